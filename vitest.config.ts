@@ -27,8 +27,9 @@ export default defineConfig({
     setupFiles: ['./test/support/run/end-with-run.ts'],
     globalSetup: ['./test/support/run/global-setup.ts'],
     reporters: ['default', './test/support/run/count-reporter.ts'],
-    // many rounds take minutes on a busy machine
-    testTimeout: long ? 300_000 : 60_000,
+    // many rounds take minutes on a busy machine; what is waited for there takes longer than the second of the default
+    testTimeout: long ? 300_000 : 120_000,
+    expect: { poll: { timeout: 20_000 } },
     hookTimeout: 60_000,
   },
 })

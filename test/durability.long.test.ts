@@ -136,7 +136,7 @@ describe('two processes over one database and one storage', () => {
         expect(await query(`select name from protected_branches where project_id = ${id}`)).toEqual([{ name: default_branch }])
       }
     })
-  }, 60_000)
+  })
 })
 
 it(
@@ -209,4 +209,4 @@ it('SEC-158: kill -9 while forks are made leaves each of them whole or not at al
     await service.end()
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
-}, 120_000)
+})

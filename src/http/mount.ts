@@ -146,7 +146,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
       unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
     })
   // what a deletion meets is not a reference that is missing but one that is left: a fault
-  const result = declared.method === 'DELETE' ? await work() : await unlessRemoved(request.log, find, work)
+  const result = declared.method === 'DELETE' ? await work() : await unlessRemoved(request.log, load, work)
   return send(result, declared, request, reply, ctx, query)
 }
 

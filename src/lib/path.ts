@@ -66,3 +66,9 @@ export const pathFromName = (name: string) =>
     .toLowerCase()
     .replace(/[^a-z0-9_.-]+/g, '-')
     .replace(/^-+/, '')
+
+const FILEPATH = /^(?:\/[A-Za-z0-9_][\w.+-]*)+$/
+const MAX_FILEPATH = 255
+
+/** Whether a link of a release may have this as its path: an absolute path of plain names. */
+export const isFilepath = (text: string): boolean => text.length <= MAX_FILEPATH && FILEPATH.test(text)

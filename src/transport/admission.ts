@@ -2,13 +2,14 @@ import type { ActorUser } from '../access/actor.js'
 import { withoutToken } from '../access/actor.js'
 import { findProjectAtLevel, findProjectFor, formerProjectId, fullPathOf, type Project, type ProjectSubject } from '../access/rules.js'
 import { type Context, during } from '../context.js'
-import { Failure, wordsOf } from '../failures.js'
+import { Failure, nullOnFailure, wordsOf } from '../failures.js'
 import { RepositoryMissing } from '../git/errors.js'
 import type { GitRepository, RepositoryKey, Service } from '../git/types.js'
 import { readSettings } from '../services/core/settings.js'
 import { recordActivity } from '../services/identity/users.js'
 import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
 import type { LfsHolder } from '../services/repository/lfs/credentials.js'
+import { createWikiRepository } from '../services/repository/repositories.js'
 
 /** What a Git client may do by its credentials alone. */
 export interface GitCaller {
@@ -103,15 +104,19 @@ export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Prom
   if (!subject.can(wiki ? 'read_wiki' : 'download_code')) return anonymous ? DENIED : { status: 403, text: NO_DOWNLOAD }
   if (pushes && !(caller.writes && subject.can(wiki ? 'write_wiki' : 'push_code'))) return { status: 403, text: pushRefusal(subject) }
   if (user && !caller.level) ctx.jobs.add('user activity', () => recordActivity(ctx, user.id))
-  const key = await repositoryKey(ctx, subject, wiki)
+  const key = await nullOnFailure(repositoryKey(ctx, subject, wiki))
+  if (!key) return anonymous ? DENIED : NOT_FOUND
   if (found.moved) notices.push(`Project was moved. The new address is ${ctx.links[protocol](fullPathOf(subject.project))}`)
   return { caller, subject, key, repository: ctx.git.open(key), notices }
 }
 
-/** A wiki's repository is created on first access; a project's exists since its creation. */
+/**
+ * A wiki's repository is created on first access, 404 if the project is being removed; a project's exists since its
+ * creation.
+ */
 async function repositoryKey(ctx: Context, { project }: ProjectSubject, wiki: boolean): Promise<RepositoryKey> {
   const key: RepositoryKey = { storage: project.storage, id: project.id, kind: wiki ? 'wiki' : 'project' }
-  if (wiki) await ctx.git.create(key, ctx.config.defaultBranch)
+  if (wiki) await createWikiRepository(ctx, project)
   else if (!(await ctx.git.exists(key))) {
     ctx.log.error({ repository: key }, 'a repository is missing')
     throw new RepositoryMissing()

@@ -8,7 +8,7 @@ import { confirmWikiMoves, recordWikiMoves } from '../services/core/hook-changes
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
 import { acceptPush, type PushIntent } from '../services/repository/push/door.js'
 import { quotaRefusal } from '../services/repository/quotas.js'
-import { type Admitted, findSubject, NOT_FOUND } from './admission.js'
+import { type Admitted, findSubject, NOT_FOUND, pushRefusal } from './admission.js'
 
 /** Refs of one push that the log names. */
 const MAX_LOGGED = 20
@@ -66,10 +66,14 @@ async function receive(
       'push',
     )
   }
+  // the rights as they are now: they may have changed while the pack arrived (SEC-14)
+  const current = () => findSubject(ctx, caller, String(subject.project.id))
   if (key.kind === 'wiki') {
     let recorded: number | null = null
     const policy: PushPolicy = {
       verdict: async (commands) => {
+        const fresh = await current()
+        if (!fresh?.can('write_wiki')) return fresh ? pushRefusal(fresh) : NOT_FOUND.text
         const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, ctx.git.open(key)))
         if (full) return full
         recorded = await recordWikiMoves(ctx.db, subject.project.id, user.id, commands)
@@ -87,8 +91,7 @@ async function receive(
   let intent: PushIntent | undefined
   const policy: PushPolicy = {
     async verdict(commands, quarantine) {
-      // the rights as they are now: they may have changed while the pack arrived (SEC-14)
-      const fresh = await findSubject(ctx, caller, String(subject.project.id))
+      const fresh = await current()
       if (!fresh) return NOT_FOUND.text
       const decided = await acceptPush(ctx, fresh, user.id, commands, quarantine)
       if (typeof decided === 'string') return decided

@@ -132,7 +132,7 @@ describe('who may call what (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67,
   // each endpoint at one visibility, in the long run at all three
   it.each(VISIBILITIES.map((visibility, turn) => ({ visibility, some: oneIn(VISIBILITIES.length, endpoints, turn) })))(
     'on what is $visibility, one’s own and somebody else’s',
-    { tags: ['long'], timeout: 60_000 },
+    { tags: ['long'] },
     async ({ visibility, some }) => {
       const work: (() => Promise<string | null>)[] = []
       let asked = 0

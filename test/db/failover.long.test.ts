@@ -137,7 +137,7 @@ describe('a fail-over to a streaming replica', () => {
       await service.end()
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
     }
-  }, 120_000)
+  })
 
   it('a server that becomes read-only answers writes as unavailable, and is used again when it takes writes', async () => {
     const db = await openDatabase(pair.url, { log: quiet, poolSize: 2 })
@@ -169,5 +169,5 @@ describe('a fail-over to a streaming replica', () => {
     } finally {
       await db.close()
     }
-  }, 60_000)
+  })
 })

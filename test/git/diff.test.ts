@@ -108,7 +108,7 @@ function randomHistory(seed: number): TestCommit[] {
 describe('diff', () => {
   it.each(seeds(1, 12))(
     'C-52 to C-56 SEC-153 SEC-154 says what git says, for odd names and kinds of files (history %i)',
-    { tags: ['long'], timeout: 60_000 },
+    { tags: ['long'] },
     async (seed) => {
       const repository = t.make()
       const oids = repository.commits(...randomHistory(seed))
@@ -221,5 +221,5 @@ describe('a difference that takes git too long', () => {
     expect(await reader.stats([second])).toEqual([{ additions: 1, deletions: 1 }])
     resources.batchProcesses.close()
     await Promise.all([resources.pool.close(), resources.searches.close()])
-  }, 60_000)
+  })
 })

@@ -38,7 +38,7 @@ describe('log', () => {
     { state: 'commits newer than the graph', graph: 'older' },
     { state: 'a split chain and newer commits', graph: 'older split' },
   ]
-  it.each(states)('C-9 orders a tangled history as git does, with $state', { tags: ['long'], timeout: 120_000 }, async ({ graph }) => {
+  it.each(states)('C-9 orders a tangled history as git does, with $state', { tags: ['long'] }, async ({ graph }) => {
     for (const seed of seeds(1, 6)) {
       const repository = t.make()
       const history = tangled(seed, 400)

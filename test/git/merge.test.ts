@@ -99,7 +99,7 @@ function diverged(seed: number, amount: number): { bare: TestRepository; main: s
 describe('draftPick', () => {
   it.each(seeds(1, 6))(
     'C-50, SEC-103: comes to what git cherry-pick and git revert come to, 40 commits of two branches (history %i)',
-    { tags: ['long'], timeout: 60_000 },
+    { tags: ['long'] },
     async (seed) => {
       const { bare, main, topic } = diverged(seed, 40)
       const { directory } = bare

@@ -244,7 +244,7 @@ describe('objects', () => {
     expect(await repository.reader.commit(MISSING)).toBeNull()
     const [fresh = ''] = repository.commits({ message: 'fresh' })
     expect((await repository.reader.commit(fresh))?.message).toBe('fresh')
-  }, 30_000)
+  })
 
   it.each(['', 'HEAD', 'objects', 'refs'])('SEC-156: without its %s a repository is missing, not empty, and that is reported', async (part) => {
     const repository = t.make()

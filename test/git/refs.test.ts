@@ -147,7 +147,7 @@ describe('RefUpdates', () => {
         expect(values(directory)).toEqual([`refs/heads/x ${b}`])
       }),
     )
-  }, 30_000)
+  })
 
   const [each, pushes] = [rounds(8, 40), rounds(4, 20)]
   it(`SEC-102: ${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing`, {

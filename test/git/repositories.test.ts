@@ -93,7 +93,7 @@ describe('maintain', () => {
     expect(left).toHaveLength(1)
     expect(left).not.toContain(basename(half))
     git(directory, ['fsck', '--strict', '--full'])
-  }, 40_000)
+  })
 
   it('SEC-164: joins packs and refs beside writers and drops nothing, reachable or not', async () => {
     const directory = await repository()
@@ -125,7 +125,7 @@ describe('maintain', () => {
     expect(await repositorySize(directory)).toBeGreaterThan(10_000)
     await maintain(pool, directory)
     git(directory, ['fsck', '--strict', '--full'])
-  }, 30_000)
+  })
 })
 
 describe('maintain', () => {

@@ -291,7 +291,7 @@ describe('fetching', () => {
 })
 
 describe('pushing', () => {
-  it('SEC-164: pushes beside repacks lose no object', { tags: ['long'], timeout: 120_000 }, async () => {
+  it('SEC-164: pushes beside repacks lose no object', { tags: ['long'] }, async () => {
     const { url, directory } = await withCommits('repacked', 10)
     let over = false
     const repacks = (async () => {
@@ -513,7 +513,7 @@ describe('pushing', () => {
   })
 
   const many = rounds(1_000, 10_000)
-  it(`SEC-88: passes ${many} commands to the verdict, and all that moved to moved`, { tags: ['long'], timeout: 120_000 }, async () => {
+  it(`SEC-88: passes ${many} commands to the verdict, and all that moved to moved`, { tags: ['long'] }, async () => {
     const { url, directory, head } = await withCommits('many', 1)
     const lines = Array.from({ length: many }, (_, i) => packetLine(`${ZERO} ${head} refs/tags/t${i}${i === 0 ? '\0report-status' : ''}`))
     const pack = Buffer.from(git(directory, ['pack-objects', '--stdout', '-q'], ''), 'latin1')

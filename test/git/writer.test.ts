@@ -16,7 +16,7 @@ const { repository, draft, refs } = workshop()
 const file = (path: string, text = path): Change => ({ action: 'create', path, content: Buffer.from(text) })
 
 describe('encodeTree', () => {
-  it('writes what git mktree writes and git fsck takes, for any names', { tags: ['long'], timeout: 60_000 }, async () => {
+  it('writes what git mktree writes and git fsck takes, for any names', { tags: ['long'] }, async () => {
     const directory = await repository()
     const blob = git(directory, ['hash-object', '-w', '--stdin'], '').trim()
     const tree = git(directory, ['mktree'], '').trim()

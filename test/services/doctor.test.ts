@@ -126,7 +126,7 @@ describe('what the doctor finds and makes good', () => {
     await expect.poll(async () => (await found()).map(({ of }) => of), { timeout: 20_000, interval: 1_000 }).toEqual([half])
     expect((await repaired('stale file', half)).done).toBe('removed')
     expect((await t.ctx.git.open({ storage: 'default', id: one.id, kind: 'project' }).examine()).damage).toBe('')
-  }, 40_000)
+  })
 
   it('SEC-158: a ref to a missing object, which goes back to what was pushed before', async () => {
     const one = await make()

@@ -1,13 +1,14 @@
 import { readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { projects } from '../../src/db/schema/index.js'
 import type { Settings } from '../../src/services/core/settings.js'
-import { maintainSoon } from '../../src/services/repository/push/upkeep.js'
+import { maintainSoon, upkeep } from '../../src/services/repository/push/upkeep.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, setSettings, type TestProject, unique } from '../support/factories.js'
 import { directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
+import { soon } from '../support/merge-requests.js'
 
 const t = testApp()
 const client = gitClient(t)
@@ -139,5 +140,18 @@ describe('housekeeping (AS-41)', () => {
     await maintainSoon(t.ctx.db, project.id)
     await t.ctx.jobs.drain()
     expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [2, 2]])
+  })
+
+  it('of a project that is removed meanwhile is no fault', async () => {
+    const project = await aProject(t.ctx, { files: { 'a.ts': 'const a = 1\n' } })
+    const { work } = await t.ctx.db.transaction(async (tx) => {
+      await tx.delete(projects).where(eq(projects.id, project.id))
+      const work = upkeep.run(t.ctx, { project: project.id }, { id: 0, number: 1, signal: new AbortController().signal })
+      const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      await soon(async () => (await t.ctx.db.write.execute(waiting)).rows.length > 0)
+      return { work }
+    })
+    await rm(directoryOf(t, project.id), { recursive: true })
+    await work
   })
 })

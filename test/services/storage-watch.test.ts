@@ -180,7 +180,7 @@ describe('a storage that fails (SEC-188)', () => {
       await rm(marker)
       await rename(`${marker}.away`, marker)
     }
-  }, 20_000)
+  })
 
   it('a repository that is missing or damaged, and calls that are wrong, never count', async () => {
     const [{ storage } = { storage: '' }] = await t.ctx.db.write

@@ -50,12 +50,19 @@ interface Project {
 
 const escaped = (tag: string) => tag.split('/').map(encodeURIComponent).join('/')
 
-/** No page of the release leads to a file, so that its direct address is its only one. */
-export const presentReleaseLink = ({ id, name, url, link_type }: ReleaseLinkRecord): z.infer<typeof ReleaseLink> => ({
+const pageOf = (tag: string, { fullPath }: Project, { links }: View) => `${links.project(fullPath)}/-/releases/${encodeURIComponent(tag)}`
+
+/** The address of a link with a path stays when its `url` changes (RL-7). */
+export const presentReleaseLink = (
+  { id, name, url, filepath, link_type }: ReleaseLinkRecord,
+  tag: string,
+  project: Project,
+  view: View,
+): z.infer<typeof ReleaseLink> => ({
   id,
   name,
   url,
-  direct_asset_url: url,
+  direct_asset_url: filepath === null ? url : `${pageOf(tag, project, view)}/downloads${filepath}`,
   link_type,
 })
 
@@ -67,7 +74,7 @@ export function presentRelease(
 ): z.infer<typeof Release> {
   const { tag } = release
   const base = view.links.project(project.fullPath)
-  const page = `${base}/-/releases/${encodeURIComponent(tag)}`
+  const page = pageOf(tag, project, view)
   const path = new URL(base).pathname
   const archive = view.links.api(`/projects/${project.id}/repository/archive`)
   const sources = FORMATS.map((format) => ({ format, url: `${archive}.${format}?sha=${encodeURIComponent(tag)}` }))
@@ -87,7 +94,7 @@ export function presentRelease(
     assets: {
       count: sources.length + links.length,
       sources,
-      links: links.map(presentReleaseLink),
+      links: links.map((link) => presentReleaseLink(link, tag, project, view)),
     },
     _links: { self: page, edit_url: `${page}/edit` },
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
+import type { View } from '../../entities/view.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { filePath, filled, title, webAddress } from '../../http/texts.js'
@@ -16,6 +17,7 @@ import {
   LINK_TYPES,
   listLinks,
   listReleases,
+  type ReleaseLinkRecord,
   updateRelease,
 } from '../../services/content/releases.js'
 
@@ -49,6 +51,10 @@ const linkOf = ({ direct_asset_path, ...given }: z.infer<z.ZodObject<typeof link
   ...given,
   filepath: given.filepath ?? direct_asset_path,
 })
+
+/** Presents the links of one release. */
+const linksIn = (subject: ProjectSubject, tag: string, view: View) => (link: ReleaseLinkRecord) =>
+  presentReleaseLink(link, tag, projectOf(subject), view)
 
 /** Releases (RL-1 to RL-6). */
 export const releases = [
@@ -128,8 +134,8 @@ export const releases = [
     access: read,
     input: z.object({ ...named, ...paging }),
     output: z.array(ReleaseLink),
-    async handler({ ctx, subject, input }) {
-      return pageOf(await listLinks(ctx, subject, input.tag_name, input), input, presentReleaseLink)
+    async handler({ ctx, subject, input, view }) {
+      return pageOf(await listLinks(ctx, subject, input.tag_name, input), input, linksIn(subject, input.tag_name, view))
     },
   }),
   endpoint({
@@ -139,8 +145,8 @@ export const releases = [
     access: write,
     input: z.object({ ...named, ...link, name: title(), url: webAddress() }),
     output: ReleaseLink,
-    async handler({ ctx, subject, input: { tag_name, ...input } }) {
-      return presentReleaseLink(await addLink(ctx, subject, tag_name, linkOf(input)))
+    async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
+      return linksIn(subject, tag_name, view)(await addLink(ctx, subject, tag_name, linkOf(input)))
     },
   }),
   endpoint({
@@ -150,8 +156,8 @@ export const releases = [
     access: read,
     input: z.object(linkId),
     output: ReleaseLink,
-    async handler({ ctx, subject, input }) {
-      return presentReleaseLink(await getLink(ctx, subject, input.tag_name, input.link_id))
+    async handler({ ctx, subject, input, view }) {
+      return linksIn(subject, input.tag_name, view)(await getLink(ctx, subject, input.tag_name, input.link_id))
     },
   }),
   endpoint({
@@ -161,8 +167,8 @@ export const releases = [
     access: write,
     input: z.object({ ...linkId, ...link }),
     output: ReleaseLink,
-    async handler({ ctx, subject, input: { tag_name, link_id, ...input } }) {
-      return presentReleaseLink(await changeLink(ctx, subject, tag_name, link_id, linkOf(input)))
+    async handler({ ctx, subject, input: { tag_name, link_id, ...input }, view }) {
+      return linksIn(subject, tag_name, view)(await changeLink(ctx, subject, tag_name, link_id, linkOf(input)))
     },
   }),
   endpoint({
@@ -173,8 +179,8 @@ export const releases = [
     status: 200,
     input: z.object(linkId),
     output: ReleaseLink,
-    async handler({ ctx, subject, input }) {
-      return presentReleaseLink(await deleteLink(ctx, subject, input.tag_name, input.link_id))
+    async handler({ ctx, subject, input, view }) {
+      return linksIn(subject, input.tag_name, view)(await deleteLink(ctx, subject, input.tag_name, input.link_id))
     },
   }),
 ]

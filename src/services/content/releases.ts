@@ -11,7 +11,7 @@ import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { conflict, Failure, invalidRecord, notFound, refused } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
+import { isFilepath, lengthOf, tooLong } from '../../lib/path.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { parseUrl } from '../../lib/url.js'
@@ -300,6 +300,33 @@ export async function getLink(ctx: Context, subject: ProjectSubject, tag: string
   return link
 }
 
+const DOWNLOADS = '/downloads'
+
+/**
+ * Where the link is that `<tag>/downloads<filepath>` names; null when there is none. A tag, and a path, may have
+ * `downloads` in it.
+ */
+export async function linkAt(ctx: Context, { project }: ProjectSubject, named: string): Promise<string | null> {
+  const splits = [...named.matchAll(/\/downloads(?=\/)/g)].map(({ index }) => [named.slice(0, index), named.slice(index + DOWNLOADS.length)])
+  const { rows } = await ctx.db.write.execute<{ url: string }>(sql`select l.url
+    from unnest(${sql.param(splits.map(([tag]) => tag))}::text[], ${sql.param(splits.map(([, path]) => path))}::text[]) as g (tag, filepath)
+    join ${releases} r on r.project_id = ${project.id} and r.tag = g.tag
+    join ${releaseLinks} l on l.release_id = r.id and l.filepath = g.filepath
+    order by r.id limit 1`)
+  return rows[0]?.url ?? null
+}
+
+/** The tag of the release that a list begins with (RL-1). */
+export async function latestTag(ctx: Context, { project }: ProjectSubject): Promise<string | null> {
+  const [latest] = await ctx.db.write
+    .select({ tag: releases.tag })
+    .from(releases)
+    .where(eq(releases.project_id, project.id))
+    .orderBy(desc(releases.released_at), desc(releases.id))
+    .limit(1)
+  return latest?.tag ?? null
+}
+
 export async function addLink(ctx: Context, subject: ProjectSubject, tag: string, given: NewLink): Promise<ReleaseLinkRecord> {
   const { id } = await releaseFor(ctx, subject, tag)
   checkLinks([given])
@@ -403,7 +430,7 @@ function checkLinks(given: NewLink[]) {
     if (url.trim() === '') add('url', BLANK)
     else if (url.length > MAX_URL) add('url', tooLong(MAX_URL))
     else if (!isWebAddress(url)) add('url', 'must be a valid URL')
-    if (filepath && (filepath.length > MAX_NAME || !FILEPATH.test(filepath))) add('filepath', 'is invalid')
+    if (filepath && !isFilepath(filepath)) add('filepath', 'is invalid')
   }
   for (const field of ['name', 'url', 'filepath'] as const) {
     const values = given.map((link) => link[field]).filter(Boolean)
@@ -411,9 +438,6 @@ function checkLinks(given: NewLink[]) {
   }
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
-
-/** An absolute path of plain names. */
-const FILEPATH = /^(?:\/[A-Za-z0-9_][\w.+-]*)+$/
 
 /** A URL without user part, spaces or control characters, and nothing that a browser would run (SEC-64). */
 const isWebAddress = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && parseUrl(text) !== null

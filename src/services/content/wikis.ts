@@ -17,7 +17,7 @@ import { type Page, type Paging, slice } from '../core/page.js'
 import { readSettings } from '../core/settings.js'
 import { MAX_JSON_BLOB } from '../repository/blobs.js'
 import { checkQuota } from '../repository/quotas.js'
-import { signatureOf, wikiKeyOf } from '../repository/repositories.js'
+import { createWikiRepository, holdProject, signatureOf, whileThere, wikiKeyOf } from '../repository/repositories.js'
 
 /** A page as in its file; `content` only where it was asked for. */
 export interface WikiPage {
@@ -157,7 +157,7 @@ export async function createWikiPage(
 ): Promise<WikiPage & { content: string }> {
   const slug = slugOf(title)
   // a wiki's repository is created with its first page
-  await ctx.git.create({ storage: project.storage, id: project.id, kind: 'wiki' }, ctx.config.defaultBranch)
+  await createWikiRepository(ctx, project)
   await commitPages(ctx, project, caller, message || `${caller.user.username} created page: ${titleOfSlug(slug)}`, (pages) => {
     if (pages.some((page) => page.slug === slug)) throw invalidRecord({ title: ['has already been taken'] })
     return [{ action: 'create', path: `${slug}.${EXTENSION[format]}`, content: Buffer.from(content) }]
@@ -231,6 +231,8 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
       }
     }
   })
+  // no row refers to the page that a removal of the project would have to wait for
+  await holdProject(ctx.db.write, project.id)
   keepUpWikiSoon(ctx, project)
 }
 
@@ -245,7 +247,7 @@ export const wikiUpkeep = defineJob({
     const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(eq(projects.id, id))
     if (!project) return
     const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
-    await ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps })
+    await whileThere(ctx, id, () => ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps }))
   },
   priority: 'low',
   deadline: 3_600_000,

@@ -708,7 +708,7 @@ describe('POST /projects/:id/repository/commits', () => {
     expect([201, 503]).toEqual(expect.arrayContaining(statuses))
     const ours = bare.git('log', '--format=%s', '--grep=^ours', 'main').split('\n').filter(Boolean)
     expect(ours).toHaveLength(statuses.filter((status) => status === 201).length)
-  }, 90_000)
+  })
 
   it('C-33, SEC-102: of 20 commits at once each is in the history once, or was refused', async () => {
     const project = await aProject(t.ctx, { files: { seed: 's' } })

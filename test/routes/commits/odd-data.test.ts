@@ -142,7 +142,7 @@ describe('commits that no Git of today would make (SEC-151, SEC-152)', () => {
   it('SEC-152: dates of any size and kind, or none', () => {
     const dated = (date: string) => ({ author: `Ada <a@b> ${date}`, committer: `Ada <a@b> ${date}` })
     return check(dates.map(([, date]) => dated(date)))
-  }, 120_000)
+  })
 
   it('SEC-151: as real clients push them, and as the events tell of them', async () => {
     const project = await aProject(t.ctx)
@@ -215,7 +215,7 @@ describe('file names (SEC-153)', () => {
       const { body } = await t.api('post', `${project.path}/repository/commits/${second}/comments`, project.creator).send({ note: 'x', path, line: 2, line_type: 'new' }).expect(201)
       expect(body).toMatchObject({ path, line: 2, line_type: 'new' })
     }
-  }, 120_000) // biome-ignore format: long calls
+  }) // biome-ignore format: long calls
 })
 
 describe('what trees may hold (SEC-154)', () => {
@@ -255,7 +255,7 @@ describe('what trees may hold (SEC-154)', () => {
     expect(diff(octopus).map(({ new_path }) => new_path)).toEqual(['four'])
     expect(answers.get(`commits/${octopus}`)?.body).toMatchObject({ parent_ids: made.slice(2, 6) })
     for (const sha of more) expect([sha, answers.get(`blobs/${sha}`)?.status]).toEqual([sha, 404])
-  }, 120_000)
+  })
 
   it('odd modes, as old Gits wrote them', async () => {
     const { project, bare } = await planted()
@@ -305,7 +305,7 @@ describe('names of branches and tags (SEC-155)', () => {
       await t.api('delete', `${project.path}/repository/branches/${name}`, project.creator).expect(204)
     const after = (await t.api('get', `${project.path}/repository/branches?per_page=100`, project.creator).expect(200)).body as unknown[]
     expect(after.length).toBe(NAMES.length + 1 - 5)
-  }, 120_000)
+  })
 
   it('SEC-81: what only looks like a name is none', async () => {
     const { project } = await planted()
@@ -345,7 +345,7 @@ describe('tags (SEC-154)', () => {
     for (const name of ['full', 'twice', 'thrice']) expect([name, answers.get(`commits/${name}`)]).toMatchObject([name, { body: { id: main } }])
     const listed = namesOf(answers.get('tags?order_by=name&sort=asc')?.body)
     expect(listed).toEqual(expect.arrayContaining(['full', 'odd-0', 'thrice', 'twice']))
-  }, 120_000)
+  })
 })
 
 describe('repositories that are not as they should be (SEC-154, SEC-156)', () => {

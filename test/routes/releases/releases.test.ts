@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aGroup, aProject, drawnOf, type TestProject, type TestUser } from '../../support/factories.js'
+import { aGroup, aProject, aUser, drawnOf, type TestProject, type TestUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitRun } from '../../support/git-client.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
 
@@ -144,7 +144,13 @@ describe('POST /projects/:id/releases', () => {
         count: 5,
         sources: ['zip', 'tar.gz', 'tar'].map((format) => ({ format, url: `http://roost.test/api/v4/projects/${project.id}/repository/archive.${format}?sha=v1.0` })),
         links: [
-          { id: expect.any(Number), name: 'linux', url: links[0]?.url, direct_asset_url: links[0]?.url, link_type: 'package' },
+          {
+            id: expect.any(Number),
+            name: 'linux',
+            url: links[0]?.url,
+            direct_asset_url: `${t.ctx.links.project(project.fullPath)}/-/releases/v1.0/downloads/bin/linux`,
+            link_type: 'package',
+          },
           { id: expect.any(Number), name: 'docs', url: 'http://example.com', direct_asset_url: 'http://example.com', link_type: 'other' },
         ],
       },
@@ -268,7 +274,7 @@ describe('POST /projects/:id/releases', () => {
     const project = await tagged('v1')
     const form = 'tag_name=v1&assets[links][][name]=a&assets[links][][url]=https://a.example&assets[links][][direct_asset_path]=/x/y.zip'
     const { body } = await t.api('post', `${project.path}/releases`, project.creator).type('form').send(form).expect(201)
-    expect(body.assets.links[0].direct_asset_url).toBe('https://a.example')
+    expect(body.assets.links[0].direct_asset_url).toBe(`${t.ctx.links.project(project.fullPath)}/-/releases/v1/downloads/x/y.zip`)
     const again = { name: 'b', url: 'https://b.example', filepath: '/x/y.zip' }
     await t
       .api('post', linksOf(project, 'v1'), project.creator)
@@ -407,7 +413,7 @@ describe('links of a release', () => {
       id: expect.any(Number),
       name: 'one',
       url: 'https://a.example/1',
-      direct_asset_url: 'https://a.example/1',
+      direct_asset_url: `${t.ctx.links.project(project.fullPath)}/-/releases/v1/downloads/one.zip`,
       link_type: 'image',
     })
     const two = (await add({ name: 'two', url: 'https://a.example/2', link_type: '' }).expect(201)).body
@@ -522,5 +528,61 @@ describe('who may', () => {
     await t.api('delete', releaseOf(project, 'v1'), project.creator).expect(403)
     await t.api('post', noteOf(project, 'v2'), project.creator).send({ description: 'x' }).expect(403)
     await t.api('get', releaseOf(project, 'v1'), project.creator).expect(200)
+  })
+})
+
+describe('addresses of files of releases (RL-7)', () => {
+  const at = (project: TestProject, rest: string, caller: TestUser | null = project.creator) =>
+    fetch(`${t.url}/${project.fullPath}/-/releases/${rest}`, { redirect: 'manual', headers: caller ? { 'private-token': caller.token } : {} })
+  const leadsTo = async (project: TestProject, rest: string) => {
+    const answer = await at(project, rest)
+    return [answer.status, answer.headers.get('location')]
+  }
+
+  it('lead to where the file is, now and after the link has changed', async () => {
+    const project = await tagged('v1/a')
+    const { creator } = project
+    await release(project, { tag_name: 'v1/a' }).expect(201)
+    const links = linksOf(project, 'v1/a')
+    const { body } = await t.api('post', links, creator).send({ name: 'a', url: 'https://a.example/é', filepath: '/bin/a.zip' }).expect(201)
+    const base = `${t.ctx.links.project(project.fullPath)}/-/releases/`
+    expect(body.direct_asset_url).toBe(`${base}v1%2Fa/downloads/bin/a.zip`)
+    for (const tag of ['v1%2Fa', 'v1/a']) expect(await leadsTo(project, `${tag}/downloads/bin/a.zip`)).toEqual([302, 'https://a.example/%C3%A9'])
+    await t.api('put', `${links}/${body.id}`, creator).send({ url: 'https://b.example' }).expect(200)
+    expect(await leadsTo(project, 'v1%2Fa/downloads/bin/a.zip')).toEqual([302, 'https://b.example/'])
+    for (const rest of ['v1%2Fa/downloads/bin/b.zip', 'v1/downloads/bin/a.zip', 'v1%2Fa/downloads/', 'v1%2Fa'])
+      expect((await at(project, rest)).status).toBe(404)
+  })
+
+  it('of a tag and a path that have `downloads` in them', async () => {
+    const project = await tagged('v/downloads/1')
+    await release(project, {
+      tag_name: 'v/downloads/1',
+      assets: { links: [{ name: 'a', url: 'https://a.example/1', filepath: '/downloads/a' }] },
+    }).expect(201)
+    expect(await leadsTo(project, 'v/downloads/1/downloads/downloads/a')).toEqual([302, 'https://a.example/1'])
+  })
+
+  it('of the latest release', async () => {
+    const project = await tagged('v1', 'v2')
+    expect((await at(project, 'permalink/latest/downloads/a')).status).toBe(404)
+    for (const [tag_name, released_at] of [
+      ['v2', '2020-01-02T00:00:00Z'],
+      ['v1', '2020-01-01T00:00:00Z'],
+    ])
+      await release(project, { tag_name, released_at }).expect(201)
+    const base = `${t.ctx.links.project(project.fullPath)}/-/releases/`
+    expect(await leadsTo(project, 'permalink/latest/downloads/bin/a')).toEqual([302, `${base}v2/downloads/bin/a`])
+  })
+
+  it('for those who may read releases', async () => {
+    const [guest, reporter, stranger] = await Promise.all([aUser(t.ctx), aUser(t.ctx), aUser(t.ctx)])
+    const project = await aProject(t.ctx, { guest, reporter, files: { a: 'a' } })
+    bareOf(t, project).git('tag', 'v1', 'main')
+    await release(project, { tag_name: 'v1', assets: { links: [{ name: 'a', url: 'https://a.example/1', filepath: '/a' }] } }).expect(201)
+    for (const rest of ['v1/downloads/a', 'permalink/latest/downloads/a']) {
+      const seen = await Promise.all([reporter, guest, stranger, null].map((caller) => at(project, rest, caller)))
+      expect(seen.map(({ status }) => status)).toEqual([302, 403, 404, 404])
+    }
   })
 })

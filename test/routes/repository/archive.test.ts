@@ -311,7 +311,7 @@ describe('GET /projects/:id/repository/archive', () => {
         .buffer(true)
         .parse(bytes)
         .expect(200)
-  }, 30_000)
+  })
 })
 
 function readable(directory: string) {

@@ -136,7 +136,7 @@ describe('moving a repository to another storage (SEC-187)', () => {
     expect(made.length).toBeGreaterThan(0)
     await t.ctx.jobs.drain()
     expect((await faultsNow()).filter(({ of }) => of.includes(String(project.id)))).toEqual([])
-  }, 30_000)
+  })
 
   it('forks of a moved project stay whole, and new ones are made where it is', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: '1' } })

@@ -103,7 +103,12 @@ async function fillProject(t: TestApp, call: Call, id: number, { admin, ada, gra
   await call('post', `${at}/repository/tags`, { tag_name: 'v1.0', ref: 'main', message: 'first' })
   await call('post', `${at}/releases`, {
     ...{ tag_name: 'v1.0', name: 'One', description: 'the **first**', milestones: ['v1'], released_at: '2030-01-15T00:00:00Z' },
-    assets: { links: [{ name: 'plan', url: 'https://example.com/plan', link_type: 'runbook' }] },
+    assets: {
+      links: [
+        { name: 'plan', url: 'https://example.com/plan', link_type: 'runbook' },
+        { name: 'engine', url: 'https://example.com/engine-1', filepath: '/bin/engine' },
+      ],
+    },
   })
   const snippet = await call('post', `${at}/snippets`, { title: 'how', file_name: 'how.md', content: '# How\n', visibility: 'internal' }, grace)
   await call('post', `${at}/snippets/${snippet.id}/notes`, { body: 'nice' }, ada)

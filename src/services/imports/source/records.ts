@@ -258,7 +258,7 @@ export interface ReleaseRecord {
   released_at: Date | null
   /** Titles. */
   milestones: string[]
-  links: { name: string; url: string; link_type: 'other' | 'runbook' | 'image' | 'package' }[]
+  links: { name: string; url: string; filepath?: string | undefined; link_type: 'other' | 'runbook' | 'image' | 'package' }[]
 }
 
 /** What can be listed. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { HOOK_EVENTS } from '../../../db/schema/index.js'
+import { isFilepath } from '../../../lib/path.js'
 import type { Dialect, Scope } from './dialect.js'
 import type { FeatureSwitch, NoteRecord } from './records.js'
 import {
@@ -339,7 +340,18 @@ const protectedTag = z
   .object({ name, create_access_levels: levels })
   .transform(({ name: key, create_access_levels: create_level }) => ({ key, create_level }))
 
-const link = z.object({ name, url: z.string().max(2_048), link_type: z.enum(['other', 'runbook', 'image', 'package']).catch('other') })
+const link = z.object({
+  name,
+  url: z.string().max(2_048),
+  direct_asset_url: z.string().max(8_192).catch(''),
+  link_type: z.enum(['other', 'runbook', 'image', 'package']).catch('other'),
+})
+
+/** The path of a file under its release, from the address that leads to the file. */
+function filepathIn(address: string, tag: string): string | undefined {
+  const [, path = ''] = address.split(`/-/releases/${encodeURIComponent(tag)}/downloads`)
+  return isFilepath(path) ? path : undefined
+}
 
 const release = z
   .object({
@@ -360,7 +372,7 @@ const release = z
     ...given,
     name: name === key ? null : name,
     milestones: (milestones ?? []).map(({ title }) => title),
-    links: assets?.links ?? [],
+    links: (assets?.links ?? []).map(({ direct_asset_url, ...given }) => ({ ...given, filepath: filepathIn(direct_asset_url, key) })),
   }))
 
 const snippet = z

@@ -8,7 +8,7 @@ import { defineJob } from '../../../jobs/kinds.js'
 import { dropOldEvents } from '../../activity/events.js'
 import { updateLanguages } from '../languages.js'
 import { runMaintenance } from '../maintenance.js'
-import { repositoryById } from '../repositories.js'
+import { repositoryById, whileThere } from '../repositories.js'
 
 /** Milliseconds before the maintenance of a repository that has changed, so that a burst of commits causes little. */
 const GAP = 2_000
@@ -19,7 +19,7 @@ const DEADLINE = 6 * 3_600_000
 export const upkeep = defineJob({
   kind: 'repository upkeep',
   input: z.object({ project: z.int() }),
-  run: (ctx: Context, { project }) => maintainRepository(ctx, project),
+  run: (ctx: Context, { project }) => whileThere(ctx, project, () => maintainRepository(ctx, project)),
   priority: 'low',
   deadline: DEADLINE,
 })
