@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** Files that start the service as a program, kill it, or need programs besides Node and git, which `.ci/run` installs. */
+/**
+ * Files that start the service as a program, kill it, need programs besides Node and git, which `.ci/run` installs, or
+ * take long: random data, imports, clients, comparisons of everything with everything.
+ */
 const LONG = '.long.test.ts'
 
 /** Whether this is `npm run test:long`. */

@@ -182,8 +182,7 @@ async function stream({ ctx, pace, waiting }: Serving, call: Call): Promise<void
 /** Answers with a status, which is possible until the first byte of an answer has gone out. */
 function refuse(reply: FastifyReply, status: number, text: string, headers: Record<string, string> = {}): void {
   reply.raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), 'content-type': 'text/plain', ...headers })
-  reply.raw.end(`${text}
-`)
+  reply.raw.end(`${text}\n`)
 }
 
 function refuseSlow(reply: FastifyReply): void {

@@ -1,3 +1,4 @@
+// @module-tag long
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, link, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'

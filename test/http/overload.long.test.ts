@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
 import { aProject } from '../support/factories.js'

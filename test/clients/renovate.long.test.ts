@@ -1,3 +1,4 @@
+// @module-tag long
 import type { Response } from 'supertest'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'

@@ -1,3 +1,4 @@
+// @module-tag long
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import * as git from 'isomorphic-git'

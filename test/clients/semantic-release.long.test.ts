@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
 import { aGroup, aProject, aUser } from '../support/factories.js'

@@ -1,3 +1,4 @@
+// @module-tag long
 import { Gitlab } from '@gitbeaker/rest'
 import { describe, expect, it } from 'vitest'
 import { startedRoost } from '../support/servers/started-roost.js'

@@ -1,3 +1,4 @@
+// @module-tag long
 import { readdirSync } from 'node:fs'
 import { sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -7,7 +8,6 @@ import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../../
 import type { TestRepository } from '../../support/git.js'
 import { random } from '../../support/reader.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
-import { rounds } from '../../support/rounds.js'
 import { runSync } from '../../support/run-sync.js'
 
 const t = testApp()
@@ -291,7 +291,7 @@ describe('any text in any scope', () => {
     const texts = PIECES.filter((piece) => piece.trim() !== '')
     const known = Object.values(rows).flatMap((list) => list.flatMap(({ fields }) => fields.filter((field) => field !== null)))
     known.push(...messages.map(({ message }) => message), ...files.blobs.values())
-    while (texts.length < rounds(30, 400)) {
+    while (texts.length < 400) {
       const [row, from] = [Array.from(pick(known)), below(20)]
       const part = row.slice(from, from + 1 + below(12)).join('')
       texts.push(chance(0.4) ? aText(3) : turned(chance(0.3) ? `"${part}"` : part))

@@ -1,3 +1,4 @@
+// @module-tag long
 import type { Response } from 'supertest'
 import { describe, expect, it } from 'vitest'
 import { type Credentialed, unique } from '../support/factories.js'
