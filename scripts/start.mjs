@@ -14,6 +14,7 @@ try {
   // Node 22.8 and newer keep what they compile: a third less time until the program runs. Beside the program, so that
   // only who may replace it may write there; where that is nobody, nothing is kept.
   module.enableCompileCache?.(join(fileURLToPath(new URL('..', import.meta.url)), 'dist/cache'))
+  process.setSourceMapsEnabled(true)
   const command = process.argv[2] ?? 'serve'
   // a server for tests ends with whatever started it
   if (command === 'test' || (command === 'serve' && process.env.npm_lifecycle_event)) endWithLauncher()

@@ -2,9 +2,7 @@ import { readFileSync } from 'node:fs'
 import { runProgram } from './cli/program.js'
 import { type Failure, wordsOf } from './failures.js'
 import { StartFault } from './lib/start-fault.js'
-import { traceSources } from './lib/traces.js'
 
-traceSources(import.meta.url)
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
 try {

@@ -64,6 +64,7 @@ export class Workers {
     cluster.setupPrimary({
       exec: options.program,
       args: ['serve', '--worker'],
+      execArgv: [...process.execArgv, '--enable-source-maps'],
       serialization: 'advanced',
     })
   }
