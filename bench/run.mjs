@@ -9,6 +9,7 @@ import { everyCall } from './parts/every-call.mjs'
 import { flood } from './parts/flood.mjs'
 import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
+import { history } from './parts/history.mjs'
 import { hooks } from './parts/hooks.mjs'
 import { issues } from './parts/issues.mjs'
 import { lfs } from './parts/lfs.mjs'
@@ -55,7 +56,7 @@ const PARTS = {
 }
 
 /** Parts that print tables of their own, for who names them. */
-const TABLES = { 'every-call': everyCall, costs }
+const TABLES = { 'every-call': everyCall, costs, history }
 const all = { ...PARTS, ...TABLES }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
