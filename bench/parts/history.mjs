@@ -69,7 +69,10 @@ async function merged(bench, project, round) {
   const base = `${bench.api}/projects/${project.id}`
   const body = { branch: `topic-${round}`, commit_message: 'x', actions: [{ action: 'create', file_path: `merged/${round}`, content: 'x' }] }
   await call(`${base}/repository/commits`, { method: 'POST', body })
-  const { iid } = await call(`${base}/merge_requests`, { method: 'POST', body: { title: 'x', source_branch: `topic-${round}`, target_branch: 'main' } })
+  const { iid } = await call(`${base}/merge_requests`, {
+    method: 'POST',
+    body: { title: 'x', source_branch: `topic-${round}`, target_branch: 'main' },
+  })
   await call(`${base}/merge_requests/${iid}/merge`, { method: 'PUT' })
   await native(join(bench.scratch, `history-${project.name.replace(/\D/g, '')}`), ['pull', '-q', '--ff-only'])
 }
