@@ -31,7 +31,11 @@ export async function history(bench) {
 /** What is measured, in the order in which one makes what the next needs; no round asks for what one before it asked for. */
 function steps(bench, { project, base, work, remote, count }, round) {
   const page = (query) => () => call(`${base}/commits?per_page=20&${query}`)
-  const middle = `main~${Math.floor(count / 2) + round}`
+  const before = (many) =>
+    git(work, ['rev-parse', `HEAD~${many}`])
+      .toString()
+      .trim()
+  const middle = before(Math.floor(count / 2) + round)
   const late = join(bench.scratch, `late-${count}-${round}`)
   return [
     ['commits', page(`page=${1 + round}`)],
@@ -40,8 +44,8 @@ function steps(bench, { project, base, work, remote, count }, round) {
     ['commits of a file', page(`path=src/f${round}.txt`)],
     ['commits of the first day', page(`until=2014-05-14T0${round}:00:00Z`)],
     ['one commit', () => call(`${base}/commits/${middle}`)],
-    ['branches that have a commit', () => call(`${base}/commits/main~${10 + round}/refs`)],
-    ['compare the last hundred', () => call(`${base}/compare?from=main~${100 + round}&to=main`)],
+    ['branches that have a commit', () => call(`${base}/commits/${before(10 + round)}/refs`)],
+    ['compare the last hundred', () => call(`${base}/compare?from=${before(100 + round)}&to=main`)],
     ['merge base', () => call(`${base}/merge_base?refs[]=${middle}&refs[]=main`)],
     ['blame of a file', () => call(`${base}/files/src%2Ff${round}.txt/blame?ref=main`)],
     ['contributors', () => call(`${base}/contributors`)],
@@ -82,12 +86,17 @@ async function repositoryOf(bench, count) {
   const project = await bench.project(`history ${count}`)
   const remote = bench.remote(project.path_with_namespace)
   const work = join(bench.scratch, `history-${count}`)
-  git(bench.scratch, ['clone', '-q', '--depth=1', `file://${source}`, work])
+  git(bench.scratch, ['clone', '-q', '--shared', source, work])
   for (const [key, value] of [['user.name', 'Ada'], ['user.email', 'ada@example.com'], ['gc.auto', '0']]) git(work, ['config', key, value]) // biome-ignore format: pairs
+  git(work, ['remote', 'set-url', 'origin', remote])
+  git(work, ['push', '-q', 'origin', `main~${count - 1}:refs/heads/main`])
   // more than one push may bring
   cpSync(join(source, 'objects'), join(bench.stored(project), 'objects'), { recursive: true })
-  git(work, ['remote', 'set-url', 'origin', remote])
+  git(bench.stored(project), ['update-ref', 'refs/heads/main', git(source, ['rev-parse', 'main']).toString().trim()])
+  // what follows a push makes its graph and its bitmap
+  git(work, ['commit', '-q', '--allow-empty', '-m', 'First'])
   git(work, ['push', '-q', 'origin', 'main'])
+  await bench.quiet()
   return { project, base: `${bench.api}/projects/${project.id}/repository`, work, remote, count }
 }
 
