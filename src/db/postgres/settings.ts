@@ -20,7 +20,7 @@ export function settings(server: Server, sockets: string, { durable, connections
     unix_socket_permissions: '0700',
     port: 5432,
     max_connections: Math.max(durable ? 60 : 200, connections + RESERVED),
-    shared_buffers: durable ? '32MB' : '16MB',
+    shared_buffers: durable ? '32MB' : '8MB',
     wal_buffers: '1MB',
     min_wal_size: '32MB',
     max_wal_size: '256MB',
