@@ -89,7 +89,6 @@ describe('hostile conversations over SSH', () => {
   })
 
   it('an endless greeting, lengths that are none, and packets in the wrong order', {
-    tags: ['long'],
     timeout: 1_200_000,
   }, async () => {
     const packet = (payload: Buffer, length = payload.length + 5) => {

@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { authenticate } from '../../access/authenticate.js'
 import { findProjectFor, fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { forbidden, notFound } from '../../failures.js'
-import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
+import { callerOf } from '../../http/caller.js'
 import { latestTag, linkAt } from '../../services/content/releases.js'
 
 const ADDRESS = /^([^\0]+?)\/-\/releases\/([^\0]+)$/
@@ -20,8 +19,7 @@ export const asksForReleaseFile = (request: FastifyRequest): boolean => ADDRESS.
  */
 export async function serveReleaseFile(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
   const [, path = '', rest = ''] = ADDRESS.exec(wildcardOf(request)) ?? []
-  const bag: ParameterBag = Object.assign(emptyParameterBag(), request.query as ParameterBag)
-  const caller = await authenticate(ctx, request.headers, bag, { method: 'GET', path: '/projects/:id/releases' }, request.ip)
+  const caller = await callerOf(ctx, request, '/projects/:id/releases')
   const subject = await findProjectFor(ctx, caller, path)
   if (!subject.can('download_code')) throw forbidden()
   // the address may have a token in its query

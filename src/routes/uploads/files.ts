@@ -1,14 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { authenticate } from '../../access/authenticate.js'
 import { findProjectFor, onProjectSignedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { presentUpload, UploadedFile } from '../../entities/projects/upload.js'
 import { noSuchRoute, notFound } from '../../failures.js'
+import { callerOf } from '../../http/caller.js'
 import { Content, type Range, sendContent } from '../../http/content.js'
 import { attachment } from '../../http/disposition.js'
 import { endpoint } from '../../http/endpoint.js'
-import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
 import { file } from '../../http/params.js'
 import { findUpload, keepUpload, readUpload, shownType } from '../../services/projects/uploads.js'
 
@@ -42,8 +41,7 @@ export async function serveUpload(ctx: Context, request: FastifyRequest, reply: 
   if (!upload) throw notFound()
   const type = shownType(filename)
   if (type === null) {
-    const bag: ParameterBag = Object.assign(emptyParameterBag(), request.query as ParameterBag)
-    const caller = await authenticate(ctx, request.headers, bag, { method: 'GET', path: '/projects/:id' }, request.ip)
+    const caller = await callerOf(ctx, request, '/projects/:id')
     await findProjectFor(ctx, caller, String(upload.project_id)).catch(() => {
       throw notFound()
     })

@@ -308,17 +308,21 @@ const DOWNLOADS = '/downloads'
  */
 export async function linkAt(ctx: Context, { project }: ProjectSubject, named: string): Promise<string | null> {
   const splits = [...named.matchAll(/\/downloads(?=\/)/g)].map(({ index }) => [named.slice(0, index), named.slice(index + DOWNLOADS.length)])
-  const { rows } = await ctx.db.write.execute<{ url: string }>(sql`select l.url
-    from unnest(${sql.param(splits.map(([tag]) => tag))}::text[], ${sql.param(splits.map(([, path]) => path))}::text[]) as g (tag, filepath)
-    join ${releases} r on r.project_id = ${project.id} and r.tag = g.tag
-    join ${releaseLinks} l on l.release_id = r.id and l.filepath = g.filepath
-    order by r.id limit 1`)
-  return rows[0]?.url ?? null
+  const [tags, paths] = [splits.map(([tag]) => tag), splits.map(([, path]) => path)]
+  const isNamed = sql`(${releases.tag}, ${releaseLinks.filepath}) in (select * from unnest(${sql.param(tags)}::text[], ${sql.param(paths)}::text[]))`
+  const [link] = await ctx.db.read
+    .select({ url: releaseLinks.url })
+    .from(releaseLinks)
+    .innerJoin(releases, eq(releases.id, releaseLinks.release_id))
+    .where(and(eq(releases.project_id, project.id), isNamed))
+    .orderBy(asc(releases.id))
+    .limit(1)
+  return link?.url ?? null
 }
 
 /** The tag of the release that a list begins with (RL-1). */
 export async function latestTag(ctx: Context, { project }: ProjectSubject): Promise<string | null> {
-  const [latest] = await ctx.db.write
+  const [latest] = await ctx.db.read
     .select({ tag: releases.tag })
     .from(releases)
     .where(eq(releases.project_id, project.id))

@@ -285,7 +285,6 @@ async function everything(): Promise<unknown[]> {
 
 describe('any text in any scope', () => {
   it('S-8 to S-16, S-22, S-24, G-76 to G-80, SEC-49, SEC-56, SEC-57, SEC-79: finds what a plain look over the same rows and files finds, and changes nothing', {
-    tags: ['long'],
     timeout: 240_000,
   }, async () => {
     const texts = PIECES.filter((piece) => piece.trim() !== '')
