@@ -15,9 +15,10 @@ import { Unavailable } from '../../lib/unavailable.js'
 import { confirmWikiMoves, recordWikiMoves } from '../core/hook-changes.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { readSettings } from '../core/settings.js'
+import { lockSource } from '../groups/members.js'
 import { MAX_JSON_BLOB } from '../repository/blobs.js'
 import { checkQuota } from '../repository/quotas.js'
-import { createWikiRepository, holdProject, signatureOf, whileThere, wikiKeyOf } from '../repository/repositories.js'
+import { createWikiRepository, signatureOf, whileThere, wikiKeyOf } from '../repository/repositories.js'
 
 /** A page as in its file; `content` only where it was asked for. */
 export interface WikiPage {
@@ -232,7 +233,7 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
     }
   })
   // no row refers to the page that a removal of the project would have to wait for
-  await holdProject(ctx.db.write, project.id)
+  await lockSource(ctx.db.write, { kind: 'project', id: project.id })
   keepUpWikiSoon(ctx, project)
 }
 

@@ -157,8 +157,11 @@ export function checkGrant(ctx: Context, source: MemberSource, level: number, ex
 
 export const sourceIs = (source: MemberSource) => eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
 
-/** Locks the source until the transaction ends: nobody joins what is being deleted (SEC-132). */
-export async function lockSource(tx: Transaction, { kind, id }: MemberSource): Promise<void> {
+/**
+ * Waits for a removal of the source that has begun, and lets none begin before the transaction ends: nothing is added to
+ * what is being deleted (SEC-132); 404 where it is gone (W-46).
+ */
+export async function lockSource(tx: Pick<Transaction, 'select'>, { kind, id }: Pick<MemberSource, 'kind' | 'id'>): Promise<void> {
   const table = kind === 'project' ? projects : namespaces
   const [row] = await tx.select({ id: table.id }).from(table).where(eq(table.id, id)).for('key share')
   if (!row) throw notFound(kind === 'project' ? 'Project' : 'Group')

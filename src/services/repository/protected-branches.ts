@@ -7,8 +7,8 @@ import { conflict, Failure, notFound } from '../../failures.js'
 import { lengthOf } from '../../lib/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { type Page, type Paging, slice } from '../core/page.js'
+import { lockSource } from '../groups/members.js'
 import { type ProtectedBranch, type ProtectedTag, protectionsOf } from './protection.js'
-import { holdProject } from './repositories.js'
 
 /** Protected branches of a project, filtered by name (BR-9). */
 export async function listProtectedBranches(
@@ -120,7 +120,7 @@ export async function protectOneBranch(
 /** Removes the protection of one branch; false when there is no entry of exactly that name (BR-8). */
 export async function unprotectOneBranch(ctx: Context, { project }: ProjectSubject, name: string): Promise<boolean> {
   const gone = await audited(ctx, project, 'protected_branch_removed', async (tx) => {
-    await holdProject(tx, project.id)
+    await lockSource(tx, { kind: 'project', id: project.id })
     return (await tx.delete(protectedBranches).where(branchCalled(project, name)).returning())[0]
   })
   return gone !== undefined

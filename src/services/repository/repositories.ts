@@ -1,10 +1,10 @@
 import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
-import type { Database, Transaction } from '../../db/client.js'
+import type { Database } from '../../db/client.js'
 import { projects } from '../../db/schema/index.js'
-import { notFound } from '../../failures.js'
 import type { GitRepository, RepositoryKey, Signature } from '../../git/types.js'
+import { lockSource } from '../groups/members.js'
 
 /** The repository of a project, found by its id and never by its name (SEC-66). */
 export const repositoryOf = (ctx: Context, project: { id: number; storage: string }): GitRepository =>
@@ -16,15 +16,6 @@ export const holdsRepositories = async (db: Database, storage: string): Promise<
 
 /** The key of its wiki's repository, which may not exist yet. */
 export const wikiKeyOf = ({ id, storage }: { id: number; storage: string }): RepositoryKey => ({ storage, id, kind: 'wiki' })
-
-/**
- * Waits for a removal of the project that has begun, and lets none begin before the transaction ends; 404 where it is
- * gone (W-46).
- */
-export async function holdProject(tx: Pick<Transaction, 'select'>, id: number): Promise<void> {
-  const [row] = await tx.select({ id: projects.id }).from(projects).where(eq(projects.id, id)).for('key share')
-  if (!row) throw notFound('Project')
-}
 
 /** Does work on a project in the background; once the project is gone, with its files, a fault of it is none. */
 export async function whileThere(ctx: Context, projectId: number, work: () => Promise<unknown>): Promise<void> {
@@ -44,7 +35,7 @@ export async function createWikiRepository(ctx: Context, project: { id: number; 
   const key = wikiKeyOf(project)
   if (await ctx.git.exists(key)) return
   await ctx.db.transaction(async (tx) => {
-    await holdProject(tx, project.id)
+    await lockSource(tx, { kind: 'project', id: project.id })
     await ctx.git.create(key, ctx.config.defaultBranch)
   })
 }
