@@ -70,12 +70,16 @@ function writerOf(
 }
 
 function wireOf(installation: GitInstallation, { wire, archives, checks }: WriteResources, { directory, reader }: Opened): Wire {
-  const { pool } = installation.resources
+  const { pool, memory, batchProcesses } = installation.resources
+  const peel = async (oid: Oid) => {
+    const find = async () => batchProcesses.catFile(directory).peel(oid)
+    return (await memory.answer(directory, `peeled ${oid}`, () => 150, find))?.oid ?? null
+  }
   const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
   return {
     archive: (options) => archive(archives, directory, options),
     advertise: (service, request) => wire.advertise(directory, service, request),
-    uploadPack: (request) => wire.uploadPack(directory, request),
+    uploadPack: (request) => wire.uploadPack(directory, request, peel),
     uploadArchive: (request) => wire.uploadArchive(archives, directory, request),
     receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
     remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),

@@ -4,12 +4,14 @@ import { readdir } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { createGunzip } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
 import { writePack } from '../../src/git/objects/pack-writer.js'
 import { encodeTree } from '../../src/git/objects/tree-codec.js'
+import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { PackedCache } from '../../src/git/refs/packed-refs.js'
 import { maintain } from '../../src/git/storage/maintenance.js'
 import { type GitRepository, type PushCommand, type PushPolicy, type Quarantine, type Service, ZERO } from '../../src/git/types.js'
@@ -17,6 +19,7 @@ import { TRANSPORT_LIMITS } from '../../src/git/wire/limits.js'
 import { Transport } from '../../src/git/wire/transport.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 import { rounds } from '../support/rounds.js'
+import { testSpawner } from '../support/spawner.js'
 import { committed, git, gitAsync, PERSON, workshop } from './support.js'
 
 const { pool, folder, repository, draft, refs } = workshop()
@@ -47,7 +50,7 @@ const server = createServer(async (req, res) => {
       await transport.advertise(directory, service, exchange)
     } else {
       res.setHeader('content-type', `application/x-${service}-result`)
-      if (service === 'git-upload-pack') await transport.uploadPack(directory, exchange)
+      if (service === 'git-upload-pack') await transport.uploadPack(directory, exchange, peelIn(directory))
       else await transport.receivePack(directory, exchange, policy, (env) => reader(directory, env))
     }
   } catch (error) {
@@ -56,6 +59,12 @@ const server = createServer(async (req, res) => {
     else res.writeHead(500).end()
   }
 })
+
+/** By a git for each object, so that none stays in the repository. */
+const peelIn = (directory: string) => async (oid: string) => {
+  const { stdout } = await pool.run(directory, ['rev-parse', '--verify', '-q', `${oid}^{}`], { accept: [1, 128] })
+  return stdout.toString().trim() || null
+}
 
 /** As much of a GitRepository as these tests ask for. */
 function reader(directory: string, env: NodeJS.ProcessEnv): Quarantine & Pick<GitRepository, 'ref'> & { close(): void } {
@@ -207,7 +216,7 @@ describe('fetching', () => {
     const out = new Writable({ highWaterMark: 1_024, write: (chunk: Buffer) => void taken.push(chunk) })
     const want = `want ${commit} side-band-64k\n`
     const body = Readable.from([Buffer.from(`${(want.length + 4).toString(16).padStart(4, '0')}${want}00000009done\n`)], { objectMode: false })
-    await impatient.uploadPack(directory, { body, out, signal: new AbortController().signal })
+    await impatient.uploadPack(directory, { body, out, signal: new AbortController().signal }, peelIn(directory))
     expect(out.destroyed).toBe(true)
     expect(taken).toHaveLength(1)
     await expect.poll(() => processesIn(directory), { timeout: 2_000, interval: 20 }).toEqual([])
@@ -244,6 +253,30 @@ describe('fetching', () => {
     await same()
     expect(await own('')).toContain('refs/tags/v\xe4\n')
     expect(faults).toEqual([])
+  })
+
+  it('GH-5: lists refs in protocol 2 without a git process', async () => {
+    const { directory, head } = await withCommits('listed', 1)
+    let started = 0
+    const counted = new ProcessPool(POOL_LIMITS, {
+      ...testSpawner,
+      spawn(...start) {
+        started++
+        return testSpawner.spawn(...start)
+      },
+    })
+    const lister = new Transport(counted, await folder(), packed)
+    const call = async (body: string, protocol: string) => {
+      const out = new PassThrough()
+      const asked = { body: Readable.from([Buffer.from(body)]), out, protocol, signal: new AbortController().signal }
+      const [text] = await Promise.all([buffer(out), lister.uploadPack(directory, asked, peelIn(directory))])
+      return text.toString()
+    }
+    expect(await call('0013command=ls-refs0000', 'version=2')).toBe(`0032${head} HEAD\n003d${head} refs/heads/main\n0000`)
+    expect(started).toBe(0)
+    await call('0011command=fetch00010000', 'version=2').catch(() => {})
+    expect(started).toBe(1)
+    await counted.close()
   })
 
   it('GH-19, SEC-143: advertises many refs in pieces; a client that takes nothing is cut off', async () => {

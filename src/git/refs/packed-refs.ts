@@ -74,7 +74,7 @@ export class PackedRefs {
     return isOid(line.slice(0, 40)) ? line : null
   }
 
-  /** The places of the refs whose names begin with a prefix that ends with a slash. */
+  /** The places of the refs whose names begin with a prefix. */
   below(prefix: string): { from: number; to: number } {
     const first = Buffer.from(prefix)
     const beyond = Buffer.from(first)

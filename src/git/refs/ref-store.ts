@@ -10,6 +10,20 @@ import { type PackedCache, PackedRefs, type StoredRef } from './packed-refs.js'
 /** How many symbolic refs are followed, as in git. */
 const DEPTH = 5
 
+/** Prefixes that are looked for one by one. */
+const MOST_PREFIXES = 64
+
+/** A ref as a fetch lists it. */
+export interface RefLine {
+  /** `oid name`, each character a byte: a name need not be UTF-8. */
+  line: string
+  oid: Oid
+  /** In a file of its own, which does not tell whether it is an annotated tag. */
+  loose: boolean
+  /** What a packed annotated tag points at in the end. */
+  peeled: Oid | null
+}
+
 /**
  * Reads the refs of one repository from its files. Loose refs are read before packed ones, which is the order in which
  * git moves them, so none is missed.
@@ -58,6 +72,42 @@ export class RefStore {
     return (await this.#merged(prefix)).lines()
   }
 
+  /**
+   * The refs whose names begin with one of these texts, in byte order, with what a fetch asks about each. Null where
+   * the files alone do not tell what git would list: symbolic and damaged refs, loose names that are not UTF-8, packed
+   * tags without their peeled objects; or where reading them would take long: more loose refs than `most`, or very many
+   * prefixes.
+   */
+  async matching(prefixes: string[], most: number): Promise<Iterable<RefLine> | null> {
+    const below = prefixes.map((prefix) => ('refs/'.startsWith(prefix) ? 'refs/' : prefix))
+    const wanted = outermost(below).filter((prefix) => isRef(`${prefix}x`))
+    if (wanted.length > MOST_PREFIXES) return null
+    const slice = new Slice(16)
+    const loose: StoredRef[][] = []
+    let count = 0
+    for (const prefix of wanted) {
+      const found: StoredRef[] = []
+      const names = await this.#looseNames(prefix)
+      count += names.length
+      if (count > most || names.some((name) => name.includes('\ufffd'))) return null
+      for (const name of names) {
+        // a file that is gone was packed, and is read with the packed refs
+        const text = this.#loose(name)
+        const oid = text === null ? null : oidOf(text)
+        if (oid) found.push({ name, oid, peeled: null })
+        else if (text !== null) return null
+        if (slice.over) await slice.breathe()
+      }
+      loose.push(found)
+    }
+    const packed = await this.cache.read(this.directory)
+    if (!packed.full && packed.lines.length > 0) return null
+    const merged = wanted.map((prefix, i) => new MergedRefs(prefix, loose[i] as StoredRef[], packed))
+    return (function* () {
+      for (const each of merged) yield* each.described()
+    })()
+  }
+
   async #merged(prefix: string): Promise<MergedRefs> {
     if (!prefix.endsWith('/') || !isRef(`${prefix}x`)) return new MergedRefs(prefix, [], PackedRefs.none)
     const loose = await this.#below(prefix)
@@ -72,22 +122,31 @@ export class RefStore {
 
   async #below(prefix: string): Promise<StoredRef[]> {
     const found: StoredRef[] = []
-    const folders = [prefix]
+    const slice = new Slice(16)
+    for (const name of await this.#looseNames(prefix)) {
+      const oid = await this.ref(name)
+      if (oid) found.push({ name, oid, peeled: null })
+      if (slice.over) await slice.breathe()
+    }
+    return found
+  }
+
+  /** The names of the files below refs/ that begin with a prefix. */
+  async #looseNames(prefix: string): Promise<string[]> {
+    const names: string[] = []
+    const folders = [prefix.slice(0, prefix.lastIndexOf('/') + 1)]
     const slice = new Slice(16)
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
       const entries = await fs.readdir(join(this.directory, folder), { withFileTypes: true }).catch(ignoreMissing<Dirent[]>([]))
-      const names: string[] = []
       for (const entry of entries) {
-        if (entry.isDirectory()) folders.push(`${folder}${entry.name}/`)
-        else if (isRef(folder + entry.name)) names.push(folder + entry.name)
-      }
-      for (const name of names) {
-        const oid = await this.ref(name)
-        if (oid) found.push({ name, oid, peeled: null })
+        const name = folder + entry.name
+        if (entry.isDirectory()) {
+          if (`${name}/`.startsWith(prefix)) folders.push(`${name}/`)
+        } else if (name.startsWith(prefix) && isRef(name)) names.push(name)
         if (slice.over) await slice.breathe()
       }
     }
-    return found
+    return names
   }
 
   /**
@@ -132,9 +191,20 @@ class MergedRefs {
     }
   }
 
+  *described(): Generator<RefLine> {
+    for (const place of this.#places(0)) {
+      if (typeof place !== 'number') yield { line: latinLine(place), oid: place.oid, loose: true, peeled: null }
+      else {
+        const line = this.packed.line(place)
+        const ref = line === null ? null : this.packed.at(place)
+        if (line !== null && ref) yield { line, oid: ref.oid, loose: false, peeled: ref.peeled === ref.oid ? null : ref.peeled }
+      }
+    }
+  }
+
   *lines(): Generator<string> {
     for (const place of this.#places(0)) {
-      const line = typeof place === 'number' ? this.packed.line(place) : Buffer.from(`${place.oid} ${place.name}`).toString('latin1')
+      const line = typeof place === 'number' ? this.packed.line(place) : latinLine(place)
       if (line) yield line
     }
   }
@@ -153,6 +223,19 @@ class MergedRefs {
     }
     yield* numbers(at + left, this.#below.to)
   }
+}
+
+const latinLine = ({ oid, name }: StoredRef) => Buffer.from(`${oid} ${name}`).toString('latin1')
+
+/** Those of these texts that begin with no other of them, in byte order. */
+function outermost(texts: string[]): string[] {
+  const sorted = [...texts].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  let last: string | undefined
+  return sorted.filter((text) => {
+    if (last !== undefined && text.startsWith(last)) return false
+    last = text
+    return true
+  })
 }
 
 function* numbers(from: number, to: number): Generator<number> {

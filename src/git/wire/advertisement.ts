@@ -6,7 +6,7 @@ import { Unavailable } from '../../lib/unavailable.js'
 import type { RefStore } from '../refs/ref-store.js'
 
 /** Characters that are written at once. */
-const PIECE = 65_536
+export const PIECE = 65_536
 
 /** A line of the pkt-line format, in latin1. */
 export const packetLine = (text: string) => (text.length + 4).toString(16).padStart(4, '0') + text

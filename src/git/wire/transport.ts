@@ -10,6 +10,7 @@ import { advertisedRefs, FLUSH, packetLine, protocolVersion, writePieces } from 
 import { ALONE, ARCHIVE_CONFIG } from './archive.js'
 import { installHooks } from './hooks.js'
 import { TRANSPORT_LIMITS, type TransportLimits } from './limits.js'
+import { answerLsRefs, type Peel, readLsRefs } from './ls-refs.js'
 import { type OpenWith, RECEIVE_CONFIG, receivePack, type Unlock, WRITABLE } from './receive-pack.js'
 import { ended, feed, relay, stop } from './relay.js'
 
@@ -85,7 +86,19 @@ export class Transport {
     )
   }
 
-  async uploadPack(directory: string, { body, out, protocol, duplex = false, outlet, signal, holder }: TransportRequest) {
+  /** In protocol 2 a call asks for refs or for objects; the former are listed without a git process. */
+  async uploadPack(directory: string, request: TransportRequest, peel: Peel) {
+    if (request.duplex || protocolVersion(request.protocol) !== 2) return this.#runUploadPack(directory, request)
+    const { asked, body } = await readLsRefs(request.body)
+    if (asked) {
+      if ((await presence(directory)) !== 'readable') throw new RepositoryMissing()
+      const answer = await answerLsRefs(new RefStore(directory, this.packed), asked, peel)
+      if (answer) return writePieces(answer, request.out, this.limits.stall)
+    }
+    return this.#runUploadPack(directory, { ...request, body })
+  }
+
+  async #runUploadPack(directory: string, { body, out, protocol, duplex = false, outlet, signal, holder }: TransportRequest) {
     const release = await this.pool.acquire(directory, signal, holder)
     try {
       const version = protocolVersion(protocol)
