@@ -162,9 +162,10 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
   })
 }
 
-/** One line of the log, and one count of the metrics, for each request. */
+/** One line of the log, and one count of the metrics, for each request; streams of Git record themselves. */
 function recordRequests(app: FastifyInstance, ctx: Context): void {
   app.addHook('onResponse', async (request, reply) => {
+    if (request.recordsItself) return
     const { method, caller, ip } = request
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
     request.log.info({ method, ...placeOf(request), status: reply.statusCode, ...costOf(request, reply), ip, ...who }, 'request')

@@ -22,6 +22,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The username of whoever makes a call of Git, once known. */
     gitUser?: string
+    /** It writes its own line of the log and counts itself, also when its client leaves. */
+    recordsItself?: boolean
   }
 }
 
@@ -136,6 +138,7 @@ interface Call {
 async function stream({ ctx, pace, waiting }: Serving, call: Call): Promise<void> {
   const { request, reply, service, advertises, admitted } = call
   const { repository } = admitted
+  request.recordsItself = true
   reply.hijack()
   const { raw } = reply
   const { bytesRead, bytesWritten } = request.raw.socket

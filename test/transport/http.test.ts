@@ -1151,6 +1151,8 @@ describe('what the log says', () => {
     const routes = () => since(from, 'request').map(({ route, path }) => route ?? path)
     await expect.poll(routes).toContain('/:project.git/git-receive-pack')
     expect(routes()).not.toContain('/*')
+    const ids = since(from, 'request').map(({ reqId }) => reqId)
+    expect(ids).toEqual([...new Set(ids)])
     // the first request, without credentials, is how Git asks; nobody has failed
     expect(since(from, 'a sign-in failed')).toEqual([])
   })
