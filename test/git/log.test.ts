@@ -106,6 +106,24 @@ describe('log', () => {
     }
   })
 
+  it('C-9 orders the history of each head by those of earlier ones that are remembered', { tags: ['long'] }, async () => {
+    for (const seed of seeds(2, 12))
+      for (const graph of [false, true]) {
+        const repository = t.make()
+        const oids = repository.commits(...tangled(seed, 120))
+        if (graph) {
+          repository.gitBytes(['update-ref', '--stdin'], oids.slice(0, 60).map((oid, i) => `update refs/heads/b${i} ${oid}\n`).join('')) // biome-ignore format: one call
+          repository.git('commit-graph', 'write', '--reachable')
+        }
+        for (const head of oids.filter((_, i) => i > 20 && i % 3 === 0)) {
+          const { commits, total } = await repository.reader.log({ from: [head], skip: 0, limit: 1_000 })
+          const expected = lines(repository.git('rev-list', head))
+          expect([seed, commits.map(({ oid }) => oid)]).toEqual([seed, expected])
+          expect(total).toBe(expected.length)
+        }
+      }
+  })
+
   it('C-12 C-13 counts exactly the commits between two dates, both included, wherever they stand', async () => {
     const repository = t.make()
     const dates = [100, 900, 200, 500, 500, 50, 800, 500]

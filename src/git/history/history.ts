@@ -213,7 +213,8 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
   return orderOf(history, kept, slice)
 }
 
-async function orderOf(history: History, nodes: number[], slice: Slice): Promise<Order> {
+/** The order of these nodes, as they stand. */
+export async function orderOf(history: History, nodes: number[], slice: Slice): Promise<Order> {
   const order = { oids: Buffer.alloc(nodes.length * 20), dates: new Float64Array(nodes.length) }
   for (const [i, node] of nodes.entries()) {
     if (slice.over) await slice.breathe()
@@ -341,7 +342,7 @@ class Flags {
 }
 
 /** The commits that a walk has seen: the newest that it has not visited yet is taken next. */
-class Frontier {
+export class Frontier {
   readonly #flags: Flags
   readonly #queue = new DateQueue()
   /** Commits in the queue that are not excluded. */
@@ -352,7 +353,23 @@ class Frontier {
   }
 
   get isEmpty() {
-    return this.#queue.size === 0
+    return this.size === 0
+  }
+
+  /** Commits seen and not visited. */
+  get size() {
+    return this.#queue.size
+  }
+
+  /** The commit that is taken next; -1 when there is none. */
+  get next() {
+    return this.#queue.next
+  }
+
+  /** Whether both would take the same commits in the same order, if no others were added. */
+  equals(other: Frontier): boolean {
+    const theirs = other.#queue.inOrder()
+    return this.#queue.inOrder().every((node, i) => node === theirs[i])
   }
 
   isExcluded(node: number): boolean {
@@ -406,6 +423,17 @@ class DateQueue {
 
   get size() {
     return this.#nodes.length
+  }
+
+  get next() {
+    return this.#nodes[0] ?? -1
+  }
+
+  /** All nodes, as they would be given. */
+  inOrder(): number[] {
+    const places = Array.from(this.#nodes.keys())
+    places.sort((a, b) => (this.#before(this.#dates[a] as number, this.#turns[a] as number, b) ? -1 : 1))
+    return places.map((at) => this.#nodes[at] as number)
   }
 
   /** The date of the node that is next. */

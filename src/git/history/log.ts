@@ -3,6 +3,7 @@ import type { Memory } from '../object-cache.js'
 import { isOid } from '../objects/cat-file.js'
 import { listed } from '../objects/messages.js'
 import type { Commit, LogOptions, LogPage, Oid } from '../types.js'
+import { continued } from './continued.js'
 import { History, type HistorySource, type Order, signed, walk } from './history.js'
 
 export interface LogSource extends HistorySource {
@@ -45,16 +46,38 @@ async function orderOf(source: LogSource, options: Pick<LogOptions, 'from' | 'ex
   if (from.length === 0) return null
   const path = options.path === undefined ? '' : literal(options.path)
   if (path === null) return null
-  const about = `${path} ${options.firstParent ? 'first' : 'all'} ${from} ^${exclude}`
+  const firstParent = options.firstParent ?? false
   return source.memory.answer<Order>(
     source.directory,
-    `log ${about}`,
+    question(from, { path, exclude, firstParent }),
     ({ oids }) => oids.length * 1.4,
     async () => {
-      if (path !== '') return orderOfPath(source, from, exclude, path, options.firstParent ?? false)
-      return walk(new History(await source.memory.graph(source.directory), source), from, exclude, options.firstParent ?? false)
+      if (path !== '') return orderOfPath(source, from, exclude, path, firstParent)
+      const history = new History(await source.memory.graph(source.directory), source)
+      const [head] = from
+      const whole = head !== undefined && from.length === 1 && exclude.length === 0 && !firstParent
+      return (whole && (await orderByAncestor(source, history, head))) || walk(history, from, exclude, firstParent)
     },
   )
+}
+
+const question = (from: Oid[], { path = '', exclude = [], firstParent = false }: { path?: string; exclude?: Oid[]; firstParent?: boolean } = {}) =>
+  `log ${path} ${firstParent ? 'first' : 'all'} ${from} ^${exclude}`
+
+/** First parents among which one is looked for whose order is remembered. */
+const ANCESTORS = 256
+
+/** The order of a whole history by that of an earlier head, which is remembered; null: there is none that helps. */
+async function orderByAncestor(source: LogSource, history: History, head: Oid): Promise<Order | null> {
+  let node = await history.node(head)
+  for (let i = 0; i < ANCESTORS && node >= 0; i++) {
+    const [parent = -1] = history.parentsNow(node) ?? (await history.parents(node))
+    const oid = parent < 0 ? '' : history.oid(parent)
+    const order = oid && source.memory.known<Order>(source.directory, question([oid]))
+    if (order) return continued(history, head, { head: oid, order })
+    node = parent
+  }
+  return null
 }
 
 /** How many commits `to` has that `from` has not, looking at no more than `most` commits. */

@@ -1,0 +1,55 @@
+import { Slice } from '../../lib/async/yield.js'
+import type { Oid } from '../types.js'
+import { Frontier, type History, type Order, orderOf } from './history.js'
+
+/** Commits walked, and commits in both queues compared, until a whole walk is the better way. */
+const MOST_STEPS = 20_000
+const MOST_COMPARED = 1_000_000
+
+/**
+ * The order of a log from `head`, by the known order of the log from one of its ancestors, as after a push or a merge:
+ * both histories are walked side by side until what is left of them is the same, and the rest is copied. Null when that
+ * does not come soon.
+ */
+export async function continued(history: History, head: Oid, known: { head: Oid; order: Order }): Promise<Order | null> {
+  const slice = new Slice()
+  const [ours, theirs] = [new Frontier(history), new Frontier(history)]
+  ours.add(await history.node(head), 0)
+  theirs.add(await history.node(known.head), 0)
+  const taken: number[] = []
+  const added: number[] = []
+  let compared = 0
+  while (ours.next !== theirs.next || ours.size !== theirs.size || !ours.equals(theirs)) {
+    if (ours.next === theirs.next) compared += ours.size
+    if (taken.length === MOST_STEPS || compared > MOST_COMPARED || ours.size === 0) return null
+    if (slice.over) await slice.breathe()
+    const both = ours.next === theirs.next
+    const node = ours.take()
+    taken.push(node)
+    if (both) theirs.take()
+    else added.push(node)
+    for (const parent of history.parentsNow(node) ?? (await history.parents(node))) {
+      ours.add(parent, 0)
+      if (both) theirs.add(parent, 0)
+    }
+  }
+  const shared = taken.length - added.length
+  const rest = { oids: known.order.oids.subarray(shared * 20), dates: known.order.dates.subarray(shared) }
+  // where dates run backwards, what looks new may come later in the known order
+  if (await containsAny(rest, added.map((node) => history.oid(node)), slice)) return null // biome-ignore format: one call
+  const first = await orderOf(history, taken, slice)
+  const dates = new Float64Array(first.dates.length + rest.dates.length)
+  dates.set(first.dates)
+  dates.set(rest.dates, first.dates.length)
+  return { oids: Buffer.concat([first.oids, rest.oids]), dates }
+}
+
+async function containsAny({ oids }: Order, wanted: Oid[], slice: Slice): Promise<boolean> {
+  const starts = new Set(wanted.map((oid) => Number.parseInt(oid.slice(0, 8), 16)))
+  const whole = new Set(wanted)
+  for (let at = 0; at < oids.length; at += 20) {
+    if (slice.over) await slice.breathe()
+    if (starts.has(oids.readUInt32BE(at)) && whole.has(oids.toString('hex', at, at + 20))) return true
+  }
+  return false
+}
