@@ -154,6 +154,36 @@ describe('log', () => {
     expect(await repository.reader.lastCommits(tip, ['new.txt', 'd', 'none', 'd/x', ''])).toEqual([oids[3], oids[1], null, oids[0], tip])
   })
 
+  it('C-11 follows files through renames, copies, deletions and merges as git does', { tags: ['long'] }, async () => {
+    for (const seed of seeds(1, 6)) {
+      const { below, chance } = random(seed)
+      const repository = t.make()
+      const names = ['a', 'b', 'c', 'd/a', 'd/b']
+      const text = (n: number) => Array.from({ length: 30 }, (_, line) => `line ${line} ${line < n % 7 ? n : ''}`).join('\n')
+      const content = new Map<string, string>([['a', text(1)]])
+      const commits: TestCommit[] = tangled(seed, 150).map((commit, i) => {
+        const [one, two] = [names[below(5)] as string, names[below(5)] as string]
+        const known = content.get(one)
+        const files: Record<string, string | null> = { [`other${below(9)}`]: `${i}` }
+        if (known && one !== two && chance(0.3)) {
+          files[two] = known
+          if (chance(0.8)) files[one] = null
+        } else files[one] = known && chance(0.2) ? null : known ? `${known}\n${i}` : text(i)
+        for (const [name, now] of Object.entries(files)) now === null ? content.delete(name) : content.set(name, now)
+        return { ...commit, files: i === 0 ? { a: text(1) } : files }
+      })
+      const oids = repository.commits(...commits)
+      if (chance(0.5)) repository.git('commit-graph', 'write', '--reachable', '--changed-paths')
+      for (const head of [oids.at(-1), oids[120], oids[90]] as string[])
+        for (const path of lines(repository.git('ls-tree', '-r', '--name-only', head))) {
+          const { commits: found, total } = await repository.reader.log({ from: [head], path, skip: 0, limit: 1_000 })
+          const expected = lines(repository.git('log', '--follow', '-M50%', '--format=%H', head, '--', path))
+          expect([seed, path, found.map(({ oid }) => oid)]).toEqual([seed, path, expected])
+          expect(total).toBe(expected.length)
+        }
+    }
+  })
+
   it.each(['--output=made', '-h', '--', '*', ':(top)d', ':!d', ':/d', '[d]', '/d', '../d', 'd/../d', 'a\0b', 'd//x', '.'])(
     'SEC-79 SEC-80 takes %j as the name of a file that is not there',
     async (path) => {

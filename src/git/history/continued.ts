@@ -1,6 +1,6 @@
 import { Slice } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
-import { Frontier, type History, type Order, orderOf } from './history.js'
+import { Frontier, type History, type Order, orderOf, placesIn } from './history.js'
 
 /** Commits walked, and commits in both queues compared, until a whole walk is the better way. */
 const MOST_STEPS = 20_000
@@ -36,20 +36,15 @@ export async function continued(history: History, head: Oid, known: { head: Oid;
   const shared = taken.length - added.length
   const rest = { oids: known.order.oids.subarray(shared * 20), dates: known.order.dates.subarray(shared) }
   // where dates run backwards, what looks new may come later in the known order
-  if (await containsAny(rest, added.map((node) => history.oid(node)), slice)) return null // biome-ignore format: one call
+  const again = await placesIn(
+    rest,
+    added.map((node) => history.oid(node)),
+    slice,
+  )
+  if (again.size > 0) return null
   const first = await orderOf(history, taken, slice)
   const dates = new Float64Array(first.dates.length + rest.dates.length)
   dates.set(first.dates)
   dates.set(rest.dates, first.dates.length)
   return { oids: Buffer.concat([first.oids, rest.oids]), dates }
-}
-
-async function containsAny({ oids }: Order, wanted: Oid[], slice: Slice): Promise<boolean> {
-  const starts = new Set(wanted.map((oid) => Number.parseInt(oid.slice(0, 8), 16)))
-  const whole = new Set(wanted)
-  for (let at = 0; at < oids.length; at += 20) {
-    if (slice.over) await slice.breathe()
-    if (starts.has(oids.readUInt32BE(at)) && whole.has(oids.toString('hex', at, at + 20))) return true
-  }
-  return false
 }

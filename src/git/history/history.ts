@@ -21,6 +21,20 @@ export interface Order {
   dates: Float64Array
 }
 
+/** The places of some commits in an order; those it does not have are left out. */
+export async function placesIn({ oids }: Order, wanted: Oid[], slice: Slice): Promise<Map<Oid, number>> {
+  const starts = new Set(wanted.map((oid) => Number.parseInt(oid.slice(0, 8), 16)))
+  const whole = new Set(wanted)
+  const places = new Map<Oid, number>()
+  for (let at = 0; at < oids.length; at += 20) {
+    if (slice.over) await slice.breathe()
+    if (!starts.has(oids.readUInt32BE(at))) continue
+    const oid = oids.toString('hex', at, at + 20)
+    if (whole.has(oid)) places.set(oid, at / 20)
+  }
+  return places
+}
+
 export interface HistorySource {
   pool: ProcessPool
   directory: string

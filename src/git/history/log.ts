@@ -4,7 +4,8 @@ import { isOid } from '../objects/cat-file.js'
 import { listed } from '../objects/messages.js'
 import type { Commit, LogOptions, LogPage, Oid } from '../types.js'
 import { continued } from './continued.js'
-import { History, type HistorySource, type Order, signed, walk } from './history.js'
+import { History, type HistorySource, type Order, walk } from './history.js'
+import { orderOfPath } from './path-log.js'
 
 export interface LogSource extends HistorySource {
   memory: Memory
@@ -52,7 +53,7 @@ async function orderOf(source: LogSource, options: Pick<LogOptions, 'from' | 'ex
     question(from, { path, exclude, firstParent }),
     ({ oids }) => oids.length * 1.4,
     async () => {
-      if (path !== '') return orderOfPath(source, from, exclude, path, firstParent)
+      if (path !== '') return orderOfPath(source, { from, exclude, path, firstParent }, (head) => orderOf(source, { from: [head] }))
       const history = new History(await source.memory.graph(source.directory), source)
       const [head] = from
       const whole = head !== undefined && from.length === 1 && exclude.length === 0 && !firstParent
@@ -106,27 +107,6 @@ async function cut({ dates }: Order, { since, until, skip, limit }: LogOptions):
     total++
   }
   return { positions, total }
-}
-
-/** Git's own path log, which knows which commits changed which paths; along renames when the path is a file (C-11). */
-async function orderOfPath(source: LogSource, from: Oid[], exclude: Oid[], path: string, firstParent: boolean): Promise<Order> {
-  const follow = from.length === 1 && (await source.isFile(from[0] as Oid, path))
-  const args = ['log', '--format=%H %ct', '--no-show-signature', '--no-ext-diff', '--no-textconv', '--stdin']
-  if (firstParent) args.push('--first-parent')
-  if (follow) args.push('--follow', '-M50%')
-  const input = [...from, ...exclude.map((oid) => `^${oid}`), ''].join('\n')
-  const { stdout } = await source.pool.run(source.directory, [...args, '--', path], { input, ...(source.env && { env: source.env }) })
-  const oids: Buffer[] = []
-  const dates: number[] = []
-  for (let at = 0; at < stdout.length; ) {
-    const end = stdout.indexOf(0x0a, at)
-    if (end < 0) break
-    oids.push(Buffer.from(stdout.toString('latin1', at, at + 40), 'hex'))
-    dates.push(signed(Number(stdout.toString('latin1', at + 41, end))))
-    if (oids.length % 10_000 === 0) await yieldToEventLoop()
-    at = end + 1
-  }
-  return { oids: Buffer.concat(oids), dates: Float64Array.from(dates) }
 }
 
 /** The path as git takes it; null for what no tree can hold, such as `/x`, `a//b` or `../x`. */
