@@ -15,7 +15,8 @@ export async function continued(history: History, head: Oid, known: { head: Oid;
   const slice = new Slice()
   const [ours, theirs] = [new Frontier(history), new Frontier(history)]
   ours.add(await history.node(head), 0)
-  theirs.add(await history.node(known.head), 0)
+  const ancestor = await history.node(known.head)
+  theirs.add(ancestor, 0)
   const taken: number[] = []
   const added: number[] = []
   let compared = 0
@@ -35,13 +36,11 @@ export async function continued(history: History, head: Oid, known: { head: Oid;
   }
   const shared = taken.length - added.length
   const rest = { oids: known.order.oids.subarray(shared * 20), dates: known.order.dates.subarray(shared) }
-  // where dates run backwards, what looks new may come later in the known order
-  const again = await placesIn(
-    rest,
-    added.map((node) => history.oid(node)),
-    slice,
-  )
-  if (again.size > 0) return null
+  // where dates run backwards, what looks new may come later in the known order; but nothing of a higher level
+  const level = history.level(ancestor)
+  const doubtful = added.filter((node) => level === 0 || history.isNew(ancestor) || history.level(node) < level)
+  const again = doubtful.map((node) => history.oid(node))
+  if (again.length > 0 && (await placesIn(rest, again, slice)).size > 0) return null
   const first = await orderOf(history, taken, slice)
   const dates = new Float64Array(first.dates.length + rest.dates.length)
   dates.set(first.dates)
