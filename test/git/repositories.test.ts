@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process'
-import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { fileSizes } from '../../src/git/objects/file-sizes.js'
+import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { createRepository, removeRepository, repositoryDirectory, repositoryExists } from '../../src/git/storage/create.js'
 import { removeStale } from '../../src/git/storage/leftovers.js'
 import { maintain, repositorySize } from '../../src/git/storage/maintenance.js'
 import { ZERO } from '../../src/git/types.js'
+import { testSpawner } from '../support/spawner.js'
 import { committed, git, workshop } from './support.js'
 
 const { pool, folder, repository, draft, refs } = workshop()
@@ -129,16 +131,33 @@ describe('maintain', () => {
 })
 
 describe('maintain', () => {
-  it('PR-25: gives a large repository a bitmap after its first push, so that clones and forks need not count it out', async () => {
+  it('PR-25: gives a large repository a graph at once, and a bitmap, so that clones and forks need not count it out, after its first push', async () => {
     const directory = await repository()
     const blobs = Array.from({ length: 50_000 }, (_, i) => `M 100644 inline d${i % 100}/f${i}\ndata ${`${i}`.length}\n${i}\n`).join('')
     const fast = (text: string) => git(directory, ['fast-import', '--quiet', '--force'], text)
     fast(`commit refs/heads/main\ncommitter A <a@b> 1600000000 +0000\ndata 1\nx\n${blobs}\n`)
-    const bitmaps = async () => (await readdir(join(directory, 'objects/pack'))).filter((name) => name.endsWith('.bitmap')).length
-    expect(await maintain(pool, directory, { bitmaps: false })).toBe(true)
-    expect(await bitmaps()).toBe(0)
-    expect(await maintain(pool, directory)).toBe(true)
+    const bitmaps = async (of = directory) => (await readdir(join(of, 'objects/pack'))).filter((name) => name.endsWith('.bitmap')).length
+    const without = join(await folder(), 'without.git')
+    await cp(directory, without, { recursive: true })
+    expect(await maintain(pool, without, { bitmaps: false })).toBe(true)
+    expect(await bitmaps(without)).toBe(0)
+    const commands: string[] = []
+    const recorded = new ProcessPool(POOL_LIMITS, {
+      ...testSpawner,
+      spawn(program, args, options) {
+        commands.push(args.find((arg) => arg === 'commit-graph' || arg === 'repack') ?? '')
+        return testSpawner.spawn(program, args, options)
+      },
+    })
+    expect(await maintain(recorded, directory)).toBe(true)
     expect(await bitmaps()).toBe(1)
+    // lists of commits do not wait until all is packed, and in the end the graph knows which paths changed
+    expect(commands).toEqual(['commit-graph', 'repack', 'commit-graph'])
+    const graphs = join(directory, 'objects/info/commit-graphs')
+    const [layer, ...more] = (await readdir(graphs)).filter((name) => name.endsWith('.graph'))
+    expect(more).toEqual([])
+    expect((await readFile(join(graphs, layer as string))).includes('BIDX')).toBe(true)
+    await recorded.close()
     const small = await repository()
     git(small, ['fast-import', '--quiet'], 'commit refs/heads/main\ncommitter A <a@b> 1600000000 +0000\ndata 1\nx\n\n')
     expect(await maintain(pool, small)).toBe(true)

@@ -1,4 +1,4 @@
-import { promises as fs, statSync } from 'node:fs'
+import { existsSync, promises as fs, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { yieldToEventLoop } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
@@ -60,6 +60,10 @@ export class CommitGraph {
     return first < 0 ? [] : [first, ...(this.otherParents.get(position) ?? [])]
   }
 }
+
+/** Whether a repository has a commit-graph, of one file or of several. */
+export const hasCommitGraph = (directory: string): boolean =>
+  existsSync(single(directory)) || existsSync(join(chain(directory), 'commit-graph-chain'))
 
 /** A text that changes whenever the files of a repository's commit-graph do. */
 export function graphStamp(directory: string): string {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { syncDirectory } from '../../lib/files/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault } from '../errors.js'
+import { hasCommitGraph } from '../history/commit-graph.js'
 import { packsOf } from '../objects/pack-index.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { Depth, MaintenanceOptions, Oid } from '../types.js'
@@ -25,32 +26,37 @@ export async function maintain(
 ): Promise<boolean> {
   return withMaintenanceLock(directory, async () => {
     const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
-    await removeLeftovers(directory, { ...STALE, shared })
-    if (!(await removeHalfPacks(directory))) throw new Unavailable('a pack is being put in place')
-    const due = async () => (await countPacks(directory)) > MANY_PACKS || (bitmaps && (await lacksBitmap(directory)))
-    if (packing && (depth !== 'usual' || (await due()))) {
-      await run('repack', '-d', '-q', ...REPACKS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
-      await syncDirectory(join(directory, 'objects', 'pack'))
-    }
     // version 1 of generation numbers: with version 2 git counts beyond the largest date, and with such a date in the
     // history it never ends (SEC-152)
-    const split = depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
-    const graph = (...paths: string[]) => [
+    const graph = (paths: string, split = '--split') => [
       '-c',
       'commitGraph.generationVersion=1',
       'commit-graph',
       'write',
       '--reachable',
-      ...paths,
+      paths,
       split,
       '--no-progress',
     ]
+    await removeLeftovers(directory, { ...STALE, shared })
+    if (!(await removeHalfPacks(directory))) throw new Unavailable('a pack is being put in place')
+    // A large repository that was pushed or imported just now: without a graph each list of commits reads all of them, and
+    // joining packs and knowing which paths changed take minutes.
+    const hurried = !hasCommitGraph(directory) && (await countObjects(directory)) > MANY_OBJECTS
+    if (hurried) await run(...graph('--no-changed-paths'))
+    const due = async () => (await countPacks(directory)) > MANY_PACKS || (bitmaps && (await lacksBitmap(directory)))
+    if (packing && (depth !== 'usual' || (await due()))) {
+      await run('repack', '-d', '-q', ...REPACKS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
+      await syncDirectory(join(directory, 'objects', 'pack'))
+    }
+    // git adds changed paths to new layers only
+    const split = hurried || depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
     try {
-      await pool.run(directory, graph('--changed-paths'), { deadline: DEADLINE, memory })
+      await pool.run(directory, graph('--changed-paths', split), { deadline: DEADLINE, memory })
     } catch (error) {
       // a commit with paths that no push may bring today: knowing which paths changed is not worth gigabytes
       if (!(error instanceof GitFault && error.exitCode === null)) throw error
-      await run(...graph('--no-changed-paths'))
+      await run(...graph('--no-changed-paths', split))
     }
     if ((await countFiles(join(directory, 'refs'))) > MANY_LOOSE_REFS) {
       await run('-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.packedRefsTimeout=10000', 'pack-refs', '--all')
@@ -142,8 +148,13 @@ async function countPacks(directory: string) {
 async function lacksBitmap(directory: string): Promise<boolean> {
   const names = await readdir(join(directory, 'objects', 'pack')).catch(() => [])
   if (names.some((name) => name.endsWith('.bitmap'))) return false
+  return (await countObjects(directory)) > MANY_OBJECTS
+}
+
+/** Objects in packs; those in several count for each. */
+async function countObjects(directory: string): Promise<number> {
   const packs = await packsOf(directory).catch(() => [])
-  return packs.reduce((sum, { count }) => sum + count, 0) > MANY_OBJECTS
+  return packs.reduce((sum, { count }) => sum + count, 0)
 }
 
 async function countFiles(directory: string): Promise<number> {
