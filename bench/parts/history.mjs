@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { cache, call, median, native, timed } from '../harness.mjs'
 import { git } from '../repository.mjs'
 
@@ -96,8 +97,17 @@ async function repositoryOf(bench, count) {
   // what follows a push makes its graph and its bitmap
   git(work, ['commit', '-q', '--allow-empty', '-m', 'First'])
   git(work, ['push', '-q', 'origin', 'main'])
-  await bench.quiet()
+  await upkeepDone(bench)
   return { project, base: `${bench.api}/projects/${project.id}/repository`, work, remote, count }
+}
+
+/** Waits for the maintenance of repositories, which takes minutes for a million commits. */
+async function upkeepDone(bench) {
+  for (;;) {
+    const [{ count }] = await bench.sql("select count(*)::int as count from jobs where kind = 'repository upkeep' and failed_at is null")
+    if (count === 0) return bench.quiet()
+    await sleep(1_000)
+  }
 }
 
 /** A bare repository of so many commits one after the other, each of a change to one of 500 small files; made once. */

@@ -13,6 +13,8 @@ const MEGABYTE = 1_048_576
 export class Memory {
   readonly #answers: LRUCache<string, { value: NonNullable<unknown> }>
   readonly #graphs: LRUCache<string, { stamp: string; graph: CommitGraph | null }>
+  /** A graph that is too large for the others' limit: one at a time, because to read it takes a second. */
+  #largeGraph: { directory: string; stamp: string; graph: CommitGraph | null } | undefined
   readonly #making = new Map<string, Promise<NonNullable<unknown> | null>>()
   /** Limited by `maxSize`: with `max` the cache would reserve all its entries at once, for each push anew. */
   readonly links: LinkCache = new LRUCache<string, Link>({ maxSize: 60_000, sizeCalculation: () => 1 })
@@ -64,7 +66,7 @@ export class Memory {
   /** A repository's commit-graph as it is on the disk now; null when it has none. */
   async graph(directory: string): Promise<CommitGraph | null> {
     const stamp = graphStamp(directory)
-    const known = this.#graphs.get(directory)
+    const known = this.#largeGraph?.directory === directory ? this.#largeGraph : this.#graphs.get(directory)
     if (known?.stamp === stamp) return known.graph
     const key = `${directory} graph ${stamp}`
     const running = this.#making.get(key) as Promise<CommitGraph | null> | undefined
@@ -74,7 +76,12 @@ export class Memory {
     try {
       const graph = await making
       // rewritten while it was read: valid, but not to be cached under this stamp
-      if (graphStamp(directory) === stamp) this.#graphs.set(directory, { stamp, graph })
+      if (graphStamp(directory) !== stamp) return graph
+      if ((graph?.bytes ?? 0) > this.#graphs.maxSize) this.#largeGraph = { directory, stamp, graph }
+      else {
+        if (this.#largeGraph?.directory === directory) this.#largeGraph = undefined
+        this.#graphs.set(directory, { stamp, graph })
+      }
       return graph
     } finally {
       this.#making.delete(key)
@@ -86,6 +93,7 @@ export class Memory {
     const prefix = prefixOf(directory)
     for (const key of this.#answers.keys()) if (key.startsWith(prefix)) this.#answers.delete(key)
     this.#graphs.delete(directory)
+    if (this.#largeGraph?.directory === directory) this.#largeGraph = undefined
     this.packed.forget(directory)
   }
 }

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { Memory } from '../../src/git/object-cache.js'
 import type { TestCommit, TestRepository } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
 import { rounds, seeds } from '../support/rounds.js'
@@ -256,6 +257,27 @@ it('RE-8: what contains a commit is asked of git once, and again when a ref has 
   const answer = await containing(one)
   answer.pop()
   expect(await containing(one)).toEqual(['refs/heads/main'])
+})
+
+it('SEC-150: of graphs that are larger than their limit, the last one is kept', async () => {
+  const memory = new Memory(1_000)
+  const [one, other] = [t.make(), t.make()]
+  for (const repository of [one, other]) {
+    repository.commits({})
+    repository.git('commit-graph', 'write', '--reachable')
+  }
+  const read = (repository: TestRepository) => memory.graph(repository.directory)
+  const graph = await read(one)
+  expect(graph?.count).toBe(1)
+  expect(await read(one)).toBe(graph)
+  await read(other)
+  expect(await read(one)).not.toBe(graph)
+  one.commits({})
+  one.git('commit-graph', 'write', '--reachable')
+  expect((await read(one))?.count).toBe(2)
+  memory.forget(one.directory)
+  rmSync(join(one.directory, 'objects/info/commit-graph'))
+  expect(await read(one)).toBeNull()
 })
 
 describe('a walk through commits that no graph has', () => {
