@@ -71,7 +71,7 @@ export class Memory {
     const key = `${directory} graph ${stamp}`
     const running = this.#making.get(key) as Promise<CommitGraph | null> | undefined
     if (running) return running
-    const making = readGraph(directory)
+    const making = readGraph(directory, known?.graph)
     this.#making.set(key, making as Promise<NonNullable<unknown> | null>)
     try {
       const graph = await making

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { readGraph } from '../../src/git/history/commit-graph.js'
 import { Memory } from '../../src/git/object-cache.js'
 import type { TestCommit, TestRepository } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
@@ -175,7 +176,7 @@ describe('log', () => {
       })
       const oids = repository.commits(...commits)
       if (chance(0.5)) repository.git('commit-graph', 'write', '--reachable', '--changed-paths')
-      for (const head of [oids.at(-1), oids[120], oids[90]] as string[])
+      for (const head of ([oids.at(-1), oids[120], oids[90]] as string[]).slice(0, rounds(1, 3)))
         for (const path of lines(repository.git('ls-tree', '-r', '--name-only', head))) {
           const { commits: found, total } = await repository.reader.log({ from: [head], path, skip: 0, limit: 1_000 })
           const expected = lines(repository.git('log', '--follow', '-M50%', '--format=%H', head, '--', path))
@@ -278,6 +279,35 @@ it('SEC-150: of graphs that are larger than their limit, the last one is kept', 
   memory.forget(one.directory)
   rmSync(join(one.directory, 'objects/info/commit-graph'))
   expect(await read(one)).toBeNull()
+})
+
+it('a graph that is read on top of an earlier one is the same as one that is read whole', async () => {
+  const repository = t.make()
+  const memory = new Memory()
+  const write = (...how: string[]) => repository.git('commit-graph', 'write', '--reachable', ...how)
+  const history = tangled(3, 200)
+  let oids: string[] = []
+  for (const [end, how] of [
+    [60, '--split=no-merge'],
+    [100, '--split=no-merge'],
+    [140, '--split=no-merge'],
+    [170, '--split'],
+    [185, '--split=no-merge'],
+    [200, '--split=replace'],
+  ] as const) {
+    const start = oids.length
+    const more = history.slice(start, end).map((commit) => ({
+      ...commit,
+      parents: commit.parents?.map((parent) => (Number(parent) >= start ? Number(parent) - start : (oids[Number(parent)] ?? ''))),
+    }))
+    const added = repository.commits(...(more as TestCommit[]))
+    oids = [...oids, ...added]
+    repository.gitBytes(['update-ref', '--stdin'], added.map((oid, i) => `update refs/heads/b${start + i} ${oid}\n`).join(''))
+    write(how)
+    const [kept, read] = [await memory.graph(repository.directory), await readGraph(repository.directory)]
+    expect(kept?.count).toBe(end)
+    expect(kept).toEqual(read)
+  }
 })
 
 describe('a walk through commits that no graph has', () => {

@@ -7,6 +7,8 @@ const NONE = 0x70000000
 const MORE = 0x80000000
 
 interface Layer {
+  /** The name of its file, which says what is in it; empty for a single file. */
+  name: string
   /** Position of its first commit. */
   base: number
   count: number
@@ -26,6 +28,7 @@ export class CommitGraph {
     readonly levels: Uint32Array,
     readonly firstParents: Int32Array,
     readonly otherParents: Map<number, number[]>,
+    /** The newest first. */
     readonly layers: Layer[],
   ) {}
 
@@ -76,11 +79,11 @@ export function graphStamp(directory: string): string {
 
 /**
  * Reads the single file, or the chain of split files; null when there is none, or none that can be read, as while it is
- * being rewritten.
+ * being rewritten. Layers of `known`, an earlier graph of this repository, are not read again.
  */
-export async function readGraph(directory: string): Promise<CommitGraph | null> {
+export async function readGraph(directory: string, known: CommitGraph | null = null): Promise<CommitGraph | null> {
   try {
-    return await decode([await readChunks(single(directory))])
+    return await decode([{ name: '', chunks: await readChunks(single(directory)) }])
   } catch {
     // no single file: look for a chain
   }
@@ -89,7 +92,10 @@ export async function readGraph(directory: string): Promise<CommitGraph | null> 
       .split('\n')
       .filter((name) => /^[0-9a-f]{40}$/.test(name))
     if (names.length === 0) return null
-    return await decode(await Promise.all(names.map((name) => readChunks(join(chain(directory), `graph-${name}.graph`)))))
+    const below = commonLayers(known, names)
+    const more = names.slice(below.length)
+    const files = await Promise.all(more.map(async (name) => ({ name, chunks: await readChunks(join(chain(directory), `graph-${name}.graph`)) })))
+    return await decode(files, known, below)
   } catch {
     return null
   }
@@ -126,16 +132,31 @@ async function readChunks(path: string): Promise<Chunks> {
   }
 }
 
-async function decode(files: Chunks[]): Promise<CommitGraph> {
-  const count = files.reduce((sum, chunks) => sum + size(chunks), 0)
-  const oids = Buffer.concat(files.map((chunks) => wanted(chunks, 'OIDL')))
+/** The layers that a graph and a chain of names have in common, the lowest first. */
+function commonLayers(known: CommitGraph | null, names: string[]): Layer[] {
+  const layers = known?.layers.toReversed() ?? []
+  const differs = layers.findIndex(({ name }, i) => name !== names[i])
+  return differs < 0 ? layers : layers.slice(0, differs)
+}
+
+/** Decodes layers, the lowest first, on top of some of another graph. */
+async function decode(files: { name: string; chunks: Chunks }[], known: CommitGraph | null = null, below: Layer[] = []): Promise<CommitGraph> {
+  let base = below.reduce((sum, { count }) => sum + count, 0)
+  const count = files.reduce((sum, { chunks }) => sum + size(chunks), base)
   const dates = new Float64Array(count)
   const levels = new Uint32Array(count)
   const firstParents = new Int32Array(count)
   const otherParents = new Map<number, number[]>()
-  const layers: Layer[] = []
-  let base = 0
-  for (const chunks of files) {
+  const lower = base === 0 ? null : known
+  if (lower) {
+    dates.set(lower.dates.subarray(0, base))
+    levels.set(lower.levels.subarray(0, base))
+    firstParents.set(lower.firstParents.subarray(0, base))
+    for (const [position, parents] of lower.otherParents) if (position < base) otherParents.set(position, parents)
+  }
+  const oids = Buffer.concat([...(lower ? [lower.oids.subarray(0, base * 20)] : []), ...files.map(({ chunks }) => wanted(chunks, 'OIDL'))])
+  const layers = below.toReversed()
+  for (const { name, chunks } of files) {
     const data = wanted(chunks, 'CDAT')
     const edges = chunks.get('EDGE')
     const length = size(chunks)
@@ -151,7 +172,7 @@ async function decode(files: Chunks[]): Promise<CommitGraph> {
       levels[base + i] = high >>> 2
       dates[base + i] = (high & 3) * 0x100000000 + data.readUInt32BE(at + 12)
     }
-    layers.unshift({ base, count: length, fanout: wanted(chunks, 'OIDF') })
+    layers.unshift({ name, base, count: length, fanout: wanted(chunks, 'OIDF') })
     base += length
   }
   return new CommitGraph(count, oids, dates, levels, firstParents, otherParents, layers)
