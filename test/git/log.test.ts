@@ -21,6 +21,13 @@ function tangled(seed: number, amount: number): TestCommit[] {
   })
 }
 
+/** Some commits of a history, those before them having been made. */
+const partOf = (history: TestCommit[], start: number, end: number, made: string[]): TestCommit[] =>
+  history.slice(start, end).map((commit) => ({
+    ...commit,
+    parents: (commit.parents ?? []).map((parent) => (Number(parent) >= start ? Number(parent) - start : (made[Number(parent)] ?? ''))),
+  }))
+
 const lines = (text: string) => text.split('\n').filter(Boolean)
 
 /** All best common ancestors, in git's order. */
@@ -54,11 +61,7 @@ describe('log', () => {
       const parts = kind.includes('split') ? [100, 250, 330] : [330]
       for (const [n, part] of [...parts, 400].entries()) {
         const start = oids.length
-        const more = history.slice(start, part).map((commit) => ({
-          ...commit,
-          parents: commit.parents?.map((parent) => (Number(parent) >= start ? Number(parent) - start : (oids[Number(parent)] ?? ''))),
-        }))
-        const added = repository.commits(...(more as TestCommit[]))
+        const added = repository.commits(...partOf(history, start, part, oids))
         oids = [...oids, ...added]
         refs(added)
         if (kind.includes('split') && n < parts.length) write('--split=no-merge')
@@ -296,11 +299,7 @@ it('a graph that is read on top of an earlier one is the same as one that is rea
     [200, '--split=replace'],
   ] as const) {
     const start = oids.length
-    const more = history.slice(start, end).map((commit) => ({
-      ...commit,
-      parents: commit.parents?.map((parent) => (Number(parent) >= start ? Number(parent) - start : (oids[Number(parent)] ?? ''))),
-    }))
-    const added = repository.commits(...(more as TestCommit[]))
+    const added = repository.commits(...partOf(history, start, end, oids))
     oids = [...oids, ...added]
     repository.gitBytes(['update-ref', '--stdin'], added.map((oid, i) => `update refs/heads/b${start + i} ${oid}\n`).join(''))
     write(how)
