@@ -65,8 +65,9 @@ async function start(options: TestOptions, life: Life): Promise<void> {
   const world = await worlds.open(options.world)
   if (seed !== undefined) await fill(world, seed)
   signal.throwIfAborted()
-  // from now on: how many servers a machine can hold matters more than the last bit of speed
-  setFlagsFromString('--optimize-for-size')
+  // From now on: how many servers a machine can hold matters more than the last bit of speed. In a later turn, since
+  // the code that is kept for the next start has the flags of this one.
+  setImmediate(() => setFlagsFromString('--optimize-for-size'))
   process.stdout.write(`${JSON.stringify({ ...world.line, control })}\n`)
 }
 
