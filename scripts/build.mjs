@@ -44,7 +44,8 @@ export async function build() {
     format: 'cjs',
     banner: { js: '(function (require, module, __url, __filename, __dirname) {' },
     footer: { js: '})' },
-    define: { 'import.meta.url': '__url' },
+    // pg makes a Response to know another runtime; that loads the whole of fetch, which nothing here uses
+    define: { 'import.meta.url': '__url', Response: 'undefined' },
     supported: { 'dynamic-import': false },
   })
   const text = inAscii(main.outputFiles.find(({ path }) => path.endsWith('program.js')).text)
