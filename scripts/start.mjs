@@ -1,7 +1,5 @@
 #!/usr/bin/env node
-import module from 'node:module'
-import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { build } from './build.mjs'
 import { endWithLauncher } from './launcher.mjs'
 
@@ -11,9 +9,6 @@ if (Number(process.versions.node.split('.')[0]) < 20) {
 }
 try {
   const program = await build()
-  // Node 22.8 and newer keep what they compile: a third less time until the program runs. Beside the program, so that
-  // only who may replace it may write there; where that is nobody, nothing is kept.
-  module.enableCompileCache?.(join(fileURLToPath(new URL('..', import.meta.url)), 'dist/cache'))
   process.setSourceMapsEnabled(true)
   const command = process.argv[2] ?? 'serve'
   // a server for tests ends with whatever started it

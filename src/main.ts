@@ -5,9 +5,8 @@ import { StartFault } from './lib/start-fault.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
-try {
-  await runProgram(process.argv.slice(2), version)
-} catch (error) {
+/** Resolves when the command is done, or serves. */
+export const started = runProgram(process.argv.slice(2), version).catch((error: unknown) => {
   // A fault of the set-up is one line; anything else is ours and is printed with its stack.
   const plain = error instanceof StartFault
   const failure = error instanceof Error && 'kind' in error // a Failure of a service, such as an unknown user
@@ -16,4 +15,4 @@ try {
   process.exitCode = 1
   // Handles that a failed start left open must not keep the process running.
   setTimeout(() => process.exit(1), 500).unref()
-}
+})

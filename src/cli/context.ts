@@ -1,8 +1,8 @@
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import { createLog } from '../log.js'
-import { anyPostgres, openMigrated } from './database.js'
 import { checkFolders, checkInstance, settleAddress } from './host.js'
+import { anyPostgres } from './postgres.js'
 
 /**
  * Runs a command on the service's data, while the service runs or without it; then the embedded Postgres is started for
@@ -20,9 +20,9 @@ export async function withContext(
   const config = await settleAddress(given)
   const postgres = await anyPostgres(config, log)
   try {
+    const [{ openMigrated }, { createContext }] = await Promise.all([import('./database.js'), import('./create-context.js')])
     const database = await openMigrated(postgres.url, config, { log, poolSize, create })
     try {
-      const { createContext } = await import('./create-context.js')
       const ctx = await createContext(config, database, log)
       try {
         await work(ctx, postgres.url)

@@ -1,32 +1,13 @@
-import { join } from 'node:path'
-import type { Logger } from 'pino'
 import type { Config } from '../config.js'
 import { connectionsAllowed } from '../db/capacity.js'
-import { connectionsOf, type Database, type DatabaseOptions, openDatabase, StartupParametersIgnored } from '../db/client.js'
+import { type Database, type DatabaseOptions, openDatabase, StartupParametersIgnored } from '../db/client.js'
 import { migrate } from '../db/migrate.js'
-import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../db/postgres/index.js'
 import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
+import { connectionsFor } from './postgres.js'
 
 /** How often a connection that was not made in time is tried again. */
 const TRIES = 15
-
-/** Where the embedded Postgres lives. */
-export const embeddedFolder = (config: Config) => join(config.dataDir, 'postgres')
-const withoutStop = (url: string): EmbeddedPostgres => ({ url, stop: () => Promise.resolve() })
-
-/** The Postgres for a service that is starting: the configured one, or an embedded one that nobody else uses. */
-export async function ownPostgres(config: Config, log: Logger): Promise<EmbeddedPostgres> {
-  if (config.databaseUrl !== undefined) return withoutStop(config.databaseUrl)
-  return startEmbeddedPostgres({ directory: embeddedFolder(config), log, connections: connectionsFor(config) })
-}
-
-/** The Postgres for a command: that of the running service, or one started for the length of the command. */
-export async function anyPostgres(config: Config, log: Logger): Promise<EmbeddedPostgres> {
-  if (config.databaseUrl !== undefined) return withoutStop(config.databaseUrl)
-  const url = await findEmbeddedPostgres(embeddedFolder(config))
-  return url === undefined ? ownPostgres(config, log) : withoutStop(url)
-}
 
 /**
  * Migrates; a database that cannot be reached is a StartFault. `create` false: it must be one that a service has used.
@@ -40,10 +21,6 @@ export async function openMigrated(url: string, config: Config, options: Databas
   await migrateDatabase(url, { create })
   return openConnections(url, config, database)
 }
-
-/** Connections that commands beside the service may need. */
-const SPARE = 8
-const connectionsFor = ({ workers, database }: Config) => workers * connectionsOf(database.poolSize) + SPARE
 
 /** Refuses more workers than the database has connections for. Behind a pooler its number says nothing. */
 export async function checkConnections(url: string, config: Config): Promise<void> {

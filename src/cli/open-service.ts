@@ -14,6 +14,7 @@ const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
 /** The larger part of the program, loaded while something else is waited for. */
 export async function loadProgram() {
   const [
+    { openMigrated },
     { createContext },
     { buildApp },
     { startSsh },
@@ -22,6 +23,7 @@ export async function loadProgram() {
     { keepRecovering, recover },
     { announceMail },
   ] = await Promise.all([
+    import('./database.js'),
     import('./create-context.js'),
     import('../app.js'),
     import('../transport/ssh/server.js'),
@@ -30,7 +32,7 @@ export async function loadProgram() {
     import('../services/operations/recovery.js'),
     import('../services/mail/switch.js'),
   ])
-  return { createContext, buildApp, startSsh, answerOnSocket, bootstrapAdministrator, keepRecovering, recover, announceMail }
+  return { openMigrated, createContext, buildApp, startSsh, answerOnSocket, bootstrapAdministrator, keepRecovering, recover, announceMail }
 }
 
 export interface Opening {
@@ -57,16 +59,20 @@ export async function openService(
   spawner.prepare()
   const ctx = await program.createContext(config, database, life.log, spawner, among)
   life.opened(() => ctx.close())
+  // the one waits for the database, the other takes time of the processor
+  const [app] = await Promise.all([program.buildApp(ctx), prepare(ctx, program, first).then(() => onPrepared?.(ctx))])
+  return { ctx, app }
+}
+
+async function prepare(ctx: Context, program: Opening['program'], first: Opening['first']): Promise<void> {
   if (first === true) {
     await program.bootstrapAdministrator(ctx)
     await program.recover(ctx)
     await program.announceMail(ctx)
-    await ctx.jobs.start({ alone: config.databaseUrl === undefined })
+    await ctx.jobs.start({ alone: ctx.config.databaseUrl === undefined })
   } else await ctx.jobs.start(first)
   ctx.storages.start()
   program.keepRecovering(ctx)
-  onPrepared?.(ctx)
-  return { ctx, app: await program.buildApp(ctx) }
 }
 
 /** Listens; resolves with the address. */

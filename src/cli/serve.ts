@@ -1,6 +1,11 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.js'
+import type { Context } from '../context.js'
 import { holderOf } from '../db/postgres/index.js'
 import { ownHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
@@ -8,11 +13,10 @@ import { createLog } from '../log.js'
 import { sshFolder } from '../transport/ssh/client.js'
 import { makeSshPlace } from '../transport/ssh/place.js'
 import { type SshService, startSshThread } from '../transport/ssh/thread.js'
-import { checkConnections, embeddedFolder, migrateDatabase, openMigrated, ownPostgres } from './database.js'
 import { checkAddress, checkDescriptors, checkFolders, checkGit, settleAddress, settleSsh } from './host.js'
 import { DRAIN, Life } from './life.js'
 import { listen, loadProgram, openService, stopListening } from './open-service.js'
-import { Workers } from './workers/parent.js'
+import { embeddedFolder, ownPostgres } from './postgres.js'
 
 /** Milliseconds between two log lines about a slow start. */
 const SAY_EVERY = 10_000
@@ -31,29 +35,43 @@ export async function serve(given: Config): Promise<void> {
 
 async function start(given: Config, life: Life): Promise<void> {
   const { log, signal } = life
-  await checkDescriptors()
-  await checkGit()
-  await checkAddress(given).catch(async (error: unknown) => {
-    // the usual reason is that the service is already running
-    const holder = await holderOf(embeddedFolder(given))
-    throw holder === undefined ? error : new StartFault(`${embeddedFolder(given)} is in use by process ${holder}: Roost is running there already`)
-  })
+  await Promise.all([checkDescriptors(), checkGit(), checkFree(given)])
   await checkFolders(given)
   const settled = await settleSsh(given, (fault) => log.warn(`SSH is off: ${fault.message}`))
   // at the first start they take a second or two
   const keys = settled.ssh.port === null ? Promise.resolve([]) : ownHostKeys(sshFolder(settled.dataDir))
   keys.catch(() => {})
-  const launch = async () => {
-    const own = await ownPostgres(settled, log)
-    life.opened(() => own.stop())
-    return own.url
-  }
-  const alone = settled.workers === 1
-  const [url, program] = await Promise.all([launch(), alone ? loadProgram() : null])
+  const postgres = startPostgres(settled, life)
+  // the program is loaded while Postgres gets ready
+  await Promise.race([postgres.launched, postgres.url])
+  const program = settled.workers === 1 ? await loadProgram() : null
+  const url = await postgres.url
   signal.throwIfAborted()
   const config = await settleAddress(settled)
   await (program ? serveAlone(config, url, life, program, keys) : serveByWorkers(config, url, life, keys))
   process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
+}
+
+/** Refuses an address that cannot be listened on; the usual reason is that the service is already running. */
+async function checkFree(config: Config): Promise<void> {
+  await checkAddress(config).catch(async (error: unknown) => {
+    const holder = await holderOf(embeddedFolder(config))
+    throw holder === undefined ? error : new StartFault(`${embeddedFolder(config)} is in use by process ${holder}: Roost is running there already`)
+  })
+}
+
+/** `launched` resolves when its process has been started, `url` when it answers. */
+function startPostgres(config: Config, life: Life): { launched: Promise<void>; url: Promise<string> } {
+  let onLaunch = () => {}
+  const launched = new Promise<void>((resolve) => {
+    onLaunch = resolve
+  })
+  const start = async () => {
+    const own = await ownPostgres(config, life.log, onLaunch)
+    life.opened(() => own.stop())
+    return own.url
+  }
+  return { launched, url: start() }
 }
 
 /** Serves in this process. */
@@ -64,23 +82,26 @@ async function serveAlone(
   program: Awaited<ReturnType<typeof loadProgram>>,
   keys: Promise<string[]>,
 ): Promise<void> {
-  const database = await openMigrated(url, config, { log: life.log })
+  const database = await program.openMigrated(url, config, { log: life.log })
   life.opened(() => database.close())
-  const { ctx, app } = await openService(config, database, life, { program, first: true })
-  let ssh: SshService | undefined
-  life.opened(() => stopListening(app, DRAIN, ssh?.close(DRAIN)))
-  life.signal.throwIfAborted()
-  const address = await listen(app, config)
-  const listening = async () => {
-    await keys
-    ssh = await program.startSsh(ctx, { program: SSH_PROGRAM })
+  let ssh: Promise<SshService> | undefined
+  let listening: FastifyInstance | undefined
+  const onPrepared = (ctx: Context) => {
+    // its thread gets ready while the application is built
+    ssh = keys.then(() => program.startSsh(ctx, { program: SSH_PROGRAM }))
+    const started = ssh.catch(() => undefined)
+    life.opened(() => Promise.all([listening && stopListening(listening, DRAIN), started.then((service) => service?.close(DRAIN))]))
   }
-  await Promise.all([listening(), succeeds(address, life)])
+  const { app } = await openService(config, database, life, { program, first: true, onPrepared })
+  listening = app
+  life.signal.throwIfAborted()
+  await Promise.all([ssh, listen(app, config).then((address) => succeeds(address, life))])
 }
 
 /** Serves in several processes, for which this one keeps the database and SSH connections. */
 async function serveByWorkers(config: Settled, databaseUrl: string, life: Life, keys: Promise<string[]>): Promise<void> {
   const { log, signal } = life
+  const [{ checkConnections, migrateDatabase }, { Workers }] = await Promise.all([import('./database.js'), import('./workers/parent.js')])
   await migrateDatabase(databaseUrl)
   await checkConnections(databaseUrl, config)
   const { workers: count, port, baseUrl, ssh } = config
@@ -109,9 +130,10 @@ async function succeeds(address: string, { log, signal }: Life): Promise<void> {
       next = Date.now() + SAY_EVERY
     }
     try {
-      const response = await fetch(url, { signal, headers: { connection: 'close' } })
-      answer = `${response.status} ${(await response.text()).slice(0, 200)}`
-      if (response.ok) return
+      // not by fetch, which takes forty milliseconds to load
+      const [response] = (await once(http.get(url, { signal, agent: false }), 'response')) as [http.IncomingMessage]
+      answer = `${response.statusCode} ${(await text(response)).slice(0, 200)}`
+      if (response.statusCode === 200) return
     } catch (error) {
       answer = error instanceof Error ? error.message : String(error)
     }

@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
 import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
 import { codeOf, databaseError, translated } from './errors.js'
+import { LANES } from './lanes.js'
 import { Servers } from './servers.js'
 import { TYPES } from './value-types.js'
 
@@ -89,13 +90,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-const LANES = 2
 const POOL_SIZE = 8
-/**
- * Connections of a process with a pool of this size: those of the read lanes, of statements that are planned once, of
- * bursts and of the job queue as well.
- */
-export const connectionsOf = (poolSize: number): number => poolSize + LANES + 3
 const READ_TIMEOUT = 5_000
 const WRITE_TIMEOUT = 15_000
 const WAIT_TIMEOUT = 5_000

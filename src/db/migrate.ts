@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 import type pg from 'pg'
 import { StartFault } from '../lib/start-fault.js'
+import { migrationsFolder } from './migrations-folder.js'
 import { connectOnce } from './servers.js'
 
 /** Any number, the same in every process of the service. */
@@ -11,12 +11,6 @@ const OLDEST_POSTGRES = 140_000
 /** Milliseconds of waiting for another process after which that is said, and after which it is given up. */
 const SAY_AFTER = 2_000
 const GIVE_UP_AFTER = 60_000
-
-/** Where the migrations lie: beside `dist` for the built program, beside `src` for the tests. */
-export function migrationsFolder(): string {
-  const candidates = ['../migrations', '../../migrations'].map((path) => fileURLToPath(new URL(path, import.meta.url)))
-  return candidates.find((path) => existsSync(`${path}/meta/_journal.json`)) ?? (candidates[0] as string)
-}
 
 export interface MigrateOptions {
   folder?: string

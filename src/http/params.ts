@@ -18,18 +18,25 @@ const nullToUndefined = (value: unknown) => (value === null ? undefined : value)
 
 const MAX_INTEGER = 2_147_483_647
 
+// Types that do not differ are shared: one takes a kilobyte, and a start makes thousands.
+const NULL = z.null()
+const TEXTS = [z.string(), z.number().transform(String), z.boolean().transform(String)] as const
+const ANY_INTEGERS = [
+  z.int(),
+  z
+    .string()
+    .regex(/^[+-]?\d{1,80}$/)
+    .transform(Number),
+] as const
+
 /** Text; JSON numbers and booleans become text (G-51). Empty text is a value (G-46). */
-export const str = () =>
-  z.preprocess(
-    nullToUndefined,
-    shownAs(z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID), { type: 'string' }),
-  )
+export const str = () => z.preprocess(nullToUndefined, shownAs(z.union(TEXTS, INVALID), { type: 'string' }))
 
 /** Text that is refused when it is given but blank or null (MR-46, MR-47). */
 export const filledIn = () =>
   z.preprocess(
     (value) => (value === null ? '' : value),
-    shownAs(z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID), {
+    shownAs(z.union(TEXTS, INVALID), {
       type: 'string',
       minLength: 1,
       pattern: '\\S',
@@ -37,22 +44,21 @@ export const filledIn = () =>
   )
 
 /** Text for which JSON null is a value: it clears the field. */
-export const clearable = () =>
-  z.preprocess(
-    (value) => value,
-    shownAs(z.union([z.null(), z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID), { type: ['string', 'null'] }),
-  )
+export const clearable = () => z.preprocess((value) => value, shownAs(z.union([NULL, ...TEXTS], INVALID), { type: ['string', 'null'] }))
 
-const integerText = z
-  .string()
-  .regex(/^[+-]?\d{1,15}$/)
-  .transform(Number)
+const INTEGERS = [
+  ANY_INTEGERS[0],
+  z
+    .string()
+    .regex(/^[+-]?\d{1,15}$/)
+    .transform(Number),
+] as const
 
 /** A whole number that fits into a column (G-49); -0 is 0. */
 export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
   z.preprocess(
     blankToUndefined,
-    shownAs(z.union([z.int(), integerText], INVALID), { type: 'integer', minimum: min, maximum: max })
+    shownAs(z.union(INTEGERS, INVALID), { type: 'integer', minimum: min, maximum: max })
       .refine((n) => n >= min && n <= max, INVALID)
       .transform((n) => n + 0),
   )
@@ -81,17 +87,7 @@ export const float = () =>
       .transform((n) => n + 0),
   )
 
-const integerOfAnySize = () =>
-  z.union(
-    [
-      z.int(),
-      z
-        .string()
-        .regex(/^[+-]?\d{1,80}$/)
-        .transform(Number),
-    ],
-    INVALID,
-  )
+const integerOfAnySize = () => z.union(ANY_INTEGERS, INVALID)
 
 /** The id of a row: values that are too large count as missing (G-49), so they become 0, which no row has. */
 export const rowId = () =>

@@ -66,10 +66,12 @@ export class FolderSnapshots {
 
   /** Makes one folder what the other is. `used`: repositories that may differ; null: all. */
   async #put(from: string, to: string, used: ReadonlySet<string> | null): Promise<void> {
-    const folders = ['']
-    for (let path = folders.pop(); path !== undefined; path = folders.pop()) {
+    // with `made`: just made, so there is nothing in it
+    const folders = [{ path: '', made: false }]
+    for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
+      const { path, made } = next
       const wanted = entriesOf(from, path)
-      const present = new Map(entriesOf(to, path).map((entry) => [entry.name, entry]))
+      const present = new Map(made ? [] : entriesOf(to, path).map((entry) => [entry.name, entry]))
       for (const entry of wanted) {
         const below = path === '' ? entry.name : `${path}/${entry.name}`
         let there = present.get(entry.name)
@@ -79,11 +81,13 @@ export class FolderSnapshots {
           there = undefined
         }
         if (!entry.isDirectory()) {
-          if (!there || !isSame(from, to, below)) bring(from, to, below, entry)
+          if (there && isSame(from, to, below)) continue
+          if (there) rmSync(join(to, below), { force: true })
+          bring(from, to, below, entry)
         } else if (!there) {
           mkdirSync(join(to, below), { mode: lstatSync(join(from, below)).mode })
-          folders.push(below)
-        } else if (!used || used.has(join(this.folder, below)) || !IS_REPOSITORY.test(below)) folders.push(below)
+          folders.push({ path: below, made: true })
+        } else if (!used || used.has(join(this.folder, below)) || !IS_REPOSITORY.test(below)) folders.push({ path: below, made: false })
       }
       for (const name of present.keys()) rmSync(join(to, path, name), { recursive: true, force: true })
       // the others in this process get their turns
@@ -106,9 +110,9 @@ function isSame(from: string, to: string, path: string): boolean {
   return readFileSync(join(from, path)).equals(readFileSync(join(to, path)))
 }
 
+/** Where nothing is. */
 function bring(from: string, to: string, path: string, entry: Dirent): void {
   const [source, target] = [join(from, path), join(to, path)]
-  rmSync(target, { force: true })
   if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target)
   else if (WRITTEN.test(path)) copyFileSync(source, target)
   else linkSync(source, target)

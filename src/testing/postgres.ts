@@ -3,8 +3,7 @@ import { chmodSync, cpSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { cacheFolder } from '../config.js'
-import { migrate, migrationsFolder } from '../db/migrate.js'
-import { keepTemplate } from '../db/postgres/copies.js'
+import { migrationsFolder } from '../db/migrations-folder.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
 import { createLog } from '../log.js'
 
@@ -21,6 +20,7 @@ export async function preparePostgres(directory: string, scratch: string): Promi
   const made = join(scratch, 'made')
   const postgres = await startEmbeddedPostgres({ directory: made, log: createLog('error'), durable: false })
   const make = async () => {
+    const [{ migrate }, { keepTemplate }] = await Promise.all([import('../db/migrate.js'), import('../db/postgres/copies.js')])
     await migrate(postgres.url)
     await keepTemplate(postgres.url)
   }

@@ -7,7 +7,6 @@ import { Life } from '../cli/life.js'
 import { loadProgram } from '../cli/open-service.js'
 import { readTestConfig } from '../config.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
-import { useTestClocks } from '../db/test-clock.js'
 import { Failure, wordsOf } from '../failures.js'
 import { memoryFolder } from '../lib/files/memory-folder.js'
 import { isRunning } from '../lib/is-running.js'
@@ -59,14 +58,15 @@ async function start(options: TestOptions, life: Life): Promise<void> {
     import('./extensions.js'),
   ])
   signal.throwIfAborted()
-  if (options.clock) await useTestClocks(databaseUrl)
+  if (options.clock) await (await import('../db/test-clock.js')).useTestClocks(databaseUrl)
   const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options), options.clock)
   const control = await openControl(worlds, life)
   const world = await worlds.open(options.world)
   if (seed !== undefined) await fill(world, seed)
   signal.throwIfAborted()
-  // from now on: how many servers a machine can hold matters more than the last bit of speed
-  setFlagsFromString('--optimize-for-size')
+  // From now on: how many servers a machine can hold matters more than the last bit of speed. In a later turn, since
+  // the code that is kept for the next start has the flags of this one.
+  setImmediate(() => setFlagsFromString('--optimize-for-size'))
   process.stdout.write(`${JSON.stringify({ ...world.line, control })}\n`)
 }
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, call, startService } from '../../bench/kill.mjs'
 import { build } from '../../scripts/build.mjs'
 import { type Database, openDatabase } from '../../src/db/client.js'
-import { faultOfUrl, serversOf } from '../../src/db/servers.js'
+import { faultOfUrl, serversOf } from '../../src/db/server-urls.js'
 import { isUnavailable } from '../../src/lib/unavailable.js'
 import { type PostgresPair, startPostgresPair } from '../support/servers/postgres-pair.js'
 

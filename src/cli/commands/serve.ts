@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander'
 import { readConfig } from '../../config.js'
 import { serve } from '../serve.js'
-import { serveAsWorker } from '../workers/worker.js'
 
 export function serveCommand(program: Command): void {
   program
@@ -10,5 +9,8 @@ export function serveCommand(program: Command): void {
     .description('Run the service until SIGTERM, SIGINT or SIGHUP.')
     // the parent of several processes starts each of them like this
     .addOption(new Option('--worker').hideHelp())
-    .action(({ worker }: { worker?: boolean }) => (worker ? serveAsWorker : serve)(readConfig()))
+    .action(async ({ worker }: { worker?: boolean }) => {
+      const run = worker ? (await import('../workers/worker.js')).serveAsWorker : serve
+      await run(readConfig())
+    })
 }

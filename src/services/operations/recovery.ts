@@ -17,6 +17,8 @@ import { checkRepositories } from './repository-checks.js'
  * enough.
  */
 const AGAIN = 4_000
+/** Milliseconds after the start when what is looked through begins: the first answers come before. */
+const SOON = 1_000
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 /** Milliseconds between two checks for pushes of this process that a lost connection cut short. */
@@ -104,7 +106,7 @@ export async function recover(ctx: Context): Promise<void> {
     await clearBrokenUploads(ctx, 0)
     ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
-  await soon(ctx, [...LOOKING, leftovers, orphans, expiredMemberships])
+  await soon(ctx, [...LOOKING, leftovers, orphans, expiredMemberships], SOON)
   setTimeout(() => ctx.jobs.add('remove leftovers', () => soon(ctx, [leftovers])), AGAIN).unref()
 }
 
@@ -115,8 +117,10 @@ export function keepRecovering(ctx: Context): void {
 }
 
 /** Runs jobs that are repeated without waiting for their time. */
-async function soon(ctx: Context, repeated: Job<Context, typeof nothing>[]): Promise<void> {
-  for (const job of repeated) await enqueue(ctx.db, job, {}, { key: '', lane: job.kind })
+async function soon(ctx: Context, repeated: Job<Context, typeof nothing>[], delay = 0): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    for (const job of repeated) await enqueue(tx, job, {}, { key: '', lane: job.kind, delay })
+  })
 }
 
 /** Pushes of this process that a lost connection cut short: no other process may tell that they are not under way. */

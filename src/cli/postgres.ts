@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { Config } from '../config.js'
+import { connectionsOf } from '../db/lanes.js'
+import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../db/postgres/index.js'
+
+/** Connections that commands beside the service may need. */
+const SPARE = 8
+export const connectionsFor = ({ workers, database }: Config) => workers * connectionsOf(database.poolSize) + SPARE
+
+/** Where the embedded Postgres lives. */
+export const embeddedFolder = (config: Config) => join(config.dataDir, 'postgres')
+const withoutStop = (url: string): EmbeddedPostgres => ({ url, stop: () => Promise.resolve() })
+
+/** The Postgres for a service that is starting: the configured one, or an embedded one that nobody else uses. */
+export async function ownPostgres(config: Config, log: Logger, onLaunch?: () => void): Promise<EmbeddedPostgres> {
+  if (config.databaseUrl !== undefined) return withoutStop(config.databaseUrl)
+  return startEmbeddedPostgres({ directory: embeddedFolder(config), log, connections: connectionsFor(config), onLaunch })
+}
+
+/** The Postgres for a command: that of the running service, or one started for the length of the command. */
+export async function anyPostgres(config: Config, log: Logger): Promise<EmbeddedPostgres> {
+  if (config.databaseUrl !== undefined) return withoutStop(config.databaseUrl)
+  const url = await findEmbeddedPostgres(embeddedFolder(config))
+  return url === undefined ? ownPostgres(config, log) : withoutStop(url)
+}
