@@ -24,8 +24,7 @@ type Maintenance = Pick<
 >
 
 /**
- * One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first
- * call.
+ * One repository, for reading, writing and the wire protocol. Nothing is started before the first call.
  */
 export function repositoryOf(installation: GitInstallation, resources: WriteResources, key: RepositoryKey): GitRepository {
   const opened = { key, directory: installation.directory(key), reader: installation.reader(key) }
