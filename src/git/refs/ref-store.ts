@@ -1,4 +1,4 @@
-import { type Dirent, promises as fs, readFileSync, statSync } from 'node:fs'
+import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Slice } from '../../lib/async/yield.js'
 import { ignoreMissing } from '../../lib/files/missing.js'
@@ -75,7 +75,7 @@ export class RefStore {
     const folders = [prefix]
     const slice = new Slice(16)
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      const entries = await fs.readdir(join(this.directory, folder), { withFileTypes: true }).catch(ignoreMissing<Dirent[]>([]))
+      const entries = this.#entries(folder)
       const names: string[] = []
       for (const entry of entries) {
         if (entry.isDirectory()) folders.push(`${folder}${entry.name}/`)
@@ -88,6 +88,15 @@ export class RefStore {
       }
     }
     return found
+  }
+
+  /** Synchronously as well: reading what is found takes ten times as long, and mostly it is nothing. */
+  #entries(folder: string): Dirent[] {
+    try {
+      return readdirSync(join(this.directory, folder), { withFileTypes: true })
+    } catch (fault) {
+      return ignoreMissing<Dirent[]>([])(fault as NodeJS.ErrnoException)
+    }
   }
 
   /**
