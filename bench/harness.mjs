@@ -104,8 +104,10 @@ export class Bench {
   #projects = null
   #stopping = false
 
-  constructor({ quick }) {
+  constructor({ quick, only = '' }) {
     this.quick = quick
+    /** A word of the names of calls to measure; empty: all. */
+    this.only = only
     this.rounds = quick ? 7 : 21
     mkdirSync(cache, { recursive: true })
     this.dataDir = mkdtempSync(join(tmpdir(), 'roost-bench-'))

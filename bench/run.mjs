@@ -59,12 +59,16 @@ const PARTS = {
 const TABLES = { 'every-call': everyCall, costs, history }
 const all = { ...PARTS, ...TABLES }
 
-const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+// npm run bench -- [PART...] [--quick] [--only WORD]: `--only` is for every-call, and measures the calls with this word
+const given = process.argv.slice(2)
+const at = given.indexOf('--only')
+const [, only = ''] = at < 0 ? [] : given.splice(at, 2)
+const words = given.filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(all, word))
 if (unknown.length > 0) throw new Error(`no part is called ${unknown.join(', ')}; there are ${Object.keys(all).join(', ')}`)
 const chosen = words.length > 0 ? words : Object.keys(PARTS)
 
-const bench = new Bench({ quick: process.argv.includes('--quick') })
+const bench = new Bench({ quick: given.includes('--quick'), only })
 try {
   bench.figure('first start to ready', await bench.start(), 3_000, 'ms')
   for (const name of chosen) await all[name](bench)

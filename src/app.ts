@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Context } from './context.js'
 import { databaseError } from './db/errors.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
@@ -166,12 +166,18 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
 function recordRequests(app: FastifyInstance, ctx: Context): void {
   app.addHook('onResponse', async (request, reply) => {
     if (request.recordsItself) return
-    const { method, caller, ip } = request
-    const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
-    request.log.info({ method, ...placeOf(request), status: reply.statusCode, ...costOf(request, reply), ip, ...who }, 'request')
+    const { method } = request
+    if (ctx.log.isLevelEnabled('info')) request.log.info(lineOf(request, reply), 'request')
     // methods that a path does not have are no series of their own
     ctx.metrics.request(method, servedBy(request) ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
   })
+}
+
+/** What the log says of a request. */
+function lineOf(request: FastifyRequest, reply: FastifyReply) {
+  const { method, caller, ip } = request
+  const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
+  return { method, ...placeOf(request), status: reply.statusCode, ...costOf(request, reply), ip, ...who }
 }
 
 /** An error wrapped by the query builder is the database's own, such as that it cannot be reached (503). */

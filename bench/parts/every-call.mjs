@@ -157,7 +157,7 @@ async function reads(bench, setting) {
   const constantOf = await constants(bench, '/list', time)
   const lookedUpOf = await constants(bench, '/looked-up', time)
   const rows = []
-  for (const operation of Object.keys(CALLS).filter((name) => /^(GET|HEAD) /.test(name))) {
+  for (const operation of Object.keys(CALLS).filter((name) => /^(GET|HEAD) /.test(name) && name.includes(bench.only))) {
     const { request } = await requestOf(bench, setting.seeded, operation, 0)
     const first = await send(request)
     if (first.status >= 300) {
@@ -200,7 +200,7 @@ async function writes(bench, setting) {
   const rows = []
   let n = 1_000
   const some = (count) => Array.from({ length: count }, () => ++n)
-  const operations = Object.keys(CALLS).filter((name) => !/^(GET|HEAD) /.test(name))
+  const operations = Object.keys(CALLS).filter((name) => !/^(GET|HEAD) /.test(name) && name.includes(bench.only))
   // deletions first: they leave nothing, and creations fill up what has a limit
   for (const operation of operations.sort((a, b) => Number(b.startsWith('DELETE')) - Number(a.startsWith('DELETE')))) {
     try {
@@ -241,7 +241,7 @@ const readRow = (r) => [r.operation, r.bytes, r.rate.toFixed(0), r.p50.toFixed(1
 const WRITE_HEADS = ['write', 'ms alone', 'queries', 'syncs', '/s with 16', 'refused']
 const writeRow = (r) => [r.operation, r.p50.toFixed(1), r.queries.toFixed(1), r.syncs.toFixed(1), r.rate === null ? '' : r.rate.toFixed(0), r.refusals || ''] // biome-ignore format: one row
 
-/** Every operation of the API on one seeded instance; prints all of them, and then the slowest reads as a table. */
+/** Every operation of the API, or with `--only WORD` those with this word, on one seeded instance; prints all of them, and then the slowest reads as a table. */
 export async function everyCall(bench) {
   await countStatements(bench)
   const seeded = await seed(bench)
@@ -262,7 +262,7 @@ The slowest writes of ${written.length}:
 ${table(WRITE_HEADS, written.slice(0, SLOWEST).map(writeRow))}
 `
     process.stdout.write(`\n${slowest}`)
-    if (!bench.quick) writeResults('Every call', slowest)
+    if (!bench.quick && bench.only === '') writeResults('Every call', slowest)
   } finally {
     await Promise.all([setting.database.end(), setting.counting.end()])
   }

@@ -116,18 +116,19 @@ export function mergeRequestsInReach(reach: 'all' | 'own', userId: SQLWrapper): 
   return reach === 'all' ? kept : sql`(${kept} and (${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}))`
 }
 
+/** Who may use the merge requests of a row of `projects`; they are off together with the repository (AC-10). */
+export const mergeRequestAccess = sql`least(${projects.merge_requests_access_level}, ${projects.repository_access_level})`
+
 /**
  * `seesMergeRequest` for every row of `merge_requests` joined with `projects` (MR-13, SEC-33); nobody sees deleted ones
  * (MR-58).
  */
 export function visibleMergeRequests(eyes: SqlViewer, userId: SQLWrapper): SQL {
   const kept = mergeRequestsInReach('all', userId)
-  // the feature is off together with the repository (AC-10)
-  const feature = sql`least(${projects.merge_requests_access_level}, ${projects.repository_access_level})`
   if (eyes === 'anonymous') return sql`false`
-  if (eyes === 'admin') return sql`(${kept} and ${feature} >= 10)`
+  if (eyes === 'admin') return sql`(${kept} and ${mergeRequestAccess} >= 10)`
   return sql`(${kept} and ${visibleProjects(eyes, userId)}
-    and (${feature} >= 20 or ${feature} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
+    and (${mergeRequestAccess} >= 20 or ${mergeRequestAccess} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
     and (${projects.visibility} >= ${openTo(eyes)} or ${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}
       or ${withLevel(projects, userId, REPORTER)}))`
 }

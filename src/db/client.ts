@@ -8,7 +8,6 @@ import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONL
 import { codeOf, databaseError, translated } from './errors.js'
 import { LANES } from './lanes.js'
 import { Servers } from './servers.js'
-import { TYPES } from './value-types.js'
 
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
@@ -342,18 +341,15 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const how = connecting(url, options, listeners)
   const { lanes, plannedOnce, bursts, queue } = lanesOf(how, { readTimeout, writeTimeout, compact: options.compact })
   let turn = 0
-  const query = (config: Statement, values?: unknown[]) => (lanes[turn++ % lanes.length] as Lane).query(config, values)
+  const nextLane = () => lanes[turn++ % lanes.length] as Lane
+  const query = (config: Statement, values?: unknown[]) => nextLane().query(config, values)
   const pool = poolOf(how, writeTimeout, options)
   const write = drizzle({ client: pool })
 
   const database: Database = {
     read: drizzle({ client: { query } as unknown as pg.Client }),
     write,
-    async readRows(name, text, values, plan = 'auto') {
-      const config = { ...(name !== undefined && { name }), text, values, rowMode: 'array', types: TYPES }
-      const { rows } = await (plan === 'once' ? plannedOnce.query(config) : query(config))
-      return rows as unknown[][]
-    },
+    readRows: (name, text, values, plan = 'auto') => (plan === 'once' ? plannedOnce : nextLane()).rows(name, text, values),
     transaction: transactionsOn(write, listeners),
     burst: burstsOn(bursts, pool, listeners),
     async queueBurst(send, { durable }) {

@@ -1,8 +1,10 @@
+import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { spending } from '../lib/async/spent.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { isLoss, isReadOnly, translated } from './errors.js'
+import { PreparedReads } from './prepared-reads.js'
 import type { Servers } from './servers.js'
 import { TYPES } from './value-types.js'
 
@@ -68,9 +70,35 @@ const ENDS = /^\s*(\/\*.*?\*\/\s*)?(commit|end|rollback(?!\s+to)|abort)\b/i
 /** The startup option of connections that are for reading only. */
 export const READ_ONLY = '-c default_transaction_read_only=on'
 
+/**
+ * Sends what is written in one turn of the event loop at once: a system call for the statements of one call costs as
+ * much as all else that is done to send them.
+ */
+class TurnSocket extends Socket {
+  #corked = false
+
+  override cork() {
+    if (this.#corked) return
+    this.#corked = true
+    super.cork()
+    setImmediate(() => {
+      this.#corked = false
+      super.uncork()
+    })
+  }
+
+  override uncork() {}
+}
+
 /** A connection that knows the URL of its server. */
 export interface ServerConnection {
   readonly server: string
+}
+
+/** A connection that sends prepared reads. */
+export interface ReadConnection {
+  /** Rows as arrays; a read without a name is prepared for this once. */
+  rows: (name: string | undefined, text: string, values: unknown[]) => Promise<unknown[][]>
 }
 
 /**
@@ -78,11 +106,12 @@ export interface ServerConnection {
  * Unavailable.
  */
 export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: ConnectionOptions, availability: Availability, servers: Servers) {
-  return class Connection extends pg.Client implements ServerConnection {
+  return class Connection extends pg.Client implements ServerConnection, ReadConnection {
     readonly server = servers.current
+    readonly rows: ReadConnection['rows']
 
     constructor(config?: pg.ClientConfig) {
-      super({ ...config, connectionString: servers.current })
+      super({ ...config, connectionString: servers.current, stream: () => new TurnSocket() })
       // an `error` event without a listener ends the process, and between the statements of a transaction there is none
       this.on('error', () => undefined)
       // a commit that gave up waiting for its replica, at the statement's time limit, would be lost by a fail-over
@@ -94,18 +123,15 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
       })
       let inTransaction = false
       const writes = !config?.options?.includes(READ_ONLY)
-      const send = super.query.bind(this) as unknown as Send
-      const query: Send = async (config, values) => {
-        const statement = typeof config === 'string' ? { text: config as string } : config
-        onQuery?.(statement.text)
-        if (BEGINS.test(statement.text)) inTransaction = true
-        if (ENDS.test(statement.text)) inTransaction = false
+      const tracked = async <T>(text: string, run: () => Promise<T>): Promise<T> => {
+        onQuery?.(text)
+        if (BEGINS.test(text)) inTransaction = true
+        if (ENDS.test(text)) inTransaction = false
         const commits = !inTransaction
         const spent = spending('database')
         const before = unreplicated
         try {
-          const typed = statement.types ? { ...statement, types: TYPES } : statement
-          const result = await send(unnamedStatements ? { ...typed, name: undefined } : typed, values)
+          const result = await run()
           availability.works()
           if (unreplicated !== before) throw new Unavailable('The database could not replicate the change')
           if (enqueued && commits) {
@@ -126,7 +152,15 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
           spent()
         }
       }
+      const send = super.query.bind(this) as unknown as Send
+      const query: Send = (config, values) => {
+        const statement = typeof config === 'string' ? { text: config as string } : config
+        const typed = statement.types ? { ...statement, types: TYPES } : statement
+        return tracked(statement.text, () => send(unnamedStatements ? { ...typed, name: undefined } : typed, values))
+      }
       this.query = query as unknown as pg.Client['query']
+      const reads = new PreparedReads(this.connection, super.query.bind(this))
+      this.rows = (name, text, values) => tracked(text, () => reads.rows(unnamedStatements ? undefined : name, text, values))
     }
   }
 }
@@ -176,32 +210,41 @@ export class BoundedPool extends pg.Pool {
   }) as unknown as pg.Pool['query']
 }
 
+type LaneConnection = pg.Client & ServerConnection & ReadConnection
+
 /** One pipelined connection, reopened after a loss; reads that were under way are repeated, which is harmless. */
 export class Lane {
-  #connected: Promise<pg.Client> | undefined
+  #connected: Promise<LaneConnection> | undefined
   /** The URL of its server. */
   #server: string | undefined
   #waiting = 0
   #closed = false
 
   constructor(
-    private readonly open: (onLoss: () => void) => Promise<pg.Client & ServerConnection>,
+    private readonly open: (onLoss: () => void) => Promise<LaneConnection>,
     private readonly servers: Servers,
   ) {}
 
-  async query(config: Statement, values?: unknown[]): Promise<pg.QueryResult> {
-    const text = typeof config === 'string' ? config : config.text
+  query(config: Statement, values?: unknown[]): Promise<pg.QueryResult> {
+    return this.#run(typeof config === 'string' ? config : config.text, (client) => client.query(config, values))
+  }
+
+  rows(name: string | undefined, text: string, values: unknown[]): Promise<unknown[][]> {
+    return this.#run(text, (client) => client.rows(name, text, values))
+  }
+
+  async #run<T>(text: string, send: (client: LaneConnection) => Promise<T>): Promise<T> {
     if (TRANSACTION_WORDS.test(text)) throw new Error('the read lane is shared: no transaction and no session state belongs there')
     if (this.#waiting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
     this.#waiting++
     try {
       const used = this.client()
       try {
-        return await (await used).query(config, values)
+        return await send(await used)
       } catch (error) {
         if (!isLoss(error)) throw error
         if (this.#connected === used) this.#connected = undefined
-        return await (await this.client()).query(config, values)
+        return await send(await this.client())
       }
     } finally {
       this.#waiting--
@@ -209,14 +252,14 @@ export class Lane {
   }
 
   /** The connection itself. */
-  client(): Promise<pg.Client> {
+  client(): Promise<LaneConnection> {
     if (this.#closed) return Promise.reject(new Unavailable('The database connection was closed'))
     if (this.#connected && (this.#server === this.servers.current || this.#server === undefined)) return this.#connected
     const former = this.#connected
     // what was sent to the former server is answered or fails
     former?.then((client) => client.end()).catch(() => undefined)
     this.#server = undefined
-    const connected: Promise<pg.Client> = this.#open(() => {
+    const connected: Promise<LaneConnection> = this.#open(() => {
       if (this.#connected === connected) this.#connected = undefined
     })
     this.#connected = connected
@@ -226,7 +269,7 @@ export class Lane {
     return connected
   }
 
-  async #open(onLoss: () => void): Promise<pg.Client> {
+  async #open(onLoss: () => void): Promise<LaneConnection> {
     if (!this.servers.isFound) await this.servers.find()
     const client = await this.open(onLoss)
     this.#server = client.server

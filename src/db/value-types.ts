@@ -14,7 +14,7 @@ const TEXT_TYPES = new Set<number>([
 ])
 const asText = (value: string) => value
 /** As ISO 8601, because `Date` takes a year below 100 in another form for one of 1900 or 2000, or for a day. */
-const asIso = (value: string) => value.replace(/^(\d{4}-\d\d-\d\d) (\S+)\+00$/, '$1T$2Z')
+const asIso = (value: string) => (value[10] === ' ' && value.endsWith('+00') ? `${value.slice(0, 10)}T${value.slice(11, -3)}Z` : value)
 /** How values that Postgres answers are read, in place of what drizzle gives with each statement. */
 export const TYPES = {
   getTypeParser: (id: number, format?: string) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { LRUCache } from 'lru-cache'
 import { openInstallation } from './installation.js'
 import { repositoryOf } from './repository.js'
 import { restoreRepository, saveRepository } from './storage/copies.js'
@@ -8,19 +9,35 @@ import { createRepository } from './storage/create.js'
 import { fork } from './storage/fork.js'
 import { checkHere } from './storage/gates.js'
 import { movesOf, removalOf, storagesOf } from './storages.js'
-import type { Git } from './types.js'
+import type { Git, GitRepository, RepositoryKey } from './types.js'
 import { type WriteOptions, writeResources } from './write-resources.js'
+
+/** Repositories that stay made (SEC-150). */
+const OPENED = 256
 
 /** All repositories of this installation, for reading, writing and the wire protocol. */
 export function openGit(options: WriteOptions): Git {
   const installation = openInstallation(options)
   const resources = writeResources(options, installation)
   const removal = removalOf(installation, resources, options)
+  const opened = new LRUCache<string, GitRepository>({ max: OPENED })
+  // it holds nothing but its key, and making its functions takes longer than reading an object that is cached
+  const open = (key: RepositoryKey) => {
+    const name = `${key.kind} ${key.id} ${key.storage}`
+    const known = opened.get(name)
+    if (known) {
+      installation.directory(key) // throws where the storage must not be used
+      return known
+    }
+    const made = repositoryOf(installation, resources, key)
+    opened.set(name, made)
+    return made
+  }
   return {
     ...removal,
     ...movesOf(installation, resources, options, removal.remove),
     ...storagesOf(installation, resources, options),
-    open: (key) => repositoryOf(installation, resources, key),
+    open,
     exists: installation.exists,
     async create(key, branch) {
       if (await installation.exists(key)) return

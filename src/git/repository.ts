@@ -4,6 +4,7 @@ import { take } from './objects/fetch-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
 import { quarantineReader, type Reader } from './reading/reader.js'
+import { peelIn } from './reading/source.js'
 import { writeHead } from './refs/ref-updates.js'
 import { dropCommitGraph, dropUnreadableRef, examine, existing } from './storage/examine.js'
 import { maintain, repositorySize, unreached } from './storage/maintenance.js'
@@ -24,8 +25,7 @@ type Maintenance = Pick<
 >
 
 /**
- * One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first
- * call.
+ * One repository, for reading, writing and the wire protocol. Nothing is started before the first call.
  */
 export function repositoryOf(installation: GitInstallation, resources: WriteResources, key: RepositoryKey): GitRepository {
   const opened = { key, directory: installation.directory(key), reader: installation.reader(key) }
@@ -70,11 +70,9 @@ function writerOf(
 }
 
 function wireOf(installation: GitInstallation, { wire, archives, checks }: WriteResources, { directory, reader }: Opened): Wire {
-  const { pool, memory, batchProcesses } = installation.resources
-  const peel = async (oid: Oid) => {
-    const find = async () => batchProcesses.catFile(directory).peel(oid)
-    return (await memory.answer(directory, `peeled ${oid}`, () => 150, find))?.oid ?? null
-  }
+  const { pool } = installation.resources
+  const find = peelIn(installation.resources, directory)
+  const peel = async (oid: Oid) => (await find(oid))?.oid ?? null
   const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
   return {
     archive: (options) => archive(archives, directory, options),

@@ -95,7 +95,7 @@ const TRIES = 3
 
 /** Full names of the branches or tags that contain a commit; remembered as long as none of them moves. */
 export async function refsContaining(source: LogSource, refs: RefStore, commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]> {
-  if (!isOid(commit) || (await source.objects.info(commit))?.type !== 'commit') return []
+  if (!isOid(commit) || (!source.knownCommit(commit) && (await source.objects.info(commit))?.type !== 'commit')) return []
   const find = async () => {
     const { stdout } = await run(source, ['for-each-ref', `--contains=${commit}`, '--format=%(refname)', prefix], [])
     return stdout.toString('utf8').split('\n').filter(Boolean)
@@ -112,15 +112,22 @@ export async function refsContaining(source: LogSource, refs: RefStore, commit: 
   return find()
 }
 
+/** Characters hashed at once. */
+const PIECE = 16_384
+
 /** A hash of the refs below a prefix and where they point. */
 async function stateOf(refs: RefStore, prefix: string): Promise<string> {
   const hash = createHash('sha1').update(prefix)
   const slice = new Slice()
+  let lines = ''
   for (const line of await refs.lines(prefix)) {
-    hash.update(`${line}\n`, 'latin1')
+    lines += `${line}\n`
+    if (lines.length < PIECE) continue
+    hash.update(lines, 'latin1')
+    lines = ''
     if (slice.over) await slice.breathe()
   }
-  return hash.digest('hex')
+  return hash.update(lines, 'latin1').digest('hex')
 }
 
 /**

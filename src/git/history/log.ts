@@ -11,6 +11,8 @@ export interface LogSource extends HistorySource {
   memory: Memory
   /** The parsed commit, remembered. */
   commit(oid: Oid): Promise<Commit | null>
+  /** The same, if it has been read before. */
+  knownCommit(oid: Oid): Commit | undefined
   /** Whether a commit has a file, not a folder, at a path. */
   isFile(commit: Oid, path: string): Promise<boolean>
 }
@@ -24,7 +26,7 @@ export async function readLog(source: LogSource, options: LogOptions): Promise<L
   if (!order) return { commits: [], total: 0 }
   const { positions, total } = await cut(order, options)
   const oids = positions.map((at) => oidAt(order, at))
-  const commits = await listed(oids, (oid) => source.commit(oid))
+  const commits = await listed(oids, source.knownCommit, source.commit)
   return { commits: commits.filter((commit) => commit !== null), total }
 }
 

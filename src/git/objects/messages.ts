@@ -9,14 +9,20 @@ const MARK = '...'
 
 /**
  * Commits in the given order, null where there is none. Long messages are cut to a common length at which all of them
- * fit.
+ * fit. `known` gives those that need not be read.
  */
-export async function listed(oids: Oid[], read: (oid: Oid) => Promise<Commit | null>): Promise<(Commit | null)[]> {
+export async function listed(
+  oids: Oid[],
+  known: (oid: Oid) => Commit | undefined,
+  read: (oid: Oid) => Promise<Commit | null>,
+): Promise<(Commit | null)[]> {
   const found: (Commit | null)[] = []
   let most = MAX
   let held = 0
   for (let at = 0; at < oids.length; at += AT_ONCE) {
-    for (const commit of await Promise.all(oids.slice(at, at + AT_ONCE).map(read))) {
+    const some = oids.slice(at, at + AT_ONCE)
+    const kept = some.map(known)
+    for (const commit of kept.every(isKnown) ? kept : await Promise.all(kept.map((commit, i) => commit ?? read(some[i] as Oid)))) {
       found.push(commit && cut(commit, most))
       held += Math.min(commit?.message.length ?? 0, most)
     }
@@ -26,6 +32,8 @@ export async function listed(oids: Oid[], read: (oid: Oid) => Promise<Commit | n
   }
   return found
 }
+
+const isKnown = (commit: Commit | undefined): commit is Commit => commit !== undefined
 
 function cut(commit: Commit, most: number): Commit {
   const { message } = commit

@@ -4,7 +4,7 @@ import { isOid } from '../objects/cat-file.js'
 import { listed } from '../objects/messages.js'
 import { parseSigned, parseTag } from '../objects/object-codec.js'
 import { entriesAt, pageBelow } from '../objects/tree.js'
-import type { GitRepository } from '../types.js'
+import type { GitRepository, Oid, Tag } from '../types.js'
 import type { Guard } from './guard.js'
 import type { Source } from './source.js'
 
@@ -13,47 +13,56 @@ export type ObjectReader = Pick<
   'commit' | 'commitNamed' | 'commits' | 'signedCommit' | 'tag' | 'objectInfo' | 'blob' | 'blobStart' | 'blobStream' | 'entry' | 'tree' | 'treePage'
 >
 
-export function objectReader({ directory, memory, objects, commit, root, entry, trees }: Source, guarded: Guard): ObjectReader {
+/** Bytes up to which the content of a blob is remembered. */
+const SMALL = 32 * 1024
+
+export function objectReader(
+  { directory, memory, objects, commit, knownCommit, info, peel, root, entry, trees }: Source,
+  guarded: Guard,
+): ObjectReader {
+  const read = async (oid: Oid) => (await objects().read(oid, Number.POSITIVE_INFINITY))?.content ?? null
+
   return {
     commit: (oid) => guarded(null, () => commit(oid)),
     commitNamed: (hash) =>
       guarded(null, async () => {
         const oid = hash.toLowerCase()
         if (!isOid(oid)) return objects().abbreviated(oid)
-        const object = await objects().peel(oid)
+        const object = await peel(oid)
         return object?.type === 'commit' ? object.oid : null
       }),
-    commits: (oids) => guarded(oids.map(() => null), () => listed(oids, commit)), // biome-ignore format: one call
+    commits: (oids) => guarded(oids.map(() => null), () => listed(oids, knownCommit, commit)), // biome-ignore format: one call
     signedCommit: (oid) =>
       guarded(null, async () => {
         const object = await objects().read(oid)
         return object?.type === 'commit' ? parseSigned(object.content) : null
       }),
     tag: (oid) =>
-      guarded(null, async () => {
+      guarded(null, () => memory.answer<Tag>(directory, `tag ${oid}`, ({ message }) => 1_200 + message.length * 2, async () => {
         const object = await objects().read(oid, MESSAGE)
         return object?.type === 'tag' ? parseTag(oid, object.content) : null
-      }),
+      })), // biome-ignore format: one question
     objectInfo: (oid) =>
       guarded(null, async () => {
-        const info = await objects().info(oid)
-        return info && { type: info.type, size: info.size }
+        const found = await info(oid)
+        return found && { type: found.type, size: found.size }
       }),
     blob: (oid) =>
       guarded(null, async () => {
-        const info = await objects().info(oid)
-        if (info?.type !== 'blob') return null
-        return (await objects().read(oid, Number.POSITIVE_INFINITY))?.content ?? null
+        const found = await info(oid)
+        if (found?.type !== 'blob') return null
+        if (found.size > SMALL) return read(oid)
+        return memory.answer<Buffer>(directory, `blob ${oid}`, ({ length }) => length, () => read(oid)) // biome-ignore format: one question
       }),
     blobStart: (oid, bytes) =>
       guarded(null, () => memory.answer<Buffer>(directory, `first ${bytes} of ${oid}`, (start) => start.length, async () => {
-        const info = await objects().info(oid)
-        return info?.type === 'blob' ? startOf(await objects().stream(info), bytes) : null
+        const found = await info(oid)
+        return found?.type === 'blob' ? startOf(await objects().stream(found), bytes) : null
       })), // biome-ignore format: one question
     blobStream: (oid, signal) =>
       guarded(null, async () => {
-        const info = await objects().info(oid)
-        return info?.type === 'blob' ? { size: info.size, stream: await objects().stream(info, signal) } : null
+        const found = await info(oid)
+        return found?.type === 'blob' ? { size: found.size, stream: await objects().stream(found, signal) } : null
       }),
     entry: (oid, path) => guarded(null, () => entry(oid, path)),
     tree: (oid, path, { recursive }) =>

@@ -6,14 +6,14 @@ import type { Source } from './source.js'
 
 export type RefReader = Pick<GitRepository, 'ref' | 'refs' | 'refsPage' | 'resolve' | 'headBranch'>
 
-export function refReader({ refs, objects }: Source, guarded: Guard): RefReader {
-  const peel = async (oid: Oid) => (await objects().peel(oid))?.oid ?? oid
+export function refReader({ refs, objects, peel }: Source, guarded: Guard): RefReader {
+  const target = async (oid: Oid) => (await peel(oid))?.oid ?? oid
 
   /** Git itself lets branches point at commits only. */
   const peeled = async (prefix: string, stored: StoredRef[]): Promise<Ref[]> => {
     const branch = prefix.startsWith('refs/heads/')
     const unknown = branch ? [] : stored.filter((ref) => ref.peeled === null)
-    const found = new Map(await Promise.all(unknown.map(async ({ oid }) => [oid, await peel(oid)] as const)))
+    const found = new Map(await Promise.all(unknown.map(async ({ oid }) => [oid, await target(oid)] as const)))
     return stored.map((ref) => ({ name: ref.name, oid: ref.oid, peeled: branch ? ref.oid : (ref.peeled ?? found.get(ref.oid) ?? ref.oid) }))
   }
 
@@ -27,7 +27,7 @@ export function refReader({ refs, objects }: Source, guarded: Guard): RefReader 
       })
       return page ?? { refs: [], total: 0 }
     },
-    resolve: (revision) => guarded(null, () => resolveRevision(revision, refs, objects())),
+    resolve: (revision) => guarded(null, () => resolveRevision(revision, refs, { peel, abbreviated: (prefix) => objects().abbreviated(prefix) })),
     headBranch: () =>
       guarded(null, async () => {
         const head = await refs.head()

@@ -1,7 +1,7 @@
 import { DiffTree } from '../diff/diff.js'
 import { MESSAGE } from '../history/history.js'
 import type { LogSource } from '../history/log.js'
-import { CatFile } from '../objects/cat-file.js'
+import { CatFile, type ObjectInfo } from '../objects/cat-file.js'
 import { parseCommit } from '../objects/object-codec.js'
 import { entryAt, type TreeSource } from '../objects/tree.js'
 import { RefStore } from '../refs/ref-store.js'
@@ -17,6 +17,12 @@ export interface Source extends Pick<ReadResources, 'pool' | 'memory'> {
   objects(): CatFile
   diffTree(kind: 'patch' | 'numstat'): DiffTree
   commit(oid: Oid): Promise<Commit | null>
+  /** The commit, if it is remembered. */
+  knownCommit(oid: Oid): Commit | undefined
+  /** Type and size of an object. */
+  info(oid: Oid): Promise<ObjectInfo | null>
+  /** The object at the end of a chain of tags. */
+  peel(oid: Oid): Promise<ObjectInfo | null>
   /** A commit's tree and parents, which are remembered longer than the whole of it. */
   root(oid: Oid): Promise<{ tree: Oid; parents: Oid[] } | null>
   entry: GitRepository['entry']
@@ -25,12 +31,28 @@ export interface Source extends Pick<ReadResources, 'pool' | 'memory'> {
   searches(): SearchSource
 }
 
+/** Of the type and size of one object. */
+const INFO_BYTES = 200
+
+/** Finds the object at the end of a chain of tags; remembered. */
+export const peelIn =
+  ({ pool, batchProcesses, memory }: ReadResources, directory: string, env?: NodeJS.ProcessEnv) =>
+  (oid: Oid): Promise<ObjectInfo | null> =>
+    memory.answer<ObjectInfo>(
+      directory,
+      `peel ${oid}`,
+      () => INFO_BYTES,
+      () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env)).peel(oid),
+    )
+
 /** `env`: more environment for git. Nothing is read or started before the first call. */
 export function sourceOf(resources: ReadResources, directory: string, env: NodeJS.ProcessEnv | undefined): Source {
   const { pool, searches, searching, batchProcesses, memory } = resources
   const objects = () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
   const trees = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => memory.answer(directory, about, size, make) })
 
+  const info = (oid: Oid) => memory.answer<ObjectInfo>(directory, `info ${oid}`, () => INFO_BYTES, () => objects().info(oid)) // biome-ignore format: one question
+  const peel = peelIn(resources, directory, env)
   const commit = (oid: Oid) =>
     memory.answer<Commit>(
       directory,
@@ -41,6 +63,7 @@ export function sourceOf(resources: ReadResources, directory: string, env: NodeJ
         return object?.type === 'commit' ? parseCommit(oid, object.content) : null
       },
     )
+  const knownCommit = (oid: Oid) => memory.known<Commit>(directory, `commit ${oid}`)
   const root = (oid: Oid) =>
     memory.answer<{ tree: Oid; parents: Oid[] }>(
       directory,
@@ -66,10 +89,13 @@ export function sourceOf(resources: ReadResources, directory: string, env: NodeJ
     objects,
     diffTree: (kind) => batchProcesses.process(directory, kind, () => new DiffTree(pool, directory, kind, env)),
     commit,
+    knownCommit,
+    info,
+    peel,
     root,
     entry,
     trees,
-    history: () => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile, commit }),
+    history: () => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile, commit, knownCommit }),
     searches: () => ({ pool: searches, searching, directory, env, memory, objects: objects(), root }),
   }
 }

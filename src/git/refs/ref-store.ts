@@ -1,4 +1,4 @@
-import { type Dirent, promises as fs, readFileSync, statSync } from 'node:fs'
+import { type Dirent, promises as fs, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Slice } from '../../lib/async/yield.js'
 import { ignoreMissing } from '../../lib/files/missing.js'
@@ -9,6 +9,9 @@ import { type PackedCache, PackedRefs, type StoredRef } from './packed-refs.js'
 
 /** How many symbolic refs are followed, as in git. */
 const DEPTH = 5
+
+/** Bytes of a folder with some thousand entries. */
+const LARGE_FOLDER = 262_144
 
 /** Prefixes that are looked for one by one. */
 const MOST_PREFIXES = 64
@@ -137,7 +140,7 @@ export class RefStore {
     const folders = [prefix.slice(0, prefix.lastIndexOf('/') + 1)]
     const slice = new Slice(16)
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      const entries = await fs.readdir(join(this.directory, folder), { withFileTypes: true }).catch(ignoreMissing<Dirent[]>([]))
+      const entries = await this.#entries(folder)
       for (const entry of entries) {
         const name = folder + entry.name
         if (entry.isDirectory()) {
@@ -147,6 +150,17 @@ export class RefStore {
       }
     }
     return names
+  }
+
+  /** What a folder has; a small one is read synchronously, as files are. */
+  async #entries(folder: string): Promise<Dirent[]> {
+    const path = join(this.directory, folder)
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    try {
+      return size > LARGE_FOLDER ? await fs.readdir(path, { withFileTypes: true }) : readdirSync(path, { withFileTypes: true })
+    } catch (fault) {
+      return ignoreMissing<Dirent[]>([])(fault as NodeJS.ErrnoException)
+    }
   }
 
   /**

@@ -64,8 +64,8 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
         priority: opt(priority()),
       }),
       output: Label,
-      async handler({ ctx, caller, subject, input }) {
-        return presentLabel(await createLabel(ctx, caller, source(subject), input))
+      async handler({ ctx, subject, input }) {
+        return presentLabel(await createLabel(ctx, source(subject), input))
       },
     }),
     endpoint({

@@ -6,6 +6,7 @@ import { ANY_LEVEL, projectsWithLevel } from '../../access/roles.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import {
   issuesInReach,
+  mergeRequestAccess,
   mergeRequestsInReach,
   readableCode,
   type SqlViewer,
@@ -137,30 +138,30 @@ const hidesNone = (reach: string | null) => (reach === 'all' ? sql`true` : hides
 /** Those of any project (EV-4, SEC-35, SEC-36). */
 function shownAnywhere(eyes: SqlViewer): Shown {
   const exists = (table: PgTable, where: SQL) => sql`exists (select 1 from ${table} where ${table}.id = ${events.about_id} and ${where})`
-  // what an administrator sees depends on the project alone, but for deleted merge requests
+  // what an administrator sees depends on the project alone, but for the few merge requests that are deleted
   const admin = eyes === 'admin'
+  const kept = sql`${events.about_id} not in (select id from ${mergeRequests} where ${mergeRequests.deleted_at} is not null)`
   return {
     Commit: readableCode(eyes, user),
     Issue: admin ? visibleIssues(eyes, user) : exists(issues, visibleIssues(eyes, user)),
-    MergeRequest: exists(mergeRequests, visibleMergeRequests(eyes, user)),
+    MergeRequest: admin ? sql`(${kept} and ${mergeRequestAccess} >= 10)` : exists(mergeRequests, visibleMergeRequests(eyes, user)),
     Snippet: admin ? visibleSnippets(eyes, user) : exists(snippets, visibleSnippets(eyes, user)),
   }
 }
 
-function matching({ of, eyes, reach, filters }: Omit<Shape, 'descending'>) {
+/** What the caller sees of the events of a project that they see; of several projects joined with `projects`. */
+function shownTo({ eyes, reach }: Pick<Shape, 'eyes' | 'reach'>): SQL {
   const shown = reach ? shownInProject(reach, eyes) : shownAnywhere(eyes)
   const about = EVENT_SUBJECTS.map((type) => sql`when ${type} then ${shown[type]}`)
-  return and(
-    SCOPES[of](),
-    ...filters.map((name) => FILTERS[name]?.()),
-    reach ? undefined : visibleProjects(eyes, user),
-    sql`case ${events.about_type} ${sql.join(about, sql` `)} else true end`,
-  )
+  const visible = sql`case ${events.about_type} ${sql.join(about, sql` `)} else true end`
+  return reach ? visible : sql`(${visibleProjects(eyes, user)} and ${visible})`
 }
+
+const asked = ({ of, filters }: Pick<Shape, 'of' | 'filters'>) => and(SCOPES[of](), ...filters.map((name) => FILTERS[name]?.()))
 
 const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) => {
   const query = db.select({ total: count() }).from(events)
-  return (shape.reach ? query : query.innerJoin(projects, eq(projects.id, events.project_id))).where(matching(shape))
+  return (shape.reach ? query : query.innerJoin(projects, eq(projects.id, events.project_id))).where(and(asked(shape), shownTo(shape)))
 })
 
 const resolvers = alias(users, 'resolver')
@@ -174,12 +175,17 @@ const NOTED = new Map<unknown, string>([
 const noted = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
   sql`case ${notes.noteable_type} ${sql.join(tables.map((table) => sql`when ${NOTED.get(table)} then (select ${column} from ${table} t where t.id = ${notes.noteable_id})`))} end`
 
-/** The ids of one page; only their rows are joined with what is shown. */
+/**
+ * The ids of one page; only their rows are joined with what is shown. They are read in the order of the index, and no
+ * further than to the end of the page: a join with projects would read and sort all of them.
+ */
 const listed = statement('events', (db, { descending, ...shape }: Shape) => {
   const direction = descending ? desc : asc
-  const ids = db.select({ id: events.id }).from(events)
-  const page = (shape.reach ? ids : ids.innerJoin(projects, eq(projects.id, events.project_id)))
-    .where(matching(shape))
+  const shown = shape.reach ? shownTo(shape) : sql`(select ${shownTo(shape)} from ${projects} where ${projects.id} = ${events.project_id})`
+  const page = db
+    .select({ id: events.id })
+    .from(events)
+    .where(and(asked(shape), shown))
     .orderBy(direction(events.created_at), direction(events.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))

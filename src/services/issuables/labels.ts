@@ -11,12 +11,10 @@ import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
-import { onlyRow } from '../../db/only-row.js'
 import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
-import { statement } from '../../db/statement.js'
+import { statement, step } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { conflict, invalidRecord, notFound } from '../../failures.js'
-import { allEnded } from '../../lib/async/all-ended.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { parseColor } from '../../lib/text/color.js'
@@ -241,27 +239,48 @@ export interface NewLabel {
   priority?: number | null | undefined
 }
 
+const value = (name: string) => sql`${sql.placeholder(name)}`
+
+/** Writes a label and gives its id; nothing where one that applies here, own or inherited, has the title. */
+const written = step('create a label', (db, from: Shape['from']) => {
+  const taken = sql`exists (select from ${labels} where ${labels.title} = ${value('title')} and ${belongs({ from, reach: 'inherited' })})`
+  const label = db
+    .$with('label', {})
+    .as(sql`insert into ${labels} (project_id, namespace_id, title, color, description, description_html, priority, created_at, updated_at)
+    select ${from === 'project' ? sql`${project}, null::bigint` : sql`null::bigint, ${group}`}, ${value('title')}, ${value('color')}, ${value('description')}, ${value('description_html')},
+      ${value('priority')}::integer, ${value('now')}::timestamptz, ${value('now')}::timestamptz where not ${taken} returning id`)
+  return db
+    .with(label)
+    .select({ id: decoded(sql<number>`id`, Number) })
+    .from(sql`label`)
+})
+
 /** Creates a label; 409 when an own or inherited one has the name (LB-3). */
-export async function createLabel(
-  ctx: Context,
-  caller: SignedIn,
-  source: LabelSource,
-  { name, color, description, priority }: NewLabel,
-): Promise<LabelRecord> {
-  const values = { ...labelColumns({ title: name, color, description: description ?? '' }), priority: priority ?? null }
+export async function createLabel(ctx: Context, source: LabelSource, { name, color, description, priority }: NewLabel): Promise<LabelRecord> {
+  const columns = labelColumns({ title: name, color, description: description ?? '' })
   const now = ctx.now()
-  const owner = 'project' in source ? { project_id: source.project.project.id } : { namespace_id: source.group.group.id }
-  const id = await unlessUniqueViolation(
-    () =>
-      ctx.db.transaction(async (tx) => {
-        const row = { ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now }
-        const [taken, rows] = await allEnded([isTaken(tx, source, row.title), tx.insert(labels).values(row).returning({ id: labels.id })])
-        if (taken) throw alreadyThere()
-        return onlyRow(rows).id
-      }),
-    alreadyThere,
-  )
-  return getLabel(ctx, caller, source, String(id), 'own')
+  const label = {
+    title: columns.title as string,
+    color: columns.color as string,
+    description: columns.description ?? null,
+    description_html: columns.description_html ?? '',
+    priority: priority ?? null,
+    created_at: now,
+    updated_at: now,
+  }
+  const from = 'project' in source ? 'project' : 'group'
+  const project_id = 'project' in source ? source.project.project.id : null
+  const values = { ...label, project: project_id, group: groupOf(source), now: now.toISOString() }
+  const [[row]] = await unlessUniqueViolation(() => ctx.db.burst((on) => [written(on, from).execute(values)]), alreadyThere)
+  if (!row) throw alreadyThere()
+  return {
+    label: { id: row.id, project_id, namespace_id: from === 'group' ? groupOf(source) : null, ...label },
+    // nobody can have used it yet
+    open_issues_count: 0,
+    closed_issues_count: 0,
+    open_merge_requests_count: 0,
+    subscribed: false,
+  }
 }
 
 export interface LabelChanges {

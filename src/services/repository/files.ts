@@ -45,14 +45,20 @@ export async function placeOf(ctx: Context, { project }: ProjectSubject, path: s
   return { entry, commit: found.commit, ref: named }
 }
 
+/** Bytes of a file that are read at once, and remembered, to make its digest. */
+const SMALL = 32 * 1024
+
 /** The facts of a file of any size; a large one is streamed, for its digest only (SEC-146). */
 export async function factsOf(ctx: Context, subject: ProjectSubject, path: string, ref: string | undefined, signal: AbortSignal): Promise<FileFacts> {
   const place = await placeOf(ctx, subject, path, ref)
-  const blob = await repositoryOf(ctx, subject.project).blobStream(place.entry.oid, signal)
-  if (!blob) throw notFound('File')
+  const repository = repositoryOf(ctx, subject.project)
+  const info = await repository.objectInfo(place.entry.oid)
+  const content = info && info.size <= SMALL ? await repository.blob(place.entry.oid) : (await repository.blobStream(place.entry.oid, signal))?.stream
+  if (!info || !content) throw notFound('File')
   const hash = createHash('sha256')
-  for await (const chunk of blob.stream) hash.update(chunk as Buffer)
-  return facts(ctx, subject, path, place, { size: blob.size, sha256: hash.digest('hex') })
+  if (Buffer.isBuffer(content)) hash.update(content)
+  else for await (const chunk of content) hash.update(chunk as Buffer)
+  return facts(ctx, subject, path, place, { size: info.size, sha256: hash.digest('hex') })
 }
 
 /** Everything that RF-1 shows of a file; 413 for one too large for JSON. */

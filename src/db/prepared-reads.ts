@@ -1,0 +1,73 @@
+import pg from 'pg'
+import { TYPES } from './value-types.js'
+
+type Read = (text: string) => unknown
+
+/** What pg's client calls on a query that it is given, as on those of pg-cursor and pg-query-stream. */
+interface Submitted {
+  name: string | undefined
+  submit(connection: pg.Connection): Error | null
+  handleRowDescription(message: { fields: { dataTypeID: number }[] }): void
+  handleDataRow(message: { fields: (string | null)[] }): void
+}
+
+type Done = (error: Error | null) => void
+
+const Query = pg.Query as unknown as new (text: string, values: unknown[], done: Done) => Submitted
+
+/**
+ * The prepared reads of one connection. Postgres describes the columns of each once, and not each time that it is run:
+ * for a row of a hundred columns that takes as long as all the rest, on both sides.
+ */
+export class PreparedReads {
+  /** How the columns of statements are read, by their names. */
+  readonly columns = new Map<string, Read[]>()
+  /** The connection, but requests for descriptions are not sent. */
+  readonly undescribed: pg.Connection
+
+  constructor(
+    connection: pg.Connection,
+    private readonly send: (query: pg.Submittable) => void,
+  ) {
+    this.undescribed = Object.create(connection, { describe: { value: () => undefined } })
+  }
+
+  /** Rows as arrays; a read without a name is prepared and described each time. */
+  rows(name: string | undefined, text: string, values: unknown[]): Promise<unknown[][]> {
+    return new Promise((resolve, reject) => {
+      const query: ReadQuery = new ReadQuery(this, name, text, values, (error) => (error ? reject(error) : resolve(query.answered)))
+      this.send(query as unknown as pg.Submittable)
+    })
+  }
+}
+
+class ReadQuery extends Query {
+  readonly answered: unknown[][] = []
+  #columns: Read[] | undefined
+
+  constructor(
+    private readonly reads: PreparedReads,
+    name: string | undefined,
+    text: string,
+    values: unknown[],
+    done: Done,
+  ) {
+    super(text, values, done)
+    this.name = name
+    this.#columns = name === undefined ? undefined : reads.columns.get(name)
+  }
+
+  override submit(connection: pg.Connection) {
+    return super.submit(this.#columns ? this.reads.undescribed : connection)
+  }
+
+  override handleRowDescription({ fields }: Parameters<Submitted['handleRowDescription']>[0]) {
+    this.#columns = fields.map(({ dataTypeID }) => TYPES.getTypeParser(dataTypeID, 'text') as Read)
+    if (this.name !== undefined) this.reads.columns.set(this.name, this.#columns)
+  }
+
+  override handleDataRow({ fields }: Parameters<Submitted['handleDataRow']>[0]) {
+    const columns = this.#columns as Read[]
+    this.answered.push(fields.map((field, i) => (field === null ? null : (columns[i] as Read)(field))))
+  }
+}
