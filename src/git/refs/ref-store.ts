@@ -155,8 +155,8 @@ export class RefStore {
   /** What a folder has; a small one is read synchronously, as files are. */
   async #entries(folder: string): Promise<Dirent[]> {
     const path = join(this.directory, folder)
-    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
     try {
+      const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
       return size > LARGE_FOLDER ? await fs.readdir(path, { withFileTypes: true }) : readdirSync(path, { withFileTypes: true })
     } catch (fault) {
       return ignoreMissing<Dirent[]>([])(fault as NodeJS.ErrnoException)
