@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import type { FastifyInstance } from 'fastify'
 import supertest from 'supertest'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -21,8 +22,11 @@ export interface TestApp {
   url: string
   /** A call of the API as somebody, or as nobody. A success is checked against the shape its endpoint declares. */
   api(method: Method, path: string, caller?: Credentialed | null): supertest.Test
-  /** The texts of all SQL statements sent while `work` ran, but for the settings, which hold for a second. */
-  queriesOf(work: () => Promise<unknown>): Promise<string[]>
+  /**
+   * The texts of all SQL statements sent while `work` ran, without what is asked or written once in a while: the settings, and when a token was used.
+   * Jobs are not run meanwhile, or with `jobs` all that come of it.
+   */
+  queriesOf(work: () => PromiseLike<unknown>, options?: { jobs?: boolean }): Promise<string[]>
   /** Log lines so far. */
   logged: string[]
   dataDir: string
@@ -47,13 +51,24 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
   afterAll(() => giveBack(service, options))
 
   t.api = apiOf(t)
-  t.queriesOf = async (work) => {
-    await t.ctx.jobs.drain() // what calls before left to be done asks, too
-    seen = []
-    await work()
-    const texts = seen
-    seen = undefined
+  const recorded = async (work: () => PromiseLike<unknown>) => {
+    const texts: string[] = []
+    seen = texts
+    try {
+      await work()
+    } finally {
+      seen = undefined
+    }
     return texts
+  }
+  t.queriesOf = async (work, { jobs = false } = {}) => {
+    await t.ctx.jobs.drain() // what calls before left to be done asks, too
+    if (jobs) return recorded(async () => [await work(), await t.ctx.jobs.drain()])
+    return t.ctx.db.transaction(async (tx) => {
+      // else no job is taken meanwhile: its statements would be counted when it is quick
+      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('roost jobs', 0))`)
+      return recorded(work)
+    })
   }
   return t
 }

@@ -24,8 +24,8 @@ import { startSsh } from '../../src/transport/ssh/server.js'
 import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
 
-/** The first request of each second asks for the settings, and the job queue asks by itself. */
-const IN_BETWEEN = /^(select "values" from "application_settings"|\/\* (jobs|storages) \*\/)/
+/** The first request of each second asks for the settings, a token writes down its use now and then, and the job queue asks by itself. */
+const IN_BETWEEN = /^(select "values" from "application_settings"|update "tokens" set "last_used_at"|\/\* (jobs|storages) \*\/)/
 const START = 'start'
 /** Milliseconds that calls get to end after the tests of a file. */
 const PATIENCE = 1_000
