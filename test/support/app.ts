@@ -34,8 +34,8 @@ export interface TestApp {
 }
 
 /**
- * Starts the service before the file's tests and takes it away after them. Refused credentials are not counted, because all tests come from one
- * address, and hashing a password costs as little as argon2 allows. `environment` adds to the configuration; SSH is off unless it names a port.
+ * Gives the file a service before its tests and takes it back after them; see `takeService`. `environment` adds to the configuration; SSH is off
+ * unless it names a port.
  */
 export function testApp(environment: Record<string, string> = {}, sshOptions: { limits?: SshLimits } = {}): TestApp {
   const t = { logged: [] as string[] } as TestApp
