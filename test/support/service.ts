@@ -30,13 +30,13 @@ const START = 'start'
 /** Milliseconds that calls get to end after the tests of a file. */
 const PATIENCE = 1_000
 
-export interface ServiceOptions {
+interface ServiceOptions {
   /** Adds to the configuration. SSH is off unless it names a port. */
   environment: Record<string, string>
   limits?: SshLimits | undefined
 }
 
-export interface ServiceUser {
+interface ServiceUser {
   onLog(line: string): void
   /** Told of the texts of all statements but those that come by themselves. */
   onQuery(text: string): void
