@@ -334,7 +334,7 @@ it(
   'SEC-157, SEC-195: kill -9 of workers in the middle of writes loses nothing that was acknowledged, and doubles nothing',
   async () => {
     const lines: string[] = []
-    const amount = rounds(1, 6)
+    const amount = rounds(1, 4)
     const writing = { least: 200, more: rounds(500, 1_300), environment: { ROOST_WORKERS: '2' } }
     expect(await killRounds(amount, (line) => lines.push(line), ['worker'], writing)).toEqual([])
     expect(lines).toHaveLength(amount)

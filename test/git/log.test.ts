@@ -48,7 +48,7 @@ describe('log', () => {
     { state: 'a split chain and newer commits', graph: 'older split' },
   ]
   it.each(states)('C-9 orders a tangled history as git does, with $state', { tags: ['long'] }, async ({ graph }) => {
-    for (const seed of seeds(1, 6)) {
+    for (const seed of seeds(1, 3)) {
       const repository = t.make()
       const history = tangled(seed, 400)
       const kind = typeof graph === 'string' ? graph : ''

@@ -183,7 +183,7 @@ describe('draftCommit', () => {
     timeout: 60_000,
   }, async () => {
     const directory = await repository()
-    for (const delay of seeds(1, 10).map((n) => 150 * n)) {
+    for (const delay of seeds(1, 6).map((n) => 150 * n)) {
       const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'commit-writer.ts'), directory, 'endless'], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })

@@ -155,13 +155,12 @@ describe('a list costs the same number of queries for one row as for a hundred',
         let rows = 0
         const queries = await t.queriesOf(async () => {
           rows = ((await t.api('get', `${path}${path.includes('?') ? '&' : '?'}per_page=100`, caller).expect(200)).body as unknown[]).length
-          await t.ctx.jobs.drain()
         })
         counts.push([path, queries.length, rows])
       }
       return counts
     }
-    await count() // the first use of a token writes it down
+    await count() // the first call of a list keeps what later ones need not read
     const few = await count()
     const crowd: TestUser[] = []
     for (let i = 1; i < 12; i++) crowd.push(await aUser(t.ctx, { name: `crowd ${i}`, provider: 'ldap', extern_uid: `uid=${i}` }))

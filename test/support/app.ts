@@ -1,33 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { sql } from 'drizzle-orm'
 import type { FastifyInstance } from 'fastify'
-import { pino } from 'pino'
 import supertest from 'supertest'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { z } from 'zod'
-import { build } from '../../scripts/build.mjs'
-import { buildApp } from '../../src/app.js'
-import { createContext } from '../../src/cli/create-context.js'
-import { settleSsh } from '../../src/cli/host.js'
-import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
-import { openDatabase } from '../../src/db/client.js'
 import type { Endpoint } from '../../src/http/endpoint.js'
 import { refusalsOf, successOf } from '../../src/http/openapi/responses.js'
 import { families } from '../../src/routes/index.js'
-import { announceMail } from '../../src/services/mail/switch.js'
 import type { SshLimits } from '../../src/transport/ssh/limits.js'
-import { startSsh } from '../../src/transport/ssh/server.js'
 import { recordAnswer } from './answers.js'
 import type { Credentialed } from './factories.js'
-import { testSpawner } from './spawner.js'
-import { createTestDatabase } from './template-database.js'
-
-/** The first request of each second asks for the settings, and the job queue asks by itself. */
-const IN_BETWEEN = /^(select "values" from "application_settings"|\/\* (jobs|storages) \*\/)/
+import { giveBack, type Service, takeService } from './service.js'
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
 
@@ -39,8 +22,11 @@ export interface TestApp {
   url: string
   /** A call of the API as somebody, or as nobody. A success is checked against the shape its endpoint declares. */
   api(method: Method, path: string, caller?: Credentialed | null): supertest.Test
-  /** The texts of all SQL statements sent while `work` ran, but for the settings, which hold for a second. */
-  queriesOf(work: () => Promise<unknown>): Promise<string[]>
+  /**
+   * The texts of all SQL statements sent while `work` ran, without what is asked or written once in a while: the settings, and when a token was used.
+   * Jobs are not run meanwhile, or with `jobs` all that come of it.
+   */
+  queriesOf(work: () => PromiseLike<unknown>, options?: { jobs?: boolean }): Promise<string[]>
   /** Log lines so far. */
   logged: string[]
   dataDir: string
@@ -48,58 +34,41 @@ export interface TestApp {
 }
 
 /**
- * Starts the service before the file's tests and takes it away after them. Refused credentials are not counted, because all tests come from one
- * address, and hashing a password costs as little as argon2 allows. `environment` adds to the configuration; SSH is off unless it names a port.
+ * Gives the file a service before its tests and takes it back after them; see `takeService`. `environment` adds to the configuration; SSH is off
+ * unless it names a port.
  */
 export function testApp(environment: Record<string, string> = {}, sshOptions: { limits?: SshLimits } = {}): TestApp {
   const t = { logged: [] as string[] } as TestApp
   let seen: string[] | undefined
-  let close: () => Promise<void>
+  let service: Service
+  const options = { environment, limits: sshOptions.limits }
 
   beforeAll(async () => {
-    const database = await createTestDatabase()
-    t.databaseUrl = database.url
-    t.dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
-    const base = readConfig({
-      DATA_DIR: t.dataDir,
-      PORT: '0',
-      SSH_PORT: '',
-      LOG_LEVEL: 'info',
-      BASE_URL: 'http://roost.test',
-      ROOST_FAILED_CREDENTIALS: '0',
-      ROOST_FAILED_CREDENTIALS_DELAY: '0',
-      ROOST_ARGON2_MEMORY: '8',
-      ROOST_ARGON2_PASSES: '1',
-      ...environment,
-    })
-    const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })
-    const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => IN_BETWEEN.test(text) || seen?.push(text) })
-    const config = await settleSsh(base, (fault) => expect.fail(fault.message))
-    t.ctx = await createContext({ ...config, baseUrl: base.baseUrl ?? '' }, db, log, testSpawner)
-    await announceMail(t.ctx)
-    await t.ctx.jobs.start({ schedules: false })
-    t.app = await buildApp(t.ctx)
-    await t.app.listen({ host: '127.0.0.1', port: 0 })
-    t.url = `http://127.0.0.1:${(t.app.server.address() as AddressInfo).port}`
-    const ssh = config.ssh.port === null ? null : await startSsh(t.ctx, { program: new URL('ssh.js', pathToFileURL(await build())), ...sshOptions })
-    close = async () => {
-      await Promise.all([ssh?.close(5_000), t.app.close()])
-      await t.ctx.close()
-      await db.close()
-      await database.drop()
-      await rm(t.dataDir, { recursive: true, force: true, maxRetries: 5 })
-    }
+    service = await takeService(options, { onLog: (line) => void t.logged.push(line), onQuery: (text) => void seen?.push(text) })
+    const { ctx, app, url, dataDir, databaseUrl } = service
+    Object.assign(t, { ctx, app, url, dataDir, databaseUrl })
   })
-  afterAll(() => close())
+  afterAll(() => giveBack(service, options))
 
   t.api = apiOf(t)
-  t.queriesOf = async (work) => {
-    await t.ctx.jobs.drain() // what calls before left to be done asks, too
-    seen = []
-    await work()
-    const texts = seen
-    seen = undefined
+  const recorded = async (work: () => PromiseLike<unknown>) => {
+    const texts: string[] = []
+    seen = texts
+    try {
+      await work()
+    } finally {
+      seen = undefined
+    }
     return texts
+  }
+  t.queriesOf = async (work, { jobs = false } = {}) => {
+    await t.ctx.jobs.drain() // what calls before left to be done asks, too
+    if (jobs) return recorded(async () => [await work(), await t.ctx.jobs.drain()])
+    return t.ctx.db.transaction(async (tx) => {
+      // else no job is taken meanwhile: its statements would be counted when it is quick
+      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('roost jobs', 0))`)
+      return recorded(work)
+    })
   }
   return t
 }

@@ -3,12 +3,13 @@ import pg from 'pg'
 import { inject } from 'vitest'
 
 /** A migrated database of the caller's own, copied from the template; `drop` ends whatever is still connected. */
-export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+export async function createTestDatabase({ statements = [] as string[] } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const server = inject('databaseUrl')
   const name = `test_${randomBytes(6).toString('hex')}`
   await administer(server, `create database ${name} template template_roost strategy file_copy`)
   const url = new URL(server)
   url.pathname = `/${name}`
+  for (const statement of statements) await administer(url.href, statement)
   return { url: url.href, drop: () => administer(server, `drop database if exists ${name} with (force)`) }
 }
 

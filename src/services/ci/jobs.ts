@@ -11,6 +11,7 @@ import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { basicColumns, getPipeline } from './pipelines.js'
+import { statusColumns } from './statuses.js'
 
 interface Shape {
   of: 'project' | 'pipeline' | 'job'
@@ -36,17 +37,7 @@ const find = statement('jobs', (db, { of, scope }: Shape) => {
     .as('page')
   return db
     .select({
-      status: {
-        id: commitStatuses.id,
-        status: commitStatuses.status,
-        name: commitStatuses.name,
-        target_url: commitStatuses.target_url,
-        description: commitStatuses.description,
-        coverage: commitStatuses.coverage,
-        created_at: commitStatuses.created_at,
-        started_at: commitStatuses.started_at,
-        finished_at: commitStatuses.finished_at,
-      },
+      status: statusColumns,
       author: userRefColumns(users),
       pipeline: { ...basicColumns, tag: pipelines.tag },
       total: decoded(sql<number>`${page.total}`, Number),

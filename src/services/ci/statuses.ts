@@ -86,9 +86,9 @@ function checkTexts({
 
 const userColumns = userRefColumns(users)
 
-const statusColumns = {
+/** What a status shows of itself, as one of a commit and as a job. */
+export const statusColumns = {
   id: commitStatuses.id,
-  pipeline_id: commitStatuses.pipeline_id,
   status: commitStatuses.status,
   name: commitStatuses.name,
   target_url: commitStatuses.target_url,
@@ -263,6 +263,7 @@ const listed = statement('commit statuses', (db, { all, ref, name }: ListShape) 
   return db
     .select({
       ...statusColumns,
+      pipeline_id: commitStatuses.pipeline_id,
       sha: page.sha,
       ref: page.ref,
       author: userColumns,

@@ -286,7 +286,7 @@ describe('at the same time', () => {
 
   it('SEC-112: what is merged is what `sha` names, or nothing, while the source moves', { tags: ['long'] }, async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
-    for (let round = 0; round < rounds(2, 40); round++) {
+    for (let round = 0; round < rounds(2, 20); round++) {
       const request = await aMergeRequest(t, { project })
       const head = headOf(project, request.source)
       const before = headOf(project, 'main')

@@ -25,6 +25,7 @@ import { notFound } from '../../../../failures.js'
 import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isSubscribed } from '../../../activity/subscriptions.js'
 import { getPipeline } from '../../../ci/pipelines.js'
+import { type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { findVisibleProject } from '../../../identity/acting-users.js'
 import { userRefColumns } from '../../../identity/user-ref.js'
 import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../repository/protection.js'
@@ -133,6 +134,17 @@ export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequ
   await completeRequests(ctx, records, 'page')
   const byId = new Map(records.map((record) => [record.request.id, record]))
   return ids.flatMap((id) => byId.get(id) ?? [])
+}
+
+/** A page of a list whose ids one statement finds, with the total. */
+export async function loadPage(
+  ctx: Context,
+  paging: Paging,
+  find: (paging: Paging) => Promise<{ id: number; total: number }[]>,
+): Promise<Page<MergeRequestRecord>> {
+  const { items, total } = await pageFrom(await find(paging), paging, () => find({ page: 1, per_page: 1 }))
+  const ids = items.map(({ id }) => id)
+  return { items: await loadListed(ctx, ids), total }
 }
 
 /** The same as todos show them, in no order. */

@@ -6,9 +6,9 @@ import type { Context } from '../../../../context.js'
 import { decoded } from '../../../../db/decoded.js'
 import { mergeRequestCommits, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
-import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
+import { limits, type Page, type Paging } from '../../../core/page.js'
 import { findCommit } from '../../../repository/commits/read.js'
-import { loadListed, type MergeRequestRecord } from './load.js'
+import { loadPage, type MergeRequestRecord } from './load.js'
 
 const found = statement('merge requests of a commit', (db, eyes: SqlViewer) =>
   db
@@ -43,12 +43,5 @@ export async function listRequestsOfCommit(
   const { oid } = await findCommit(ctx, subject, sha)
   const values = { project: subject.project.id, sha: oid, user: caller.user.id }
   const run = (at: Paging) => found(ctx.db, sqlViewer(caller.user)).execute({ ...values, ...limits(at) })
-  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  return {
-    items: await loadListed(
-      ctx,
-      items.map(({ id }) => id),
-    ),
-    total,
-  }
+  return loadPage(ctx, paging, run)
 }

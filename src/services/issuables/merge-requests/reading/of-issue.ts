@@ -9,8 +9,8 @@ import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/sche
 import { statement } from '../../../../db/statement.js'
 import { type IssueReference, referencesIn } from '../../../../lib/text/references.js'
 import { projectsMeant } from '../../../activity/referenced-issues.js'
-import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
-import { loadListed, type MergeRequestRecord } from './load.js'
+import { limits, type Page, type Paging } from '../../../core/page.js'
+import { loadPage, type MergeRequestRecord } from './load.js'
 
 interface Shape {
   eyes: SqlViewer
@@ -51,14 +51,7 @@ async function list(
       ...(which === 'related' && { more }),
       ...limits(at),
     })
-  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  return {
-    items: await loadListed(
-      ctx,
-      items.map(({ id }) => id),
-    ),
-    total,
-  }
+  return loadPage(ctx, paging, run)
 }
 
 /** Open merge requests that will close the issue when they are merged (IS-14). */

@@ -1,0 +1,166 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { sql } from 'drizzle-orm'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { expect } from 'vitest'
+import { build } from '../../scripts/build.mjs'
+import { buildApp } from '../../src/app.js'
+import { createContext } from '../../src/cli/create-context.js'
+import { settleSsh } from '../../src/cli/host.js'
+import { type Config, readConfig } from '../../src/config.js'
+import type { Context } from '../../src/context.js'
+import { openDatabase } from '../../src/db/client.js'
+import { DatabaseSnapshots, readShape } from '../../src/db/snapshots.js'
+import { Argon2 } from '../../src/lib/crypto/argon2.js'
+import { announceMail } from '../../src/services/mail/switch.js'
+import { Gate } from '../../src/testing/gate.js'
+import { WorldDatabase } from '../../src/testing/world-database.js'
+import type { SshLimits } from '../../src/transport/ssh/limits.js'
+import { startSsh } from '../../src/transport/ssh/server.js'
+import { testSpawner } from './spawner.js'
+import { createTestDatabase } from './template-database.js'
+
+/** The first request of each second asks for the settings, a token writes down its use now and then, and the job queue asks by itself. */
+const IN_BETWEEN = /^(select "values" from "application_settings"|update "tokens" set "last_used_at"|\/\* (jobs|storages) \*\/)/
+const START = 'start'
+/** Milliseconds that calls get to end after the tests of a file. */
+const PATIENCE = 1_000
+
+interface ServiceOptions {
+  /** Adds to the configuration. SSH is off unless it names a port. */
+  environment: Record<string, string>
+  limits?: SshLimits | undefined
+}
+
+interface ServiceUser {
+  onLog(line: string): void
+  /** Told of the texts of all statements but those that come by themselves. */
+  onQuery(text: string): void
+}
+
+/** A whole service: its own database, repositories and port. */
+export interface Service {
+  ctx: Context
+  app: FastifyInstance
+  /** Scheme, host and port it listens on. */
+  url: string
+  dataDir: string
+  databaseUrl: string
+  /** Whoever uses it. */
+  user: ServiceUser
+  /** Ends all that is under way, for whoever uses it next. */
+  rest(): Promise<void>
+  /** Makes it what it was at its start. */
+  renew(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Two seconds after a change of a repository its upkeep starts three processes of git. Here it waits for whoever drains the queue: few tests look at
+ * what it does, and for all others it took a tenth of a run.
+ */
+const UPKEEP_WAITS = `create schema tests;
+  create function tests.wait() returns trigger language plpgsql as $$ begin new.run_at = new.run_at + interval '1 hour'; return new; end $$;
+  create trigger wait before insert on jobs for each row when (new.kind = 'repository upkeep') execute function tests.wait()`
+
+/** Services of this worker without a configuration of their own that no file uses. */
+const resting: Service[] = []
+
+/**
+ * A service that nobody else uses; to be given back. One without a configuration of its own may be that of an earlier
+ * file: its application and its connections are kept, and everything else is made anew (as a world of `roost test` is
+ * put back). A test that changes what a migration makes needs a configuration of its own.
+ */
+export async function takeService(options: ServiceOptions, user: ServiceUser): Promise<Service> {
+  const kept = isUsual(options) ? resting.pop() : undefined
+  if (!kept) return openService(options, user)
+  kept.user = user
+  await kept.renew()
+  return kept
+}
+
+export async function giveBack(service: Service, options: ServiceOptions): Promise<void> {
+  if (!isUsual(options)) return service.close()
+  await service.rest()
+  resting.push(service)
+}
+
+const isUsual = ({ environment, limits }: ServiceOptions) => Object.keys(environment).length === 0 && limits === undefined
+
+/**
+ * Refused credentials are not counted, because all tests come from one address, and hashing a password costs as little
+ * as argon2 allows.
+ */
+const configurationOf = (dataDir: string, environment: Record<string, string>): Config =>
+  readConfig({
+    DATA_DIR: dataDir,
+    PORT: '0',
+    SSH_PORT: '',
+    LOG_LEVEL: 'info',
+    BASE_URL: 'http://roost.test',
+    ROOST_FAILED_CREDENTIALS: '0',
+    ROOST_FAILED_CREDENTIALS_DELAY: '0',
+    ROOST_ARGON2_MEMORY: '8',
+    ROOST_ARGON2_PASSES: '1',
+    ...environment,
+  })
+
+/** Hashes passwords for all services of this worker: its threads take long to start. */
+let argon2: Argon2 | undefined
+
+async function openService({ environment, limits }: ServiceOptions, user: ServiceUser): Promise<Service> {
+  const database = await createTestDatabase({ statements: [UPKEEP_WAITS] })
+  const dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
+  const service = { databaseUrl: database.url, dataDir, user } as Service
+  const base = configurationOf(dataDir, environment)
+  const config = { ...(await settleSsh(base, (fault) => expect.fail(fault.message))), baseUrl: base.baseUrl ?? '' }
+  const log = pino({ level: base.logLevel }, { write: (line: string) => service.user.onLog(line) })
+  const onQuery = (text: string) => IN_BETWEEN.test(text) || service.user.onQuery(text)
+  const db = new WorldDatabase(await openDatabase(database.url, { log, poolSize: 4, onQuery }))
+  const snapshots = new DatabaseSnapshots(db.facade, await readShape(db.facade))
+  const gate = new Gate()
+  argon2 ??= new Argon2(base.argon2)
+  const among = { workers: 1, ...(argon2.cost.memory === base.argon2.memory && argon2.cost.passes === base.argon2.passes && { argon2 }) }
+  const begin = async () => {
+    const ctx = await createContext({ ...config }, db.facade, log, testSpawner, among)
+    await announceMail(ctx)
+    await ctx.jobs.start({ schedules: false })
+    return ctx
+  }
+
+  await snapshots.take(START)
+  service.ctx = await begin()
+  service.app = await buildApp(service.ctx, { prepare: (app) => gate.watch(app) })
+  await service.app.listen({ host: '127.0.0.1', port: 0 })
+  service.url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`
+  const ssh =
+    config.ssh.port === null
+      ? null
+      : await startSsh(service.ctx, { program: new URL('ssh.js', pathToFileURL(await build())), ...(limits && { limits }) })
+  service.rest = () =>
+    gate.while(PATIENCE, async () => {
+      await service.ctx.close()
+      db.forgetListeners()
+      service.app.server.closeAllConnections()
+    })
+  service.renew = async () => {
+    await snapshots.restore(START)
+    // of processes that a test has killed
+    await db.facade.write.execute(sql`delete from processes`)
+    for (const name of await readdir(dataDir)) await rm(join(dataDir, name), { recursive: true, force: true })
+    Object.assign(service.ctx, await begin())
+  }
+  service.close = async () => {
+    await Promise.all([ssh?.close(5_000), service.app.close()])
+    await service.ctx.close()
+    await snapshots.close()
+    await db.close()
+    await database.drop()
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+  }
+  return service
+}
