@@ -26,8 +26,8 @@ export default defineConfig({
     pool: 'forks',
     // Modules are shared by the files of a worker: keep no state of an application or a pool at module level.
     isolate: false,
-    // the long tests wait for what they start and kill
-    maxWorkers: long ? 3 : 2,
+    // more than two cores, because tests wait for Postgres and git
+    maxWorkers: 3,
     // what a call leaves behind is garbage before so much room is full, and need not be moved
     execArgv: ['--max-semi-space-size=64'],
     setupFiles: ['./test/support/run/end-with-run.ts'],

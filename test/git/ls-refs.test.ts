@@ -139,7 +139,7 @@ describe('ls-refs of protocol 2 (GH-5, GH-8, SEC-86)', () => {
     expect(await ours(directory, bodyOf([]))).toBeNull()
   })
 
-  it('any prefixes, of a repository with names that begin alike', async () => {
+  it('any prefixes, of a repository with names that begin alike', { tags: ['long'] }, async () => {
     const directory = await repository()
     const commit = git(directory, ['commit-tree', '-m', 'x', git(directory, ['mktree'], '').trim()]).trim()
     const parts = ['a', 'ab', 'b', 'a.b', 'a-b', 'heads', 'ü']

@@ -4,7 +4,8 @@ import { isOid } from '../objects/cat-file.js'
 import type { RefStore } from '../refs/ref-store.js'
 import type { Oid } from '../types.js'
 import { History, reached, soleBase } from './history.js'
-import { type LogSource, literal } from './log.js'
+import { literal } from './log.js'
+import type { LogSource } from './log-source.js'
 
 const SMALL = () => 100
 

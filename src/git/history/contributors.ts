@@ -1,7 +1,7 @@
 import { Unavailable } from '../../lib/unavailable.js'
 import { isOid } from '../objects/cat-file.js'
 import type { Contributor, Oid } from '../types.js'
-import type { LogSource } from './log.js'
+import type { LogSource } from './log-source.js'
 
 /** Authors that are counted separately; only an abusive history has more (SEC-147). */
 const MAX = 50_000

@@ -1,21 +1,11 @@
 import { yieldToEventLoop } from '../../lib/async/yield.js'
-import type { Memory } from '../object-cache.js'
 import { isOid } from '../objects/cat-file.js'
 import { listed } from '../objects/messages.js'
-import type { Commit, LogOptions, LogPage, Oid } from '../types.js'
+import type { LogOptions, LogPage, Oid } from '../types.js'
 import { continued } from './continued.js'
-import { History, type HistorySource, type Order, walk } from './history.js'
+import { History, type Order, walk } from './history.js'
+import type { LogSource } from './log-source.js'
 import { orderOfPath } from './path-log.js'
-
-export interface LogSource extends HistorySource {
-  memory: Memory
-  /** The parsed commit, remembered. */
-  commit(oid: Oid): Promise<Commit | null>
-  /** The same, if it has been read before. */
-  knownCommit(oid: Oid): Commit | undefined
-  /** Whether a commit has a file, not a folder, at a path. */
-  isFile(commit: Oid, path: string): Promise<boolean>
-}
 
 /**
  * One page of a log and the number of all commits that match (C-13). The order of a whole history is found once for

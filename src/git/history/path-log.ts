@@ -1,7 +1,7 @@
 import { Slice } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
 import { type Order, placesIn, signed } from './history.js'
-import type { LogSource } from './log.js'
+import type { LogSource } from './log-source.js'
 
 interface PathLog {
   from: Oid[]

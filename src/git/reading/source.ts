@@ -1,6 +1,6 @@
 import { DiffTree } from '../diff/diff.js'
 import { MESSAGE } from '../history/history.js'
-import type { LogSource } from '../history/log.js'
+import type { LogSource } from '../history/log-source.js'
 import { CatFile, type ObjectInfo } from '../objects/cat-file.js'
 import { parseCommit } from '../objects/object-codec.js'
 import { entryAt, type TreeSource } from '../objects/tree.js'
