@@ -1,3 +1,4 @@
+import { Agent } from 'node:http'
 import { sql } from 'drizzle-orm'
 import type { FastifyInstance } from 'fastify'
 import supertest from 'supertest'
@@ -73,11 +74,14 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
   return t
 }
 
+/** Keeps the connections of calls, as most clients do; each would have one of its own else. */
+const agent = new Agent({ keepAlive: true })
+
 /** Calls of a service, whose successes are checked against the shapes that are declared. */
 export const apiOf =
   (service: { url: string }): TestApp['api'] =>
   (method, path, caller) => {
-    const call = supertest(service.url)[method](`/api/v4${path}`)
+    const call = supertest(service.url)[method](`/api/v4${path}`).agent(agent)
     if (caller) call.set('PRIVATE-TOKEN', caller.token)
     return call.expect((response) => checkShape(method, path, response))
   }
