@@ -1,22 +1,33 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { StartFault } from '../../lib/start-fault.js'
 import { type Account, canEnter } from './account.js'
-import { readPreparation } from './records.js'
+import { type Preparation, readPreparation } from './records.js'
 
 /** The folder for Postgres if its account cannot enter ours. */
 export const SHARED = '/var/lib/roost'
 
 /**
  * The folder of the database: `directory`, or one below /var/lib if the account of Postgres cannot enter `directory`.
- * It never changes.
+ * It never changes, unless `directory` is moved together with the database in it. A copy of a folder whose database is
+ * elsewhere is a StartFault: it would open, and stop, the database of the original.
  */
 export async function homeFor(directory: string, account: Account | undefined): Promise<string> {
+  if (existsSync(join(directory, 'data'))) return directory
   const recorded = await readPreparation(directory)
-  if (recorded && recorded.home !== directory && existsSync(recorded.home)) return recorded.home
-  if (!account || existsSync(join(directory, 'data')) || (await canEnter(directory, account))) return directory
+  if (recorded && recorded.home !== directory && existsSync(recorded.home)) {
+    await refuseCopy(directory, recorded)
+    return recorded.home
+  }
+  if (!account || (await canEnter(directory, account))) return directory
   const name = directory.replaceAll(/[^A-Za-z0-9]+/g, '-').replace(/^-/, '')
   const home = join(SHARED, name)
   await mkdir(home, { recursive: true, mode: 0o711 })
   return home
+}
+
+async function refuseCopy(directory: string, { home, directory: original }: Preparation): Promise<void> {
+  if (original === undefined || original === directory || (await readPreparation(original))?.home !== home) return
+  throw new StartFault(`${directory} is a copy of ${original}, whose database is ${home}: copy by roost backup and roost restore`)
 }

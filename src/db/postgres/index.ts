@@ -86,7 +86,7 @@ async function startLocked(directory: string, account: Account | undefined, log:
   if (existing === undefined) {
     log.info({ server: server.origin }, 'preparing the database')
     await initialise(server, home, account, how.durable, await newPassword(directory))
-    await writePreparation(directory, { origin: server.origin, major: server.major, home })
+    await writePreparation(directory, { origin: server.origin, major: server.major, home, directory })
   } else if (account && (await stat(data)).uid !== account.uid) give(data, account)
   const password = await passwordFor(directory, server, data, account, existing !== undefined)
 

@@ -2,10 +2,12 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** The server version that created the database, and where it is. */
-interface Preparation {
+export interface Preparation {
   origin: string
   major: number
   home: string
+  /** The folder that this was written in. */
+  directory?: string
 }
 
 /** How to connect to the running Postgres, and the owner of the lock it was started under. */
