@@ -197,6 +197,15 @@ export const workersOf = (service) => childrenOf(service.pid, 'main.js').map(Num
 
 const chosen = (all) => all[Math.floor(Math.random() * all.length)]
 
+/** The process id of Postgres; null while there is none. */
+function postmasterIn(home) {
+  try {
+    return Number(readFileSync(join(home, 'data/postmaster.pid'), 'utf8').split('\n', 1)[0])
+  } catch {
+    return null
+  }
+}
+
 /** Kills a victim; true when the service is gone with it. */
 async function strike(victim, service, dataDir) {
   if (victim === 'all') process.kill(-service.pid, 'SIGKILL')
@@ -206,7 +215,10 @@ async function strike(victim, service, dataDir) {
   else if (victim === 'worker') killProcess(chosen(workersOf(service)))
   else if (victim === 'postmaster') {
     const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres/server.json'), 'utf8'))
-    killProcess(Number(readFileSync(join(home, 'data/postmaster.pid'), 'utf8').split('\n', 1)[0]))
+    const killed = postmasterIn(home)
+    killProcess(killed)
+    // what it has started answers for a moment longer, so that the service seems to be ready
+    for (let tried = 0; tried < 600 && [null, killed].includes(postmasterIn(home)); tried++) await sleep(50)
   } else {
     const pids = await query(dataDir, "select pid from pg_stat_activity where application_name = 'roost' order by random() limit 1")
     for (const { pid } of pids) killProcess(pid)

@@ -215,6 +215,7 @@ function apart(call: string, before = '', after: string) {
 
 describe('what is hidden changes nothing for who may not see it', () => {
   it('SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', async () => {
+    await t.ctx.jobs.drain()
     const before = await everything()
     await hide()
     const after = await everything()

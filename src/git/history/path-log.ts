@@ -100,7 +100,7 @@ async function commitsOf(source: LogSource, args: string[], input: string, path:
   for (let at = 0, end = stdout.indexOf(0x0a); end >= 0; at = end + 1, end = stdout.indexOf(0x0a, at)) {
     if (slice.over) await slice.breathe()
     const line = stdout.toString('latin1', at, end)
-    const [, oid, date] = /^([0-9a-f]{40}) (\d+)$/.exec(line) ?? []
+    const [, oid, date] = /^([0-9a-f]{40}) (-?\d*)$/.exec(line) ?? []
     if (oid) {
       found.push({ oid, date: signed(Number(date)), added: false })
       changes = 0
