@@ -21,10 +21,10 @@ export async function continued(history: History, head: Oid, known: { head: Oid;
   const added: number[] = []
   let compared = 0
   while (ours.next !== theirs.next || ours.size !== theirs.size || !ours.equals(theirs)) {
-    if (ours.next === theirs.next) compared += ours.size
+    const both = ours.next === theirs.next
+    if (both) compared += ours.size
     if (taken.length === MOST_STEPS || compared > MOST_COMPARED || ours.size === 0) return null
     if (slice.over) await slice.breathe()
-    const both = ours.next === theirs.next
     const node = ours.take()
     taken.push(node)
     if (both) theirs.take()

@@ -110,7 +110,7 @@ async function headOf(refs: RefStore, { symrefs, unborn, ...asked }: LsRefs, pee
   const [target, oid] = [await refs.head(), await refs.ref('HEAD')]
   if (!oid && !(target && symrefs && unborn)) return ''
   const symref = target && symrefs ? ` symref-target:${Buffer.from(target).toString('latin1')}` : ''
-  const object = oid && asked.peel ? await peel(oid) : null
+  const object = oid && asked.peel && !target?.startsWith('refs/heads/') ? await peel(oid) : null
   return packetLine(`${oid ?? 'unborn'} HEAD${symref}${object && object !== oid ? ` peeled:${object}` : ''}\n`)
 }
 
