@@ -118,7 +118,7 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
     await t.api('put', `${path()}/BIG`, people.maintainer).send({ value: 'another secret' }).expect(200)
     const kept = JSON.stringify([await t.ctx.db.read.select().from(variables), await t.ctx.db.read.select().from(auditEvents), t.logged])
     expect(kept).not.toMatch(/secret "?|another secret/)
-    const told = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'variable_updated'))
+    const told = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'variable_updated')).orderBy(auditEvents.id)
     expect(told.at(-1)).toMatchObject({ target_type: kind, changes: { key: 'BIG' } })
   })
 
