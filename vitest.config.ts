@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { compiled, compiledSource } from './test/support/run/compiled-source.js'
 
 /**
  * Files that start the service as a program, kill it, need programs besides Node and git, which `.ci/run` installs, or
@@ -18,7 +19,9 @@ const longFiles = () =>
     .filter((path) => path.endsWith(LONG) || (path.endsWith('.test.ts') && readFileSync(path, 'utf8').includes("/support/rounds.js'")))
 
 export default defineConfig({
+  plugins: [compiledSource()],
   test: {
+    server: { deps: { external: [compiled] } },
     include: long ? longFiles() : ['test/**/*.test.ts'],
     exclude: long ? [] : [`test/**/*${LONG}`],
     tags: [{ name: 'long', description: 'runs in `npm run test:long`: with more rounds, or only there' }],
