@@ -199,11 +199,11 @@ describe('diff', () => {
 describe('a difference that takes git too long', () => {
   it('C-52, C-57, SEC-143: leaves the text of large files out and shows the rest, of one commit and of a range', async () => {
     const repository = t.make()
-    const resources = readResources(new ProcessPool({ ...POOL_LIMITS, deadline: 3_000 }))
+    const resources = readResources(new ProcessPool({ ...POOL_LIMITS, deadline: 1_500 }))
     const reader = readerFor(resources, repository.directory)
     const { below } = random(7)
     // nothing in common but chance: git needs a minute of work to tell how to get from one to the other
-    const noise = () => Array.from({ length: 2_200_000 }, () => below(4_096).toString(36)).join('\n')
+    const noise = () => Array.from({ length: 1_600_000 }, () => below(4_096).toString(36)).join('\n')
     const [first, second, third] = repository.commits(
       { files: { large: noise(), small: 'one\n' } },
       { files: { large: noise(), small: 'two\n' } },
