@@ -35,6 +35,8 @@ export default defineConfig({
     execArgv: ['--max-semi-space-size=64'],
     setupFiles: ['./test/support/run/end-with-run.ts'],
     globalSetup: ['./test/support/run/global-setup.ts'],
+    // the line of a failure says what was there
+    chaiConfig: { truncateThreshold: 400 },
     reporters: ['default', './test/support/run/count-reporter.ts'],
     // many rounds take minutes on a busy machine; what is waited for there takes longer than the second of the default
     testTimeout: long ? 300_000 : 120_000,

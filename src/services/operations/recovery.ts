@@ -13,10 +13,10 @@ import { clearOrphans } from './orphans.js'
 import { checkRepositories } from './repository-checks.js'
 
 /**
- * Milliseconds after the start when leftovers are removed again: those too young to be stale at the start are then old
- * enough.
+ * Milliseconds after the start when leftovers are removed again: what was too young before, such as packs without an
+ * index and then quarantines, is then old enough to be known as stale.
  */
-const AGAIN = 4_000
+const AGAIN = [4_000, 15_000, 75_000]
 /** Milliseconds after the start when what is looked through begins: the first answers come before. */
 const SOON = 1_000
 const HOUR = 3_600_000
@@ -107,7 +107,7 @@ export async function recover(ctx: Context): Promise<void> {
     ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
   await soon(ctx, [...LOOKING, leftovers, orphans, expiredMemberships], SOON)
-  setTimeout(() => ctx.jobs.add('remove leftovers', () => soon(ctx, [leftovers])), AGAIN).unref()
+  for (const delay of AGAIN) setTimeout(() => ctx.jobs.add('remove leftovers', () => soon(ctx, [leftovers])), delay).unref()
 }
 
 /** While a process runs: finds what a lost connection to the database has left half done. */
