@@ -63,9 +63,9 @@ export interface Database {
   transaction<T>(work: (tx: Transaction) => Promise<T>, config?: PgTransactionConfig): Promise<T>
   /**
    * One short transaction whose statements are all sent before the first is answered, for rows that many callers want
-   * at once: its locks are held neither during our own work nor during the write to disk. It settles when the commit is
-   * durable. `send` starts all statements in order without awaiting any; if one fails, nothing is written. Repeated
-   * after a conflict, like `transaction`.
+   * at once: its locks are not held during our own work, nor during the write to disk while other bursts are under way.
+   * It settles when the commit is durable. `send` starts all statements in order without awaiting any; if one fails,
+   * nothing is written. Repeated after a conflict, like `transaction`.
    */
   burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
   /**
@@ -251,10 +251,15 @@ class CommitListeners {
   }
 }
 
+/** The first and the last statement of a transaction that is sent at once. */
+type Ends = readonly [begin: string, commit: string]
+const DURABLE: Ends = ['begin', 'commit']
+const SHARING: Ends = [UNFLUSHED, 'commit']
+
 /** Sends all statements of one transaction at once; the result holds those of `send` only. */
 async function sendTogether(
   lane: Lane,
-  [begin, commit]: readonly [string, string],
+  [begin, commit]: Ends,
   send: (on: Sender) => Promise<unknown>[],
   listeners: CommitListeners,
 ): Promise<unknown[]> {
@@ -278,17 +283,21 @@ async function sendTogether(
   })
 }
 
-/** The bursts of a database: sent on their own lane, and durable by a later commit through the pool. */
+/**
+ * The bursts of a database, sent on their own lane. Those that are under way together are made durable by one later
+ * commit through the pool; one that is alone waits for the disk in its own commit, which saves a round trip.
+ */
 function burstsOn(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Database['burst'] {
   // a commit that waits for the disk makes all earlier commits durable
   const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let bursting = 0
   return async (send) => {
     if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
+    const alone = bursting === 0
     bursting++
     try {
-      const results = await sendTogether(lane, [UNFLUSHED, 'commit'], send, listeners)
-      await onDisk()
+      const results = await sendTogether(lane, alone ? DURABLE : SHARING, send, listeners)
+      if (!alone) await onDisk()
       return results as never
     } finally {
       bursting--

@@ -176,7 +176,7 @@ describe('openDatabase', () => {
       find(on, null).execute({ id: 1 }),
     ])
     expect([before, renamed, after]).toEqual([[{ id: 1, name: 'thing 1' }], { id: 1, name: 'thing 1!' }, [{ id: 1, name: 'thing 1!' }]])
-    expect(statements.map((each) => each.split(' ')[0])).toEqual(['begin;', 'select', 'update', 'select', 'commit', 'select'])
+    expect(statements.map((each) => each.split(' ')[0])).toEqual(['begin', 'select', 'update', 'select', 'commit'])
   })
 
   it('writes nothing of a burst of which a statement fails, and tells why; its neighbours go through', async () => {
