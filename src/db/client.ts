@@ -68,6 +68,8 @@ export interface Database {
    * nothing is written. Repeated after a conflict, like `transaction`.
    */
   burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
+  /** A burst of one statement, which needs no transaction around it where it is alone. */
+  single<T>(send: (on: Sender) => Promise<T>): Promise<T>
   /**
    * The same on the job queue's own connection, which is opened when it is first used: the queue neither waits for
    * calls nor keeps them waiting. `durable` false: it settles before the commit is on disk.
@@ -287,21 +289,35 @@ async function sendTogether(
  * The bursts of a database, sent on their own lane. Those that are under way together are made durable by one later
  * commit through the pool; one that is alone waits for the disk in its own commit, which saves a round trip.
  */
-function burstsOn(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Database['burst'] {
+function burstsOn(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pick<Database, 'burst' | 'single'> {
   // a commit that waits for the disk makes all earlier commits durable
   const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let bursting = 0
-  return async (send) => {
+  const counted = async <T>(alone: () => Promise<T>, beside: () => Promise<T>): Promise<T> => {
     if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
-    const alone = bursting === 0
     bursting++
     try {
-      const results = await sendTogether(lane, alone ? DURABLE : SHARING, send, listeners)
-      if (!alone) await onDisk()
-      return results as never
+      if (bursting === 1) return await alone()
+      const results = await beside()
+      await onDisk()
+      return results
     } finally {
       bursting--
     }
+  }
+  const sent = (ends: Ends, send: (on: Sender) => Promise<unknown>[]) => () => sendTogether(lane, ends, send, listeners) as Promise<never>
+  const autocommitted =
+    <T>(send: (on: Sender) => Promise<T>) =>
+    () =>
+      retried(async () => {
+        const on: Sender = { client: await lane.client() }
+        const result = await send(on)
+        listeners.committed(on)
+        return result
+      })
+  return {
+    burst: (send) => counted(sent(DURABLE, send), sent(SHARING, send)),
+    single: (send) => counted(autocommitted(send), async () => (await sent(SHARING, (on) => [send(on)])())[0]),
   }
 }
 
@@ -360,7 +376,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     write,
     readRows: (name, text, values, plan = 'auto') => (plan === 'once' ? plannedOnce : nextLane()).rows(name, text, values),
     transaction: transactionsOn(write, listeners),
-    burst: burstsOn(bursts, pool, listeners),
+    ...burstsOn(bursts, pool, listeners),
     async queueBurst(send, { durable }) {
       return (await sendTogether(queue, QUEUE_ENDS[durable ? 'durable' : 'unflushed'], send, listeners)) as never
     },

@@ -179,6 +179,15 @@ describe('openDatabase', () => {
     expect(statements.map((each) => each.split(' ')[0])).toEqual(['begin', 'select', 'update', 'select', 'commit'])
   })
 
+  it('sends a single statement as it is, and among others in a transaction', async () => {
+    const single = () => db.single((on) => rename(on, null).execute({ id: 1, more: '' }))
+    statements.length = 0
+    expect(await single()).toEqual([{ id: 1, name: 'thing 1' }])
+    expect(statements.map((each) => each.split(' ')[0])).toEqual(['update'])
+    await Promise.all([single(), single()])
+    expect(statements.map((each) => each.split(' ')[0])).toEqual(['update', 'update', 'begin;', 'update', 'commit', 'select'])
+  })
+
   it('writes nothing of a burst of which a statement fails, and tells why; its neighbours go through', async () => {
     const burst = (id: number, taken: boolean) =>
       db.burst((on) => [rename(on, null).execute({ id, more: '?' }), ...(taken ? [insert(on, null).execute({ id: 1 })] : [])])

@@ -272,7 +272,7 @@ export async function createLabel(ctx: Context, source: LabelSource, { name, col
   const from = 'project' in source ? 'project' : 'group'
   const project_id = 'project' in source ? source.project.project.id : null
   const values = { ...label, project: project_id, group: groupOf(source), now: now.toISOString() }
-  const [[row]] = await unlessUniqueViolation(() => ctx.db.burst((on) => [written(on, from).execute(values)]), alreadyThere)
+  const [row] = await unlessUniqueViolation(() => ctx.db.single((on) => written(on, from).execute(values)), alreadyThere)
   if (!row) throw alreadyThere()
   return {
     label: { id: row.id, project_id, namespace_id: from === 'group' ? groupOf(source) : null, ...label },
