@@ -63,11 +63,13 @@ export interface Database {
   transaction<T>(work: (tx: Transaction) => Promise<T>, config?: PgTransactionConfig): Promise<T>
   /**
    * One short transaction whose statements are all sent before the first is answered, for rows that many callers want
-   * at once: its locks are held neither during our own work nor during the write to disk. It settles when the commit is
-   * durable. `send` starts all statements in order without awaiting any; if one fails, nothing is written. Repeated
-   * after a conflict, like `transaction`.
+   * at once: its locks are not held during our own work, nor during the write to disk while other bursts are under way.
+   * It settles when the commit is durable. `send` starts all statements in order without awaiting any; if one fails,
+   * nothing is written. Repeated after a conflict, like `transaction`.
    */
   burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
+  /** A burst of one statement, which needs no transaction around it where it is alone. */
+  single<T>(send: (on: Sender) => Promise<T>): Promise<T>
   /**
    * The same on the job queue's own connection, which is opened when it is first used: the queue neither waits for
    * calls nor keeps them waiting. `durable` false: it settles before the commit is on disk.
@@ -251,10 +253,15 @@ class CommitListeners {
   }
 }
 
+/** The first and the last statement of a transaction that is sent at once. */
+type Ends = readonly [begin: string, commit: string]
+const DURABLE: Ends = ['begin', 'commit']
+const SHARING: Ends = [UNFLUSHED, 'commit']
+
 /** Sends all statements of one transaction at once; the result holds those of `send` only. */
 async function sendTogether(
   lane: Lane,
-  [begin, commit]: readonly [string, string],
+  [begin, commit]: Ends,
   send: (on: Sender) => Promise<unknown>[],
   listeners: CommitListeners,
 ): Promise<unknown[]> {
@@ -278,21 +285,39 @@ async function sendTogether(
   })
 }
 
-/** The bursts of a database: sent on their own lane, and durable by a later commit through the pool. */
-function burstsOn(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Database['burst'] {
+/**
+ * The bursts of a database, sent on their own lane. Those that are under way together are made durable by one later
+ * commit through the pool; one that is alone waits for the disk in its own commit, which saves a round trip.
+ */
+function burstsOn(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pick<Database, 'burst' | 'single'> {
   // a commit that waits for the disk makes all earlier commits durable
   const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let bursting = 0
-  return async (send) => {
+  const counted = async <T>(alone: () => Promise<T>, beside: () => Promise<T>): Promise<T> => {
     if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
     bursting++
     try {
-      const results = await sendTogether(lane, [UNFLUSHED, 'commit'], send, listeners)
+      if (bursting === 1) return await alone()
+      const results = await beside()
       await onDisk()
-      return results as never
+      return results
     } finally {
       bursting--
     }
+  }
+  const sent = (ends: Ends, send: (on: Sender) => Promise<unknown>[]) => () => sendTogether(lane, ends, send, listeners) as Promise<never>
+  const autocommitted =
+    <T>(send: (on: Sender) => Promise<T>) =>
+    () =>
+      retried(async () => {
+        const on: Sender = { client: await lane.client() }
+        const result = await send(on)
+        listeners.committed(on)
+        return result
+      })
+  return {
+    burst: (send) => counted(sent(DURABLE, send), sent(SHARING, send)),
+    single: (send) => counted(autocommitted(send), async () => (await sent(SHARING, (on) => [send(on)])())[0]),
   }
 }
 
@@ -351,7 +376,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     write,
     readRows: (name, text, values, plan = 'auto') => (plan === 'once' ? plannedOnce : nextLane()).rows(name, text, values),
     transaction: transactionsOn(write, listeners),
-    burst: burstsOn(bursts, pool, listeners),
+    ...burstsOn(bursts, pool, listeners),
     async queueBurst(send, { durable }) {
       return (await sendTogether(queue, QUEUE_ENDS[durable ? 'durable' : 'unflushed'], send, listeners)) as never
     },

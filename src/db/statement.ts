@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { is, Param, Placeholder, type Query } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgSelectConfig } from 'drizzle-orm/pg-core'
-import type { Database, Plan, ReadDatabase, Sender } from './client.js'
+import type { Database, Plan, ReadDatabase, Sender, Transaction } from './client.js'
 import { rowMapper } from './row-mapper.js'
 
 /**
@@ -94,18 +94,23 @@ function given(values: Values, name: string): unknown {
 
 const steps = new WeakMap<object, Map<string, unknown>>()
 
-/** A statement of bursts, built and prepared once for each connection that sends it. */
+/**
+ * A statement of bursts, built and prepared once for each connection that sends it. Transactions may send it too, which
+ * build it each time.
+ */
 export function step<Shape, Q extends Preparable>(
   name: string,
-  build: (db: NodePgDatabase, shape: Shape) => Q,
-): (on: Sender, shape: Shape) => ReturnType<Q['prepare']> {
-  return ({ client }, shape) => {
+  build: (db: NodePgDatabase | Transaction, shape: Shape) => Q,
+): (on: Sender | Transaction, shape: Shape) => ReturnType<Q['prepare']> {
+  return (on, shape) => {
+    const key = `${name} ${JSON.stringify(shape)}`
+    if (!('client' in on)) return build(on, shape).prepare(digest(key)) as ReturnType<Q['prepare']>
+    const { client } = on
     let known = steps.get(client)
     if (!known) {
       known = new Map()
       steps.set(client, known)
     }
-    const key = `${name} ${JSON.stringify(shape)}`
     let prepared = known.get(key)
     if (!prepared) {
       prepared = build(drizzle({ client }), shape).prepare(digest(key))

@@ -176,7 +176,16 @@ describe('openDatabase', () => {
       find(on, null).execute({ id: 1 }),
     ])
     expect([before, renamed, after]).toEqual([[{ id: 1, name: 'thing 1' }], { id: 1, name: 'thing 1!' }, [{ id: 1, name: 'thing 1!' }]])
-    expect(statements.map((each) => each.split(' ')[0])).toEqual(['begin;', 'select', 'update', 'select', 'commit', 'select'])
+    expect(statements.map((each) => each.split(' ')[0])).toEqual(['begin', 'select', 'update', 'select', 'commit'])
+  })
+
+  it('sends a single statement as it is, and among others in a transaction', async () => {
+    const single = () => db.single((on) => rename(on, null).execute({ id: 1, more: '' }))
+    statements.length = 0
+    expect(await single()).toEqual([{ id: 1, name: 'thing 1' }])
+    expect(statements.map((each) => each.split(' ')[0])).toEqual(['update'])
+    await Promise.all([single(), single()])
+    expect(statements.map((each) => each.split(' ')[0])).toEqual(['update', 'update', 'begin;', 'update', 'commit', 'select'])
   })
 
   it('writes nothing of a burst of which a statement fails, and tells why; its neighbours go through', async () => {

@@ -14,7 +14,7 @@ import type { Target } from './subscriptions.js'
 export interface Mentioner {
   type: (typeof MENTIONERS)[number]
   project_id: number
-  /** Null for a commit, which has a `sha`. */
+  /** Null for a commit, which has a `sha`, and for a thing that the statement itself creates. */
   id: number | null
   sha: string | null
 }
@@ -72,7 +72,7 @@ export async function thingsMentioned(
  * The mentions and their author as the statement takes them. The text contains no name: whether a reader may see the
  * name is decided when the note is read.
  */
-const rowsOf = (mentioner: Mentioner, targets: Target[]): string =>
+export const crossReferences = (mentioner: Mentioner, targets: Target[]): string =>
   JSON.stringify(
     targets
       .filter(({ type, id }) => type !== mentioner.type || id !== mentioner.id)
@@ -89,15 +89,16 @@ const rowsOf = (mentioner: Mentioner, targets: Target[]): string =>
 
 /**
  * One note for each thing and each place that mentions it, however often. The thing itself does not change, so that
- * users who do not see the place notice nothing.
+ * users who do not see the place notice nothing. `mentioner` is the id of the place.
  */
-const insertNotes = (
+export const insertCrossReferences = (
   rows: SQL,
   author: SQL,
   now: SQL,
+  mentioner: SQL = sql`m.in_id`,
 ): SQL => sql`insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system,
     mentioned_in_type, mentioned_in_project_id, mentioned_in_id, mentioned_in_sha, created_at, updated_at)
-  select m.project_id, m.type, m.id, ${author}, 'mentioned elsewhere', true, m.in_type, m.in_project, m.in_id, m.sha, ${now}, ${now}
+  select m.project_id, m.type, m.id, ${author}, 'mentioned elsewhere', true, m.in_type, m.in_project, ${mentioner}, m.sha, ${now}, ${now}
   from jsonb_to_recordset(${rows}::jsonb) as m (project_id bigint, type text, id bigint, in_type text, in_project bigint, in_id bigint, sha text)
   order by m.in_project, m.in_type, m.in_id, m.sha, m.type, m.id
   on conflict do nothing`
@@ -111,7 +112,9 @@ export async function recordCrossReferences(
   now: Date,
 ): Promise<void> {
   if (targets.length > 0)
-    await tx.execute(insertNotes(sql`${rowsOf(mentioner, targets)}`, sql`${authorId}::bigint`, sql`${now.toISOString()}::timestamptz`))
+    await tx.execute(
+      insertCrossReferences(sql`${crossReferences(mentioner, targets)}`, sql`${authorId}::bigint`, sql`${now.toISOString()}::timestamptz`),
+    )
 }
 
 const tellStep = step('tell of mentions', (db) =>
@@ -119,7 +122,13 @@ const tellStep = step('tell of mentions', (db) =>
     .with(
       db
         .$with('inserted', {})
-        .as(insertNotes(sql`${sql.placeholder('rows')}`, sql`${sql.placeholder('author')}::bigint`, sql`${sql.placeholder('now')}::timestamptz`)),
+        .as(
+          insertCrossReferences(
+            sql`${sql.placeholder('rows')}`,
+            sql`${sql.placeholder('author')}::bigint`,
+            sql`${sql.placeholder('now')}::timestamptz`,
+          ),
+        ),
     )
     .select({ one: sql<number>`1` })
     .from(sql`(select 1) one`),
@@ -127,7 +136,7 @@ const tellStep = step('tell of mentions', (db) =>
 
 /** The same as part of a burst. */
 export const tellOfMentionsOn = (on: Sender, mentioner: Mentioner, targets: Target[], authorId: number, now: Date) =>
-  targets.length === 0 ? [] : [tellStep(on, null).execute({ rows: rowsOf(mentioner, targets), author: authorId, now: now.toISOString() })]
+  targets.length === 0 ? [] : [tellStep(on, null).execute({ rows: crossReferences(mentioner, targets), author: authorId, now: now.toISOString() })]
 
 /**
  * For rows of `notes`: whether a user sees the place that a note refers to; other notes refer to none (SEC-35, SEC-36,

@@ -23,21 +23,8 @@ export async function nextIid(tx: Transaction, projectId: number, kind: IidKind)
 /**
  * The number that `nextIid` returned, for a statement right after it in the same transaction: both can be sent at once.
  */
-export const lastIid = (projectId: number, kind: 'issue' | 'merge_request') =>
+export const lastIid = (projectId: number, kind: 'merge_request') =>
   sql<number>`(select ${iidCounters.last} from ${iidCounters} where ${iidCounters.project_id} = ${projectId} and ${iidCounters.kind} = ${kind})`
-
-/**
- * Takes a number that a caller chose; false unless it is greater than all numbers given so far, because those may have
- * been used (SEC-165).
- */
-export async function takeIid(tx: Transaction, projectId: number, kind: 'issue', iid: number): Promise<boolean> {
-  const taken = await tx
-    .insert(iidCounters)
-    .values({ project_id: projectId, kind, last: iid })
-    .onConflictDoUpdate({ target: [iidCounters.project_id, iidCounters.kind], set: { last: iid }, setWhere: sql`${iidCounters.last} < ${iid}` })
-    .returning({ last: iidCounters.last })
-  return taken.length > 0
-}
 
 /** The next number of a kind of thing within its group. */
 export async function nextGroupIid(tx: Transaction, groupId: number, kind: 'milestone'): Promise<number> {

@@ -4,10 +4,11 @@ import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { type Audited, audit } from '../core/audit.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** The account that keys and addresses belong to. */
 export interface Owner {
@@ -29,6 +30,26 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
   // the tables do not differ in what is used here
   const table = given as typeof emails
 
+  const mine = eq(table.user_id, sql.placeholder('owner'))
+  const listed = statement(
+    `list ${type}`,
+    (db) =>
+      db
+        .select({ item: table, total: decoded(sql<number>`count(*) over ()`, Number) })
+        .from(table)
+        .where(mine)
+        .orderBy(asc(table.id))
+        .limit(sql.placeholder('limit'))
+        .offset(sql.placeholder('offset')),
+    'once',
+  )
+  const named = statement(`find ${type}`, (db) =>
+    db
+      .select({ item: table })
+      .from(table)
+      .where(and(mine, eq(table.id, sql.placeholder('id')))),
+  )
+
   const tell = (ctx: Context, db: Pick<Transaction, 'insert'>, owner: Owner, row: Row, what: 'added' | 'removed') => {
     const name = 'email' in row ? row.email : row.fingerprint
     const event: Audited = { action: `${type}_${what}`, target: { type, id: row.id, name }, changes: { user_id: owner.id, username: owner.username } }
@@ -37,16 +58,17 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
 
   return {
     /** The items of an account, by id (K-1). */
-    list: (ctx: Context, owner: Owner, paging: Paging) => pageOf(ctx, table, owner, paging) as Promise<Page<Row>>,
+    async list(ctx: Context, owner: Owner, paging: Paging): Promise<Page<Row>> {
+      const at = (where: Paging) => listed(ctx.db, null).execute({ owner: owner.id, ...limits(where) })
+      const { items, total } = await pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
+      return { items: items.map(({ item }) => item as Row), total }
+    },
 
     /** One item; 404 also for those of other accounts (K-2). */
     async find(ctx: Context, owner: Owner, id: number): Promise<Row> {
-      const [row] = await ctx.db.read
-        .select()
-        .from(table)
-        .where(and(eq(table.id, id), eq(table.user_id, owner.id)))
-      if (!row) throw notFound(noun)
-      return row as Row
+      const [found] = await named(ctx.db, null).execute({ owner: owner.id, id })
+      if (!found) throw notFound(noun)
+      return found.item as Row
     },
 
     /**
@@ -82,18 +104,4 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
       })
     },
   }
-}
-
-/** A page of the rows of an account, by id. */
-async function pageOf(ctx: Context, table: typeof emails, owner: Owner, paging: Paging): Promise<Page<typeof emails.$inferSelect>> {
-  const { limit, offset } = limits(paging)
-  const mine = eq(table.user_id, owner.id)
-  const [items, [count]] = await Promise.all([
-    ctx.db.read.select().from(table).where(mine).orderBy(asc(table.id)).limit(limit).offset(offset),
-    ctx.db.read
-      .select({ total: decoded(sql<number>`count(*)`, Number) })
-      .from(table)
-      .where(mine),
-  ])
-  return { items, total: count?.total ?? 0 }
 }

@@ -15,13 +15,18 @@ type Made = { issue_id: number } | { snippet_id: number }
 /** Characters of a user agent that are kept. */
 const LONGEST = 255
 
-/** Records the address and user agent of the call that creates something (UA-1). */
-export async function recordUserAgent(ctx: Context, db: Pick<Transaction, 'insert'>, { user }: SignedIn, made: Made): Promise<void> {
-  if (!ctx.origin) return
-  const { address, userAgent } = ctx.origin
-  await db
-    .insert(userAgentDetails)
-    .values({ ...made, user_id: user.id, user_agent: userAgent.slice(0, LONGEST), ip_address: address, created_at: ctx.now() })
+/** What is recorded of the call that creates something (UA-1). */
+export const callMade = ({ origin }: Context) => origin && { user_agent: origin.userAgent.slice(0, LONGEST), ip_address: origin.address }
+
+/** Records the address and user agent of the call that creates a snippet. */
+export async function recordUserAgent(
+  ctx: Context,
+  db: Pick<Transaction, 'insert'>,
+  { user }: SignedIn,
+  made: { snippet_id: number },
+): Promise<void> {
+  const call = callMade(ctx)
+  if (call) await db.insert(userAgentDetails).values({ ...made, ...call, user_id: user.id, created_at: ctx.now() })
 }
 
 /** What was recorded; 404 for what was created before that was done, or by a user who is gone. */

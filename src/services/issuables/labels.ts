@@ -54,6 +54,7 @@ const user = sql`${sql.placeholder('user')}::bigint`
 const group = sql`${sql.placeholder('group')}::bigint`
 const project = sql`${sql.placeholder('project')}::bigint`
 const below = sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${group})`
+const titles = sql`${sql.placeholder('titles')}::text[]`
 const groupsAbove = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${group})`
 
 function belongs({ from, reach }: Pick<Shape, 'from' | 'reach'>): SQL {
@@ -271,7 +272,7 @@ export async function createLabel(ctx: Context, source: LabelSource, { name, col
   const from = 'project' in source ? 'project' : 'group'
   const project_id = 'project' in source ? source.project.project.id : null
   const values = { ...label, project: project_id, group: groupOf(source), now: now.toISOString() }
-  const [[row]] = await unlessUniqueViolation(() => ctx.db.burst((on) => [written(on, from).execute(values)]), alreadyThere)
+  const [row] = await unlessUniqueViolation(() => ctx.db.single((on) => written(on, from).execute(values)), alreadyThere)
   if (!row) throw alreadyThere()
   return {
     label: { id: row.id, project_id, namespace_id: from === 'group' ? groupOf(source) : null, ...label },
@@ -380,6 +381,19 @@ export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, t
   }
   return wanted.map((title) => ids.get(title)).filter((id) => id !== undefined)
 }
+
+/** For a statement: the labels with these titles in a project or its groups, of equal ones that of the project. */
+export const titledLabels = sql`select distinct on (l.title) l.id, l.title from ${labels} l
+  where l.title = any(${titles}) and (l.project_id = ${project} or l.namespace_id in ${groupsAbove}) order by l.title, l.project_id`
+
+/**
+ * For a statement that has found those: creates the missing ones. One that another call creates meanwhile is not
+ * changed, but returned.
+ */
+export const missingLabels = sql`insert into ${labels} as l (project_id, title, color, created_at, updated_at)
+  select ${project}, title, ${DEFAULT_COLOR}, ${sql.placeholder('now')}::timestamptz, ${sql.placeholder('now')}::timestamptz from unnest(${titles}) title
+  where title not in (select found.title from found) order by title
+  on conflict (project_id, title) where project_id is not null do update set title = l.title returning id, title`
 
 /** Titles as labels store them, each once. */
 export const namesOf = (titles: string[]) =>

@@ -3,8 +3,9 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { SqlViewer } from '../../access/visible.js'
 import { count } from '../../db/decoded.js'
 import { type Fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
-import { labels, namespaceAncestry, projects } from '../../db/schema/index.js'
+import { iidCounters, labels, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import type { IidKind } from '../core/iids.js'
 import { everywhereVersionOf, projectVersionOf } from '../core/list-cache.js'
 import { type Conditions, conditionsOf, hasLabels, type ORDERS, type Tables } from './filters.js'
 
@@ -42,6 +43,8 @@ export interface Order {
   sorted: boolean
 }
 
+const KINDS = { issues: 'issue', merge_requests: 'merge_request' } as const satisfies Record<string, IidKind>
+
 const user = sql`${sql.placeholder('user')}::bigint`
 const value = (name: string) => sql.placeholder(name)
 
@@ -54,7 +57,15 @@ export function listStatements<Reach extends string>(kind: Kind<Reach>) {
 
   const versionIn = (place: Shape['in']) => (place === 'project' ? projectVersionOf(list, sql`${value('place')}::bigint`) : everywhereVersionOf(list))
 
-  const versioned = statement(`version of ${list}`, (db, place: Shape['in']) => db.select({ version: versionIn(place) }).from(sql`(select 1) as one`))
+  /** The number of the newest thing of a project, which has no more of them than that. */
+  const newestIn = (place: Shape['in']) =>
+    place === 'project'
+      ? sql<number | null>`(select c.last from ${iidCounters} c where c.project_id = ${value('place')} and c.kind = ${KINDS[list]})`
+      : sql<null>`null::integer`
+
+  const versioned = statement(`version of ${list}`, (db, place: Shape['in']) =>
+    db.select({ version: versionIn(place), newest: newestIn(place) }).from(sql`(select 1) as one`),
+  )
 
   /**
    * The ids of one page, by the filters alone. What is shown of them is joined in a separate statement: in a single one

@@ -12,11 +12,17 @@ import { type Kind, type ListStatements, listStatements, type Order, type Shape 
 export type Place = { project: ProjectSubject } | { group: GroupSubject } | 'everywhere'
 
 type Total = Awaited<ReturnType<Context['listCache']['total']>>
+/** A total, and the number of the newest thing of the one project that is listed. */
+type Known = Total & { newest: number | null }
 
 /** From this row on a page may be read from the end of the list. */
 const FAR = 1_000
-/** Up to so many matches of a search are sorted: a walk in order may pass over a million others until it meets them. */
+/**
+ * Up to so many matches of a search are sorted: a walk in order may pass over a million others until it meets them.
+ * Unless most things match: then there are fewer others than would be sorted.
+ */
 const FEW = 20_000
+const isSorted = ({ total, newest }: Known) => total <= FEW && (newest === null || newest > 2 * total)
 
 /** A list that was asked for. */
 interface Asked {
@@ -31,9 +37,10 @@ interface Asked {
 /** Reads the ids of a page, in order, and the total. */
 function pagerOf({ versioned, listed, counted }: ListStatements, list: Kind<string>['list']) {
   /** The total of a list before its page is read. */
-  async function totalOf(ctx: Context, { shape, values, key }: Asked): Promise<Total> {
+  async function totalOf(ctx: Context, { shape, values, key }: Asked): Promise<Known> {
     const [now] = await versioned(ctx.db, shape.in).execute(values)
-    return ctx.listCache.total(list, key, now?.version ?? null, () => counted(ctx.db, shape).execute(values))
+    const total = await ctx.listCache.total(list, key, now?.version ?? null, () => counted(ctx.db, shape).execute(values))
+    return { ...total, newest: now?.newest ?? null }
   }
 
   /**
@@ -53,7 +60,7 @@ function pagerOf({ versioned, listed, counted }: ListStatements, list: Kind<stri
     const searched = shape.search !== 'all'
     const far = limits(paging).offset >= FAR && key !== null
     const known = far || searched ? await totalOf(ctx, asked) : null
-    const order = { ...asked.order, sorted: searched && known !== null && known.total <= FEW }
+    const order = { ...asked.order, sorted: searched && known !== null && isSorted(known) }
     const rows =
       (far && known && (await fromTheEnd(ctx, asked, order, known))) ||
       (await listed(ctx.db, { ...shape, ...order }).execute({ ...values, ...limits(paging) }))

@@ -119,7 +119,7 @@ export async function giveAward(ctx: Context, { user }: SignedIn, awardable: Awa
   const now = ctx.now()
   const { type, id, noteable } = awardable
   const values = { ...places(awardable), user: user.id, name, now: now.toISOString(), ...votesFor(name), about: noteable.type, noteable: noteable.id }
-  const [[row]] = await ctx.db.burst((on) => [given(on, type).execute(values)])
+  const [row] = await ctx.db.single((on) => given(on, type).execute(values))
   if (!row) throw unusable('has already been taken')
   const award: Row = {
     id: row.id,

@@ -148,11 +148,12 @@ export async function createNote(
     notified,
     actions: notified.map((id) => (spokenTo.has(id) ? 'directly_addressed' : 'mentioned')),
   }
-  const [[row]] = await ctx.db.burst((on) => [
-    written(on, noteable.type).execute(values),
-    ...threads(on, noteable),
-    ...(mentioner ? tellOfMentionsOn(on, mentioner, mentioned, caller.user.id, now) : []),
-  ])
+  const write = (on: Sender) => written(on, noteable.type).execute(values)
+  const tell = (on: Sender) => (mentioner ? tellOfMentionsOn(on, mentioner, mentioned, caller.user.id, now) : [])
+  const [row] =
+    noteable.type === 'MergeRequest' || mentioned.length > 0
+      ? (await ctx.db.burst((on) => [write(on), ...threads(on, noteable), ...tell(on)]))[0]
+      : await ctx.db.single(write)
   if (!row) throw notFound()
   const note: Row = {
     ...NEW,

@@ -93,10 +93,10 @@ const recordKey = sql<string>`row(${projects.id}, ${projects}.xmin, ${namespaces
   ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
   ${direct}, ${group}, ${notified}, ${groupNotified}, ${shared}, ${shares}, ${ownConfidential}, source.xmin, source_namespace.xmin)::text`
 
-/** Projects with the columns of their records, and a key that differs whenever these do. */
-export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>
+/** The ids of projects, with these columns. */
+const joined = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>
   db
-    .select({ id: projects.id, key: recordKey, ...columns })
+    .select({ id: projects.id, ...columns })
     .from(projects)
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .leftJoin(users, eq(users.id, namespaces.owner_id))
@@ -104,8 +104,14 @@ export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatab
     .leftJoin(sourcePlace, eq(sourcePlace.id, source.namespace_id))
     .where(where)
 
-const records = statement('project records', (db, eyes: SqlViewer) => {
+/** Ids of projects, with a key that differs whenever their records do. */
+export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>
+  joined(db, eyes, { key: recordKey, ...columns }, where)
+
+const records = statement('project records', (db, { eyes, keyed }: { eyes: SqlViewer; keyed: boolean }) => {
   const columns = {
+    // for one project it would cost as much as all else again
+    ...(keyed && { key: recordKey }),
     project: projects,
     namespace: namespaceColumns,
     owner: userRefColumns(users),
@@ -119,23 +125,27 @@ const records = statement('project records', (db, eyes: SqlViewer) => {
     source,
     sourcePlace,
   }
-  return keyedProjects(db, eyes, columns, among(projects.id))
+  return joined(db, eyes, columns, among(projects.id))
 })
+
+type Found = Awaited<ReturnType<ReturnType<typeof records>['execute']>>[number]
+
+function recordOf({ shared, source, sourcePlace, ...row }: Found, viewer: ActorUser | null) {
+  const owns = row.owner !== null && row.owner.id === viewer?.id
+  const level = owns ? LEVELS.owner : Math.max(row.direct, row.group, shared)
+  return { ...row, level, forked_from: source && sourcePlace && { project: source, namespace: sourcePlace } }
+}
 
 /** Projects as this caller sees them, in no order. The caller must already be known to see them. */
 export async function loadProjects(ctx: Context, viewer: ActorUser | null, ids: number[]): Promise<(ProjectRecord & { id: number; key: string })[]> {
-  const rows = await records(ctx.db, sqlViewer(viewer)).execute({ ids, user: viewer?.id ?? 0 })
-  return rows.map(({ shared, source, sourcePlace, ...row }) => {
-    const owns = row.owner !== null && row.owner.id === viewer?.id
-    const level = owns ? LEVELS.owner : Math.max(row.direct, row.group, shared)
-    return { ...row, level, forked_from: source && sourcePlace && { project: source, namespace: sourcePlace } }
-  })
+  const rows = await records(ctx.db, { eyes: sqlViewer(viewer), keyed: true }).execute({ ids, user: viewer?.id ?? 0 })
+  return rows.map((row) => recordOf(row, viewer) as ProjectRecord & { id: number; key: string })
 }
 
 /** One project as this caller sees it. */
 export async function loadProject(ctx: Context, viewer: ActorUser | null, id: number): Promise<ProjectRecord> {
-  const [record] = await loadProjects(ctx, viewer, [id])
+  const [row] = await records(ctx.db, { eyes: sqlViewer(viewer), keyed: false }).execute({ ids: [id], user: viewer?.id ?? 0 })
   // it existed when the call began
-  if (!record) throw notFound('Project')
-  return record
+  if (!row) throw notFound('Project')
+  return recordOf(row, viewer)
 }

@@ -2,12 +2,12 @@ import { and, desc, eq, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { type SqlViewer, sqlViewer, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { count } from '../../db/decoded.js'
+import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import type { Place } from '../issuables/list.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 
@@ -34,7 +34,11 @@ const found = statement(
   'milestones of a search',
   (db, shape: Shape) =>
     db
-      .select({ milestone: READ_COLUMNS.milestones, path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}` })
+      .select({
+        milestone: READ_COLUMNS.milestones,
+        path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
+        total: decoded(sql<number>`count(*) over ()`, Number),
+      })
       .from(milestones)
       .innerJoin(projects, eq(projects.id, milestones.project_id))
       .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
@@ -42,13 +46,6 @@ const found = statement(
       .orderBy(desc(milestones.updated_at), desc(milestones.id))
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset')),
-  ({ words }) => planFor(words),
-)
-
-const counted = statement(
-  'number of milestones of a search',
-  (db, shape: Shape) =>
-    db.select({ total: count() }).from(milestones).innerJoin(projects, eq(projects.id, milestones.project_id)).where(conditions(shape)),
   ({ words }) => planFor(words),
 )
 
@@ -63,8 +60,9 @@ export async function searchMilestones(ctx: Context, { user }: Caller, at: Place
         : { in: 'project' as const, id: at.project.project.id }
   const shape: Shape = { in: where.in, eyes: sqlViewer(user), words: words.shape }
   const values = { ...words.values, place: where.id, user: user?.id ?? 0 }
-  const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
+  const find = (page: Paging) => found(ctx.db, shape).execute({ ...values, ...limits(page) })
+  const { items, total } = await pageFrom(await find(paging), paging, () => find({ page: 1, per_page: 1 }))
   const texts = items.map(({ milestone }) => milestone)
   await completeTexts(ctx, LONG.milestones, texts, 'page')
-  return { items, total: all?.total ?? 0 }
+  return { items, total }
 }

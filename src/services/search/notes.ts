@@ -5,12 +5,13 @@ import { type NoteReach, noteReach } from '../../access/can.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import { notesInReach, type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { count } from '../../db/decoded.js'
+import { among } from '../../db/among.js'
+import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import type { NoteRecord } from '../notes/list.js'
 
@@ -36,19 +37,13 @@ const conditions = ({ reach, eyes, words }: Shape) =>
     fuzzyMatch([notes.note], words),
   )
 
+/** The ids of one page, and the total. What is shown of them would be planned again for each call. */
 const found = statement(
-  'notes of a search',
+  'ids of notes of a search',
   (db, shape: Shape) =>
     db
-      .select({
-        note: READ_COLUMNS.notes,
-        author: userRefColumns(users),
-        resolved_by: userRefColumns(resolvers),
-        iid: sql<number | null>`coalesce(${issues.iid}, ${mergeRequests.iid})`,
-      })
+      .select({ id: notes.id, total: decoded(sql<number>`count(*) over ()`, Number) })
       .from(notes)
-      .innerJoin(users, eq(users.id, notes.author_id))
-      .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
       .leftJoin(issues, about.issue)
       .leftJoin(mergeRequests, about.request)
       .leftJoin(snippets, about.snippet)
@@ -59,17 +54,21 @@ const found = statement(
   ({ words }) => planFor(words),
 )
 
-const counted = statement(
-  'number of notes of a search',
-  (db, shape: Shape) =>
-    db
-      .select({ total: count() })
-      .from(notes)
-      .leftJoin(issues, about.issue)
-      .leftJoin(mergeRequests, about.request)
-      .leftJoin(snippets, about.snippet)
-      .where(conditions(shape)),
-  ({ words }) => planFor(words),
+const loaded = statement('notes of a search', (db) =>
+  db
+    .select({
+      note: READ_COLUMNS.notes,
+      author: userRefColumns(users),
+      resolved_by: userRefColumns(resolvers),
+      iid: sql<number | null>`coalesce(${issues.iid}, ${mergeRequests.iid})`,
+    })
+    .from(notes)
+    .innerJoin(users, eq(users.id, notes.author_id))
+    .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
+    .leftJoin(issues, about.issue)
+    .leftJoin(mergeRequests, about.request)
+    .where(among(notes.id))
+    .orderBy(asc(notes.created_at), asc(notes.id)),
 )
 
 /** Notes of users on a project's things that the caller may read (S-13, S-20). */
@@ -83,11 +82,10 @@ export async function searchNotes(
   const words = fuzzy(text)
   const shape: Shape = { reach: noteReach(subject), eyes: sqlViewer(user), words: words.shape }
   const values = { ...words.values, project: subject.project.id, user: user.id }
-  const [items, [all]] = await Promise.all([
-    found(ctx.db, shape).execute({ ...values, ...limits(paging) }) as Promise<NoteRecord[]>,
-    counted(ctx.db, shape).execute(values),
-  ])
+  const at = (where: Paging) => found(ctx.db, shape).execute({ ...values, ...limits(where) })
+  const { items: ids, total } = await pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
+  const items = ids.length === 0 ? [] : ((await loaded(ctx.db, null).execute({ ids: ids.map(({ id }) => id) })) as NoteRecord[])
   const texts = items.map(({ note }) => note)
   await completeTexts(ctx, LONG.notes, texts, 'page')
-  return { items, total: all?.total ?? 0 }
+  return { items, total }
 }

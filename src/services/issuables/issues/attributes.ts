@@ -7,7 +7,7 @@ import { firstAble } from '../readers.js'
 import { readersAmong } from './readers.js'
 
 /** The first of these users who could see an issue of the project assigned to them. */
-export const assignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
+export const assignable = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
   firstAble(userIds, (who) => readersAmong(tx, project, OPEN, who))
 
 const OPEN: IssueTies = { confidential: false, author_id: 0, assignee_id: null }

@@ -1,23 +1,22 @@
-import type { SQL } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
-import type { IssueTies } from '../../../access/can.js'
-import type { ProjectSubject } from '../../../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import type { Transaction } from '../../../db/client.js'
-import { onlyRow } from '../../../db/only-row.js'
-import { issues } from '../../../db/schema/index.js'
+import type { Sender, Transaction } from '../../../db/client.js'
+import { codeOf, databaseError } from '../../../db/errors.js'
+import { completeTexts, LONG } from '../../../db/long-text.js'
 import { unlessUniqueViolation } from '../../../db/taken.js'
 import { invalidRecord } from '../../../failures.js'
 import { allEnded } from '../../../lib/async/all-ended.js'
-import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../activity/cross-references.js'
-import { recordEvent } from '../../activity/events.js'
-import { actAs } from '../../core/acting.js'
-import { lastIid, nextIid, takeIid } from '../../core/iids.js'
-import { recordUserAgent } from '../../identity/user-agents.js'
+import { crossReferences, mentionsIn, thingsMentioned } from '../../activity/cross-references.js'
+import { namesIn, peopleNamed } from '../../activity/mentions.js'
+import { callMade } from '../../identity/user-agents.js'
+import { namesOf } from '../labels.js'
+import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../texts.js'
-import { descriptionColumns, followCreation, type NewIssuable, newAttributes, textOf } from '../writing.js'
-import { assignable, updateIssueCounts } from './attributes.js'
-import { type IssueRecord, loadIssue } from './list.js'
+import { descriptionColumns, type NewIssuable, textOf } from '../writing.js'
+import { assignable } from './attributes.js'
+import { countIssue, insertIssue } from './insert.js'
+import type { IssueRecord } from './list.js'
 import { readersAmong } from './readers.js'
 
 export interface NewIssue extends NewIssuable {
@@ -26,6 +25,9 @@ export interface NewIssue extends NewIssuable {
   iid?: number | undefined
   created_at?: Date | undefined
 }
+
+/** An issue whose texts have been checked. */
+type Checked = NewIssue & { title: string; description: string }
 
 /**
  * Creates an issue. Attributes that the caller's role does not cover are ignored, not refused (IS-5, IS-17, IS-18).
@@ -39,75 +41,124 @@ export async function createIssue(
   alongside?: (tx: Transaction) => Promise<void>,
 ): Promise<IssueRecord> {
   const { title = '', description = '' } = checkTexts({ ...given, labels: [given.labels] })
-  const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf({ title, description })))
-  const checked = { ...given, title, description }
-  const insert = async (tx: Transaction) => {
-    const [made] = await allEnded([insertIssue(ctx, tx, caller, subject, checked), actAs(tx, caller.user.id)])
-    await allEnded([
-      follow(ctx, tx, caller, checked, made),
-      recordCrossReferences(tx, { type: 'Issue', project_id: subject.project.id, id: made.id, sha: null }, mentioned, caller.user.id, ctx.now()),
-    ])
-    await alongside?.(tx)
-    return made.id
-  }
-  const id = await unlessUniqueViolation(() => ctx.db.transaction(insert), taken)
-  return loadIssue(ctx, caller, id)
+  const { shape, values, row } = await plan(ctx, caller, subject, { ...given, title, description })
+  const send = (on: Sender | Transaction) => [insertIssue(on, shape).execute(values), countIssue(on, row.confidential).execute(values)] as const
+  const write = () =>
+    alongside
+      ? ctx.db.transaction(async (tx) => {
+          const sent = await allEnded(send(tx))
+          await alongside(tx)
+          return sent
+        })
+      : ctx.db.burst((on) => [...send(on)])
+  const [[made]] = await unlessUniqueViolation(write, taken).catch((error: unknown) => {
+    throw shape.chosen && codeOf(databaseError(error)) === NO_NUMBER ? taken() : error
+  })
+  if (!made) throw new Error('a new issue without an author')
+  const { id, iid, ...shown } = made
+  await completeTexts(ctx, LONG.milestones, shown.milestone ? [shown.milestone] : [], 'whole')
+  return { ...shown, issue: { ...NEW, ...row, id, iid }, path: fullPathOf(subject.project), closed_by: null, subscribed: true }
 }
 
+/** The code of a row without the number that it must have. */
+const NO_NUMBER = '23502'
 const taken = () => invalidRecord({ iid: ['has already been taken'] })
 
-/** The row of a new issue, as far as what follows needs it. */
-interface Made {
-  id: number
-  project: ProjectSubject['project']
-  ties: IssueTies
-  labelIds: number[]
+/** What every new issue has. */
+const NEW = {
+  state: 'opened',
+  discussion_locked: null,
+  closed_at: null,
+  closed_by_id: null,
+  moved_to_id: null,
+  time_estimate: 0,
+  total_time_spent: 0,
+  user_notes_count: 0,
+  upvotes: 0,
+  downvotes: 0,
+  merge_requests_count: 0,
+} as const
+
+/** Looks up all that an issue needs before it is written. */
+async function plan(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: Checked) {
+  const { project } = subject
+  const now = ctx.now()
+  const row = await rowOf(ctx, caller, subject, given, now)
+  const [people, mentioned] = await Promise.all([
+    peopleOf(ctx, caller, subject, row, given),
+    thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf(given))),
+  ])
+  const chosen = subject.can('admin_issue') ? given.iid : undefined
+  const titles = subject.can('manage_issue') ? namesOf(given.labels ?? []) : []
+  const origin = callMade(ctx)
+  const shape = {
+    chosen: chosen !== undefined,
+    labels: labelsWanted(subject, titles),
+    milestone: row.milestone_id !== null,
+    assignee: row.assignee_id !== null,
+    people: people.named.length > 0 || people.notified.length > 0,
+    references: mentioned.length > 0,
+    origin: origin !== undefined,
+  }
+  const values = {
+    ...row,
+    ...people,
+    ...origin,
+    now: now.toISOString(),
+    created_at: row.created_at.toISOString(),
+    project: project.id,
+    group: project.namespace_id,
+    author: row.author_id,
+    assignee: row.assignee_id,
+    milestone: row.milestone_id,
+    iid: chosen,
+    titles,
+    references: crossReferences({ type: 'Issue', project_id: project.id, id: null, sha: null }, mentioned),
+  }
+  return { shape, values, row }
 }
 
-async function insertIssue(
-  ctx: Context,
-  tx: Transaction,
-  caller: SignedIn,
-  subject: ProjectSubject,
-  given: NewIssue & { title: string; description: string },
-): Promise<Made> {
-  const { project } = subject
-  const manages = subject.can('manage_issue')
-  const admins = subject.can('admin_issue')
-  const now = ctx.now()
-  const created_at = (admins && given.created_at) || now
-  const wanted: Partial<NewIssue> = manages ? given : {}
-  const { labelIds, ...assigned } = await newAttributes(tx, subject, wanted, assignable, now)
-  const chosen = admins ? given.iid : undefined
-  if (chosen !== undefined && !(await takeIid(tx, project.id, 'issue', chosen))) throw taken()
-  const ties = { author_id: caller.user.id, assignee_id: assigned.assignee_id, confidential: given.confidential ?? false }
-  const values = {
-    project_id: project.id,
-    iid: lastIid(project.id, 'issue'),
+function labelsWanted(subject: ProjectSubject, titles: string[]): 'none' | 'known' | 'created' {
+  if (titles.length === 0) return 'none'
+  return subject.can('manage_label') ? 'created' : 'known'
+}
+
+/** The columns that are given, as far as the caller's role covers them. */
+async function rowOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: Checked, now: Date) {
+  const wanted: Partial<NewIssue> = subject.can('manage_issue') ? given : {}
+  const [assignee_id, milestone, description] = await Promise.all([
+    assignable(ctx.db.write, subject, wanted.assignee_ids ?? []),
+    wanted.milestone_id ? usableMilestone(ctx.db.write, subject, wanted.milestone_id) : null,
+    descriptionColumns(ctx, given.description),
+  ])
+  const created_at = (subject.can('admin_issue') && given.created_at) || now
+  return {
+    project_id: subject.project.id,
     title: given.title,
-    ...(await descriptionColumns(ctx, given.description)),
-    ...assigned,
-    ...ties,
+    ...description,
+    author_id: caller.user.id,
+    assignee_id,
+    milestone_id: milestone?.id ?? null,
+    confidential: given.confidential ?? false,
     due_date: wanted.due_date ?? null,
     created_at,
     updated_at: created_at,
   }
-  const numbered = chosen === undefined ? nextIid(tx, project.id, 'issue') : chosen
-  // the row is sent right after its number, without waiting for it
-  const [, rows] = await allEnded([numbered, tx.insert(issues).values(values).returning({ id: issues.id })])
-  return { id: onlyRow(rows).id, project, ties, labelIds }
 }
 
-/** What follows the row, all sent at once. */
-async function follow(ctx: Context, tx: Transaction, caller: SignedIn, given: NewIssue & { title: string }, { id, project, ties, labelIds }: Made) {
-  const { author_id, assignee_id, confidential } = ties
-  const target = { type: 'Issue' as const, id, project_id: project.id }
-  const readers = (who: SQL) => readersAmong(tx, project, ties, who)
-  const event = { project_id: project.id, author_id, target_type: 'Issue', target_id: id, created_at: ctx.now(), confidential } as const
-  await allEnded([
-    recordUserAgent(ctx, tx, caller, { issue_id: id }),
-    followCreation(ctx, tx, caller, { target, assignee_id, labelIds, text: textOf(given), readers }),
-    recordEvent(tx, { ...event, action: 'created' }),
-    updateIssueCounts(tx, project.id, null, { state: 'opened', confidential }),
-  ])
+interface Ties {
+  author_id: number
+  assignee_id: number | null
+  confidential: boolean
+}
+
+/** Who is mentioned, and who gets a todo, for what; nobody does for what they do themselves (TO-5). */
+async function peopleOf(ctx: Context, caller: SignedIn, { project }: ProjectSubject, ties: Ties, given: Checked) {
+  const names = await namesIn(ctx.slices, textOf(given))
+  const { people: named, spokenTo } = await peopleNamed(caller, names, (who) => readersAmong(ctx.db.write, project, ties, who))
+  const todos = [
+    ...(ties.assignee_id === null ? [] : [{ user: ties.assignee_id, action: 'assigned' }]),
+    ...named.map((user) => ({ user, action: spokenTo.has(user) ? 'directly_addressed' : 'mentioned' })),
+  ].filter(({ user }) => user !== caller.user.id)
+  return { named, notified: todos.map(({ user }) => user), actions: todos.map(({ action }) => action) }
 }

@@ -32,7 +32,11 @@ export async function issuesClosedBy(
 ): Promise<IssueSubject[]> {
   const { project } = subject
   if (request.target_branch !== project.default_branch) return []
-  const texts = await textsOf(ctx, project, request)
+  return issuesClosedIn(ctx, caller, subject, await textsOf(ctx, project, request))
+}
+
+/** The issues that texts say are closed, as far as a reader sees them. */
+async function issuesClosedIn(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, texts: string[]): Promise<IssueSubject[]> {
   const references: IssueReference[] = []
   for (const text of texts) for (const each of await closingReferences(ctx.slices, text, ctx.links.base)) references.push(each)
   return references.length === 0 ? [] : issuesMeant(ctx, caller, subject, references)
@@ -64,7 +68,8 @@ export async function listClosedIssues(
 ): Promise<Page<ClosedIssue>> {
   const { request, project } = subject
   if (request.target_branch !== project.default_branch) return { items: [], total: 0 }
-  const [texts, meant] = await Promise.all([textsOf(ctx, project, request), issuesClosedBy(ctx, caller, subject, request)])
+  const texts = await textsOf(ctx, project, request)
+  const meant = await issuesClosedIn(ctx, caller, subject, texts)
   const keys = new Set<string>()
   for (const text of texts) for (const key of await externalClosings(ctx.slices, text)) keys.add(key)
   const { items, total } = slice<number | string>([...meant.map(({ issue }) => issue.id), ...keys], paging)

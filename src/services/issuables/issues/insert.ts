@@ -1,0 +1,120 @@
+import { eq, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import { decoded } from '../../../db/decoded.js'
+import { READ_COLUMNS } from '../../../db/long-text.js'
+import {
+  events,
+  iidCounters,
+  issueLabels,
+  issues,
+  mentions,
+  milestones,
+  namespaces,
+  projects,
+  todos,
+  userAgentDetails,
+  users,
+} from '../../../db/schema/index.js'
+import { step } from '../../../db/statement.js'
+import { insertCrossReferences } from '../../activity/cross-references.js'
+import { userRefColumns } from '../../identity/user-ref.js'
+import { missingLabels, titledLabels } from '../labels.js'
+
+const value = (name: string) => sql`${sql.placeholder(name)}`
+const id = (name: string) => sql`${sql.placeholder(name)}::bigint`
+const ids = (name: string) => sql`${sql.placeholder(name)}::bigint[]`
+const now = sql`${sql.placeholder('now')}::timestamptz`
+
+/** What a new issue has beside its row; what it has not costs nothing. */
+interface Shape {
+  /** Whether the caller chose its number. */
+  chosen: boolean
+  /** Whether it has labels, and whether missing ones are created. */
+  labels: 'none' | 'known' | 'created'
+  milestone: boolean
+  assignee: boolean
+  /** Whether people are mentioned or get todos. */
+  people: boolean
+  references: boolean
+  /** Whether the address and user agent of the call are known. */
+  origin: boolean
+}
+
+/**
+ * The next number, or the one that was chosen unless it is below those given so far (SEC-165): without a number the row
+ * is refused.
+ */
+const counted = (chosen: boolean) => sql`insert into ${iidCounters} as c (project_id, kind, last)
+  values (${id('project')}, 'issue', ${chosen ? sql`${value('iid')}::integer` : sql`1`})
+  on conflict (project_id, kind) do update set last = ${chosen ? sql`excluded.last where c.last < excluded.last` : sql`c.last + 1`} returning last`
+
+const INSERTED = sql`insert into ${issues} (project_id, iid, title, description, task_count, task_completed_count, author_id, assignee_id,
+    milestone_id, confidential, due_date, created_at, updated_at)
+  select ${value('project')}, (select last from counter), ${value('title')}, ${value('description')}, ${value('task_count')}, ${value('task_completed_count')},
+    ${value('author')}, ${value('assignee')}, ${value('milestone')}, ${value('confidential')}, ${value('due_date')}, ${value('created_at')}, ${value('created_at')}
+  from (select set_config('roost.actor', ${value('author')}::text, true)) actor
+  returning id, iid`
+
+const assignees = alias(users, 'assignee')
+
+/** An issue and what follows from it, with what its view shows beside its own columns: one row. */
+export const insertIssue = step('create an issue', (db, shape: Shape) => {
+  const counter = db.$with('counter', {}).as(counted(shape.chosen))
+  const issue = db.$with('issue', {}).as(INSERTED)
+  const found = db.$with('found', {}).as(titledLabels)
+  const made = db.$with('made', {}).as(missingLabels)
+  const applied = db
+    .$with('applied', {})
+    .as(sql`select id, title from found ${shape.labels === 'created' ? sql`union all select id, title from made` : sql``}`)
+  const labelled = db.$with('labelled', {}).as(sql`insert into ${issueLabels} (project_id, issue_id, label_id)
+    select ${id('project')}, issue.id, applied.id from issue, applied order by applied.id`)
+  const event = db
+    .$with('event', {})
+    .as(sql`insert into ${events} (project_id, author_id, action, target_type, target_id, about_type, about_id, created_at)
+    select ${value('project')}, ${value('author')}, 'created', 'Issue', id, 'Issue', id, ${now} from issue`)
+  const origin = db.$with('origin', {}).as(sql`insert into ${userAgentDetails} (issue_id, user_id, user_agent, ip_address, created_at)
+    select id, ${value('author')}, ${value('user_agent')}, ${value('ip_address')}, ${now} from issue`)
+  const named = db.$with('named', {}).as(sql`insert into ${mentions} (project_id, target_type, target_id, user_id)
+    select ${value('project')}, 'Issue', issue.id, who from issue, unnest(${ids('named')}) who`)
+  const notified = db
+    .$with('notified', {})
+    .as(sql`insert into ${todos} (user_id, author_id, project_id, target_type, target_id, action, created_at, updated_at)
+    select who, ${value('author')}, ${value('project')}, 'Issue', issue.id, action, ${now}, ${now}
+    from issue, unnest(${ids('notified')}, ${value('actions')}::text[]) as news (who, action) on conflict do nothing`)
+  const referred = db.$with('referred', {}).as(insertCrossReferences(value('references'), id('author'), now, sql`(select id from issue)`))
+  const more = [
+    ...{ none: [], known: [found, applied, labelled], created: [found, made, applied, labelled] }[shape.labels],
+    ...(shape.origin ? [origin] : []),
+    ...(shape.people ? [named, notified] : []),
+    ...(shape.references ? [referred] : []),
+  ]
+  return db
+    .with(counter, issue, event, ...more)
+    .select({
+      id: decoded(sql<number>`issue.id`, Number),
+      iid: sql<number>`issue.iid`,
+      author: userRefColumns(users),
+      assignee: userRefColumns(assignees),
+      milestone: READ_COLUMNS.milestones,
+      milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
+      labels:
+        shape.labels === 'none' ? sql<string[]>`'[]'::json` : sql<string[]>`(select coalesce(json_agg(title order by title), '[]') from applied)`,
+    })
+    .from(users)
+    .innerJoin(sql`issue`, sql`true`)
+    .leftJoin(assignees, shape.assignee ? eq(assignees.id, sql.placeholder('assignee')) : sql`false`)
+    .leftJoin(milestones, shape.milestone ? eq(milestones.id, sql.placeholder('milestone')) : sql`false`)
+    .where(eq(users.id, sql.placeholder('author')))
+})
+
+/** Counts a new issue on its project. What is confidential does not change its last activity (SEC-35 over G-86). */
+export const countIssue = step('count a new issue', (db, confidential: boolean) =>
+  db
+    .update(projects)
+    .set(
+      confidential
+        ? { open_confidential_issues_count: sql`${projects.open_confidential_issues_count} + 1` }
+        : { open_issues_count: sql`${projects.open_issues_count} + 1`, last_activity_at: sql`greatest(${projects.last_activity_at}, ${now})` },
+    )
+    .where(eq(projects.id, sql.placeholder('project'))),
+)
