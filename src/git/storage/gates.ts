@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { statSync } from 'node:fs'
-import { mkdir, readdir, readFile, readlink, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, mkdir, readdir, readFile, readlink, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { startTimeOf } from '../../lib/is-running.js'
 import { RepositoryMoving } from '../errors.js'
@@ -21,15 +21,13 @@ const idOf = (directory: string) => basename(directory).split('.', 1)[0] as stri
 /** A folder: it is gone when nobody's file is left in it, so a move that was given up cannot open another one's. */
 const gateOf = (directory: string, gate: Gate) => join(dirname(directory), `.${gate}-${idOf(directory)}`)
 
-/**
- * Whether a gate of the repository in this directory is closed. Looked up synchronously: every write asks, and a turn in
- * the thread pool costs ten times as much.
- */
+/** Whether a gate of the repository in this directory is closed. */
 export async function isClosed(directory: string, gate: Gate): Promise<boolean> {
   try {
-    return statSync(gateOf(directory, gate), { throwIfNoEntry: false }) !== undefined
+    await access(gateOf(directory, gate), constants.F_OK)
+    return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return false
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
     throw error
   }
 }
