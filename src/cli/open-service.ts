@@ -43,8 +43,8 @@ export interface Opening {
    * killed processes left. Otherwise the ids of those that have been killed since then.
    */
   first: true | { gone: string[] }
-  /** Called when that is done, before anything is served. */
-  onPrepared?: (ctx: Context) => void
+  /** Called before that is begun, with what settles when it is done; nothing is served until then. */
+  onContext?: (ctx: Context, prepared: Promise<void>) => void
 }
 
 /** Opens the parts of one process that serves, up to an application that does not listen yet. */
@@ -52,15 +52,17 @@ export async function openService(
   config: Config & { baseUrl: string },
   database: Database,
   life: Life,
-  { program, among, first, onPrepared }: Opening,
+  { program, among, first, onContext }: Opening,
 ): Promise<{ ctx: Context; app: FastifyInstance }> {
   const spawner = new SpawnerProcess(SPAWNER)
   life.opened(() => spawner.close())
   spawner.prepare()
   const ctx = await program.createContext(config, database, life.log, spawner, among)
   life.opened(() => ctx.close())
+  const prepared = prepare(ctx, program, first)
+  onContext?.(ctx, prepared)
   // the one waits for the database, the other takes time of the processor
-  const [app] = await Promise.all([program.buildApp(ctx), prepare(ctx, program, first).then(() => onPrepared?.(ctx))])
+  const [app] = await Promise.all([program.buildApp(ctx), prepared])
   return { ctx, app }
 }
 

@@ -86,13 +86,13 @@ async function serveAlone(
   life.opened(() => database.close())
   let ssh: Promise<SshService> | undefined
   let listening: FastifyInstance | undefined
-  const onPrepared = (ctx: Context) => {
+  const onContext = (ctx: Context, prepared: Promise<void>) => {
     // its thread gets ready while the application is built
-    ssh = keys.then(() => program.startSsh(ctx, { program: SSH_PROGRAM }))
+    ssh = keys.then(() => program.startSsh(ctx, { program: SSH_PROGRAM, prepared }))
     const started = ssh.catch(() => undefined)
     life.opened(() => Promise.all([listening && stopListening(listening, DRAIN), started.then((service) => service?.close(DRAIN))]))
   }
-  const { app } = await openService(config, database, life, { program, first: true, onPrepared })
+  const { app } = await openService(config, database, life, { program, first: true, onContext })
   listening = app
   life.signal.throwIfAborted()
   await Promise.all([ssh, listen(app, config).then((address) => succeeds(address, life))])

@@ -58,7 +58,7 @@ export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS,
       ...readerFor(resources, directory(key), { onFault: (fault) => onFault?.(fault, key), optional: key.kind === 'wiki' }),
     }),
     async exists(key) {
-      const found = await presence(directory(key))
+      const found = presence(directory(key))
       if (found === 'readable') return true
       if (found === 'absent' && (await isStorage(storages[key.storage] as string))) return false
       const missing = new RepositoryMissing()

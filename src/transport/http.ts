@@ -1,5 +1,4 @@
-import { PassThrough, type Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fullPathOf } from '../access/rules.js'
@@ -12,6 +11,7 @@ import { PACE, type Pace, watchPace } from '../lib/async/pace.js'
 import { originOf } from '../lib/origin.js'
 import { asUnavailable } from '../lib/unavailable.js'
 import { type Admitted, type Asked, admit, type GitRefusal, isRefusal } from './admission.js'
+import { Answer } from './answer.js'
 import { BodyRefused, limited, ReadAhead, type Waiting } from './bodies.js'
 import { holderOf, SENSELESS } from './clients.js'
 import { gitCaller } from './credentials.js'
@@ -147,14 +147,9 @@ async function stream({ ctx, pace, waiting }: Serving, call: Call): Promise<void
   raw.once('close', () => {
     if (!raw.writableFinished) gone.abort(new Error('the client has gone'))
   })
-  const out = new PassThrough()
-  let delivered: Promise<void> = Promise.resolve()
-  // the headers go out with the first byte, so that an earlier failure can still be answered
-  out.once('readable', () => {
+  const out = new Answer(raw, () => {
     const type = `application/x-${service}-${advertises ? 'advertisement' : 'result'}`
     raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-type': type })
-    delivered = pipeline(out, raw)
-    delivered.catch(() => undefined)
   })
   const protocol = request.headers['git-protocol']
   const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined, holder: holderOf(request.ip) }
@@ -171,7 +166,7 @@ async function stream({ ctx, pace, waiting }: Serving, call: Call): Promise<void
     if (body === null) await repository.advertise(service, shared)
     else if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
     else await push(ctx, admitted, { ...shared, body }, { log: request.log, ip: request.ip, bytes })
-    await delivered
+    await out.delivered()
   } catch (error) {
     if (late) refuseSlow(reply)
     else if (!gone.signal.aborted) refuseFailed(request, reply, body, error)

@@ -47,7 +47,11 @@ async function start(given: Config, life: Life, link: ParentLink): Promise<void>
     program,
     among: { workers: config.workers, exclusion: link },
     first: first ? true : { gone },
-    onPrepared: ({ jobs }) => void link.send({ type: 'prepared', process: jobs.id }),
+    onContext: ({ jobs }, prepared) =>
+      void prepared.then(
+        () => link.send({ type: 'prepared', process: jobs.id }),
+        () => {},
+      ),
   })
   countTogether(ctx, link)
   const answers = await program.answerOnSocket(ctx, socket)

@@ -18,11 +18,11 @@ export function guardOf(directory: string, { onFault, optional = false }: GuardO
       const answer = await work()
       const nothing = answer === null || (Array.isArray(answer) && answer.length === 0)
       if (!nothing) return answer
-      const found = await presence(directory)
+      const found = presence(directory)
       if (found === 'readable') return answer
       if (found === 'absent' && optional) return empty
     } catch (fault) {
-      const found = await presence(directory)
+      const found = presence(directory)
       if (found === 'readable') throw fault
       if (found === 'absent' && optional) return empty
     }

@@ -74,6 +74,12 @@ export class PackedRefs {
     return isOid(line.slice(0, 40)) ? line : null
   }
 
+  /** What an annotated tag points at in the end, where the file tells; it does not tell whether the ref is damaged. */
+  peeled(index: number): Oid | null {
+    const end = this.#end(this.lines[index] as number)
+    return this.file[end + 1] === CARET ? (this.file.toString('latin1', end + 2, end + 42) as Oid) : null
+  }
+
   /** The places of the refs whose names begin with a prefix. */
   below(prefix: string): { from: number; to: number } {
     const first = Buffer.from(prefix)

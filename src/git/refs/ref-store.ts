@@ -210,8 +210,10 @@ class MergedRefs {
       if (typeof place !== 'number') yield { line: latinLine(place), oid: place.oid, loose: true, peeled: null }
       else {
         const line = this.packed.line(place)
-        const ref = line === null ? null : this.packed.at(place)
-        if (line !== null && ref) yield { line, oid: ref.oid, loose: false, peeled: ref.peeled === ref.oid ? null : ref.peeled }
+        if (line === null) continue
+        const oid = line.slice(0, 40) as Oid
+        const peeled = this.packed.peeled(place)
+        yield { line, oid, loose: false, peeled: peeled === oid ? null : peeled }
       }
     }
   }

@@ -118,12 +118,10 @@ async function* pieces(head: string, found: Iterable<RefLine>, withPeeled: boole
   let text = head
   const slice = new Slice()
   for (const batch of batches(found)) {
-    const objects = await Promise.all(
-      batch.map(({ line, oid, loose, peeled }) => (!withPeeled ? null : loose && !BRANCH.test(line) ? peel(oid) : peeled)),
-    )
-    for (const [i, { line, oid }] of batch.entries()) {
-      const peeled = objects[i]
-      text += packetLine(peeled && peeled !== oid ? `${line} peeled:${peeled}\n` : `${line}\n`)
+    const ofLoose = withPeeled ? await peeledOf(batch, peel) : null
+    for (const ref of batch) {
+      const peeled = ofLoose && (ref.loose ? ofLoose.get(ref) : ref.peeled)
+      text += packetLine(peeled && peeled !== ref.oid ? `${ref.line} peeled:${peeled}\n` : `${ref.line}\n`)
     }
     if (text.length >= PIECE) {
       yield Buffer.from(text, 'latin1')
@@ -132,6 +130,12 @@ async function* pieces(head: string, found: Iterable<RefLine>, withPeeled: boole
     if (slice.over) await slice.breathe()
   }
   yield Buffer.from(text + FLUSH, 'latin1')
+}
+
+/** What loose refs point at in the end, where that may be another object. */
+async function peeledOf(refs: RefLine[], peel: Peel): Promise<Map<RefLine, Oid | null>> {
+  const asked = refs.filter(({ line, loose }) => loose && !BRANCH.test(line))
+  return new Map(await Promise.all(asked.map(async (ref) => [ref, await peel(ref.oid)] as const)))
 }
 
 function* batches(found: Iterable<RefLine>): Generator<RefLine[]> {

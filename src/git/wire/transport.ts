@@ -73,7 +73,7 @@ export class Transport {
   }
 
   async #advertiseForPush(directory: string, out: Writable, prefix: string) {
-    if ((await presence(directory)) !== 'readable') throw new RepositoryMissing()
+    if (presence(directory) !== 'readable') throw new RepositoryMissing()
     this.#receiveCapabilities ??= this.#readReceiveCapabilities(directory)
     this.#receiveCapabilities.catch(() => {
       this.#receiveCapabilities = undefined
@@ -91,7 +91,7 @@ export class Transport {
     if (request.duplex || protocolVersion(request.protocol) !== 2) return this.#runUploadPack(directory, request)
     const { asked, body } = await readLsRefs(request.body)
     if (asked) {
-      if ((await presence(directory)) !== 'readable') throw new RepositoryMissing()
+      if (presence(directory) !== 'readable') throw new RepositoryMissing()
       const answer = await answerLsRefs(new RefStore(directory, this.packed), asked, peel)
       if (answer) return writePieces(answer, request.out, this.limits.stall)
     }

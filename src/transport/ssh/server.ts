@@ -10,6 +10,8 @@ export interface SshSetting {
   /** The bundle of `worker.ts`. */
   program: URL
   limits?: SshLimits
+  /** Nobody is let in before it resolves. */
+  prepared?: Promise<void>
   around?: Around
 }
 
@@ -19,9 +21,9 @@ export async function startSsh(ctx: Context, setting: SshSetting): Promise<SshSe
   const hostKeys = ssh.port === null ? [] : await ownHostKeys(sshFolder(dataDir))
   const place = await makeSshPlace(dataDir)
   const answers = await answerOnSocket(ctx, place.socket, setting.around)
-  await place.publish()
+  const ready = Promise.resolve(setting.prepared).then(() => place.publish())
   const { log, stopping } = ctx
-  const thread = await startSshThread(ssh, { ...setting, hostKeys, socket: place.socket, log, stopping }).catch(async (error: unknown) => {
+  const thread = await startSshThread(ssh, { ...setting, ready, hostKeys, socket: place.socket, log, stopping }).catch(async (error: unknown) => {
     await answers.close(0)
     await place.remove()
     throw error

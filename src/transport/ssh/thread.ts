@@ -30,6 +30,8 @@ export interface SshThread {
   hostKeys: string[]
   /** Where the service answers. */
   socket: string
+  /** It listens once this has resolved, and gets ready meanwhile. */
+  ready?: Promise<void>
   log: Logger
   stopping: AbortSignal
 }
@@ -40,7 +42,7 @@ export interface SshThread {
  * service goes on without SSH, and tries again.
  */
 export async function startSshThread({ host, port, named }: Config['ssh'], setting: SshThread): Promise<SshService> {
-  const { program, limits = SSH_LIMITS, hostKeys, socket, log, stopping } = setting
+  const { program, limits = SSH_LIMITS, hostKeys, socket, log, stopping, ready = Promise.resolve() } = setting
   let closing = false
   let worker: Worker | undefined
   const start = async () => {
@@ -52,6 +54,10 @@ export async function startSshThread({ host, port, named }: Config['ssh'], setti
     const { refused } = await new Promise<Said>((resolve) => {
       started.once('message', resolve)
       started.once('exit', () => resolve({ refused: 'it ended' }))
+      ready.then(
+        () => started.postMessage('listen'),
+        () => resolve({ refused: 'the service does not start' }),
+      )
     })
     if (refused) {
       await started.terminate()
@@ -73,12 +79,14 @@ export async function startSshThread({ host, port, named }: Config['ssh'], setti
     try {
       await start()
     } catch (error) {
+      await ready
       if (named) throw error
       log.warn({ err: error }, 'SSH is not served yet')
       void again()
     }
   }
   if (port !== null) await first()
+  await ready
   return {
     async close(wait) {
       closing = true

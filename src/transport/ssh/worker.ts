@@ -248,7 +248,11 @@ function listen(): Server {
   const stopWhenDone = () => {
     if (connections.size === 0) parentPort?.postMessage({ stopped: true })
   }
-  parentPort?.on('message', () => {
+  parentPort?.on('message', (message: 'listen' | 'stop') => {
+    if (message === 'listen') {
+      server.listen(setting.port, setting.host, 1_024, () => parentPort?.postMessage({ listening: true }))
+      return
+    }
     stopping = true
     server.close()
     for (const socket of waiting) socket.destroy()
@@ -264,4 +268,3 @@ process.on('uncaughtException', (error) => parentPort?.postMessage({ fault: erro
 const outlets = await Outlets.listen(join(dirname(setting.socket), 'git'))
 const server = listen()
 server.on('error', (error: NodeJS.ErrnoException) => parentPort?.postMessage({ refused: error.code ?? error.message }))
-server.listen(setting.port, setting.host, 1_024, () => parentPort?.postMessage({ listening: true }))
