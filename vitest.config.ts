@@ -29,8 +29,8 @@ export default defineConfig({
     pool: 'forks',
     // Modules are shared by the files of a worker: keep no state of an application or a pool at module level.
     isolate: false,
-    // more than two cores, because tests wait for Postgres and git
-    maxWorkers: 3,
+    // more than two cores, because tests wait for Postgres, for git and for time to pass
+    maxWorkers: 4,
     // what a call leaves behind is garbage before so much room is full, and need not be moved
     execArgv: ['--max-semi-space-size=64'],
     setupFiles: ['./test/support/run/end-with-run.ts'],

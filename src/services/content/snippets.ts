@@ -14,6 +14,7 @@ import { forbidden, invalidInput, invalidRecord, notFound } from '../../failures
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../../lib/visibility.js'
 import { removeNotesAndEmoji } from '../activity/note-removal.js'
+import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { recordUserAgent } from '../identity/user-agents.js'
@@ -228,8 +229,7 @@ export async function createSnippet(
     content: given.content as string,
     description: given.description ?? null,
     visibility: VISIBILITY_LEVEL[visibility],
-    created_at: ctx.now(),
-    updated_at: ctx.now(),
+    ...createdNow(ctx),
   }
   return ctx.db.transaction(async (tx) => {
     const { id } = onlyRow(await tx.insert(snippets).values(values).returning({ id: snippets.id }))

@@ -7,6 +7,7 @@ import { members, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { AccessRequesterRecord } from '../../entities/groups/member.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
+import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { checkGrant, isOver, lockSource, type MemberSource, placeOf, recordMembership, sourceIs, tell, userColumns } from './members.js'
 
@@ -80,7 +81,7 @@ export async function approveRequest(ctx: Context, source: MemberSource, caller:
     checkGrant(ctx, source, access_level, null)
     await tx
       .update(members)
-      .set({ access_level, requested_at: null, created_by_id: caller.user.id, created_at: ctx.now(), updated_at: ctx.now() })
+      .set({ access_level, requested_at: null, created_by_id: caller.user.id, ...createdNow(ctx) })
       .where(eq(members.id, row.id))
     await tell(ctx, tx, source, 'member_added', userId, { access_level, expires_at: null })
     await recordMembership(ctx, tx, source, userId, 'joined')

@@ -11,6 +11,7 @@ import { unlessUniqueViolation } from '../../db/taken.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
+import { createdNow } from '../core/created-now.js'
 import { readSettings } from '../core/settings.js'
 import { keepAvatar } from '../identity/avatars.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
@@ -48,8 +49,7 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
         lfs_enabled: given.lfs_enabled ?? true,
         request_access_enabled: given.request_access_enabled ?? false,
         share_with_group_lock: given.share_with_group_lock ?? false,
-        created_at: ctx.now(),
-        updated_at: ctx.now(),
+        ...createdNow(ctx),
       })
       await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })
       await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id, name: full_path } })

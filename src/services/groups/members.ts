@@ -14,6 +14,7 @@ import type { MemberRecord } from '../../entities/groups/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
+import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { userRefColumns } from '../identity/user-ref.js'
@@ -232,7 +233,7 @@ async function addOne(
   if (existing)
     await tx
       .update(members)
-      .set({ ...values, created_at: ctx.now(), updated_at: ctx.now() })
+      .set({ ...values, ...createdNow(ctx) })
       .where(eq(members.id, existing.id))
   else {
     const [row] = await tx

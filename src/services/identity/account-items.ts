@@ -8,6 +8,7 @@ import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { type Audited, audit } from '../core/audit.js'
+import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** The account that keys and addresses belong to. */
@@ -88,7 +89,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
           if (Object.keys(faults).length > 0) throw invalidRecord(faults)
           const held = await tx.$count(table, eq(table.user_id, owner.id))
           if (held >= MAX) throw invalidRecord({ base: [`there are already ${MAX}`] })
-          const row = { ...values, user_id: owner.id, created_at: ctx.now(), updated_at: ctx.now() } as typeof emails.$inferInsert
+          const row = { ...values, user_id: owner.id, ...createdNow(ctx) } as typeof emails.$inferInsert
           const stored = onlyRow(await tx.insert(table).values(row).returning()) as Row
           await tell(ctx, tx, owner, stored, 'added')
           await then?.(tx)

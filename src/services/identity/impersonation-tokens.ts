@@ -5,6 +5,7 @@ import { tokens } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
+import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import type { Owner } from './account-items.js'
 import { activeTokens, endToken, isActive, roomForToken, type Token, tellOfToken } from './tokens.js'
@@ -89,8 +90,7 @@ export async function createImpersonationToken(
           sealed: ctx.encryption.seal(value, PURPOSE),
           scopes,
           expires_at: expires_at ?? null,
-          created_at: ctx.now(),
-          updated_at: ctx.now(),
+          ...createdNow(ctx),
         })
         .returning(),
     )

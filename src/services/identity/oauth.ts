@@ -51,12 +51,13 @@ export async function grantByPassword(
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
   await forgetInitialPassword(ctx, password)
   await checkAddress(ctx, user.id, ctx.origin?.address ?? '')
+  const now = ctx.now()
   await ctx.db.write
     .update(users)
     .set({
-      last_sign_in_at: sql`coalesce(${users.current_sign_in_at}, ${ctx.now().toISOString()})`,
-      current_sign_in_at: ctx.now(),
-      last_activity_on: ctx.now().toISOString().slice(0, 10),
+      last_sign_in_at: sql`coalesce(${users.current_sign_in_at}, ${now.toISOString()})`,
+      current_sign_in_at: now,
+      last_activity_on: now.toISOString().slice(0, 10),
     })
     .where(eq(users.id, user.id))
   return issue(ctx, user.id, scopes)

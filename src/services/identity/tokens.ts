@@ -11,6 +11,7 @@ import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '..
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
+import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { findUserByName } from './users.js'
 
@@ -70,8 +71,7 @@ export async function createToken(
           digest: digestOf(value),
           scopes: given.scopes,
           expires_at: given.expires_at ?? null,
-          created_at: ctx.now(),
-          updated_at: ctx.now(),
+          ...createdNow(ctx),
         })
         .returning(),
     )
@@ -233,7 +233,7 @@ export async function rotateToken(
     const fresh = onlyRow(
       await tx
         .insert(tokens)
-        .values({ user_id, kind, name, description, scopes, digest: digestOf(value), expires_at, created_at: ctx.now(), updated_at: ctx.now() })
+        .values({ user_id, kind, name, description, scopes, digest: digestOf(value), expires_at, ...createdNow(ctx) })
         .returning(),
     )
     await tellOfToken(ctx, tx, 'token_rotated', fresh)

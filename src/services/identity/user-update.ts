@@ -6,6 +6,7 @@ import { retryOnUniqueViolation } from '../../db/taken.js'
 import { Failure, forbidden, notFound } from '../../failures.js'
 import { normaliseEmail } from '../../lib/email.js'
 import { audit, changesOf } from '../core/audit.js'
+import { createdNow } from '../core/created-now.js'
 import { readSettings, usualProjectsLimit } from '../core/settings.js'
 import { dropAvatar, keepAvatar } from './avatars.js'
 import { mailLink } from './links/mail.js'
@@ -132,9 +133,7 @@ async function swapEmails(ctx: Context, tx: Transaction, user: User, email: stri
     .delete(emails)
     .where(and(eq(emails.user_id, user.id), eq(sql`lower(${emails.email})`, email)))
     .returning()
-  await tx
-    .insert(emails)
-    .values({ user_id: user.id, email: user.email, confirmed_at: user.confirmed_at, created_at: ctx.now(), updated_at: ctx.now() })
+  await tx.insert(emails).values({ user_id: user.id, email: user.email, confirmed_at: user.confirmed_at, ...createdNow(ctx) })
   return own?.confirmed_at ?? null
 }
 

@@ -11,6 +11,7 @@ import { deployKeysProjects, projects, sshKeys } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { type AuditAction, audit } from '../core/audit.js'
+import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { type GivenKey, readKey, type SshKey } from '../identity/keys.js'
 
@@ -112,7 +113,7 @@ export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, g
     }
     const found = faults(known !== undefined)
     if (Object.keys(found).length > 0) throw invalidRecord(found)
-    const stored = { ...values, creator_id: caller.user.id, created_at: ctx.now(), updated_at: ctx.now() }
+    const stored = { ...values, creator_id: caller.user.id, ...createdNow(ctx) }
     return link(ctx, tx, project, onlyRow(await tx.insert(sshKeys).values(stored).returning()), given.can_push)
   }
   return retryOnUniqueViolation(() => ctx.db.transaction(add))

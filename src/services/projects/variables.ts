@@ -9,6 +9,7 @@ import { unlessUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
+import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** The owner of the variables. */
@@ -108,8 +109,7 @@ export async function createVariable(
               key,
               sealed: ctx.encryption.seal(given.value, purpose(source, key)),
               protected: given.protected ?? false,
-              created_at: ctx.now(),
-              updated_at: ctx.now(),
+              ...createdNow(ctx),
             })
             .returning(),
         )
