@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/client.js'
 import { databaseError } from '../db/errors.js'
+import { within } from '../lib/async/within.js'
 import { shareOf } from '../lib/share.js'
 import { unavailableIn } from '../lib/unavailable.js'
 import { type AnyJob, LONGEST_WAIT, PRIORITIES, usualRetries } from './kinds.js'
@@ -64,6 +64,8 @@ export interface Worker {
    * done is free for others.
    */
   stop(wait: number): Promise<void>
+  /** Resolves when no run is under way any more, not even one that was given up because it did not end in time. */
+  untilEnded(): Promise<void>
 }
 
 const PLACES = { work: 4, network: 32 }
@@ -98,6 +100,7 @@ class QueueWorker<C> implements Worker {
   readonly #running = new Map<number, Running>()
   /** Runs that did not end after their deadline: their jobs are not taken here again. */
   readonly #hung = new Set<number>()
+  readonly #runs = new Set<Promise<unknown>>()
   #endings: Ending[] = []
   #schedules: Schedule[] = []
   #timer: NodeJS.Timeout | undefined
@@ -169,6 +172,10 @@ class QueueWorker<C> implements Worker {
     await this.#turns().catch(() => undefined)
     if (this.#started) await leaveQueue(this.options.db, this.#worker).catch(() => undefined)
     this.#started = false
+  }
+
+  async untilEnded(): Promise<void> {
+    await Promise.allSettled(this.#runs)
   }
 
   #wake(): void {
@@ -291,6 +298,8 @@ class QueueWorker<C> implements Worker {
       const next = await job.run(this.options.ctx(), input.data, { id, number: attempts, signal: controller.signal })
       return next instanceof Date ? next : undefined
     })
+    this.#runs.add(run)
+    void run.catch(() => undefined).finally(() => this.#runs.delete(run))
     try {
       const next = await orGivenUp(run, controller.signal, () => {
         this.#hung.add(id)
@@ -344,17 +353,6 @@ class QueueWorker<C> implements Worker {
       throw fault
     }
   }
-}
-
-/** Whether it settles within so many milliseconds. */
-async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
-  const late = new AbortController()
-  const timer = sleep(milliseconds, false, { signal: late.signal }).catch(() => false)
-  const ended = work.then(
-    () => true,
-    () => true,
-  )
-  return Promise.race([ended, timer]).finally(() => late.abort())
 }
 
 /** Waits for a run; where it goes on for long after its signal has fired it is given up, and that reason is thrown. */

@@ -15,8 +15,10 @@ import { Failure } from '../failures.js'
 import type { Spawner } from '../git/process/spawner.js'
 import { isAnythingDue } from '../jobs/store.js'
 import { KeyedMutex } from '../lib/async/keyed-mutex.js'
+import { within } from '../lib/async/within.js'
 import type { Argon2 } from '../lib/crypto/argon2.js'
 import { requestIds } from '../lib/request-id.js'
+import { Unavailable } from '../lib/unavailable.js'
 import { type ClockState, type TestClock, testClock } from './clock.js'
 import { FolderSnapshots } from './folder-snapshots.js'
 import { Gate } from './gate.js'
@@ -35,6 +37,8 @@ const START = ''
 /** Milliseconds that calls get to end by themselves before the state is replaced, and before it is kept. */
 const REPLACING = 1_000
 const KEEPING = 10_000
+/** Milliseconds that jobs which were told to stop, and whose git has been ended, get to end. */
+const ENDING = 10_000
 /** Milliseconds that work in the background gets to be done before the state is kept, and between two looks. */
 const SETTLING = 2_000
 const LOOK = 10
@@ -281,6 +285,8 @@ export class World {
         await this.#ctx.close()
         this.database.forgetListeners()
         try {
+          // one that went on would write to the state that is put back
+          if (!(await within(ENDING, this.#ctx.jobs.untilEnded()))) throw new Unavailable('A job does not end')
           await work()
         } finally {
           const fresh = await this.#createContext()

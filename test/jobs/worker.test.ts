@@ -450,6 +450,24 @@ describe('a worker', () => {
     expect(ran.toSorted()).toEqual(['late', 'long', 'long', 'quick'])
   })
 
+  it('tells when a job has ended that goes on after it was told to stop', async () => {
+    const { passed, open } = gate()
+    const { job, ran } = noting({}, () => passed)
+    const one = worker([job], { poll: NEVER })
+    await one.start()
+    await enqueue(db, job, { name: 'deaf' })
+    await expect.poll(() => ran).toEqual(['deaf'])
+    await one.stop(0)
+    let over = false
+    const ended = one.untilEnded().then(() => {
+      over = true
+    })
+    await sleep(50)
+    expect(over).toBe(false)
+    open()
+    await ended
+  })
+
   it('begins nothing that it takes while it stops, and leaves it to others', async () => {
     const { job, ran } = noting()
     const one = worker([job], { poll: NEVER })

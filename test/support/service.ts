@@ -144,6 +144,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
   service.rest = () =>
     gate.while(PATIENCE, async () => {
       await service.ctx.close()
+      await service.ctx.jobs.untilEnded()
       db.forgetListeners()
       service.app.server.closeAllConnections()
     })

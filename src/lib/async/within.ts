@@ -1,0 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Whether it settles within so many milliseconds. */
+export async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+  const late = new AbortController()
+  const timer = sleep(milliseconds, false, { signal: late.signal }).catch(() => false)
+  const ended = work.then(
+    () => true,
+    () => true,
+  )
+  return Promise.race([ended, timer]).finally(() => late.abort())
+}
