@@ -17,8 +17,8 @@ describe('whether a process runs', () => {
   })
 
   it('nor does one whose parent has not asked for its end', async () => {
-    // the shell becomes sleep, which knows of no child
-    const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 30'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    // the shell becomes sleep, which knows of no child, before that one ends
+    const parent = spawn('sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 30'], { stdio: ['ignore', 'pipe', 'ignore'] })
     const [line] = (await once(parent.stdout, 'data')) as [Buffer]
     const pid = Number(line)
     try {
