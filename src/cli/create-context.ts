@@ -11,6 +11,7 @@ import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
 import { openGit } from '../git/open.js'
 import { directSpawner, type Spawner } from '../git/process/spawner.js'
+import type { RepositoryKey } from '../git/types.js'
 import { TRANSPORT_LIMITS } from '../git/wire/limits.js'
 import { Fragments } from '../http/fragments.js'
 import { Hints } from '../jobs/hints.js'
@@ -31,7 +32,7 @@ import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
 import { StorageWatch } from '../services/core/storage-watch.js'
-import { holdsRepositories } from '../services/repository/repositories.js'
+import { holdsRepositories, isThere } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
 import { kinds } from './kinds.js'
 
@@ -163,7 +164,7 @@ async function openRepositories(
     onUse: among.onUse,
     refusal: (storage) => storages.refusal(storage),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
-    onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
+    onFault: (fault, key) => void reportMissing({ db, log }, fault, key),
   })
   const storages = new StorageWatch({
     db,
@@ -175,6 +176,11 @@ async function openRepositories(
     onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
   })
   return { git, storages }
+}
+
+/** Logs that a repository is missing, unless its project has been removed while something was under way. */
+async function reportMissing({ db, log }: Pick<Context, 'db' | 'log'>, fault: unknown, key: RepositoryKey): Promise<void> {
+  if (await isThere({ db }, key.id).catch(() => true)) log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read')
 }
 
 async function claimStorages({ git, db, log, config }: Context): Promise<void> {

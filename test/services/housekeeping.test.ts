@@ -142,6 +142,19 @@ describe('housekeeping (AS-41)', () => {
     expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [2, 2]])
   })
 
+  it('SEC-156: that a repository is missing is logged, unless its project has been removed', async () => {
+    const [gone, missing] = [await aProject(t.ctx, { files: { a: 'a' } }), await aProject(t.ctx, { files: { a: 'a' } })]
+    await t.ctx.jobs.drain()
+    await t.ctx.db.write.delete(projects).where(eq(projects.id, gone.id))
+    const before = t.logged.length
+    for (const { id } of [gone, missing]) {
+      await rm(directoryOf(t, id), { recursive: true })
+      await expect(t.ctx.git.open({ storage: 'default', id, kind: 'project' }).ref('refs/heads/main')).rejects.toThrow('the repository is missing')
+    }
+    const logged = () => t.logged.slice(before).filter((line) => line.includes('a repository is missing'))
+    await expect.poll(logged).toEqual([expect.stringContaining(`"id":${missing.id},`)])
+  })
+
   it('of a project that is removed meanwhile is no fault', async () => {
     const project = await aProject(t.ctx, { files: { 'a.ts': 'const a = 1\n' } })
     const { work } = await t.ctx.db.transaction(async (tx) => {

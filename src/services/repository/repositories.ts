@@ -17,13 +17,16 @@ export const holdsRepositories = async (db: Database, storage: string): Promise<
 /** The key of its wiki's repository, which may not exist yet. */
 export const wikiKeyOf = ({ id, storage }: { id: number; storage: string }): RepositoryKey => ({ storage, id, kind: 'wiki' })
 
+/** Whether a project is there, as the rows say. */
+export const isThere = async ({ db }: Pick<Context, 'db'>, projectId: number): Promise<boolean> =>
+  (await db.write.select({ id: projects.id }).from(projects).where(eq(projects.id, projectId))).length > 0
+
 /** Does work on a project in the background; once the project is gone, with its files, a fault of it is none. */
 export async function whileThere(ctx: Context, projectId: number, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    const [row] = await ctx.db.write.select({ id: projects.id }).from(projects).where(eq(projects.id, projectId))
-    if (row) throw error
+    if (await isThere(ctx, projectId)) throw error
   }
 }
 

@@ -391,6 +391,6 @@ describe('repositories that are not as they should be (SEC-154, SEC-156)', () =>
     await t.api('post', `${project.path}/repository/commits`, project.creator).send(commit).expect(503).expect('retry-after', /\d/)
     await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch: 'b', ref: 'main' }).expect(503)
     expect(existsSync(bare.directory)).toBe(false)
-    expect(t.logged.slice(before).join('')).toContain('a repository is missing or cannot be read')
+    await expect.poll(() => t.logged.slice(before).join('')).toContain('a repository is missing or cannot be read')
   })
 })
