@@ -93,6 +93,15 @@ export async function call(url, method, path, body) {
   }
 }
 
+/** What a path answers once the database, which may be recovering again, can be asked; 503 says nothing of what is there. */
+async function served(url, path) {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await call(url, 'GET', path)
+    if (answer?.status !== 503 || attempt === 20) return answer
+    await sleep(500)
+  }
+}
+
 /** Runs git beside everything else; resolves with its exit code and words. */
 export function gitBeside(cwd, args) {
   return new Promise((resolve, reject) => {
@@ -298,8 +307,8 @@ async function examined(service, dataDir) {
   })
   const code = await new Promise((resolve) => child.once('close', resolve))
   const failed = service.log().match(/.*background work failed.*/g) ?? []
-  // temporary files of killed processes are in nobody's way; the service removes them every hour
-  const found = text.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_)[^/]*: /.test(line))
+  // temporary files of killed processes, and packs without an index, are in nobody's way; the service removes them every hour
+  const found = text.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_|objects\/pack\/pack-)[^/]*: /.test(line))
   return [...(code === 0 || found.length === 0 ? [] : [`the doctor: ${found.join('; ')}`]), ...failed.map((line) => `the log: ${line.slice(0, 500)}`)]
 }
 
@@ -404,7 +413,7 @@ async function look(service, dataDir, state) {
 
   // first of all: what was answered must not look undone for a moment
   for (const { path, commit } of state.merged.splice(0)) {
-    const answer = await call(service.url, 'GET', path)
+    const answer = await served(service.url, path)
     if (answer?.body?.state !== 'merged' || answer.body.merge_commit_sha !== commit) fault(`${path} is ${answer?.status} ${answer?.body?.state}`)
   }
   const untold = async (oids) => {
