@@ -284,7 +284,7 @@ export async function killRounds(rounds, report, victims = ['all'], { least, mor
         `round ${round} (${victim}): ${acknowledged} writes acknowledged, back in ${Date.now() - before} ms, ${found.length === 0 ? 'nothing lost' : found.join('; ')}`,
       )
     }
-    faults.push(...(await examined(service, dataDir)))
+    faults.push(...(await settled(service, dataDir)))
   } finally {
     await service.end('SIGTERM')
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -307,9 +307,18 @@ async function examined(service, dataDir) {
   })
   const code = await new Promise((resolve) => child.once('close', resolve))
   const failed = service.log().match(/.*background work failed.*/g) ?? []
-  // temporary files of killed processes, and packs without an index, are in nobody's way; the service removes them every hour
-  const found = text.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_|objects\/pack\/pack-)[^/]*: /.test(line))
+  // temporary files of killed processes are in nobody's way; the service removes them every hour
+  const found = text.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_)[^/]*: /.test(line))
   return [...(code === 0 || found.length === 0 ? [] : [`the doctor: ${found.join('; ')}`]), ...failed.map((line) => `the log: ${line.slice(0, 500)}`)]
+}
+
+/** The same once the service has removed packs without an index, which may be those of a push for ten seconds. */
+async function settled(service, dataDir) {
+  for (let attempt = 1; ; attempt++) {
+    const faults = await examined(service, dataDir)
+    if (attempt === 30 || !faults.some((fault) => /stale file: .*\/objects\/pack\/pack-/.test(fault))) return faults
+    await sleep(3_000)
+  }
 }
 
 /** Writes through every door until the time is over and the victim is killed; notes what was acknowledged. Tells how many writes were, and whether the service is gone. */

@@ -98,9 +98,8 @@ class QueueWorker<C> implements Worker {
   readonly #worker = randomUUID()
   readonly #lease: number
   readonly #running = new Map<number, Running>()
-  /** Runs that did not end after their deadline: their jobs are not taken here again. */
-  readonly #hung = new Set<number>()
-  readonly #runs = new Set<Promise<unknown>>()
+  /** By job, those included that were given up because they did not end in time: such a job is not taken here again. */
+  readonly #runs = new Map<number, Promise<unknown>>()
   #endings: Ending[] = []
   #schedules: Schedule[] = []
   #timer: NodeJS.Timeout | undefined
@@ -175,7 +174,7 @@ class QueueWorker<C> implements Worker {
   }
 
   async untilEnded(): Promise<void> {
-    await Promise.allSettled(this.#runs)
+    await Promise.allSettled(this.#runs.values())
   }
 
   #wake(): void {
@@ -213,7 +212,7 @@ class QueueWorker<C> implements Worker {
         lease: this.#lease,
         endings,
         demands: this.#demands(thorough, throttling),
-        held: [...this.#running.keys(), ...this.#hung, ...this.#tried],
+        held: [...this.#running.keys(), ...this.#runs.keys(), ...this.#tried],
         early: this.#draining > 0,
         schedules: this.#stopping || !thorough ? [] : this.#schedules,
       })
@@ -298,13 +297,10 @@ class QueueWorker<C> implements Worker {
       const next = await job.run(this.options.ctx(), input.data, { id, number: attempts, signal: controller.signal })
       return next instanceof Date ? next : undefined
     })
-    this.#runs.add(run)
-    void run.catch(() => undefined).finally(() => this.#runs.delete(run))
+    this.#runs.set(id, run)
+    void run.catch(() => undefined).finally(() => this.#runs.delete(id))
     try {
-      const next = await orGivenUp(run, controller.signal, () => {
-        this.#hung.add(id)
-        void run.catch(() => undefined).finally(() => this.#hung.delete(id))
-      })
+      const next = await orGivenUp(run, controller.signal)
       return next ? { id, end: 'later', wait: Math.max(0, next.getTime() - Date.now()) } : { id, end: 'done' }
     } finally {
       clearTimeout(deadline)
@@ -356,14 +352,11 @@ class QueueWorker<C> implements Worker {
 }
 
 /** Waits for a run; where it goes on for long after its signal has fired it is given up, and that reason is thrown. */
-function orGivenUp<Result>(run: Promise<Result>, signal: AbortSignal, giveUp: () => void): Promise<Result> {
+function orGivenUp<Result>(run: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
     const onAbort = () => {
-      timer = setTimeout(() => {
-        giveUp()
-        reject(signal.reason)
-      }, GRACE)
+      timer = setTimeout(() => reject(signal.reason), GRACE)
     }
     signal.addEventListener('abort', onAbort, { once: true })
     run.then(resolve, reject).finally(() => {

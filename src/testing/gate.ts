@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { within } from '../lib/async/within.js'
 import { Unavailable } from '../lib/unavailable.js'
 
 /** Milliseconds that calls get to end after their connections have been closed. */
@@ -100,14 +101,12 @@ export class Gate {
   }
 
   /** Whether no call is under way any more, within so many milliseconds. */
-  async #within(milliseconds: number): Promise<boolean> {
-    const late = new AbortController()
-    const idle = new Promise<true>((resolve) => {
-      this.#onIdle = () => resolve(true)
-      if (this.#running.size === 0) resolve(true)
+  #within(milliseconds: number): Promise<boolean> {
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+      if (this.#running.size === 0) resolve()
     })
-    const over = sleep(milliseconds, false, { signal: late.signal }).catch(() => false)
-    return Promise.race([idle, over]).finally(() => late.abort())
+    return within(milliseconds, idle)
   }
 }
 
