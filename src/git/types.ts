@@ -327,6 +327,8 @@ export interface MaintenanceOptions {
   bitmaps?: boolean
   /** Bytes of memory for computing which paths the commits changed. */
   memory?: number
+  /** Ends it: the next run does what it left. */
+  signal?: AbortSignal | undefined
 }
 
 /** What is wrong in one repository. */

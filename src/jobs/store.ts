@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import type { Database, Sender } from '../db/client.js'
 
 /** A job that this worker has taken. */
@@ -228,6 +229,11 @@ export async function openQueue(
     ],
     { durable: true },
   )
+}
+
+/** Moves all times of jobs forwards, as if so many milliseconds had not been. No process may be at work. */
+export async function postponeJobs(db: Database, milliseconds: number): Promise<void> {
+  await db.write.execute(sql`/* jobs */ update jobs set run_at = run_at + ${milliseconds}::float8 * interval '1 millisecond'`)
 }
 
 /** This process ends: nobody needs to wait for its leases. */

@@ -13,7 +13,7 @@ import { DatabaseSnapshots, readShape } from '../db/snapshots.js'
 import { installTestClock, setTestClock } from '../db/test-clock.js'
 import { Failure } from '../failures.js'
 import type { Spawner } from '../git/process/spawner.js'
-import { isAnythingDue } from '../jobs/store.js'
+import { isAnythingDue, postponeJobs } from '../jobs/store.js'
 import { KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { within } from '../lib/async/within.js'
 import type { Argon2 } from '../lib/crypto/argon2.js'
@@ -77,6 +77,14 @@ export interface WorldLine {
   pid: number
 }
 
+/** When a snapshot was taken. */
+interface Moment {
+  /** In the milliseconds of this process. */
+  at: number
+  /** Where the clock stood; null: it is the machine's. */
+  clock: ClockState | null
+}
+
 type Listener = () => void | Promise<void>
 
 /** One service among those of the process: its own database, folder, port, application and context. */
@@ -88,8 +96,7 @@ export class World {
   readonly #snapshots = new Set<string>()
   readonly #resets: Listener[] = []
   readonly #ends: Listener[] = []
-  /** Where the clock stood at each snapshot. */
-  readonly #moments = new Map<string, ClockState>()
+  readonly #moments = new Map<string, Moment>()
   #ended = false
   #databases!: DatabaseSnapshots
   #app!: FastifyInstance
@@ -255,7 +262,7 @@ export class World {
   }
 
   async #take(name: string): Promise<void> {
-    if (this.clock) this.#moments.set(name, this.clock.state())
+    this.#moments.set(name, { at: performance.now(), clock: this.clock?.state() ?? null })
     await Promise.all([this.#databases.take(name), this.#folders.take(name)])
   }
 
@@ -265,9 +272,11 @@ export class World {
       await this.#ctx.jobs.stop(0)
       return async () => {
         await Promise.all([this.#databases.restore(name), this.#folders.restore(name)])
-        const moment = this.#moments.get(name)
-        if (moment) await setTestClock(this.db, new Date(moment.moment))
-        if (moment) this.clock?.restore(moment)
+        const { at, clock } = this.#moments.get(name) as Moment
+        // what waited for its time then waits for as long again
+        await postponeJobs(this.db, performance.now() - at)
+        if (clock) await setTestClock(this.db, new Date(clock.moment))
+        if (clock) this.clock?.restore(clock)
         for (const listener of this.#resets) await listener()
       }
     })

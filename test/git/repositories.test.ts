@@ -97,6 +97,16 @@ describe('maintain', () => {
     git(directory, ['fsck', '--strict', '--full'])
   })
 
+  it('ends when it is told to, and the next run does what it left', async () => {
+    const directory = await repository()
+    const made = committed(await draft(directory, [{ action: 'create', path: 'a', content: Buffer.from('a') }]))
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: made.commit }])
+    const signal = AbortSignal.abort(new Error('told to end'))
+    await expect(maintain(pool, directory, { depth: 'full', signal })).rejects.toThrow('told to end')
+    expect(await maintain(pool, directory, { depth: 'full' })).toBe(true)
+    expect(await readdir(join(directory, 'objects/info'))).toContain('commit-graphs')
+  })
+
   it('SEC-164: joins packs and refs beside writers and drops nothing, reachable or not', async () => {
     const directory = await repository()
     let head = ZERO

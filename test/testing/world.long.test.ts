@@ -1,6 +1,8 @@
 // @module-tag long
 import { Agent, request } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import type { TestApp } from '../support/app.js'
 import { commitIn, gitClient, gitOut, gitRun } from '../support/git-client.js'
@@ -184,6 +186,22 @@ describe('the state of a world', () => {
 })
 
 describe('calls and work that are under way', () => {
+  it('a job that waits for its time when the state is kept waits for as long again when it is put back', async () => {
+    await t.world.reset()
+    await t.world.ctx.jobs.drain()
+    await aProject('with work to come')
+    const due = async () => {
+      const [row] = await t.world.db.readRows(undefined, `select extract(epoch from run_at) from jobs where kind = 'repository upkeep'`, [])
+      return Number(row?.[0])
+    }
+    await t.world.db.write.execute(sql`update jobs set run_at = run_at + interval '1 hour' where kind = 'repository upkeep'`)
+    const first = await due()
+    await t.world.snapshot('with work to come')
+    await sleep(50)
+    await t.world.restore('with work to come')
+    expect(await due()).toBeGreaterThanOrEqual(first + 0.05)
+  })
+
   it('pushes that go on meanwhile are of one state or of the other', async () => {
     await t.world.reset()
     const { id, path_with_namespace } = await aProject('pushed')

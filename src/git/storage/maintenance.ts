@@ -21,11 +21,11 @@ const GRACE = '2.weeks.ago'
 export async function maintain(
   pool: ProcessPool,
   directory: string,
-  { depth = 'usual', packing = true, bitmaps = true, memory = GRAPH_MEMORY }: MaintenanceOptions = {},
+  { depth = 'usual', packing = true, bitmaps = true, memory = GRAPH_MEMORY, signal }: MaintenanceOptions = {},
   shared = false,
 ): Promise<boolean> {
   return withMaintenanceLock(directory, async () => {
-    const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
+    const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE, signal })
     // version 1 of generation numbers: with version 2 git counts beyond the largest date, and with such a date in the
     // history it never ends (SEC-152)
     const graph = (paths: string, split = '--split') => [
@@ -52,7 +52,7 @@ export async function maintain(
     // git adds changed paths to new layers only
     const split = hurried || depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
     try {
-      await pool.run(directory, graph('--changed-paths', split), { deadline: DEADLINE, memory })
+      await pool.run(directory, graph('--changed-paths', split), { deadline: DEADLINE, memory, signal })
     } catch (error) {
       // a commit with paths that no push may bring today: knowing which paths changed is not worth gigabytes
       if (!(error instanceof GitFault && error.exitCode === null)) throw error

@@ -244,11 +244,11 @@ const UPKEEP_GAP = 2_000
 export const wikiUpkeep = defineJob({
   kind: 'wiki upkeep',
   input: z.object({ project: z.int() }),
-  async run(ctx: Context, { project: id }) {
+  async run(ctx: Context, { project: id }, { signal }) {
     const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(eq(projects.id, id))
     if (!project) return
     const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
-    await whileThere(ctx, id, () => ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps }))
+    await whileThere(ctx, id, () => ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps, signal }))
   },
   priority: 'low',
   deadline: 3_600_000,

@@ -10,7 +10,7 @@ import { dropUnreferenced } from './lfs/unreferenced.js'
  * Runs maintenance according to the settings (AS-41): its depth depends on the pushes since the last collection, and on
  * how many of them were already considered.
  */
-export async function runMaintenance(ctx: Context, projectId: number, repository: GitRepository): Promise<void> {
+export async function runMaintenance(ctx: Context, projectId: number, repository: GitRepository, signal: AbortSignal): Promise<void> {
   const [[project], settings] = await Promise.all([
     ctx.db.write.select({ pushes: projects.pushes_since_gc, seen: projects.pushes_housekept }).from(projects).where(eq(projects.id, projectId)),
     readSettings(ctx),
@@ -19,7 +19,7 @@ export async function runMaintenance(ctx: Context, projectId: number, repository
   const { pushes, seen } = project
   const depth = depthAt(settings, pushes, seen)
   if (depth === 'gc') await keepReferred(ctx, projectId, repository)
-  const options = { depth, packing: settings.housekeeping_enabled, bitmaps: settings.housekeeping_bitmaps_enabled }
+  const options = { depth, packing: settings.housekeeping_enabled, bitmaps: settings.housekeeping_bitmaps_enabled, signal }
   if (!(await repository.maintain(options)) || depth === 'usual') return
   if (depth === 'gc') await dropUnreferenced(ctx, projectId, repository)
   // pushes that came meanwhile count towards the next run

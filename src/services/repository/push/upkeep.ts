@@ -19,7 +19,7 @@ const DEADLINE = 6 * 3_600_000
 export const upkeep = defineJob({
   kind: 'repository upkeep',
   input: z.object({ project: z.int() }),
-  run: (ctx: Context, { project }) => whileThere(ctx, project, () => maintainRepository(ctx, project)),
+  run: (ctx: Context, { project }, { signal }) => whileThere(ctx, project, () => maintainRepository(ctx, project, signal)),
   priority: 'low',
   deadline: DEADLINE,
 })
@@ -31,10 +31,11 @@ export const maintainSoon = (db: Transaction | Database, projectId: number): Pro
   enqueue(db, upkeep, { project: projectId }, { key: String(projectId), delay: GAP })
 
 /** Size, commit count, languages, commit-graph and packs: a push neither waits for these nor fails with them. */
-async function maintainRepository(ctx: Context, projectId: number) {
+async function maintainRepository(ctx: Context, projectId: number, signal: AbortSignal) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
-  await runMaintenance(ctx, projectId, repository.git)
+  await runMaintenance(ctx, projectId, repository.git, signal)
+  signal.throwIfAborted()
   await dropOldEvents(ctx, projectId)
   const head = await repository.git.ref(`refs/heads/${repository.defaultBranch}`)
   const [size, log] = await Promise.all([repository.git.size(), head ? repository.git.log({ from: [head], skip: 0, limit: 1 }) : { total: 0 }])
