@@ -20,3 +20,6 @@ export const decoded = <D extends Decoder>(expression: SQL, decoder: D): Decoded
 
 /** The number of rows. */
 export const count = () => decoded(sql`count(*)`, Number)
+
+/** In each row of a page, the number of rows without the page's limit. */
+export const totalCount = () => decoded(sql`count(*) over ()`, Number)

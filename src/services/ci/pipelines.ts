@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Sender } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { decoded, totalCount } from '../../db/decoded.js'
 import { isMissingReference, isUniqueViolation } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
@@ -190,7 +190,7 @@ const FILTERS: Record<string, SQL> = {
 const listed = statement('pipelines', (db, { scope, order, descending, filters }: ListShape) => {
   const direction = descending ? desc : asc
   return db
-    .select({ ...basicColumns, total: decoded(sql<number>`count(*) over ()`, Number) })
+    .select({ ...basicColumns, total: totalCount() })
     .from(pipelines)
     .where(and(ofProject, scope ? SCOPED[scope] : undefined, ...filters.map((name) => FILTERS[name])))
     .orderBy(direction(pipelines[order]), ...(order === 'id' ? [] : [direction(pipelines.id)]))

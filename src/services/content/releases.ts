@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { decoded, totalCount } from '../../db/decoded.js'
 import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
 import { releaseLinks, releases, users } from '../../db/schema/index.js'
@@ -48,7 +48,7 @@ const selected = statement('releases', (db, { one, order, descending }: Shape) =
       release: { ...getTableColumns(releases), description: prefixOf(releases.description), description_html: prefixOf(releases.description_html) },
       author: userRefColumns(users),
       links,
-      total: decoded(sql<number>`count(*) over ()`, Number),
+      total: totalCount(),
     })
     .from(releases)
     .innerJoin(users, eq(users.id, releases.author_id))

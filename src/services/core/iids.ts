@@ -23,7 +23,7 @@ export async function nextIid(tx: Transaction, projectId: number, kind: IidKind)
 /**
  * The number that `nextIid` returned, for a statement right after it in the same transaction: both can be sent at once.
  */
-export const lastIid = (projectId: number, kind: 'merge_request') =>
+export const lastIid = (projectId: number, kind: IidKind) =>
   sql<number>`(select ${iidCounters.last} from ${iidCounters} where ${iidCounters.project_id} = ${projectId} and ${iidCounters.kind} = ${kind})`
 
 /** The next number of a kind of thing within its group. */

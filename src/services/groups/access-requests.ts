@@ -2,7 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { members, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { AccessRequesterRecord } from '../../entities/groups/member.js'
@@ -13,7 +13,7 @@ import { checkGrant, isOver, lockSource, type MemberSource, placeOf, recordMembe
 
 const listed = statement('access requests', (db, kind: MemberSource['kind']) =>
   db
-    .select({ user: userColumns, requested_at: members.requested_at, total: decoded(sql<number>`count(*) over ()`, Number) })
+    .select({ user: userColumns, requested_at: members.requested_at, total: totalCount() })
     .from(members)
     .innerJoin(users, eq(users.id, members.user_id))
     .where(

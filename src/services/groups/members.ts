@@ -6,7 +6,7 @@ import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access
 import type { Context, MemberRemovedEvent } from '../../context.js'
 import { among } from '../../db/among.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { decoded, totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -77,7 +77,7 @@ const direct = statement('direct members', (db, shape: Shape) =>
       access_level: members.access_level,
       expires_at: members.expires_at,
       created_at: members.created_at,
-      total: decoded(sql<number>`count(*) over ()`, Number),
+      total: totalCount(),
     })
     .from(members)
     .innerJoin(users, eq(users.id, members.user_id))
@@ -111,7 +111,7 @@ const effective = statement('effective members', (db, shape: Shape) => {
       access_level: decoded(sql<number>`best.access_level`, Number),
       expires_at: sql<string | null>`best.expires_at::text`,
       created_at: decoded(sql<Date>`best.created_at`, members.created_at),
-      total: decoded(sql<number>`count(*) over ()`, Number),
+      total: totalCount(),
     })
     .from(users)
     .innerJoin(best, sql`best.user_id = ${users.id}`)

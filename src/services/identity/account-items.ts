@@ -1,7 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -36,7 +36,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
     `list ${type}`,
     (db) =>
       db
-        .select({ item: table, total: decoded(sql<number>`count(*) over ()`, Number) })
+        .select({ item: table, total: totalCount() })
         .from(table)
         .where(mine)
         .orderBy(asc(table.id))

@@ -1,7 +1,7 @@
 import { asc, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
@@ -55,7 +55,7 @@ export const participants = (type: Target['type'], readers: (who: SQL) => SQL) =
       // found by their keys, of which there are few
       const named = sql`u.id = any(array(select ${author_id} union select ${assignee_id} union ${wrote} union ${mentionedIn(target)}))`
       return db
-        .select({ user: userRefColumns(users), total: decoded(sql<number>`count(*) over ()`, Number) })
+        .select({ user: userRefColumns(users), total: totalCount() })
         .from(users)
         .where(sql`${users.id} in (${readers(named)})`)
         .orderBy(asc(users.id))

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
@@ -42,7 +42,7 @@ const FILTERS = {
 
 const listed = statement('milestones', (db, { of, filters, search }: Shape) =>
   db
-    .select({ milestone: READ_COLUMNS.milestones, total: decoded(sql<number>`count(*) over ()`, Number) })
+    .select({ milestone: READ_COLUMNS.milestones, total: totalCount() })
     .from(milestones)
     .where(
       and(

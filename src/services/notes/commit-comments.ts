@@ -2,7 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -31,7 +31,7 @@ const comments = statement('comments on a commit', (db) =>
         email: users.email,
         created_at: users.created_at,
       },
-      total: decoded(sql<number>`count(*) over ()`, Number),
+      total: totalCount(),
     })
     .from(notes)
     .innerJoin(users, eq(users.id, notes.author_id))

@@ -5,7 +5,7 @@ import { qualified } from '../../access/roles.js'
 import { type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
-import { count, decoded } from '../../db/decoded.js'
+import { count, decoded, totalCount } from '../../db/decoded.js'
 import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -142,7 +142,7 @@ export interface DiscussionRecord {
 /** The ids of one page; threads are ordered by their first notes. */
 const begun = statement('discussions of a thing', (db, place: Place) =>
   db
-    .select({ id: notes.discussion_id, total: decoded(sql<number>`count(*) over ()`, Number) })
+    .select({ id: notes.discussion_id, total: totalCount() })
     .from(notes)
     .where(about(place))
     .groupBy(notes.discussion_id)

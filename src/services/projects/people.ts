@@ -2,7 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
 import { type SqlViewer, sqlViewer, visibleGroups } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -18,7 +18,7 @@ const withLevel = statement('people of a project', (db, { search, skip }: { sear
       username: users.username,
       state: users.state,
       avatar: users.avatar,
-      total: decoded(sql<number>`count(*) over ()`, Number),
+      total: totalCount(),
     })
     .from(users)
     .where(
@@ -53,7 +53,7 @@ const ancestors = statement('groups above a project', (db, { eyes }: { eyes: Sql
       full_name: namespaces.full_name,
       full_path: namespaces.full_path,
       avatar: namespaces.avatar,
-      total: decoded(sql<number>`count(*) over ()`, Number),
+      total: totalCount(),
     })
     .from(namespaceAncestry)
     .innerJoin(namespaces, and(eq(namespaces.id, namespaceAncestry.ancestor_id), eq(namespaces.kind, 'group')))

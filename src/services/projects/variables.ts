@@ -1,7 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { variables } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -58,7 +58,7 @@ const listed = statement('variables', (db, kind: VariableSource['kind']) =>
       key: variables.key,
       sealed: variables.sealed,
       protected: variables.protected,
-      total: decoded(sql<number>`count(*) over ()`, Number),
+      total: totalCount(),
     })
     .from(variables)
     .where(eq(kind === 'project' ? variables.project_id : variables.group_id, sql.placeholder('source')))

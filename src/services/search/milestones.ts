@@ -2,7 +2,7 @@ import { and, desc, eq, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { type SqlViewer, sqlViewer, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
@@ -37,7 +37,7 @@ const found = statement(
       .select({
         milestone: READ_COLUMNS.milestones,
         path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
-        total: decoded(sql<number>`count(*) over ()`, Number),
+        total: totalCount(),
       })
       .from(milestones)
       .innerJoin(projects, eq(projects.id, milestones.project_id))

@@ -6,7 +6,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import { notesInReach, type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { among } from '../../db/among.js'
-import { decoded } from '../../db/decoded.js'
+import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
@@ -42,7 +42,7 @@ const found = statement(
   'ids of notes of a search',
   (db, shape: Shape) =>
     db
-      .select({ id: notes.id, total: decoded(sql<number>`count(*) over ()`, Number) })
+      .select({ id: notes.id, total: totalCount() })
       .from(notes)
       .leftJoin(issues, about.issue)
       .leftJoin(mergeRequests, about.request)

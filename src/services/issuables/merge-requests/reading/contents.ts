@@ -1,7 +1,7 @@
 import { and, desc, eq, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
-import { decoded } from '../../../../db/decoded.js'
+import { totalCount } from '../../../../db/decoded.js'
 import { type mergeRequests, mergeRequestVersions } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { notFound } from '../../../../failures.js'
@@ -77,7 +77,7 @@ export const listRequestDiffs = async (ctx: Context, project: Project, request: 
 
 const versions = statement('versions of a merge request', (db) =>
   db
-    .select({ version: mergeRequestVersions, total: decoded(sql<number>`count(*) over ()`, Number) })
+    .select({ version: mergeRequestVersions, total: totalCount() })
     .from(mergeRequestVersions)
     .where(
       and(eq(mergeRequestVersions.project_id, sql.placeholder('project')), eq(mergeRequestVersions.merge_request_id, sql.placeholder('request'))),

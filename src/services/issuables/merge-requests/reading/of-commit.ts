@@ -3,7 +3,7 @@ import type { SignedIn } from '../../../../access/actor.js'
 import type { ProjectSubject } from '../../../../access/rules.js'
 import { type SqlViewer, sqlViewer, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
-import { decoded } from '../../../../db/decoded.js'
+import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestCommits, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { limits, type Page, type Paging } from '../../../core/page.js'
@@ -12,7 +12,7 @@ import { loadPage, type MergeRequestRecord } from './load.js'
 
 const found = statement('merge requests of a commit', (db, eyes: SqlViewer) =>
   db
-    .select({ id: mergeRequests.id, total: decoded(sql<number>`count(*) over ()`, Number) })
+    .select({ id: mergeRequests.id, total: totalCount() })
     .from(mergeRequests)
     .innerJoin(projects, sql`${projects.id} = ${mergeRequests.project_id}`)
     .where(

@@ -4,7 +4,7 @@ import type { IssueSubject } from '../../../../access/issues.js'
 import { findMergeRequestFor } from '../../../../access/merge-requests.js'
 import { type SqlViewer, sqlViewer, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
-import { decoded } from '../../../../db/decoded.js'
+import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { type IssueReference, referencesIn } from '../../../../lib/text/references.js'
@@ -22,7 +22,7 @@ const found = statement('merge requests of an issue', (db, { eyes, which }: Shap
   const linked = db.select({ id: mergeRequestIssues.merge_request_id }).from(mergeRequestIssues)
   const issue = eq(mergeRequestIssues.issue_id, sql.placeholder('issue'))
   return db
-    .select({ id: mergeRequests.id, total: decoded(sql<number>`count(*) over ()`, Number) })
+    .select({ id: mergeRequests.id, total: totalCount() })
     .from(mergeRequests)
     .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
     .where(

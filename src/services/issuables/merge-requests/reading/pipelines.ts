@@ -3,7 +3,7 @@ import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { fullPathOf } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
-import { decoded } from '../../../../db/decoded.js'
+import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestCommits, pipelines } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import type { PipelineBasicRecord } from '../../../../entities/ci/pipeline.js'
@@ -14,7 +14,7 @@ import { sourceOf } from './load.js'
 
 const pipelinesOf = statement('pipelines of a merge request', (db) =>
   db
-    .select({ ...basicColumns, total: decoded(sql<number>`count(*) over ()`, Number) })
+    .select({ ...basicColumns, total: totalCount() })
     .from(pipelines)
     .where(
       and(
