@@ -122,7 +122,7 @@ describe('two processes over one database and one storage', () => {
     await twins(async (urls, { folder, repository, query }) => {
       await gitOut(folder, 'init', '-q', '-b', 'x', 'source')
       await commitIn(join(folder, 'source'), 'a')
-      for (let round = 0; round < rounds(1, 6); round++) {
+      for (let round = 0; round < rounds(1, 4); round++) {
         const made = await call(urls[0], 'POST', '/projects', { name: `first ${round}`, path: `first${round}` })
         const { id, path_with_namespace } = bodyOf(made, 201) as { id: number; path_with_namespace: string }
         const pushes = await Promise.all(
@@ -143,9 +143,9 @@ it(
   'SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged',
   async () => {
     const lines: string[] = []
-    const amount = rounds(5, 12)
+    const amount = rounds(5, 8)
     const victims: Victim[] = ['all', 'git', 'backend', 'spawner', 'postmaster', 'service']
-    const faults = await killRounds(amount, (line) => lines.push(line), victims, { least: 200, more: rounds(500, 1_300) })
+    const faults = await killRounds(amount, (line) => lines.push(line), victims, { least: 200, more: rounds(500, 1_000) })
     expect(faults).toEqual([])
     expect(lines).toHaveLength(amount)
     // the rounds were not idle
@@ -159,7 +159,7 @@ it(
   'SEC-158: after kill -9 while requests are accepted each is merged if and only if its merge commit is reachable',
   async () => {
     const lines: string[] = []
-    const amount = rounds(1, 8)
+    const amount = rounds(1, 5)
     expect(await killMerges(amount, (line) => lines.push(line))).toEqual([])
     expect(lines).toHaveLength(amount)
   },
@@ -182,7 +182,7 @@ it('SEC-158: kill -9 while forks are made leaves each of them whole or not at al
     const actions = Array.from({ length: 50 }, (_, n) => ({ action: 'create', file_path: `f${n}`, content: `${n}` }))
     bodyOf(await call(service.url, 'POST', `/projects/${id}/repository/commits`, { branch: 'main', commit_message: 'x', actions }), 201)
     const acknowledged: number[] = []
-    for (let round = 0; round < rounds(1, 6); round++) {
+    for (let round = 0; round < rounds(1, 4); round++) {
       const forks = Array.from({ length: 12 }, async (_, n) => {
         const name = `fork-${round}-${n}`
         const answer = await call(service.url, 'POST', `/projects/${id}/fork`, { name, path: name })

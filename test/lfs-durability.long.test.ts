@@ -92,7 +92,7 @@ async function killUploads(amount: number, size: () => number, environment: Reco
 it(
   'LF-7: after kill -9 during uploads nothing half is served, nothing is left, and what was acknowledged is there',
   async () => {
-    const { cut } = await killUploads(rounds(1, 6), () => 1 + Math.floor(Math.random() * 4_000_000), {})
+    const { cut } = await killUploads(rounds(1, 4), () => 1 + Math.floor(Math.random() * 4_000_000), {})
     expect(cut).toBeGreaterThan(0)
   },
   rounds(120_000, 900_000),
@@ -103,7 +103,7 @@ it(
   async () => {
     const server = await startFauxqs({ port: 0, logger: false, init: { buckets: ['objects'] } })
     try {
-      const { cut } = await killUploads(rounds(1, 4), () => 1 + Math.floor(Math.random() * 24_000_000), {
+      const { cut } = await killUploads(rounds(1, 2), () => 1 + Math.floor(Math.random() * 24_000_000), {
         LFS_STORAGE: 's3://objects/lfs',
         AWS_ENDPOINT_URL: `http://127.0.0.1:${server.port}`,
         AWS_ACCESS_KEY_ID: 'key',

@@ -283,7 +283,7 @@ describe('roost', () => {
   })
 
   it('starts again after kill -9 of its whole group', async () => {
-    for (let round = 0; round < rounds(1, 4); round++) {
+    for (let round = 0; round < rounds(1, 3); round++) {
       const service = roost()
       expect((await fetch(`${await service.ready}/-/readiness`)).status).toBe(200)
       process.kill(-service.pid, 'SIGKILL')

@@ -54,7 +54,7 @@ it('SEC-187: a service that is killed while it moves a repository leaves one val
   let service: Service = await startService(dataDir, environment)
   let acknowledged = 0
   try {
-    for (let round = 0; round < rounds(1, 6); round++) {
+    for (let round = 0; round < rounds(1, 4); round++) {
       const made = await call(service.url, 'POST', '/projects', { name: `p${round}`, initialize_with_readme: true })
       expect(made).toMatchObject({ status: 201 })
       const { id, path_with_namespace } = (made as Answer).body

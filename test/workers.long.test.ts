@@ -167,7 +167,7 @@ describe('a service of two workers', () => {
       for (let n = 0; !over; n++) statuses.push(await commit(2, `quick ${n}`))
     }
     const slow = async () => {
-      for (let n = 0; n < rounds(2, 20); n++) statuses.push(await commit(1, `slow ${n}`, 800))
+      for (let n = 0; n < rounds(2, 10); n++) statuses.push(await commit(1, `slow ${n}`, 800))
       over = true
     }
     await Promise.all([quick(), slow()])
@@ -178,7 +178,7 @@ describe('a service of two workers', () => {
 
   it('ST-16: the first statuses of a commit, posted to both at the same moment, are all recorded, and one is the latest', async () => {
     const { id } = JSON.parse((await api(1, 'POST', '/projects', { path: 'built', initialize_with_readme: true })).text)
-    for (let n = 0; n < rounds(5, 40); n++) {
+    for (let n = 0; n < rounds(5, 20); n++) {
       const body = { branch: 'main', commit_message: `${n}`, actions: [{ action: 'create', file_path: `${n}`, content: '' }] }
       const { id: sha } = JSON.parse((await api(1, 'POST', `/projects/${id}/repository/commits`, body)).text)
       const post = (worker: 1 | 2) => api(worker, 'POST', `/projects/${id}/statuses/${sha}`, { state: 'success', name: 'ci' })
@@ -334,8 +334,8 @@ it(
   'SEC-157, SEC-195: kill -9 of workers in the middle of writes loses nothing that was acknowledged, and doubles nothing',
   async () => {
     const lines: string[] = []
-    const amount = rounds(1, 4)
-    const writing = { least: 200, more: rounds(500, 1_300), environment: { ROOST_WORKERS: '2' } }
+    const amount = rounds(1, 2)
+    const writing = { least: 200, more: rounds(500, 1_000), environment: { ROOST_WORKERS: '2' } }
     expect(await killRounds(amount, (line) => lines.push(line), ['worker'], writing)).toEqual([])
     expect(lines).toHaveLength(amount)
   },

@@ -106,7 +106,7 @@ function randomHistory(seed: number): TestCommit[] {
 }
 
 describe('diff', () => {
-  it.each(seeds(1, 6))(
+  it.each(seeds(1, 3))(
     'C-52 to C-56 SEC-153 SEC-154 says what git says, for odd names and kinds of files (history %i)',
     { tags: ['long'] },
     async (seed) => {

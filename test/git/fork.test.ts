@@ -190,7 +190,7 @@ describe('forks of repositories (PR-25)', () => {
       return rounds
     })()
     const forks: TestRepository[] = []
-    for (let i = 0; i < rounds(8, 50); i++) forks.push(await forked(source.key))
+    for (let i = 0; i < rounds(8, 25); i++) forks.push(await forked(source.key))
     over = true
     expect(await packing).toBeGreaterThan(0)
     for (const fork of forks) {

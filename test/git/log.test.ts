@@ -112,7 +112,7 @@ describe('log', () => {
   })
 
   it('C-9 orders the history of each head by those of earlier ones that are remembered', { tags: ['long'] }, async () => {
-    for (const seed of seeds(2, 12))
+    for (const seed of seeds(2, 6))
       for (const graph of [false, true]) {
         const repository = t.make()
         const oids = repository.commits(...tangled(seed, 120))
@@ -160,7 +160,7 @@ describe('log', () => {
   })
 
   it('C-11 follows files through renames, copies, deletions and merges as git does', { tags: ['long'] }, async () => {
-    for (const seed of seeds(1, 6)) {
+    for (const seed of seeds(1, 3)) {
       const { below, chance } = random(seed)
       const repository = t.make()
       const names = ['a', 'b', 'c', 'd/a', 'd/b']

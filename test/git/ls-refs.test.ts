@@ -156,7 +156,7 @@ describe('ls-refs of protocol 2 (GH-5, GH-8, SEC-86)', () => {
           const body = bodyOf(peel ? ['peel', ...args] : args)
           expect(await ours(directory, body)).toBe(gits(directory, body))
         }),
-        { numRuns: rounds(20, 300) },
+        { numRuns: rounds(20, 120) },
       )
     }
   })

@@ -52,7 +52,7 @@ function commitOf(before: Files, after: Files, rest: Partial<TestCommit> = {}): 
 }
 
 describe('mergeInProcess', () => {
-  it.each(seeds(1, 5))(
+  it.each(seeds(1, 3))(
     'MR-64, SEC-103: where it has an answer, it is the one of git merge-tree, over 150 pairs of sides (%i)',
     { tags: ['long'] },
     async (seed) => {

@@ -97,7 +97,7 @@ function diverged(seed: number, amount: number): { bare: TestRepository; main: s
 }
 
 describe('draftPick', () => {
-  it.each(seeds(1, 3))(
+  it.each(seeds(1, 2))(
     'C-50, SEC-103: comes to what git cherry-pick and git revert come to, commits of two branches (history %i)',
     { tags: ['long'] },
     async (seed) => {

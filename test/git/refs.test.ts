@@ -149,7 +149,7 @@ describe('RefUpdates', () => {
     )
   })
 
-  const [each, pushes] = [rounds(8, 16), rounds(4, 8)]
+  const [each, pushes] = [rounds(8, 12), rounds(4, 6)]
   it(`SEC-102: ${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing`, {
     tags: ['long'],
     timeout: 240_000,

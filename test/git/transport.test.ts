@@ -335,7 +335,7 @@ describe('pushing', () => {
     const works = await Promise.all(['a', 'b', 'c'].map(async (branch) => ({ branch, work: (await clone(url)).work })))
     await Promise.all(
       works.map(async ({ branch, work }) => {
-        for (let i = 0; i < rounds(5, 25); i++) {
+        for (let i = 0; i < rounds(5, 15); i++) {
           commitIn(work, `${branch}${i}`)
           expect(await gitAsync(work, ['push', '-q', 'origin', `HEAD:${branch}`])).toMatchObject({ code: 0 })
         }

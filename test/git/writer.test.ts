@@ -34,7 +34,7 @@ describe('encodeTree', () => {
         const native = git(directory, ['mktree', '-z'], Buffer.from(rows.join(''), 'latin1')).trim()
         expect(git(directory, ['cat-file', 'tree', native])).toBe(encoded.toString('latin1'))
       }),
-      { numRuns: rounds(20, 300) },
+      { numRuns: rounds(20, 120) },
     )
   })
 })
@@ -183,7 +183,7 @@ describe('draftCommit', () => {
     timeout: 60_000,
   }, async () => {
     const directory = await repository()
-    for (const delay of seeds(1, 6).map((n) => 150 * n)) {
+    for (const delay of seeds(1, 4).map((n) => 150 * n)) {
       const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'commit-writer.ts'), directory, 'endless'], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })

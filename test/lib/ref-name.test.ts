@@ -26,7 +26,7 @@ describe('checkRefName', () => {
         const name = `refs/${pieces.join('')}`
         expect(checkRefName(name)).toBe(git(name))
       }),
-      { numRuns: rounds(50, 1_000) },
+      { numRuns: rounds(50, 400) },
     )
   })
 

@@ -102,7 +102,7 @@ async function answers(projects: number[]) {
 }
 
 describe('the state of a world', () => {
-  it.each(seeds(3, 20))('is put back as a whole after random changes (seed %d)', async (seed) => {
+  it.each(seeds(3, 8))('is put back as a whole after random changes (seed %d)', async (seed) => {
     await t.world.reset()
     const random = numbers(seed)
     const projects: number[] = []
@@ -213,7 +213,7 @@ describe('calls and work that are under way', () => {
     await t.world.ctx.jobs.drain()
     const state = await t.everything()
     await t.world.snapshot('before')
-    for (let round = 0; round < rounds(3, 15); round++) {
+    for (let round = 0; round < rounds(3, 6); round++) {
       const pushes = works.map((work, i) => gitRun(work, 'push', '-q', 'origin', `b${i}:b${i}-${round}`))
       await Promise.race(pushes)
       let back: unknown

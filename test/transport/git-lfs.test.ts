@@ -23,7 +23,7 @@ const fileOf = (oid: string) => join(t.dataDir, 'lfs', oid.slice(0, 2), oid.slic
 
 it('LF-7: of an upload that is cut anywhere nothing is served and nothing is left', { tags: ['long'] }, async () => {
   const place = await aProject(t.ctx, { creator: owner })
-  for (let round = 0; round < rounds(5, 100); round++) {
+  for (let round = 0; round < rounds(5, 50); round++) {
     const object = anObject(randomBytes(2 + ((round * 37_633) % 400_000)))
     const sent = 1 + Math.floor(Math.random() * (object.size - 1))
     await new Promise<void>((resolve) => {

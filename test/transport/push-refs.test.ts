@@ -150,7 +150,7 @@ describe('receive-pack as plain git has it', () => {
     expect(await refsIn(project)).toEqual(STORED)
   })
 
-  const many = rounds(300, 2_000)
+  const many = rounds(300, 1_200)
   it(`${many} tags go in at once, in a few processes`, { tags: ['long'] }, async () => {
     const { project, work } = await aMirror()
     await gitOut(work, 'push', '-q', 'origin', 'main')

@@ -83,7 +83,7 @@ async function mangling(work: (port: number) => Promise<unknown>, at: number, ho
 
 describe('hostile conversations over SSH', () => {
   it('random bytes, before and after the greeting', { timeout: 1_200_000 }, async () => {
-    for (let round = 0; round < 1_000; round++)
+    for (let round = 0; round < 400; round++)
       await Promise.all([talk(randomBytes(200), '\n', randomBytes(5_000)), talk('SSH-2.0-x\r\n', randomBytes(100_000))])
     await expectServed()
   })
@@ -98,7 +98,7 @@ describe('hostile conversations over SSH', () => {
       return Buffer.concat([head, payload, Buffer.alloc(4)])
     }
     const hello = 'SSH-2.0-x\r\n'
-    for (let round = 0; round < 80; round++)
+    for (let round = 0; round < 40; round++)
       await Promise.all([
         talk(Buffer.alloc(3_000_000, 'a')),
         talk(Buffer.alloc(2_000_000, 'line\r\n')),
@@ -114,7 +114,7 @@ describe('hostile conversations over SSH', () => {
   it('real sessions, cut or changed anywhere', { timeout: 1_200_000 }, async () => {
     const before = descriptors()
     const sessions = new Map<boolean, number>()
-    for (let seed = 1; seed <= 150; seed++) {
+    for (let seed = 1; seed <= 90; seed++) {
       const how = (['cut', 'flip', 'length'] as const)[seed % 3] as 'cut'
       await mangling(
         async (port) => {

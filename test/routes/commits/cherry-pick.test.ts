@@ -219,7 +219,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
   it('C-33, SEC-102: commits that other processes put on the branch meanwhile are not lost', { tags: ['long'] }, async () => {
     const { project, bare, start } = await apart()
     const others: string[] = []
-    for (let round = 0; round < rounds(1, 15); round++) {
+    for (let round = 0; round < rounds(1, 8); round++) {
       const [sha] = bare.commits({ branch: `r${round}`, parents: [start], files: { [`picked${round}`]: 'x\n' } }) as [string]
       const picking = pick(project, sha, 'main', project.creator).then(({ status, body }) => ({ status, id: body.id as string }))
       await new Promise((resolve) => setTimeout(resolve, (round % 10) * 4))

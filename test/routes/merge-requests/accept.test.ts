@@ -271,7 +271,7 @@ describe('at the same time', () => {
   })
 
   it('SEC-113: many requests into one branch at once are all merged, none over another', { tags: ['long'] }, async () => {
-    const many = rounds(12, 30)
+    const many = rounds(12, 20)
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const requests: TestRequest[] = []
     for (let i = 0; i < many; i++) requests.push(await aMergeRequest(t, { project }))
@@ -287,7 +287,7 @@ describe('at the same time', () => {
 
   it('SEC-112: what is merged is what `sha` names, or nothing, while the source moves', { tags: ['long'] }, async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
-    for (let round = 0; round < rounds(2, 20); round++) {
+    for (let round = 0; round < rounds(2, 10); round++) {
       const request = await aMergeRequest(t, { project })
       const head = headOf(project, request.source)
       const before = headOf(project, 'main')

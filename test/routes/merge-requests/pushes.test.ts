@@ -243,11 +243,11 @@ describe('a push to the target', () => {
     const project = await aProject(t.ctx, { files: { a: 'a\n' } })
     const root = headOf(project, 'main')
     const bare = bareOf(t, project)
-    const branches = Array.from({ length: rounds(40, 100) }, (_, i) => `many${i}`)
+    const branches = Array.from({ length: rounds(40, 60) }, (_, i) => `many${i}`)
     bare.commits(...branches.map((branch, i) => ({ branch, parents: [root], files: i % 2 === 0 ? { [branch]: 'x' } : { a: `${i}\n` } })))
     const requests: TestRequest[] = []
     for (const source of branches) requests.push(await open({ project, source, files: null }))
-    for (let i = 0; i < rounds(8, 20); i++) await edit(project, 'main', 'a', `${1000 + i}\n`)
+    for (let i = 0; i < rounds(8, 12); i++) await edit(project, 'main', 'a', `${1000 + i}\n`)
     await t.ctx.jobs.drain()
     const rows = await t.ctx.db.write.select().from(mergeRequests).where(eq(mergeRequests.project_id, project.id)).orderBy(mergeRequests.id)
     expect(rows.map(({ merge_status }) => merge_status)).toEqual(requests.map((_, i) => (i % 2 === 0 ? 'can_be_merged' : 'cannot_be_merged')))

@@ -365,7 +365,7 @@ describe('the status of a pipeline', () => {
         const { body } = await get(project, `/pipelines/${row.pipeline_id}`).expect(200)
         expect(body.status).toBe(reading([...latest, last]))
       }),
-      { numRuns: rounds(10, 100) },
+      { numRuns: rounds(10, 50) },
     )
   })
 

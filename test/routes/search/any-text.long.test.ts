@@ -290,7 +290,7 @@ describe('any text in any scope', () => {
     const texts = PIECES.filter((piece) => piece.trim() !== '')
     const known = Object.values(rows).flatMap((list) => list.flatMap(({ fields }) => fields.filter((field) => field !== null)))
     known.push(...messages.map(({ message }) => message), ...files.blobs.values())
-    while (texts.length < 220) {
+    while (texts.length < 140) {
       const [row, from] = [Array.from(pick(known)), below(20)]
       const part = row.slice(from, from + 1 + below(12)).join('')
       texts.push(chance(0.4) ? aText(3) : turned(chance(0.3) ? `"${part}"` : part))

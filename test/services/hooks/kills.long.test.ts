@@ -57,7 +57,7 @@ it(
       const first = (await all(service.url, `${path}/repository/commits`))[0]?.id
       const flags = { issues_events: true, push_events: true, wiki_page_events: true }
       expect(await call(service.url, 'POST', `${path}/hooks`, { url: `${r.url}/hook`, ...flags })).toMatchObject({ status: 201 })
-      for (let round = 0; round < rounds(1, 5); round++) {
+      for (let round = 0; round < rounds(1, 3); round++) {
         let over = false
         const write = async (what: (n: string) => Promise<unknown>) => {
           for (let n = 0; !over; n++) await what(`${round}-${n}`)
@@ -87,7 +87,7 @@ it(
       // a move that a kill left in doubt is judged after a minute
       const told = deliveries('wiki_page', attribute('slug'))
       expect(told.size).toBeLessThanOrEqual(pages)
-      expect(told.size).toBeGreaterThanOrEqual(pages - rounds(1, 5))
+      expect(told.size).toBeGreaterThanOrEqual(pages - rounds(1, 3))
     } finally {
       await service.end()
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 })

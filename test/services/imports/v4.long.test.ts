@@ -174,7 +174,7 @@ describe('an import', () => {
       spawn(process.execPath, [startScript, 'import', proxy.url, '--token', rich.admin.token, '--json'], {
         env: { ...env, ROOST_ALLOW_LOCAL_REQUESTS: 'true' },
       })
-    for (let round = 0; round < 25; round++) {
+    for (let round = 0; round < 12; round++) {
       const child = run()
       const ended = once(child, 'exit')
       // its first request comes before anything is written

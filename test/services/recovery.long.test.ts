@@ -1,3 +1,4 @@
+// @module-tag long
 import { closeSync, cpSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'

@@ -1,3 +1,4 @@
+// @module-tag long
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { mergeRequests, refIntents } from '../../src/db/schema/index.js'
