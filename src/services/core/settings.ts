@@ -3,6 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { findGroupFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { applicationSettings } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { invalidRecord, nullOnFailure } from '../../failures.js'
 import { emailFault } from '../../lib/email.js'
 import { parseDuration } from '../../lib/text/duration.js'
@@ -36,13 +37,19 @@ const purpose = (name: SettingName) => `setting ${name}`
 
 /** The settings with everything an administrator sees; the record is created on first use (AS-2). */
 export async function showSettings(ctx: Context): Promise<SettingsRecord> {
-  const row = await ctx.db.transaction(async (tx) => {
-    const now = ctx.now()
-    await tx.insert(applicationSettings).values({ id: 1, values: {}, created_at: now, updated_at: now }).onConflictDoNothing()
-    return (await tx.select().from(applicationSettings).where(eq(applicationSettings.id, 1)))[0]
-  })
-  if (!row) throw new Error('the settings have no row')
+  const row = (await readRow(ctx)) ?? (await createRow(ctx))
   return { ...row, values: opened(ctx, row.values as Stored) }
+}
+
+const stored = statement('all application settings', (db) => db.select().from(applicationSettings).where(eq(applicationSettings.id, 1)))
+const readRow = async (ctx: Context) => (await stored(ctx.db, null).execute())[0]
+
+async function createRow(ctx: Context) {
+  const now = ctx.now()
+  await ctx.db.write.insert(applicationSettings).values({ id: 1, values: {}, created_at: now, updated_at: now }).onConflictDoNothing()
+  const row = await readRow(ctx)
+  if (!row) throw new Error('the settings have no row')
+  return row
 }
 
 function opened(ctx: Context, stored: Stored): Settings {
@@ -68,13 +75,13 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
     if (Object.keys(faults).length > 0) throw invalidRecord(faults)
     const changed = SETTING_NAMES.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(next[name]))
     if (changed.length === 0) return { ...row, values: next }
-    const stored: Stored = { ...(row.values as Stored) }
+    const values: Stored = { ...(row.values as Stored) }
     for (const name of changed) {
       const value = next[name]
-      stored[name] = SECRETS.has(name) && typeof value === 'string' ? ctx.encryption.seal(value, purpose(name)) : value
+      values[name] = SECRETS.has(name) && typeof value === 'string' ? ctx.encryption.seal(value, purpose(name)) : value
     }
     const updated_at = ctx.now()
-    await tx.update(applicationSettings).set({ values: stored, updated_at }).where(eq(applicationSettings.id, 1))
+    await tx.update(applicationSettings).set({ values, updated_at }).where(eq(applicationSettings.id, 1))
     await audit(ctx, tx, {
       action: 'settings_changed',
       target: { type: 'settings', id: 1, name: 'settings' },
