@@ -7,6 +7,24 @@ const fingerprint = (key) =>
     .digest('base64')
     .replace(/=+$/, '')}`
 
+const PAGES =
+  'a page of 20 with authors, assignees, milestones and labels, by 3 to 5 statements; the two cores serve 16 clients, Postgres and the service'
+const STEPS =
+  'a statement each for the caller, the project and the thing, as each decides whether the next is asked, then its record and what is counted'
+/** Reads that may be below the bars of the bench, and why. */
+export const BELOW_BAR = [
+  { reads: /\/search$/, why: `counted and sorted by relevance, then ${PAGES}` },
+  { reads: /\/closes_issues$/, why: `${STEPS}, the issues that it closes, those of them that are visible, and their records` },
+  { reads: /\/(issues|merge_requests|closed_by|related_merge_requests)$/, why: PAGES },
+  {
+    reads: /\/(notes|discussions)$/,
+    why: 'a statement each for the caller, the project, the thing and the page, then awards and resolvers of 20 notes',
+  },
+  { reads: /\/events$/, why: 'each event shows its author, and its target or its commits as the reader may see them' },
+  { reads: /\/(:merge_request_iid|:issue_iid|changes)$/, why: STEPS },
+  { reads: /^GET \/keys/, why: 'the key, then its user with everything that administrators see of them' },
+]
+
 /** Queries of reads; those that ask about something else than what was seeded first say what. */
 const READS = {
   'GET /version': '',

@@ -1,5 +1,5 @@
 import http from 'node:http'
-import { addressOf, CALLS } from '../calls.mjs'
+import { addressOf, BELOW_BAR, CALLS } from '../calls.mjs'
 import { call, postgresOf, TOKEN, ticks } from '../harness.mjs'
 import { writeResults } from '../results.mjs'
 import { atOnce, seed } from '../seed.mjs'
@@ -8,20 +8,26 @@ const CLIENTS = 16
 /** Bytes of answers of the plain server that ours are compared with; between two of them the cost is interpolated. */
 const SIZES = [100, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000]
 const SLOWEST = 30
+/** What a read must reach of the constant answer of its size; none may be below the least, whatever its reason. */
+const BARS = { thing: 0.3, list: 0.2, least: 0.05 }
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS })
 
-/** One call to its end: status, and bytes of the answer. */
+/** One call to its end: status, bytes of the answer, and whether that is a list. */
 function send({ method, url, headers, body }) {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method, agent, headers }, (response) => {
       let bytes = 0
       let text = ''
+      let list = false
+      response.once('data', (chunk) => {
+        list = chunk[0] === 0x5b
+      })
       response.on('data', (chunk) => {
         bytes += chunk.length
         if (response.statusCode >= 300 && text.length < 200) text += chunk
       })
-      response.on('end', () => resolve({ status: response.statusCode, bytes, text }))
+      response.on('end', () => resolve({ status: response.statusCode, bytes, list, text }))
     })
     request.on('error', reject)
     request.end(body)
@@ -166,7 +172,14 @@ async function reads(bench, setting) {
     }
     await load(request, 200)
     const cost = await measured(setting, () => load(request, time))
-    rows.push({ operation, bytes: first.bytes, ...cost, constant: cost.rate / constantOf(first.bytes), ratio: cost.rate / lookedUpOf(first.bytes) })
+    rows.push({
+      operation,
+      bytes: first.bytes,
+      list: first.list,
+      ...cost,
+      constant: cost.rate / constantOf(first.bytes),
+      ratio: cost.rate / lookedUpOf(first.bytes),
+    })
   }
   return rows.sort((a, b) => a.ratio - b.ratio)
 }
@@ -238,6 +251,17 @@ function table(heads, rows) {
 
 const READ_HEADS = ['read', 'bytes', '/s', 'p50 ms', 'p99 ms', 'queries', 'Node µs', 'Postgres µs', 'of constant', 'of two rows']
 const readRow = (r) => [r.operation, r.bytes, r.rate.toFixed(0), r.p50.toFixed(1), r.p99.toFixed(1), r.queries.toFixed(1), r.node.toFixed(0), r.postgres.toFixed(0), r.constant.toFixed(2), r.ratio.toFixed(2)] // biome-ignore format: one row
+const BELOW_HEADS = ['read', 'of constant', 'bar', 'why']
+/** The reads below their bar, each with the reason why that is accepted; a missing one fails the bench. */
+function belowBar(rows) {
+  return rows.flatMap(({ operation, list, constant }) => {
+    const bar = list ? BARS.list : BARS.thing
+    if (constant >= bar) return []
+    const known = constant >= BARS.least && BELOW_BAR.find(({ reads }) => reads.test(operation))
+    if (!known) process.exitCode = 1
+    return [[operation, constant.toFixed(2), bar, known ? known.why : '**none**']]
+  })
+}
 const WRITE_HEADS = ['write', 'ms alone', 'queries', 'syncs', '/s with 16', 'refused']
 const writeRow = (r) => [r.operation, r.p50.toFixed(1), r.queries.toFixed(1), r.syncs.toFixed(1), r.rate === null ? '' : r.rate.toFixed(0), r.refusals || ''] // biome-ignore format: one row
 
@@ -256,6 +280,10 @@ export async function everyCall(bench) {
     const slowest = `The slowest ${SLOWEST} reads of ${read.length}, by their rate against answers of their size from a bare Fastify in the same run: a constant one, and one for which it first looks up two rows by their keys, as every call must for the caller and the thing (\`npm run bench -- every-call\` prints them all):
 
 ${table(READ_HEADS, read.slice(0, SLOWEST).map(readRow))}
+
+Below the bars, ${BARS.thing} of the constant answer for one thing and ${BARS.list} for a list:
+
+${table(BELOW_HEADS, belowBar(read))}
 
 The slowest writes of ${written.length}:
 
