@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
@@ -35,6 +35,13 @@ describe('the source', () => {
     expect(where(/\bsql\.raw\(/).filter((name) => !name.startsWith('db/'))).toEqual([])
     expect(where(/from 'pg'/).filter((name) => !name.startsWith('db/'))).toEqual([])
     expect(where(/\beval\(|new Function\(|setTimeout\(['"`]/)).toEqual([])
+  })
+
+  it('is laid out in folders of at most 25 files, and services in rooms', () => {
+    const folders = new Map<string, number>()
+    for (const { name } of files) folders.set(dirname(name), (folders.get(dirname(name)) ?? 0) + 1)
+    expect([...folders].filter(([, count]) => count > 25)).toEqual([])
+    expect(folders.has('services')).toBe(false)
   })
 
   it('how an expression is read is known to prepared reads, and no library is used by its private parts', () => {

@@ -1,5 +1,4 @@
 export * from './audit.js'
-export * from './award-emoji.js'
 export * from './credentials.js'
 export * from './custom-attributes.js'
 export * from './deploy.js'
