@@ -5,8 +5,6 @@ import { writeResults } from '../results.mjs'
 import { atOnce, seed } from '../seed.mjs'
 
 const CLIENTS = 16
-/** Bytes of answers of the plain server that ours are compared with; between two of them the cost is interpolated. */
-const SIZES = [100, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000]
 const SLOWEST = 30
 /** What a read must reach of the constant answer of its size; none may be below the least, whatever its reason. */
 const BARS = { thing: 0.3, list: 0.2, least: 0.05 }
@@ -107,24 +105,21 @@ async function load(request, milliseconds) {
   return times
 }
 
-/** The rate of a constant answer of so many bytes, from a path of a bare Fastify in the same run. */
-async function constants(bench, path, time) {
-  const plain = await bench.plain()
-  const known = []
-  for (const size of SIZES) {
-    await call(`${plain}/list`, { method: 'POST', body: ['x'.repeat(size)] })
+/**
+ * The rates of answers of so many bytes from a bare Fastify: a constant one, and one for which it looks up two rows.
+ * Asked just before the read that they are compared with, because a machine is not as fast at all times.
+ */
+async function constants(plain, bytes, time) {
+  await call(`${plain}/list`, { method: 'POST', body: ['x'.repeat(Math.max(0, bytes - 4))] })
+  const rates = []
+  for (const path of ['/list', '/looked-up']) {
     const request = { method: 'GET', url: plain + path, headers: {} }
-    await load(request, 300)
+    await load(request, time / 4)
     const began = performance.now()
     const times = await load(request, time)
-    known.push({ size, rate: times.length / ((performance.now() - began) / 1_000) })
+    rates.push(times.length / ((performance.now() - began) / 1_000))
   }
-  return (bytes) => {
-    const after = known.findIndex(({ size }) => size >= bytes)
-    if (after <= 0) return known.at(after).rate
-    const [a, b] = [known[after - 1], known[after]]
-    return a.rate + ((bytes - a.size) / (b.size - a.size)) * (b.rate - a.rate)
-  }
+  return rates
 }
 
 /** A multipart body with one file. */
@@ -159,9 +154,8 @@ const skipped = (operation, why) => process.stdout.write(`${operation}: not meas
 
 async function reads(bench, setting) {
   const time = bench.quick ? 300 : 1_000
-  await call(`${await bench.plain()}/database`, { method: 'POST', body: { url: bench.databaseUrl } })
-  const constantOf = await constants(bench, '/list', time)
-  const lookedUpOf = await constants(bench, '/looked-up', time)
+  const plain = await bench.plain()
+  await call(`${plain}/database`, { method: 'POST', body: { url: bench.databaseUrl } })
   const rows = []
   for (const operation of Object.keys(CALLS).filter((name) => /^(GET|HEAD) /.test(name) && name.includes(bench.only))) {
     const { request } = await requestOf(bench, setting.seeded, operation, 0)
