@@ -164,16 +164,11 @@ async function reads(bench, setting) {
       skipped(operation, `${request.url} answers ${first.status} ${first.text}`)
       continue
     }
+    const { bytes, list } = first
+    const [constant, lookedUp] = await constants(plain, bytes, time / 2)
     await load(request, 200)
     const cost = await measured(setting, () => load(request, time))
-    rows.push({
-      operation,
-      bytes: first.bytes,
-      list: first.list,
-      ...cost,
-      constant: cost.rate / constantOf(first.bytes),
-      ratio: cost.rate / lookedUpOf(first.bytes),
-    })
+    rows.push({ operation, bytes, list, ...cost, constant: cost.rate / constant, ratio: cost.rate / lookedUp })
   }
   return rows.sort((a, b) => a.ratio - b.ratio)
 }
