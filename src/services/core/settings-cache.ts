@@ -4,9 +4,8 @@ import { applicationSettings } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { DEFAULTS, type Settings } from './settings-table.js'
 
-const read = statement('application settings', (db) =>
-  db.select({ values: applicationSettings.values }).from(applicationSettings).where(eq(applicationSettings.id, 1)),
-)
+/** The row of the settings; none before they are first shown. */
+export const storedSettings = statement('application settings', (db) => db.select().from(applicationSettings).where(eq(applicationSettings.id, 1)))
 
 /** Milliseconds for which settings are cached, and so the delay after which one process sees a change by another. */
 const FRESH = 1_000
@@ -20,7 +19,7 @@ export class SettingsCache {
   read(): Promise<Settings> {
     const now = Date.now()
     if (this.#kept && this.#kept.until > now) return this.#kept.settings
-    const settings = read(this.db, null)
+    const settings = storedSettings(this.db, null)
       .execute()
       .then(([row]) => ({ ...DEFAULTS, ...(row?.values as Partial<Settings> | undefined) }))
     this.#kept = { until: now + FRESH, settings }

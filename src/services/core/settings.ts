@@ -3,13 +3,13 @@ import type { SignedIn } from '../../access/actor.js'
 import { findGroupFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { applicationSettings } from '../../db/schema/index.js'
-import { statement } from '../../db/statement.js'
 import { invalidRecord, nullOnFailure } from '../../failures.js'
 import { emailFault } from '../../lib/email.js'
 import { parseDuration } from '../../lib/text/duration.js'
 import { isDsn, isUrl } from '../../lib/url.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from './audit.js'
+import { storedSettings } from './settings-cache.js'
 import { DEFAULTS, DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from './settings-table.js'
 
 export type { Settings } from './settings-table.js'
@@ -41,8 +41,7 @@ export async function showSettings(ctx: Context): Promise<SettingsRecord> {
   return { ...row, values: opened(ctx, row.values as Stored) }
 }
 
-const stored = statement('all application settings', (db) => db.select().from(applicationSettings).where(eq(applicationSettings.id, 1)))
-const readRow = async (ctx: Context) => (await stored(ctx.db, null).execute())[0]
+const readRow = async (ctx: Context) => (await storedSettings(ctx.db, null).execute())[0]
 
 async function createRow(ctx: Context) {
   const now = ctx.now()
