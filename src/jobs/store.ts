@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import type { Database, Sender } from '../db/client.js'
 
 /** A job that this worker has taken. */
@@ -141,6 +140,8 @@ const RENEW = statement(
   `update jobs set run_at = statement_timestamp() + $2::float8 * interval '1 millisecond' where worker = $1 and id = any($3::bigint[]) returning id`,
 )
 
+const POSTPONE = statement('postpone', `update jobs set run_at = run_at + $1::float8 * interval '1 millisecond'`)
+
 const IS_DUE = `/* jobs */ select exists (select from jobs where failed_at is null and priority in (0, 1, 2) and run_at <= statement_timestamp())
   or exists (select from job_schedules where next_at <= statement_timestamp())`
 
@@ -231,9 +232,9 @@ export async function openQueue(
   )
 }
 
-/** Moves all times of jobs forwards, as if so many milliseconds had not been. No process may be at work. */
+/** Makes all jobs due so many milliseconds later. No process may be at work. */
 export async function postponeJobs(db: Database, milliseconds: number): Promise<void> {
-  await db.write.execute(sql`/* jobs */ update jobs set run_at = run_at + ${milliseconds}::float8 * interval '1 millisecond'`)
+  await db.queueBurst(({ client }) => [client.query({ ...POSTPONE, values: [milliseconds] })], { durable: false })
 }
 
 /** This process ends: nobody needs to wait for its leases. */
