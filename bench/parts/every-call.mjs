@@ -18,10 +18,8 @@ function send({ method, url, headers, body }) {
       let bytes = 0
       let text = ''
       let list = false
-      response.once('data', (chunk) => {
-        list = chunk[0] === 0x5b
-      })
       response.on('data', (chunk) => {
+        if (bytes === 0) list = chunk[0] === 0x5b
         bytes += chunk.length
         if (response.statusCode >= 300 && text.length < 200) text += chunk
       })

@@ -69,9 +69,7 @@ describe('maintain', () => {
     await maintain(pool, directory)
     git(directory, ['fsck', '--strict', '--full'])
   })
-})
 
-describe('maintain', () => {
   it('PR-25: gives a large repository a graph at once, and a bitmap, so that clones and forks need not count it out, after its first push', async () => {
     const directory = await repository()
     const blobs = Array.from({ length: 50_000 }, (_, i) => `M 100644 inline d${i % 100}/f${i}\ndata ${`${i}`.length}\n${i}\n`).join('')
