@@ -93,11 +93,14 @@ export async function call(url, method, path, body) {
   }
 }
 
-/** What a path answers once the database, which may be recovering again, can be asked; 503 says nothing of what is there. */
+/**
+ * What a path answers once it can be asked: the database may be recovering again (503), and a connection of a killed worker stays open until
+ * its memory is freed, so that a call on it is lost. Neither says anything of what is there.
+ */
 async function served(url, path) {
   for (let attempt = 1; ; attempt++) {
     const answer = await call(url, 'GET', path)
-    if (answer?.status !== 503 || attempt === 20) return answer
+    if ((answer && answer.status !== 503) || attempt === 20) return answer
     await sleep(500)
   }
 }
@@ -312,11 +315,11 @@ async function examined(service, dataDir) {
   return [...(code === 0 || found.length === 0 ? [] : [`the doctor: ${found.join('; ')}`]), ...failed.map((line) => `the log: ${line.slice(0, 500)}`)]
 }
 
-/** The same once the service has removed packs without an index, which may be those of a push for ten seconds. */
+/** The same once the service has removed what may belong to a running push for some seconds, such as packs without an index. */
 async function settled(service, dataDir) {
   for (let attempt = 1; ; attempt++) {
     const faults = await examined(service, dataDir)
-    if (attempt === 30 || !faults.some((fault) => /stale file: .*\/objects\/pack\/pack-/.test(fault))) return faults
+    if (attempt === 30 || !faults.some((fault) => /stale file: /.test(fault))) return faults
     await sleep(3_000)
   }
 }
@@ -459,7 +462,7 @@ async function look(service, dataDir, state) {
   // git tells its client that refs moved whatever becomes of us after that
   await untold(state.moved.splice(0))
   for (const { id, head } of made.splice(0)) {
-    const answer = await call(service.url, 'GET', `/projects/${id}`)
+    const answer = await served(service.url, `/projects/${id}`)
     if (answer?.status !== 200) fault(`project ${id}: ${answer?.status}`)
     const trunk = valueAt('refs/heads/trunk', repositoryOf(dataDir, id))
     if (head && trunk !== head) fault(`project ${id} is at ${trunk}, not at ${head}`)

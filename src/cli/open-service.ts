@@ -20,7 +20,7 @@ export async function loadProgram() {
     { startSsh },
     { answerOnSocket },
     { bootstrapAdministrator },
-    { keepRecovering, recover },
+    { keepRecovering, recover, recoverKilled },
     { announceMail },
   ] = await Promise.all([
     import('./database.js'),
@@ -32,7 +32,18 @@ export async function loadProgram() {
     import('../services/operations/recovery.js'),
     import('../services/mail/switch.js'),
   ])
-  return { openMigrated, createContext, buildApp, startSsh, answerOnSocket, bootstrapAdministrator, keepRecovering, recover, announceMail }
+  return {
+    openMigrated,
+    createContext,
+    buildApp,
+    startSsh,
+    answerOnSocket,
+    bootstrapAdministrator,
+    keepRecovering,
+    recover,
+    recoverKilled,
+    announceMail,
+  }
 }
 
 export interface Opening {
@@ -72,7 +83,10 @@ async function prepare(ctx: Context, program: Opening['program'], first: Opening
     await program.recover(ctx)
     await program.announceMail(ctx)
     await ctx.jobs.start({ alone: ctx.config.databaseUrl === undefined })
-  } else await ctx.jobs.start(first)
+  } else {
+    await ctx.jobs.start(first)
+    if (first.gone.length > 0) await program.recoverKilled(ctx)
+  }
   ctx.storages.start()
   program.keepRecovering(ctx)
 }

@@ -13,8 +13,8 @@ import { clearOrphans } from './orphans.js'
 import { checkRepositories } from './repository-checks.js'
 
 /**
- * Milliseconds after the start when leftovers are removed again: what was too young before, such as packs without an
- * index and then quarantines, is then old enough to be known as stale.
+ * Milliseconds after the start, and after another process was killed, when leftovers are removed again: what was too
+ * young before, such as packs without an index and then quarantines, is then old enough to be known as stale.
  */
 const AGAIN = [4_000, 15_000, 75_000]
 /** Milliseconds after the start when what is looked through begins: the first answers come before. */
@@ -107,13 +107,23 @@ export async function recover(ctx: Context): Promise<void> {
     ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
   await soon(ctx, [...LOOKING, leftovers, orphans, expiredMemberships], SOON)
-  for (const delay of AGAIN) setTimeout(() => ctx.jobs.add('remove leftovers', () => soon(ctx, [leftovers])), delay).unref()
+  removeLeftoversAgain(ctx)
+}
+
+/** After another process of this service was killed: finishes or undoes what it left, where jobs would do it later. */
+export async function recoverKilled(ctx: Context): Promise<void> {
+  await soon(ctx, [...LOOKING, leftovers])
+  removeLeftoversAgain(ctx)
 }
 
 /** While a process runs: finds what a lost connection to the database has left half done. */
 export function keepRecovering(ctx: Context): void {
   ctx.db.onBack(() => ctx.jobs.add('the database is back', () => soon(ctx, LOOKING)))
   const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : settleOwnIntents(ctx)), OWN_INTENTS).unref()
+}
+
+function removeLeftoversAgain(ctx: Context): void {
+  for (const delay of AGAIN) setTimeout(() => ctx.jobs.add('remove leftovers', () => soon(ctx, [leftovers])), delay).unref()
 }
 
 /** Runs jobs that are repeated without waiting for their time. */

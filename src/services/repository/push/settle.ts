@@ -62,7 +62,10 @@ async function hasGoneOn(repository: GitRepository, from: Oid, to: Oid): Promise
   return known.every((commit) => commit !== null) && repository.isAncestor(from, to)
 }
 
-/** Milliseconds: an intent younger than this may have an owner that does not know its id yet. */
+/**
+ * Milliseconds: an intent of this process that is younger may be one whose id it does not know yet, and one of a killed
+ * process may still have a git at work on it.
+ */
 const YOUNG = 3_000
 /**
  * Milliseconds after which an intent of another service on the same database is taken over: one whose refs have moved,
@@ -94,7 +97,8 @@ export async function settleLeftIntents(ctx: Context, { start = false, alone = f
     // a database of our own has no other service that could be at work on it
     const others = ctx.config.databaseUrl !== undefined || ctx.workers > 1
     const shared = !alone && others && state !== 'left'
-    if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
+    const maybeOwn = intent.owner === null || intent.owner === ctx.jobs.id
+    if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && maybeOwn && age < YOUNG)) continue
     if ((shared || !start) && state !== 'left' && silent !== null && silent < 0) continue
     // whoever was killed while they moved the refs has left their locks
     await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
@@ -102,7 +106,7 @@ export async function settleLeftIntents(ctx: Context, { start = false, alone = f
       ? { finish: true, drop: true }
       : silent === null
         ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED }
-        : { finish: true, drop: silent > SILENT }
+        : { finish: true, drop: silent > SILENT && (start || age > YOUNG) }
     try {
       await settleIntent(ctx, intent, may)
     } catch (error) {
