@@ -277,14 +277,16 @@ export class Bench {
   }
 
   /** The project `root/large` with 50,000 commits on 5,000 files, pushed once a run. */
-  large() {
+  async large() {
     this.#large ??= (async () => {
       const source = generated(cache)
       const project = await this.project('large')
       git(source, ['push', '-q', this.remote('root/large'), 'refs/heads/*:refs/heads/*'])
       const stored = this.stored(project)
-      return { project, source, stored, base: `${this.api}/projects/${project.id}/repository` }
+      return { project, source, stored }
     })()
-    return this.#large
+    const large = await this.#large
+    // each start of the service has a port of its own
+    return { ...large, base: `${this.api}/projects/${large.project.id}/repository` }
   }
 }
