@@ -13,7 +13,9 @@ async function watch(stream, start) {
 export async function archive(bench) {
   const { base, stored } = await bench.large()
   const count = Math.ceil(bench.rounds / 2)
-  const commits = execFileSync('git', ['rev-list', '-n', `${count + 1}`, 'main'], { cwd: stored, encoding: 'utf8' }).trim().split('\n')
+  const commits = execFileSync('git', ['rev-list', '-n', `${count + 1}`, 'main'], { cwd: stored, encoding: 'utf8' })
+    .trim()
+    .split('\n')
   const viaApi = (commit) => {
     const start = performance.now()
     return new Promise((resolve, reject) => {
