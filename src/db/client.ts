@@ -13,8 +13,7 @@ export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
   poolSize?: number
   /**
-   * Few connections, which share what others have for themselves, are closed soon, and keep no plans but those of reads;
-   * for a service with few callers.
+   * Few connections, which share what others have for themselves and are closed soon; for a service with few callers.
    */
   compact?: boolean
   /**

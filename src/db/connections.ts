@@ -56,8 +56,6 @@ export class Availability {
 export interface ConnectionOptions {
   /** Send statements without names. */
   unnamedStatements?: boolean
-  /** Keep no plans but those of reads. */
-  compact?: boolean
   /** Called with the text of every statement before it is sent. */
   onQuery?: (text: string) => void
   /** Called after the commit of something for which a trigger has enqueued a job. */
@@ -107,11 +105,7 @@ export interface ReadConnection {
  * A connection class that reports every statement, drops statement names if asked to, and turns losses into
  * Unavailable.
  */
-export function connectionClass(
-  { unnamedStatements, compact, onQuery, onEnqueued }: ConnectionOptions,
-  availability: Availability,
-  servers: Servers,
-) {
+export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: ConnectionOptions, availability: Availability, servers: Servers) {
   return class Connection extends pg.Client implements ServerConnection, ReadConnection {
     readonly server = servers.current
     readonly rows: ReadConnection['rows']
@@ -162,7 +156,7 @@ export function connectionClass(
       const query: Send = (config, values) => {
         const statement = typeof config === 'string' ? { text: config as string } : config
         const typed = statement.types ? { ...statement, types: TYPES } : statement
-        return tracked(statement.text, () => send(unnamedStatements || compact ? { ...typed, name: undefined } : typed, values))
+        return tracked(statement.text, () => send(unnamedStatements ? { ...typed, name: undefined } : typed, values))
       }
       this.query = query as unknown as pg.Client['query']
       const reads = new PreparedReads(this.connection, super.query.bind(this))
