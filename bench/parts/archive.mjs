@@ -1,6 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import http from 'node:http'
 import { median, rss, TOKEN } from '../harness.mjs'
+import { git } from '../repository.mjs'
 
 /** Milliseconds to the first and to the last byte of a stream. */
 async function watch(stream, start) {
@@ -13,7 +14,8 @@ async function watch(stream, start) {
 export async function archive(bench) {
   const { base, stored } = await bench.large()
   const count = Math.ceil(bench.rounds / 2)
-  const commits = execFileSync('git', ['rev-list', '-n', `${count + 1}`, 'main'], { cwd: stored, encoding: 'utf8' })
+  const commits = git(stored, ['rev-list', '-n', `${count + 1}`, 'main'])
+    .toString()
     .trim()
     .split('\n')
   const viaApi = (commit) => {
