@@ -13,6 +13,7 @@ import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
 import { ROUTER, refuseOtherMethods, servedBy, templateOf } from './http/path-methods.js'
 import { referenceRoutes } from './http/reference.js'
+import { sentStatus } from './http/sent-status.js'
 import { PACE, type Pace } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
@@ -69,10 +70,10 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
   })
   const refuseOthers = refuseOtherMethods(app)
   beginRequests(app)
+  recordRequests(app, ctx)
   prepare?.(app)
   checkRequests(app, refuseOthers)
   app.addHook('onSend', unreadCloser())
-  recordRequests(app, ctx)
   app.setErrorHandler(refuse)
   app.setNotFoundHandler(() => {
     throw noSuchRoute()
@@ -164,12 +165,17 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
 
 /** One line of the log, and one count of the metrics, for each request; streams of Git record themselves. */
 function recordRequests(app: FastifyInstance, ctx: Context): void {
-  app.addHook('onResponse', async (request, reply) => {
+  const record = (request: FastifyRequest, reply: FastifyReply) => {
     if (request.recordsItself) return
     const { method } = request
     if (ctx.log.isLevelEnabled('info')) request.log.info(lineOf(request, reply), 'request')
     // methods that a path does not have are no series of their own
-    ctx.metrics.request(method, servedBy(request) ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
+    ctx.metrics.request(method, servedBy(request) ?? 'none', sentStatus(reply), reply.elapsedTime / 1000)
+  }
+  app.addHook('onRequest', (request, reply, done) => {
+    // also of a client that has gone, to which no response is sent
+    reply.raw.once('close', () => record(request, reply))
+    done()
   })
 }
 
@@ -177,7 +183,7 @@ function recordRequests(app: FastifyInstance, ctx: Context): void {
 function lineOf(request: FastifyRequest, reply: FastifyReply) {
   const { method, caller, ip } = request
   const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
-  return { method, ...placeOf(request), status: reply.statusCode, ...costOf(request, reply), ip, ...who }
+  return { method, ...placeOf(request), status: sentStatus(reply), ...costOf(request, reply), ip, ...who }
 }
 
 /** An error wrapped by the query builder is the database's own, such as that it cannot be reached (503). */

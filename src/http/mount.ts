@@ -173,7 +173,8 @@ export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, calle
 /** A signal that fires when the client leaves before it has its answer; created only for calls that ask. */
 function whenGone(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
-  reply.raw.once('close', () => reply.raw.writableFinished || gone.abort())
+  if (reply.raw.destroyed) gone.abort()
+  else reply.raw.once('close', () => reply.raw.writableFinished || gone.abort())
   return gone.signal
 }
 

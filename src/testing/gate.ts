@@ -32,6 +32,8 @@ export class Gate {
     app.addHook('onRequest', async (request, reply) => {
       await this.#pass()
       request.passed = this.#closed
+      // of a connection that has closed while the call waited no event comes any more
+      if (reply.raw.destroyed) throw new Unavailable('The client has gone')
       reply.raw.once('close', this.#enter(callOf(request)))
     })
     app.addHook('onRoute', (route) => {

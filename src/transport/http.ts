@@ -6,6 +6,7 @@ import type { Context } from '../context.js'
 import { noSuchRoute } from '../failures.js'
 import { GitFault } from '../git/errors.js'
 import type { Service } from '../git/types.js'
+import { sentStatus } from '../http/sent-status.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { PACE, type Pace, watchPace } from '../lib/async/pace.js'
 import { originOf } from '../lib/origin.js'
@@ -138,9 +139,11 @@ interface Call {
 async function stream({ ctx, pace, waiting }: Serving, call: Call): Promise<void> {
   const { request, reply, service, advertises, admitted } = call
   const { repository } = admitted
-  request.recordsItself = true
   reply.hijack()
   const { raw } = reply
+  // of a client that has gone while it was admitted no event comes any more
+  if (raw.destroyed) return
+  request.recordsItself = true
   const { bytesRead, bytesWritten } = request.raw.socket
   const bytes = () => Number(request.headers['content-length'] ?? request.raw.socket.bytesRead - bytesRead)
   const gone = new AbortController()
@@ -215,8 +218,8 @@ function record(ctx: Context, { request, reply, service, advertises, admitted }:
   const route = `/:project.git/${advertises ? 'info/refs' : service}`
   const { git, database } = request.spent
   const spent = { ms: Math.round(reply.elapsedTime), git_ms: Math.round(git), database_ms: Math.round(database) }
-  request.log.info({ method, route, service, ...about, status: reply.raw.statusCode, ...spent, bytes: sent, ip }, 'request')
-  ctx.metrics.request(method, route, reply.raw.statusCode, reply.elapsedTime / 1000)
+  request.log.info({ method, route, service, ...about, status: sentStatus(reply), ...spent, bytes: sent, ip }, 'request')
+  ctx.metrics.request(method, route, sentStatus(reply), reply.elapsedTime / 1000)
 }
 
 const encodingOf = (request: FastifyRequest) => (request.headers['content-encoding'] ?? 'identity').toLowerCase()

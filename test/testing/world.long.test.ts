@@ -1,5 +1,6 @@
 // @module-tag long
-import { Agent, request } from 'node:http'
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
@@ -272,6 +273,29 @@ describe('calls and work that are under way', () => {
     await t.world.reset()
     expect(await failed).toBe('ECONNRESET')
     expect((await t.call('GET', '/projects')).body).toEqual([])
+  })
+
+  it('one whose client leaves while it waits for the other state holds nothing up', async () => {
+    await t.world.reset()
+    const { hostname, port } = new URL(t.world.line.url)
+    const gone: string[] = []
+    t.world.onReset(async () => {
+      if (gone.length > 0) return
+      for (const path of ['/api/v4/projects', '/root/none.git/info/refs?service=git-upload-pack']) {
+        const arrived = once(t.world.app.server, 'request')
+        const asked = request({ hostname, port, path, agent: false }).on('error', () => undefined)
+        asked.end()
+        const [{ socket }] = (await arrived) as [IncomingMessage]
+        asked.destroy()
+        await once(socket, 'close')
+        gone.push(path)
+      }
+    })
+    await t.world.reset()
+    expect(gone).toHaveLength(2)
+    await t.world.reset()
+    expect((await t.call('GET', '/projects')).body).toEqual([])
+    expect(t.begun).not.toContain(gone[1])
   })
 
   it('what a hook was to be told before a reset is not told after it', async () => {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { members, projects, tokens, users } from '../../src/db/schema/index.js'
@@ -804,6 +805,32 @@ describe('fetching', () => {
     await expect.poll(() => gitProcessesIn(directory), { timeout: 1_000, interval: 20 }).toEqual([])
     expect(readdirSync(join(directory, 'objects')).filter((name) => /tmp|incoming/.test(name))).toEqual([])
     await expect.poll(async () => (await t.ctx.git.open({ storage: 'default', id: big.id, kind: 'project' }).refs('refs/heads/')).length).toBe(1)
+  })
+
+  it.each([
+    ['GET', 'info/refs?service=git-upload-pack'],
+    ['GET', 'info/refs?service=git-receive-pack'],
+    ['POST', 'git-upload-pack'],
+    ['POST', 'git-receive-pack'],
+  ])('SEC-143: one that leaves before it was let in starts nothing, and its call ends (%s %s)', async (method, action) => {
+    const project = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })
+    const { hostname, port } = new URL(t.url)
+    const authorization = `Basic ${Buffer.from(`x:${owner.token}`).toString('base64')}`
+    const headers = { authorization, ...(method === 'POST' && { 'content-length': 100 }) }
+    const path = `/${project.fullPath}.git/${action}`
+    await t.ctx.db.transaction(async (tx) => {
+      await tx.execute(sql`lock table projects in access exclusive mode`)
+      const arrived = once(t.app.server, 'request')
+      const asked = request({ hostname, port, path, method, agent: false, headers }).on('error', () => undefined)
+      if (method === 'POST') asked.write('00')
+      else asked.end()
+      const [received] = (await arrived) as [IncomingMessage]
+      const left = once(received.socket, 'close')
+      asked.destroy()
+      await left
+    })
+    await expect.poll(() => t.logged.some((line) => line.includes(project.fullPath) && line.includes('"status":499')), { timeout: 2_000 }).toBe(true)
+    expect(gitProcessesIn(directoryOf(t, project.id))).toEqual([])
   })
 })
 

@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { firstLine } from '../../src/transport/ssh/frames.js'
 import { type Outlet, Outlets } from '../../src/transport/ssh/outlets.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'outlets-'))
@@ -44,4 +46,10 @@ it('one that is closed closes its connection', async () => {
   await outlet.source
   outlet.close()
   await closed(socket.resume())
+})
+
+it('nothing is waited for on a connection that has closed', async () => {
+  const socket = new Socket().destroy()
+  await once(socket, 'close')
+  expect(await firstLine(socket, 10)).toBeNull()
 })

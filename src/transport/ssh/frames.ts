@@ -135,6 +135,7 @@ export function firstLine(socket: Socket, most: number): Promise<string | null> 
       end: gone,
       close: gone,
     }
+    if (socket.destroyed) return resolve(null)
     for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)
   })
 }

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { enqueue } from '../../../src/jobs/enqueue.js'
@@ -161,5 +164,24 @@ describe('metrics for a token', () => {
     )
     expect(lines()).toContainEqual(expect.objectContaining({ path: `/${project.fullPath}/uploads/[masked]/a.png` }))
     expect(t.logged.slice(from).join('')).not.toMatch(/hidden-hidden|0123456789abcdef/)
+  })
+
+  it('a call whose client has gone before the answer has a line and counts, with status 499', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const from = t.logged.length
+    const counted = async () => lineOf(await page(), 'roost_request_seconds_count{method="GET",route="/api/v4/projects/:id/events",status="499"}')
+    expect(await counted()).toBeUndefined()
+    await t.ctx.db.transaction(async (tx) => {
+      await tx.execute(sql`lock table projects in access exclusive mode`)
+      const arrived = once(t.app.server, 'request')
+      const headers = { 'private-token': project.creator.token }
+      const asked = request(`${t.url}/api/v4${project.path}/events`, { agent: false, headers }).on('error', () => undefined)
+      asked.end()
+      await arrived
+      asked.destroy()
+      await expect.poll(() => t.logged.slice(from).filter((line) => line.includes('"status":499'))).toHaveLength(1)
+    })
+    expect(await counted()).toBe(1)
+    expect(t.logged.slice(from).filter((line) => line.includes(`${project.path}/events`))).toHaveLength(1)
   })
 })

@@ -1,0 +1,7 @@
+import type { FastifyReply } from 'fastify'
+
+/** As proxies name it: the client has closed its request. */
+const CLIENT_CLOSED = 499
+
+/** The status that the client got of a call which has ended; 499 where it went before the answer. */
+export const sentStatus = ({ raw }: FastifyReply): number => (raw.headersSent ? raw.statusCode : CLIENT_CLOSED)
