@@ -13,11 +13,11 @@ import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
 import { ROUTER, refuseOtherMethods, servedBy, templateOf } from './http/path-methods.js'
 import { referenceRoutes } from './http/reference.js'
-import { sentStatus } from './http/sent-status.js'
 import { PACE, type Pace } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
+import { sentStatus } from './lib/sent-status.js'
 import { shareOf } from './lib/share.js'
 import { families, sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
@@ -170,7 +170,7 @@ function recordRequests(app: FastifyInstance, ctx: Context): void {
     const { method } = request
     if (ctx.log.isLevelEnabled('info')) request.log.info(lineOf(request, reply), 'request')
     // methods that a path does not have are no series of their own
-    ctx.metrics.request(method, servedBy(request) ?? 'none', sentStatus(reply), reply.elapsedTime / 1000)
+    ctx.metrics.request(method, servedBy(request) ?? 'none', sentStatus(reply.raw), reply.elapsedTime / 1000)
   }
   app.addHook('onRequest', (request, reply, done) => {
     // also of a client that has gone, to which no response is sent
@@ -183,7 +183,7 @@ function recordRequests(app: FastifyInstance, ctx: Context): void {
 function lineOf(request: FastifyRequest, reply: FastifyReply) {
   const { method, caller, ip } = request
   const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
-  return { method, ...placeOf(request), status: sentStatus(reply), ...costOf(request, reply), ip, ...who }
+  return { method, ...placeOf(request), status: sentStatus(reply.raw), ...costOf(request, reply), ip, ...who }
 }
 
 /** An error wrapped by the query builder is the database's own, such as that it cannot be reached (503). */

@@ -6,10 +6,10 @@ import type { Context } from '../context.js'
 import { noSuchRoute } from '../failures.js'
 import { GitFault } from '../git/errors.js'
 import type { Service } from '../git/types.js'
-import { sentStatus } from '../http/sent-status.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { PACE, type Pace, watchPace } from '../lib/async/pace.js'
 import { originOf } from '../lib/origin.js'
+import { sentStatus } from '../lib/sent-status.js'
 import { asUnavailable } from '../lib/unavailable.js'
 import { type Admitted, type Asked, admit, type GitRefusal, isRefusal } from './admission.js'
 import { Answer } from './answer.js'
@@ -218,8 +218,8 @@ function record(ctx: Context, { request, reply, service, advertises, admitted }:
   const route = `/:project.git/${advertises ? 'info/refs' : service}`
   const { git, database } = request.spent
   const spent = { ms: Math.round(reply.elapsedTime), git_ms: Math.round(git), database_ms: Math.round(database) }
-  request.log.info({ method, route, service, ...about, status: sentStatus(reply), ...spent, bytes: sent, ip }, 'request')
-  ctx.metrics.request(method, route, sentStatus(reply), reply.elapsedTime / 1000)
+  request.log.info({ method, route, service, ...about, status: sentStatus(reply.raw), ...spent, bytes: sent, ip }, 'request')
+  ctx.metrics.request(method, route, sentStatus(reply.raw), reply.elapsedTime / 1000)
 }
 
 const encodingOf = (request: FastifyRequest) => (request.headers['content-encoding'] ?? 'identity').toLowerCase()
