@@ -6,7 +6,7 @@ const { join } = require('node:path')
 const program = join(__dirname, '../scripts/start.mjs')
 
 /** Most of what a server for tests makes is soon garbage, and there may be many servers on a machine. */
-const SMALL_HEAP = ['--max-semi-space-size=2', '--initial-old-space-size=48']
+const SMALL_HEAP = ['--max-semi-space-size=2', '--initial-old-space-size=48', '--heap-growing-percent=20']
 
 /** Lines of what the server has said that an error quotes. */
 const QUOTED = 20
