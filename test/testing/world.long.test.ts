@@ -1,12 +1,12 @@
 // @module-tag long
-import { once } from 'node:events'
-import { Agent, type IncomingMessage, request } from 'node:http'
+import { Agent, request } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import type { TestApp } from '../support/app.js'
 import { commitIn, gitClient, gitOut, gitRun } from '../support/git-client.js'
+import { callAndLeave } from '../support/leaving-client.js'
 import { rounds, seeds } from '../support/rounds.js'
 import { testWorld } from '../support/world.js'
 
@@ -282,12 +282,7 @@ describe('calls and work that are under way', () => {
     t.world.onReset(async () => {
       if (gone.length > 0) return
       for (const path of ['/api/v4/projects', '/root/none.git/info/refs?service=git-upload-pack']) {
-        const arrived = once(t.world.app.server, 'request')
-        const asked = request({ hostname, port, path, agent: false }).on('error', () => undefined)
-        asked.end()
-        const [{ socket }] = (await arrived) as [IncomingMessage]
-        asked.destroy()
-        await once(socket, 'close')
+        await callAndLeave(t.world.app.server, { hostname, port, path })
         gone.push(path)
       }
     })

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent, type IncomingMessage, request } from 'node:http'
+import { Agent, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -14,6 +13,7 @@ import { gitHttp } from '../../src/transport/http.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
 import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/git-client.js'
+import { callAndLeave } from '../support/leaving-client.js'
 
 const t = testApp()
 const client = gitClient(t)
@@ -820,14 +820,7 @@ describe('fetching', () => {
     const path = `/${project.fullPath}.git/${action}`
     await t.ctx.db.transaction(async (tx) => {
       await tx.execute(sql`lock table projects in access exclusive mode`)
-      const arrived = once(t.app.server, 'request')
-      const asked = request({ hostname, port, path, method, agent: false, headers }).on('error', () => undefined)
-      if (method === 'POST') asked.write('00')
-      else asked.end()
-      const [received] = (await arrived) as [IncomingMessage]
-      const left = once(received.socket, 'close')
-      asked.destroy()
-      await left
+      await callAndLeave(t.app.server, { hostname, port, path, method, headers }, (asked) => (method === 'POST' ? asked.write('00') : asked.end()))
     })
     await expect.poll(() => t.logged.some((line) => line.includes(project.fullPath) && line.includes('"status":499')), { timeout: 2_000 }).toBe(true)
     expect(gitProcessesIn(directoryOf(t, project.id))).toEqual([])

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { request } from 'node:http'
 import { sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -9,6 +7,7 @@ import { defineJob } from '../../../src/jobs/kinds.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, anAdmin, aProject, aToken, aUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
+import { callAndLeave } from '../../support/leaving-client.js'
 import { receiver } from '../../support/servers/receiver.js'
 
 const TOKEN = 'a-token-for-the-metrics'
@@ -173,12 +172,11 @@ describe('metrics for a token', () => {
     expect(await counted()).toBeUndefined()
     await t.ctx.db.transaction(async (tx) => {
       await tx.execute(sql`lock table projects in access exclusive mode`)
-      const arrived = once(t.app.server, 'request')
-      const headers = { 'private-token': project.creator.token }
-      const asked = request(`${t.url}/api/v4${project.path}/events`, { agent: false, headers }).on('error', () => undefined)
-      asked.end()
-      await arrived
-      asked.destroy()
+      const { hostname, port } = new URL(t.url)
+      await callAndLeave(t.app.server, {
+        ...{ hostname, port, path: `/api/v4${project.path}/events` },
+        headers: { 'private-token': project.creator.token },
+      })
       await expect.poll(() => t.logged.slice(from).filter((line) => line.includes('"status":499'))).toHaveLength(1)
     })
     expect(await counted()).toBe(1)

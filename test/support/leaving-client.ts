@@ -1,0 +1,13 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, type RequestOptions, request, type Server } from 'node:http'
+
+/** Begins a call and cuts its connection once it has arrived; settles when the server has noticed. */
+export async function callAndLeave(server: Server, options: RequestOptions, begin = (asked: ClientRequest): unknown => asked.end()): Promise<void> {
+  const arrived = once(server, 'request')
+  const asked = request({ ...options, agent: false }).on('error', () => undefined)
+  begin(asked)
+  const [{ socket }] = (await arrived) as [IncomingMessage]
+  const closed = once(socket, 'close')
+  asked.destroy()
+  await closed
+}
