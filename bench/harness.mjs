@@ -205,14 +205,16 @@ export class Bench {
 
   /** Medians of both, measured in turns, so that noise hits both alike. */
   async interleaved(ours, theirs, rounds = this.rounds) {
-    const [a, b] = [[], []]
-    await ours()
-    await theirs()
-    for (let i = 0; i < rounds; i++) {
-      b.push(await timed(theirs))
-      a.push(await timed(ours))
-    }
-    return [median(a), median(b)]
+    const [b, a] = await this.inTurns([theirs, ours], rounds)
+    return [a, b]
+  }
+
+  /** The medians of several ways, each run in its turn; the first run of each does not count. */
+  async inTurns(ways, rounds) {
+    const taken = ways.map(() => [])
+    for (const way of ways) await way()
+    for (let i = 0; i < rounds; i++) for (const [k, way] of ways.entries()) taken[k].push(await timed(way))
+    return taken.map(median)
   }
 
   /** Requests a second of so many clients. `request` may hold a method, headers and a body. */

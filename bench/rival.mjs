@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import { build } from '../scripts/build.mjs'
-import { Bench, cache, call, median, native, pss, TOKEN, timed } from './harness.mjs'
+import { Bench, cache, call, median, native, pss, TOKEN } from './harness.mjs'
 import { replayOf } from './replay.mjs'
 import { generated, git } from './repository.mjs'
 import { writeResults } from './results.mjs'
@@ -278,7 +278,7 @@ async function durableInsert(bench) {
   const client = await bench.connection()
   await client.query('create table if not exists fixed_part (n bigint)')
   const insert = () => client.query({ name: 'insert', text: 'insert into fixed_part values ($1)', values: [1] })
-  const [taken] = await bench.interleaved(insert, insert, 20)
+  const [taken] = await bench.inTurns([insert], 40)
   await client.query('drop table fixed_part')
   await client.end()
   return taken
@@ -298,10 +298,7 @@ async function measureGit(bench, gogs, { source }) {
     const replay = await replayOf(bench.url)
     const recorded = replay.url + here.slice(here.lastIndexOf('/root/'))
     const ways = [() => work(recorded, 'h'), () => work(there, 't'), () => work(here, 'h')]
-    for (const way of ways) await way()
-    const taken = ways.map(() => [])
-    for (let round = 0; round < 2 * rounds; round++) for (const [i, way] of ways.entries()) taken[i].push(await timed(way))
-    const [fixed, theirs, ours] = taken.map(median)
+    const [fixed, theirs, ours] = await bench.inTurns(ways, 2 * rounds)
     replay.close()
     timeRow(what, ours, theirs, fixed)
   }
