@@ -13,8 +13,8 @@ import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
 import { ROUTER, refuseOtherMethods, servedBy, templateOf } from './http/path-methods.js'
 import { referenceRoutes } from './http/reference.js'
-import { PACE, type Pace } from './lib/async/pace.js'
-import { counting } from './lib/async/spent.js'
+import { withCallTimes } from './lib/async/call-times.js'
+import { MINIMUM_RATE, type MinimumRate } from './lib/async/minimum-rate.js'
 import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { sentStatus } from './lib/sent-status.js'
@@ -55,7 +55,7 @@ declare module 'fastify' {
 }
 
 export interface AppOptions {
-  pace?: Pace
+  pace?: MinimumRate
   /** The id of a request without a harmless one of its own. */
   requestId?: ReturnType<typeof requestIds>
   /** Called before anything but the headers of every answer is declared, for hooks of all routes. */
@@ -63,7 +63,7 @@ export interface AppOptions {
 }
 
 /** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
-export async function buildApp(ctx: Context, { pace = PACE, requestId = requestIds(), prepare }: AppOptions = {}): Promise<FastifyInstance> {
+export async function buildApp(ctx: Context, { pace = MINIMUM_RATE, requestId = requestIds(), prepare }: AppOptions = {}): Promise<FastifyInstance> {
   const app = createServer(ctx, requestId)
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
@@ -136,10 +136,10 @@ function beginRequests(app: FastifyInstance): void {
   app.decorateRequest('spent')
   app.addHook('onRequest', (request, _, done) => {
     request.spent = { git: 0, database: 0 }
-    counting(request.spent, done)
+    withCallTimes(request.spent, done)
   })
   // a body that was parsed meanwhile has left the hook before
-  app.addHook('preValidation', (request, _, done) => counting(request.spent, done))
+  app.addHook('preValidation', (request, _, done) => withCallTimes(request.spent, done))
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
     done()

@@ -8,7 +8,7 @@ import type { Config } from './config.js'
 import type { Database, Transaction } from './db/client.js'
 import type { MergeIntent } from './db/schema/index.js'
 import type { Git, GitRepository, Oid, RefUpdate } from './git/types.js'
-import type { Fragments } from './http/fragments.js'
+import type { RenderedCache } from './http/rendered-cache.js'
 import type { JobOptions } from './jobs/enqueue.js'
 import type { Jobs } from './jobs/jobs.js'
 import type { Job } from './jobs/kinds.js'
@@ -17,7 +17,7 @@ import type { Slices } from './lib/async/slices.js'
 import type { Argon2 } from './lib/crypto/argon2.js'
 import type { Encryption } from './lib/crypto/encryption.js'
 import type { Source } from './lib/crypto/random.js'
-import type { KeptFiles } from './lib/files/kept-files.js'
+import type { FileCache } from './lib/files/file-cache.js'
 import type { ObjectStore } from './lib/files/object-store.js'
 import type { Mailer } from './lib/mailer.js'
 import type { PipelineState } from './lib/pipeline-states.js'
@@ -103,9 +103,9 @@ export interface Context extends Source {
   followers: Followers
   links: Links
   /** Archives of repositories that were asked for. */
-  archives: KeptFiles
+  archives: FileCache
   /** What lists have rendered before. */
-  fragments: Fragments
+  renderedCache: RenderedCache
   listCache: ListCache
   throttle: Throttle
   /** Processes like this one that serve on this machine and share its limits, this one included. */

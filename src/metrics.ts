@@ -3,7 +3,7 @@ import type { Database } from './db/client.js'
 import type { Spawner } from './git/process/spawner.js'
 import { countJobs, type JobCounts } from './jobs/overview.js'
 import type { Ended } from './jobs/worker.js'
-import { spending } from './lib/async/spent.js'
+import { startTiming } from './lib/async/call-times.js'
 
 /**
  * What is counted while the service runs. Labels hold kinds, route patterns and status, never names, ids or tokens
@@ -172,7 +172,7 @@ export function countedSpawner(spawner: Spawner, metrics: () => Metrics): Spawne
   return {
     async spawn(program, args, options) {
       const began = performance.now()
-      const spent = spending('git')
+      const spent = startTiming('git')
       const child = await spawner.spawn(program, args, options)
       void child.closed.then(() => {
         spent()

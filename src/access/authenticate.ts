@@ -61,7 +61,7 @@ export type TokenVerdict =
  * Looks a token up by its digest and checks expiry, revocation and the state of its owner, in that order (G-14 to
  * G-17).
  */
-export async function judgeToken(ctx: Context, value: string): Promise<TokenVerdict> {
+export async function verifyToken(ctx: Context, value: string): Promise<TokenVerdict> {
   const [found] = await findToken(ctx.db, null).execute({ digest: digestOf(value) })
   const bad = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
   if (!found) return bad(unauthenticated())
@@ -81,8 +81,8 @@ export async function judgeToken(ctx: Context, value: string): Promise<TokenVerd
 }
 
 /** The owner of a valid token; an invalid one is refused and counted. */
-export async function tokenFrom(ctx: Context, value: string, address: string): Promise<Extract<TokenVerdict, { ok: true }>> {
-  const verdict = await judgeToken(ctx, value)
+export async function requireToken(ctx: Context, value: string, address: string): Promise<Extract<TokenVerdict, { ok: true }>> {
+  const verdict = await verifyToken(ctx, value)
   if (verdict.ok) return verdict
   await countBadToken(ctx, address)
   throw verdict.failure
@@ -134,7 +134,7 @@ export async function authenticate(
     if (target !== undefined) throw unauthenticated()
     return ANONYMOUS
   }
-  const { user, token } = await tokenFrom(ctx, credential, address)
+  const { user, token } = await requireToken(ctx, credential, address)
   await checkAddress(ctx, user.id, address)
   checkScope(token.scopes, route)
   if (target === undefined) return { user, token }

@@ -1,7 +1,7 @@
 import type { Counters } from './counters.js'
 
 /** Where a caller stands in the current window. */
-export interface Standing {
+export interface RateLimitState {
   limit: number
   remaining: number
   /** Requests in this window, this one included. */
@@ -25,17 +25,17 @@ export class RequestLimit {
   ) {}
 
   /** Counts a request; null where there is no limit for such callers. */
-  async count(userId: number | null, address: string): Promise<Standing | null> {
+  async count(userId: number | null, address: string): Promise<RateLimitState | null> {
     const limit = userId === null ? this.limits.anonymous : this.limits.user
     if (limit === 0) return null
     const caller = userId === null ? `from ${address}` : `user ${userId}`
     const { count: observed, until } = await this.counters.add(`requests ${caller}`, this.limits.window)
-    return standingOf(limit, observed, until.getTime(), this.now().getTime())
+    return rateLimitState(limit, observed, until.getTime(), this.now().getTime())
   }
 }
 
 /** How a caller stands after so many requests in a window that lasts until a moment; moments in milliseconds. */
-export const standingOf = (limit: number, observed: number, until: number, now: number): Standing => ({
+export const rateLimitState = (limit: number, observed: number, until: number, now: number): RateLimitState => ({
   limit,
   remaining: Math.max(0, limit - observed),
   observed,

@@ -12,7 +12,7 @@ import type { Access } from './access.js'
 import type { ActorUser, Caller, SignedIn } from './actor.js'
 import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
-import { holdsVisibleProject, type SqlViewer, sqlViewer } from './visible.js'
+import { holdsVisibleProject, type ViewerKind, viewerKindOf } from './visible.js'
 
 const nothing = z.object({})
 
@@ -187,11 +187,11 @@ export interface GroupSubject extends GroupStanding {
   can(ability: GroupAbility): boolean
 }
 
-const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 'path'; eyes: SqlViewer }) => {
+const findGroup = statement('group for caller', (db, { by, viewerKind }: { by: 'id' | 'path'; viewerKind: ViewerKind }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
-  const level = eyes === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
+  const level = viewerKind === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
   // asked only where it decides: it costs more than everything else
-  const seesProjectIn = sql<boolean>`(${namespaces.visibility} < 20 and ${level} = 0 and ${holdsVisibleProject(eyes, namespaces.id, user)})`
+  const seesProjectIn = sql<boolean>`(${namespaces.visibility} < 20 and ${level} = 0 and ${holdsVisibleProject(viewerKind, namespaces.id, user)})`
   const query = db.select({ group: namespaces, level: decoded(level, Number), seesProjectIn }).from(namespaces)
   return by === 'id'
     ? query.where(sql`${namespaces.id} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
@@ -207,7 +207,7 @@ const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 
 export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Group'): Promise<GroupSubject> {
   const id = numericId(named)
   const { user } = caller
-  const [row] = await findGroup(ctx.db, { by: id === null ? 'path' : 'id', eyes: sqlViewer(user) }).execute({
+  const [row] = await findGroup(ctx.db, { by: id === null ? 'path' : 'id', viewerKind: viewerKindOf(user) }).execute({
     value: id ?? named.toLowerCase(),
     user: user?.id ?? 0,
   })

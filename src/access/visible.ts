@@ -5,29 +5,29 @@ import type { IssueReach, NoteReach } from './can.js'
 import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
 
 /** The viewer, as far as the shape of a query depends on them; the user's id itself is a parameter. */
-export type SqlViewer = 'anonymous' | 'admin' | 'user' | 'external'
+export type ViewerKind = 'anonymous' | 'admin' | 'user' | 'external'
 
-export const sqlViewer = (user: Pick<ActorUser, 'admin' | 'external'> | null): SqlViewer =>
+export const viewerKindOf = (user: Pick<ActorUser, 'admin' | 'external'> | null): ViewerKind =>
   user === null ? 'anonymous' : user.admin ? 'admin' : user.external ? 'external' : 'user'
 
 /**
  * The visibility from which on a thing is open without membership; a constant in the query's text, so that partial
  * indexes can be used.
  */
-const openTo = (eyes: SqlViewer) => (eyes === 'user' ? sql`10` : sql`20`)
+const openTo = (viewerKind: ViewerKind) => (viewerKind === 'user' ? sql`10` : sql`20`)
 
 /** `projects`, or a table that stands for it. */
 type Project = Record<'id' | 'namespace_id' | 'visibility', SQLWrapper>
 
 /** `seesProject` for every row of `projects` (SEC-33). */
-export function visibleProjects(eyes: SqlViewer, userId: SQLWrapper, project: Project = projects): SQL {
-  switch (eyes) {
+export function visibleProjects(viewerKind: ViewerKind, userId: SQLWrapper, project: Project = projects): SQL {
+  switch (viewerKind) {
     case 'admin':
       return sql`true`
     case 'anonymous':
       return sql`${project.visibility} >= 20`
     default:
-      return sql`(${project.visibility} >= ${openTo(eyes)} or ${withLevel(project, userId, ANY_LEVEL)})`
+      return sql`(${project.visibility} >= ${openTo(viewerKind)} or ${withLevel(project, userId, ANY_LEVEL)})`
   }
 }
 
@@ -35,19 +35,19 @@ export function visibleProjects(eyes: SqlViewer, userId: SQLWrapper, project: Pr
  * The same for a few rows whose ids are known: checks each of them, instead of collecting everything the user has a
  * level on.
  */
-export function visibleProject(eyes: SqlViewer, userId: SQLWrapper, project: Project = projects): SQL {
-  if (eyes === 'admin' || eyes === 'anonymous') return visibleProjects(eyes, userId, project)
-  return sql`(${project.visibility} >= ${openTo(eyes)} or ${projectLevel(project, userId)} > 0)`
+export function visibleProject(viewerKind: ViewerKind, userId: SQLWrapper, project: Project = projects): SQL {
+  if (viewerKind === 'admin' || viewerKind === 'anonymous') return visibleProjects(viewerKind, userId, project)
+  return sql`(${project.visibility} >= ${openTo(viewerKind)} or ${projectLevel(project, userId)} > 0)`
 }
 
 const REPORTER = sql`20`
 
 /** The ability `download_code` for every row of `projects` that is visible (AC-10, note 2 of section 5.1). */
-export function readableCode(eyes: SqlViewer, userId: SQLWrapper): SQL {
-  if (eyes === 'admin') return sql`${projects.repository_access_level} >= 10`
-  if (eyes === 'anonymous') return sql`(${projects.repository_access_level} >= 20 and ${projects.visibility} >= 20)`
+export function readableCode(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  if (viewerKind === 'admin') return sql`${projects.repository_access_level} >= 10`
+  if (viewerKind === 'anonymous') return sql`(${projects.repository_access_level} >= 20 and ${projects.visibility} >= 20)`
   return sql`((${projects.repository_access_level} >= 20 or ${projects.repository_access_level} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
-    and (${projects.visibility} >= ${openTo(eyes)} or ${withLevel(projects, userId, REPORTER)}))`
+    and (${projects.visibility} >= ${openTo(viewerKind)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
 /** For rows of `issues` of a project where the caller may read issues: those they see (AC-14). */
@@ -58,11 +58,11 @@ export function issuesInReach(reach: IssueReach, userId: SQLWrapper): SQL {
 }
 
 /** `seesIssue` for every row of `issues` joined with `projects` (SEC-33, SEC-35). */
-export function visibleIssues(eyes: SqlViewer, userId: SQLWrapper): SQL {
-  if (eyes === 'admin') return sql`${projects.issues_access_level} >= 10`
-  if (eyes === 'anonymous')
-    return sql`(${visibleProjects(eyes, userId)} and ${projects.issues_access_level} >= 20 and ${issuesInReach('open', userId)})`
-  return sql`(${visibleProjects(eyes, userId)}
+export function visibleIssues(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  if (viewerKind === 'admin') return sql`${projects.issues_access_level} >= 10`
+  if (viewerKind === 'anonymous')
+    return sql`(${visibleProjects(viewerKind, userId)} and ${projects.issues_access_level} >= 20 and ${issuesInReach('open', userId)})`
+  return sql`(${visibleProjects(viewerKind, userId)}
     and (${projects.issues_access_level} >= 20 or ${projects.issues_access_level} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
     and (${issuesInReach('own', userId)} or ${withLevel(projects, userId, REPORTER)}))`
 }
@@ -71,38 +71,39 @@ export function visibleIssues(eyes: SqlViewer, userId: SQLWrapper): SQL {
  * Snippets of projects as `onSnippetSignedIn` finds them, for every row of `snippets` joined with `projects` (SN-12);
  * anonymous callers see none.
  */
-export function visibleSnippets(eyes: SqlViewer, userId: SQLWrapper): SQL {
-  if (eyes === 'anonymous') return sql`false`
-  if (eyes === 'admin') return sql`${projects.snippets_access_level} >= 10`
+export function visibleSnippets(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  if (viewerKind === 'anonymous') return sql`false`
+  if (viewerKind === 'admin') return sql`${projects.snippets_access_level} >= 10`
   const member = withLevel(projects, userId, ANY_LEVEL)
-  return sql`(${visibleProjects(eyes, userId)}
+  return sql`(${visibleProjects(viewerKind, userId)}
     and (${projects.snippets_access_level} >= 20 or ${projects.snippets_access_level} >= 10 and ${member})
-    and (${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId} or ${member}))`
+    and (${snippets.visibility} >= ${openTo(viewerKind)} or ${snippets.author_id} = ${userId} or ${member}))`
 }
 
 /** The same for every row of `snippets` left-joined with `projects`, personal ones included (SN-11, S-21). */
-export function visibleSnippetsAnywhere(eyes: SqlViewer, userId: SQLWrapper): SQL {
-  if (eyes === 'anonymous') return sql`false`
-  if (eyes === 'admin') return sql`(${snippets.project_id} is null or ${visibleSnippets(eyes, userId)})`
-  return sql`case when ${snippets.project_id} is null then ${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId}
-    else ${visibleSnippets(eyes, userId)} end`
+export function visibleSnippetsAnywhere(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  if (viewerKind === 'anonymous') return sql`false`
+  if (viewerKind === 'admin') return sql`(${snippets.project_id} is null or ${visibleSnippets(viewerKind, userId)})`
+  return sql`case when ${snippets.project_id} is null then ${snippets.visibility} >= ${openTo(viewerKind)} or ${snippets.author_id} = ${userId}
+    else ${visibleSnippets(viewerKind, userId)} end`
 }
 
 /** Snippets of a project that are open to someone who is no member of it. */
-export const snippetsOpenTo = (eyes: SqlViewer, userId: SQLWrapper): SQL =>
-  sql`(${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId})`
+export const snippetsOpenTo = (viewerKind: ViewerKind, userId: SQLWrapper): SQL =>
+  sql`(${snippets.visibility} >= ${openTo(viewerKind)} or ${snippets.author_id} = ${userId})`
 
 /**
  * For rows of `notes` of a project left-joined with `issues`, `merge_requests` and `snippets` by what they are about:
  * those within `noteReach`.
  */
-export function notesInReach(reach: NoteReach, eyes: SqlViewer, userId: SQLWrapper): SQL {
+export function notesInReach(reach: NoteReach, viewerKind: ViewerKind, userId: SQLWrapper): SQL {
   const about = (type: (typeof notes.$inferSelect)['noteable_type'], where: SQL) => sql`(${notes.noteable_type} = ${type} and ${where})`
   const kinds = [
     reach.issues && about('Issue', sql`${issues.id} is not null and ${issuesInReach(reach.issues, userId)}`),
     reach.merge_requests && about('MergeRequest', sql`${mergeRequests.id} is not null and ${mergeRequestsInReach(reach.merge_requests, userId)}`),
     reach.commits && about('Commit', sql`true`),
-    reach.snippets && about('Snippet', sql`${snippets.id} is not null and ${reach.snippets === 'all' ? sql`true` : snippetsOpenTo(eyes, userId)}`),
+    reach.snippets &&
+      about('Snippet', sql`${snippets.id} is not null and ${reach.snippets === 'all' ? sql`true` : snippetsOpenTo(viewerKind, userId)}`),
   ].filter((kind) => kind !== null && kind !== false)
   return kinds.length === 0 ? sql`false` : sql`(${sql.join(kinds, sql` or `)})`
 }
@@ -123,13 +124,13 @@ export const mergeRequestAccess = sql`least(${projects.merge_requests_access_lev
  * `seesMergeRequest` for every row of `merge_requests` joined with `projects` (MR-13, SEC-33); nobody sees deleted ones
  * (MR-58).
  */
-export function visibleMergeRequests(eyes: SqlViewer, userId: SQLWrapper): SQL {
+export function visibleMergeRequests(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
   const kept = mergeRequestsInReach('all', userId)
-  if (eyes === 'anonymous') return sql`false`
-  if (eyes === 'admin') return sql`(${kept} and ${mergeRequestAccess} >= 10)`
-  return sql`(${kept} and ${visibleProjects(eyes, userId)}
+  if (viewerKind === 'anonymous') return sql`false`
+  if (viewerKind === 'admin') return sql`(${kept} and ${mergeRequestAccess} >= 10)`
+  return sql`(${kept} and ${visibleProjects(viewerKind, userId)}
     and (${mergeRequestAccess} >= 20 or ${mergeRequestAccess} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
-    and (${projects.visibility} >= ${openTo(eyes)} or ${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}
+    and (${projects.visibility} >= ${openTo(viewerKind)} or ${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}
       or ${withLevel(projects, userId, REPORTER)}))`
 }
 
@@ -138,13 +139,13 @@ export function visibleMergeRequests(eyes: SqlViewer, userId: SQLWrapper): SQL {
  * today (AC-16). Each branch starts from the smallest set: what is open in the group, what is shared with it, what the
  * user is a member of.
  */
-export function holdsVisibleProject(eyes: SqlViewer, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> {
-  if (eyes === 'admin') return sql<boolean>`true`
-  const open = openTo(eyes)
+export function holdsVisibleProject(viewerKind: ViewerKind, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> {
+  if (viewerKind === 'admin') return sql<boolean>`true`
+  const open = openTo(viewerKind)
   const openIn = sql`exists (select 1 from projects hp where hp.namespace_id = ${groupId} and hp.visibility >= ${open})`
   const sharedWith = (seen: SQL) =>
     sql`exists (select 1 from project_shares s join projects hp on hp.id = s.project_id where s.group_id = ${groupId} and ${shareCounts} and ${seen})`
-  if (eyes === 'anonymous') return qualified(sql<boolean>`(${openIn} or ${sharedWith(sql`hp.visibility >= ${open}`)})`)
+  if (viewerKind === 'anonymous') return qualified(sql<boolean>`(${openIn} or ${sharedWith(sql`hp.visibility >= ${open}`)})`)
   const level = projectLevel({ id: sql`hp.id`, namespace_id: sql`hp.namespace_id` }, userId)
   return qualified(sql<boolean>`(${openIn} or ${sharedWith(sql`(hp.visibility >= ${open} or ${level} > 0)`)}
     or exists (select 1 from members m join projects hp on hp.id = m.project_id where m.user_id = ${userId} and hp.namespace_id = ${groupId} and ${membershipCounts})
@@ -154,11 +155,11 @@ export function holdsVisibleProject(eyes: SqlViewer, groupId: SQLWrapper, userId
 }
 
 /** `seesGroup` for rows of `namespaces` that are groups (G-67, AC-16). */
-export function visibleGroups(eyes: SqlViewer, group: { id: SQLWrapper; visibility: SQLWrapper }, userId: SQLWrapper): SQL {
-  if (eyes === 'admin') return sql`true`
-  const open = openTo(eyes)
-  const holdsVisible = holdsVisibleProject(eyes, group.id, userId)
-  if (eyes === 'anonymous') return sql`(${group.visibility} >= ${open} or ${holdsVisible})`
+export function visibleGroups(viewerKind: ViewerKind, group: { id: SQLWrapper; visibility: SQLWrapper }, userId: SQLWrapper): SQL {
+  if (viewerKind === 'admin') return sql`true`
+  const open = openTo(viewerKind)
+  const holdsVisible = holdsVisibleProject(viewerKind, group.id, userId)
+  if (viewerKind === 'anonymous') return sql`(${group.visibility} >= ${open} or ${holdsVisible})`
   return sql`(${group.visibility} >= ${open} or ${groupLevel(group.id, userId)} > 0 or ${holdsVisible})`
 }
 
@@ -167,9 +168,9 @@ export function visibleGroups(eyes: SqlViewer, group: { id: SQLWrapper; visibili
  * of groups that hold a project of theirs; with `all` also the groups open to them. This is not `visibleGroups`: a
  * group that is listed for what is below it may still not be readable itself (GR-6).
  */
-export function listedGroups(eyes: SqlViewer, all: boolean, userId: SQLWrapper): SQL {
-  if (eyes === 'admin') return sql`true`
-  if (eyes === 'anonymous') return sql`${namespaces.visibility} >= 20`
+export function listedGroups(viewerKind: ViewerKind, all: boolean, userId: SQLWrapper): SQL {
+  if (viewerKind === 'admin') return sql`true`
+  if (viewerKind === 'anonymous') return sql`${namespaces.visibility} >= 20`
   const member = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`
   // what the caller has through a group is below that group, so only their direct memberships and shares lead anywhere
   // else
@@ -179,5 +180,5 @@ export function listedGroups(eyes: SqlViewer, all: boolean, userId: SQLWrapper):
   const authorised = sql`${namespaces.id} in (
     select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member})
     union select a.ancestor_id from namespace_ancestry a where a.descendant_id in (${member} union ${holding}))`
-  return all ? sql`(${authorised} or ${namespaces.visibility} >= ${openTo(eyes)})` : authorised
+  return all ? sql`(${authorised} or ${namespaces.visibility} >= ${openTo(viewerKind)})` : authorised
 }

@@ -13,7 +13,7 @@ import { openGit } from '../git/open.js'
 import { directSpawner, type Spawner } from '../git/process/spawner.js'
 import type { RepositoryKey } from '../git/types.js'
 import { TRANSPORT_LIMITS } from '../git/wire/limits.js'
-import { Fragments } from '../http/fragments.js'
+import { RenderedCache } from '../http/rendered-cache.js'
 import { Hints } from '../jobs/hints.js'
 import { createJobs, type Jobs } from '../jobs/jobs.js'
 import { createWorker, type Ended } from '../jobs/worker.js'
@@ -22,7 +22,7 @@ import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
 import { type Source, systemSource } from '../lib/crypto/random.js'
-import { KeptFiles } from '../lib/files/kept-files.js'
+import { FileCache } from '../lib/files/file-cache.js'
 import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
 import { openMailer } from '../lib/mailer.js'
 import { isUnavailable } from '../lib/unavailable.js'
@@ -71,8 +71,8 @@ export async function createContext(
   among: Among = { workers: 1 },
 ): Promise<Context> {
   const { workers, exclusion, argon2: shared, source = systemSource } = among
-  const { listCache, fragments } = openCaches(db)
-  const metrics = await openMetrics(config, db, { totals: listCache, fragments })
+  const { listCache, renderedCache } = openCaches(db)
+  const metrics = await openMetrics(config, db, { totals: listCache, fragments: renderedCache })
   const settingsCache = new SettingsCache(db)
   const basis: Basis = { config, db, log, among, metrics, settingsCache }
   const { git, storages } = await openRepositories(basis, spawner)
@@ -95,7 +95,7 @@ export async function createContext(
     mailer: config.mail === undefined ? null : openMailer(config.mail),
     followers,
     links: linksFor(config.baseUrl, config.ssh),
-    fragments,
+    renderedCache: renderedCache,
     metrics,
     workers,
     listCache,
@@ -131,15 +131,15 @@ async function closeParts({ jobs, storages, archives, git, argon2, lfs, mailer }
   mailer?.close()
 }
 
-function openCaches(db: Database): Pick<Context, 'listCache' | 'fragments'> {
+function openCaches(db: Database): Pick<Context, 'listCache' | 'renderedCache'> {
   const listCache = new ListCache()
-  const fragments = new Fragments()
+  const renderedCache = new RenderedCache()
   // what a crash of Postgres took back may have been read and cached
   db.onBack(() => {
     listCache.clear()
-    fragments.clear()
+    renderedCache.clear()
   })
-  return { listCache, fragments }
+  return { listCache, renderedCache: renderedCache }
 }
 
 /** Metrics that count from the start where the configuration lets somebody read them, else from the first look. */
@@ -188,8 +188,8 @@ async function claimStorages({ git, db, log, config }: Context): Promise<void> {
     log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
 }
 
-function openArchives({ config, log, among }: Basis): KeptFiles {
-  const archives = new KeptFiles(join(config.dataDir, 'archives'), config.limits.archiveBytes, among.workers)
+function openArchives({ config, log, among }: Basis): FileCache {
+  const archives = new FileCache(join(config.dataDir, 'archives'), config.limits.archiveBytes, among.workers)
   // what a killed process left, and what is too much now
   archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archives could not be looked through'))
   return archives

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { spending } from '../lib/async/spent.js'
+import { startTiming } from '../lib/async/call-times.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { isLoss, isReadOnly, translated } from './errors.js'
 import { PreparedReads } from './prepared-reads.js'
@@ -128,7 +128,7 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
         if (BEGINS.test(text)) inTransaction = true
         if (ENDS.test(text)) inTransaction = false
         const commits = !inTransaction
-        const spent = spending('database')
+        const spent = startTiming('database')
         const before = unreplicated
         try {
           const result = await run()

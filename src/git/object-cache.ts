@@ -10,7 +10,7 @@ const MEGABYTE = 1_048_576
  * What was read of all repositories, limited in bytes (SEC-150). Everything but the commit-graphs follows from object
  * ids and never becomes stale.
  */
-export class Memory {
+export class ObjectCache {
   readonly #answers: LRUCache<string, { value: NonNullable<unknown> }>
   readonly #graphs: LRUCache<string, { stamp: string; graph: CommitGraph | null }>
   /** A graph that is too large for the others' limit: one at a time, because to read it takes a second. */

@@ -1,6 +1,6 @@
 import type { GitInstallation } from './installation.js'
 import { canMerge, draftMerge, draftPick } from './merge/merge.js'
-import { take } from './objects/fetch-objects.js'
+import { fetchObjects } from './objects/fetch-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
 import { quarantineReader, type Reader } from './reading/reader.js'
@@ -86,7 +86,7 @@ function wireOf(installation: GitInstallation, { wire, archives, checks }: Write
       const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE, objectBytes, refspecs }
       return fetchAll(wire.pool, directory, source, limits, signal)
     },
-    take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
+    take: (from, commits, have) => fetchObjects(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
     lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),
     eachLfsPointer: (take) => eachPointer(checks, directory, take),
   }

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.js'
 import { Failure, STATUS, tooLarge, unknownType } from '../failures.js'
-import { type Pace, watchPace } from '../lib/async/pace.js'
+import { type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import type { Slices } from '../lib/async/slices.js'
 import { shareOf } from '../lib/share.js'
 import { Unavailable } from '../lib/unavailable.js'
@@ -81,7 +81,7 @@ class BodyMemory {
 export function parseBodies(
   app: FastifyInstance,
   { config: { limits }, slices, workers }: Pick<Context, 'config' | 'slices' | 'workers'>,
-  pace: Pace,
+  pace: MinimumRate,
 ): void {
   const memory = new BodyMemory(shareOf(limits.bodyMemory, workers, limits.bodyBytes), limits.bodyBytes)
   const add = (type: string, readerOf: (request: FastifyRequest) => BodyReader) =>
@@ -111,10 +111,10 @@ export function parseBodies(
 }
 
 /** 408 when the body comes too slowly (SEC-142). */
-async function inTime<T>(payload: IncomingMessage, pace: Pace, work: () => Promise<T>): Promise<T> {
+async function inTime<T>(payload: IncomingMessage, pace: MinimumRate, work: () => Promise<T>): Promise<T> {
   let unwatch: () => void = () => undefined
   const late = new Promise<never>((_, reject) => {
-    unwatch = watchPace(payload, pace, () => reject(new Failure('timeout', { message: '408 Request Timeout' })))
+    unwatch = watchRate(payload, pace, () => reject(new Failure('timeout', { message: '408 Request Timeout' })))
   })
   return Promise.race([work(), late]).finally(unwatch)
 }

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Spent } from '../lib/async/spent.js'
+import type { CallTimes } from '../lib/async/call-times.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    spent: Spent
+    spent: CallTimes
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Context } from '../context.js'
 import type { Slices } from '../lib/async/slices.js'
-import { Rendered } from './fragments.js'
+import { Rendered } from './rendered-cache.js'
 
 /** Bytes that the answer to a list has at most (SEC-178). */
 export const LIST_BYTES = 8 * 1024 * 1024

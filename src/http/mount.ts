@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import type { Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
 import { unlessRemoved } from '../access/removed.js'
-import { onceSettled } from '../access/settled.js'
+import { afterStorageMove } from '../access/storage-move.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
 import { preconditionFailed, unauthenticated } from '../failures.js'
@@ -15,11 +15,11 @@ import { Content, sendContent } from './content.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { joinBags, type ParameterBag } from './form.js'
-import { Rendered } from './fragments.js'
 import { listBody, renderElements } from './list-body.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
-import { sendStanding } from './standing.js'
+import { sendRateLimitHeaders } from './rate-limit-headers.js'
+import { Rendered } from './rendered-cache.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -129,7 +129,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   const { access, input: schema, handler } = declared
   const query = request.query as ParameterBag
   const load = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
-  const find = declared.method === 'GET' || declared.method === 'HEAD' ? load : () => onceSettled(ctx, load)
+  const find = declared.method === 'GET' || declared.method === 'HEAD' ? load : () => afterStorageMove(ctx, load)
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
@@ -156,7 +156,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
  */
 async function countRequest({ requestLimit }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
   const standing = await requestLimit.count(userId, ip)
-  if (standing) sendStanding(reply, standing)
+  if (standing) sendRateLimitHeaders(reply, standing)
 }
 
 /** Milliseconds between two polls at a multiplier of 1. */

@@ -35,7 +35,7 @@ export interface Job<C, Input extends z.ZodType> {
   /** It mostly waits for other machines, so that many can run at once. */
   network?: boolean
   /** How many of this kind run at a time in one process, in places of their own. */
-  atOnce?: number
+  concurrency?: number
   /** How many of one lane run at a time; 1 unless given. */
   perLane?: number
   /** Milliseconds after which it is due again, by itself; its input is `{}`. */

@@ -21,7 +21,7 @@ export interface Schedule {
 }
 
 /** How an attempt has ended. */
-export interface Ending {
+export interface JobOutcome {
   id: number
   /** `released`: it was not begun or did not count, and is taken again at once; `later`: at a time that it named. */
   end: 'done' | 'retried' | 'failed' | 'released' | 'later'
@@ -38,11 +38,11 @@ export interface Demand {
   low: number
 }
 
-export interface Turn {
+export interface ClaimRequest {
   worker: string
   /** Milliseconds. */
   lease: number
-  endings: Ending[]
+  outcomes: JobOutcome[]
   demands: Demand[]
   /** Ids that are not taken: jobs that this process still runs, whatever their leases say. */
   held: number[]
@@ -153,9 +153,9 @@ const columns = (schedules: Schedule[]) => [
 const ids = (list: number[]) => `{${list.join(',')}}`
 
 /** Writes how attempts have ended and takes more jobs, in one short transaction. What it has taken is durable. */
-export async function takeTurn(db: Database, { worker, lease, endings, demands, held, early, schedules }: Turn): Promise<TakenJob[]> {
-  const done = endings.filter(({ end }) => end === 'done').map(({ id }) => id)
-  const returned = endings.filter(({ end }) => end !== 'done')
+export async function claimJobs(db: Database, { worker, lease, outcomes, demands, held, early, schedules }: ClaimRequest): Promise<TakenJob[]> {
+  const done = outcomes.filter(({ end }) => end === 'done').map(({ id }) => id)
+  const returned = outcomes.filter(({ end }) => end !== 'done')
   const wanted = demands.filter(({ limit, kinds }) => limit > 0 && kinds.length > 0)
   const ask = ({ client }: Sender, query: { name: string; text: string }, values: unknown[]) => client.query<Row>({ ...query, values })
   const answers = await db.queueBurst(

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../db/client.js'
 import { databaseError } from '../db/errors.js'
-import { within } from '../lib/async/within.js'
+import { settlesWithin } from '../lib/async/settles-within.js'
 import { shareOf } from '../lib/share.js'
 import { unavailableIn } from '../lib/unavailable.js'
 import { type AnyJob, LONGEST_WAIT, PRIORITIES, usualRetries } from './kinds.js'
 import { storable } from './storable.js'
-import { type Demand, type Ending, isAnythingDue, leaveQueue, openQueue, renewLeases, type Schedule, type TakenJob, takeTurn } from './store.js'
+import { claimJobs, type Demand, isAnythingDue, type JobOutcome, leaveQueue, openQueue, renewLeases, type Schedule, type TakenJob } from './store.js'
 
 /** How an attempt has ended, for logs and metrics. */
 export interface Ended {
   kind: string
   id: number
   attempts: number
-  end: Ending['end']
+  end: JobOutcome['end']
   milliseconds: number
   /** Until the next attempt, where there is one. */
   wait?: number
@@ -100,7 +100,7 @@ class QueueWorker<C> implements Worker {
   readonly #running = new Map<number, Running>()
   /** By job, those included that were given up because they did not end in time: such a job is not taken here again. */
   readonly #runs = new Map<number, Promise<unknown>>()
-  #endings: Ending[] = []
+  #endings: JobOutcome[] = []
   #schedules: Schedule[] = []
   #timer: NodeJS.Timeout | undefined
   #started = false
@@ -162,10 +162,10 @@ class QueueWorker<C> implements Worker {
   async stop(wait: number): Promise<void> {
     this.#stopping = true
     const ended = Promise.all([...this.#running.values()].map(({ finished }) => finished))
-    if (!(await within(wait, ended))) {
+    if (!(await settlesWithin(wait, ended))) {
       for (const { controller } of this.#running.values()) controller.abort(STOPPING)
       // the lease of one that goes on all the same ends by itself
-      await within(GRACE / 5, ended)
+      await settlesWithin(GRACE / 5, ended)
     }
     clearInterval(this.#timer)
     await this.#turns().catch(() => undefined)
@@ -207,10 +207,10 @@ class QueueWorker<C> implements Worker {
     const sent = performance.now()
     try {
       const throttling = (await this.options.throttling?.()) ?? null
-      const rows = await takeTurn(this.options.db, {
+      const rows = await claimJobs(this.options.db, {
         worker: this.#worker,
         lease: this.#lease,
-        endings,
+        outcomes: endings,
         demands: this.#demands(thorough, throttling),
         held: [...this.#running.keys(), ...this.#runs.keys(), ...this.#tried],
         early: this.#draining > 0,
@@ -242,13 +242,13 @@ class QueueWorker<C> implements Worker {
     const all = [...this.#kinds.values()]
     const throttled = throttling === null ? [] : all.filter(({ kind }) => throttling.kinds.includes(kind))
     const free = all.filter((kind) => !throttled.includes(kind))
-    const shared = free.filter(({ atOnce }) => atOnce === undefined)
-    const placesOf = ({ atOnce, network: waits }: AnyJob<C>) => atOnce ?? (waits ? network : work)
+    const shared = free.filter(({ concurrency: atOnce }) => atOnce === undefined)
+    const placesOf = ({ concurrency: atOnce, network: waits }: AnyJob<C>) => atOnce ?? (waits ? network : work)
     return [
       this.#demand(share(work, 2), shared.filter((kind) => !kind.network)), // biome-ignore format: one line each
       this.#demand(share(network), shared.filter((kind) => kind.network)), // biome-ignore format: one line each
       ...throttled.map((kind) => this.#demand(share(Math.ceil(placesOf(kind) * (throttling?.factor ?? 1))), [kind])),
-      ...free.flatMap((kind) => (kind.atOnce === undefined || !thorough ? [] : [this.#demand(share(kind.atOnce), [kind])])),
+      ...free.flatMap((kind) => (kind.concurrency === undefined || !thorough ? [] : [this.#demand(share(kind.concurrency), [kind])])),
     ]
   }
 
@@ -265,7 +265,7 @@ class QueueWorker<C> implements Worker {
     const controller = new AbortController()
     const began = performance.now()
     const finished = this.#run(row, controller)
-      .catch((fault: unknown): Ending & { fault: unknown } => this.#failure(row, controller.signal, fault))
+      .catch((fault: unknown): JobOutcome & { fault: unknown } => this.#failure(row, controller.signal, fault))
       .then((ending) => {
         const { fault, ...written } = { fault: undefined, ...ending }
         this.#running.delete(row.id)
@@ -286,7 +286,7 @@ class QueueWorker<C> implements Worker {
     this.#running.set(row.id, { row, controller, finished })
   }
 
-  async #run(row: TakenJob, controller: AbortController): Promise<Ending> {
+  async #run(row: TakenJob, controller: AbortController): Promise<JobOutcome> {
     const job = this.#kinds.get(row.kind) as AnyJob<C>
     const { id, attempts } = row
     if (attempts > MAX_TAKEN) return { id, end: 'failed', error: 'the process ended each time it ran' }
@@ -308,7 +308,7 @@ class QueueWorker<C> implements Worker {
   }
 
   /** Whether a job that has failed is tried again, and when. */
-  #failure({ id, kind, attempts }: TakenJob, signal: AbortSignal, thrown: unknown): Ending & { fault: unknown } {
+  #failure({ id, kind, attempts }: TakenJob, signal: AbortSignal, thrown: unknown): JobOutcome & { fault: unknown } {
     const fault = databaseError(thrown)
     if (signal.reason === STOPPING || this.#stopping) return { id, end: 'released', fault }
     const error = storable((fault instanceof Error ? `${fault.name}: ${fault.message}` : String(fault)).slice(0, 1_000))

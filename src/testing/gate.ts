@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { within } from '../lib/async/within.js'
+import { settlesWithin } from '../lib/async/settles-within.js'
 import { Unavailable } from '../lib/unavailable.js'
 
 /** Milliseconds that calls get to end after their connections have been closed. */
@@ -108,7 +108,7 @@ export class Gate {
       this.#onIdle = resolve
       if (this.#running.size === 0) resolve()
     })
-    return within(milliseconds, idle)
+    return settlesWithin(milliseconds, idle)
   }
 }
 

@@ -15,7 +15,7 @@ import { Failure } from '../failures.js'
 import type { Spawner } from '../git/process/spawner.js'
 import { isAnythingDue, postponeJobs } from '../jobs/store.js'
 import { KeyedMutex } from '../lib/async/keyed-mutex.js'
-import { within } from '../lib/async/within.js'
+import { settlesWithin } from '../lib/async/settles-within.js'
 import type { Argon2 } from '../lib/crypto/argon2.js'
 import { requestIds } from '../lib/request-id.js'
 import { Unavailable } from '../lib/unavailable.js'
@@ -295,7 +295,7 @@ export class World {
         this.database.forgetListeners()
         try {
           // one that went on would write to the state that is put back
-          if (!(await within(ENDING, this.#ctx.jobs.untilEnded()))) throw new Unavailable('A job does not end')
+          if (!(await settlesWithin(ENDING, this.#ctx.jobs.untilEnded()))) throw new Unavailable('A job does not end')
           await work()
         } finally {
           const fresh = await this.#createContext()

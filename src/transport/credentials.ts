@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { checkAddress } from '../access/addresses.js'
-import { countBadToken, judgeToken } from '../access/authenticate.js'
+import { countBadToken, verifyToken } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import { Failure } from '../failures.js'
 import { readSettings } from '../services/core/settings.js'
@@ -46,7 +46,7 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   if (password === '' || text.includes('\0')) return DENIED
 
   if (lfs && isLfsToken(password)) return lfsCaller(ctx, password, address)
-  const verdict = await judgeToken(ctx, password)
+  const verdict = await verifyToken(ctx, password)
   if (verdict.ok) {
     const { scopes } = verdict.token
     const writes = scopes.includes('api') || scopes.includes('write_repository')

@@ -7,7 +7,7 @@ import { noSuchRoute } from '../failures.js'
 import { GitFault } from '../git/errors.js'
 import type { Service } from '../git/types.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
-import { PACE, type Pace, watchPace } from '../lib/async/pace.js'
+import { MINIMUM_RATE, type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import { originOf } from '../lib/origin.js'
 import { sentStatus } from '../lib/sent-status.js'
 import { asUnavailable } from '../lib/unavailable.js'
@@ -37,7 +37,7 @@ const UNCACHED = { 'cache-control': 'no-cache, max-age=0, must-revalidate', prag
 /** What answering needs in addition to the call. */
 interface Serving {
   ctx: Context
-  pace: Pace
+  pace: MinimumRate
   /** Of the bodies of fetches. */
   waiting: Waiting
 }
@@ -55,7 +55,10 @@ const pathOf = (request: FastifyRequest) => (request.params as { '*': string })[
  * Git over HTTP (companions 31): authenticates like the API, streams through git, and moves refs through the same
  * function as the API.
  */
-export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE, others = noOthers }: { ctx: Context; pace?: Pace; others?: Others }) {
+export async function gitHttp(
+  app: FastifyInstance,
+  { ctx, pace = MINIMUM_RATE, others = noOthers }: { ctx: Context; pace?: MinimumRate; others?: Others },
+) {
   const serving: Serving = { ctx, pace, waiting: { bytes: 0 } }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
@@ -164,7 +167,7 @@ async function stream({ ctx, pace, waiting }: Serving, call: Call): Promise<void
     gone.abort(new Error('the body comes too slowly'))
   }
   // each half-sent request occupies a git process
-  const unwatch = advertises ? null : watchPace(request.raw, pace, slow)
+  const unwatch = advertises ? null : watchRate(request.raw, pace, slow)
   try {
     if (body === null) await repository.advertise(service, shared)
     else if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })

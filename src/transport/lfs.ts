@@ -5,7 +5,7 @@ import { withoutToken } from '../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { Failure, noSuchRoute, notFound, STATUS, tooLarge, unprocessable, wordsOf } from '../failures.js'
-import { type Pace, watchPace } from '../lib/async/pace.js'
+import { type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import { isObjectId, WrongObject } from '../lib/files/object-store.js'
 import { originOf } from '../lib/origin.js'
 import { asUnavailable } from '../lib/unavailable.js'
@@ -40,7 +40,7 @@ const STALL = 60_000
 
 interface Serving {
   ctx: Context
-  pace: Pace
+  pace: MinimumRate
 }
 
 /** A call that was let in. */
@@ -141,7 +141,7 @@ const bodyOf = (request: FastifyRequest) => (request.body as Readable | undefine
 async function paced<T>({ request, pace }: Pick<Call, 'request' | 'pace'>, work: (body: Readable) => Promise<T>): Promise<T> {
   const body = bodyOf(request)
   const slow = new Refused(408, 'The request took too long')
-  const unwatch = watchPace(request.raw, pace, () => body.destroy(slow))
+  const unwatch = watchRate(request.raw, pace, () => body.destroy(slow))
   try {
     return await work(body)
   } finally {

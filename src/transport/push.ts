@@ -1,5 +1,5 @@
 import { fullPathOf } from '../access/rules.js'
-import { onceSettled } from '../access/settled.js'
+import { afterStorageMove } from '../access/storage-move.js'
 import type { Context } from '../context.js'
 import { RepositoryMoving } from '../git/errors.js'
 import { type PushCommand, type PushPolicy, type TransportRequest, ZERO } from '../git/types.js'
@@ -44,7 +44,7 @@ export async function push(ctx: Context, admitted: Admitted, request: TransportR
 async function arrived(ctx: Context, admitted: Admitted): Promise<Admitted> {
   const { caller, subject, key } = admitted
   if (!subject || !key) throw new RepositoryMoving()
-  const fresh = await onceSettled(ctx, async () => await findSubject(ctx, caller, String(subject.project.id)))
+  const fresh = await afterStorageMove(ctx, async () => await findSubject(ctx, caller, String(subject.project.id)))
   if (!fresh) throw new RepositoryMoving()
   const place = { ...key, storage: fresh.project.storage }
   return { ...admitted, subject: fresh, key: place, repository: ctx.git.open(place) }

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
 import { findGroupFor, findProjectFor } from '../../src/access/rules.js'
-import { readableCode, sqlViewer, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
+import { readableCode, viewerKindOf, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
 import { members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
 import { Failure } from '../../src/failures.js'
 import { testApp } from '../support/app.js'
@@ -141,13 +141,13 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
       const rows = await t.ctx.db.read
         .select({ id: projects.id })
         .from(projects)
-        .where(visibleProjects(sqlViewer(person), sql`${person?.id ?? 0}::bigint`))
+        .where(visibleProjects(viewerKindOf(person), sql`${person?.id ?? 0}::bigint`))
       const expected = world.projects.filter((project) => sees(person, project)).map(({ id }) => id)
       expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
       const asked = await t.ctx.db.read
         .select({ id: projects.id })
         .from(projects)
-        .where(visibleProject(sqlViewer(person), sql`${person?.id ?? 0}::bigint`))
+        .where(visibleProject(viewerKindOf(person), sql`${person?.id ?? 0}::bigint`))
       expect(asked.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
       for (const project of world.projects) {
         const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
@@ -166,12 +166,12 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
         .set({ repository_access_level: [20, 10, 0, 20][i % 4] as number })
         .where(eq(projects.id, id))
     for (const person of world.people) {
-      const eyes = sqlViewer(person)
+      const viewerKind = viewerKindOf(person)
       const user = sql`${person?.id ?? 0}::bigint`
       const rows = await t.ctx.db.read
         .select({ id: projects.id })
         .from(projects)
-        .where(sql`${visibleProjects(eyes, user)} and ${readableCode(eyes, user)}`)
+        .where(sql`${visibleProjects(viewerKind, user)} and ${readableCode(viewerKind, user)}`)
       const expected: number[] = []
       for (const { id } of world.projects) {
         const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(id)))
@@ -189,7 +189,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
       const rows = await t.ctx.db.read
         .select({ id: namespaces.id })
         .from(namespaces)
-        .where(sql`${namespaces.kind} = 'group' and ${visibleGroups(sqlViewer(person), namespaces, sql`${person?.id ?? 0}::bigint`)}`)
+        .where(sql`${namespaces.kind} = 'group' and ${visibleGroups(viewerKindOf(person), namespaces, sql`${person?.id ?? 0}::bigint`)}`)
       const expected = world.groups
         .filter((group) =>
           seesGroup({ user: person, level: person ? groupLevel(person.id, group.id) : 0, group, seesProjectIn: seesProjectIn(person, group.id) }),

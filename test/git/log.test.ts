@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readGraph } from '../../src/git/history/commit-graph.js'
-import { Memory } from '../../src/git/object-cache.js'
+import { ObjectCache } from '../../src/git/object-cache.js'
 import type { TestCommit, TestRepository } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
 import { rounds, seeds } from '../support/rounds.js'
@@ -264,7 +264,7 @@ it('RE-8: what contains a commit is asked of git once, and again when a ref has 
 })
 
 it('SEC-150: of graphs that are larger than their limit, the last one is kept', async () => {
-  const memory = new Memory(1_000)
+  const memory = new ObjectCache(1_000)
   const [one, other] = [t.make(), t.make()]
   for (const repository of [one, other]) {
     repository.commits({})
@@ -286,7 +286,7 @@ it('SEC-150: of graphs that are larger than their limit, the last one is kept', 
 
 it('a graph that is read on top of an earlier one is the same as one that is read whole', async () => {
   const repository = t.make()
-  const memory = new Memory()
+  const memory = new ObjectCache()
   const write = (...how: string[]) => repository.git('commit-graph', 'write', '--reachable', ...how)
   const history = tangled(3, 200)
   let oids: string[] = []

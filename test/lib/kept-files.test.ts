@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { KeptFiles } from '../../src/lib/files/kept-files.js'
+import { FileCache } from '../../src/lib/files/file-cache.js'
 
 let root: string
 beforeAll(async () => {
@@ -28,7 +28,7 @@ const slowly = async (signal: AbortSignal) =>
   )
 
 it('RE-13: whoever asks right after the last reader has left gets the whole file', async () => {
-  const files = new KeptFiles(root, 100_000_000, 1)
+  const files = new FileCache(root, 100_000_000, 1)
   const never = new AbortController().signal
   const first = await files.read('1/x', slowly, never)
   await new Promise((resolve) => first.stream.once('data', resolve))

@@ -1,10 +1,10 @@
-import type { Memory } from '../object-cache.js'
+import type { ObjectCache } from '../object-cache.js'
 import type { Commit, Oid } from '../types.js'
 import type { HistorySource } from './history.js'
 
 /** What logs of one repository are read with. */
 export interface LogSource extends HistorySource {
-  memory: Memory
+  memory: ObjectCache
   /** The parsed commit, remembered. */
   commit(oid: Oid): Promise<Commit | null>
   /** The same, if it has been read before. */

@@ -14,7 +14,7 @@ const TRIES = 3
  * reaches, or `have`, which must be held by refs too, is left out because it is complete here; an unreferenced commit
  * may be about to be collected, so those do not count.
  */
-export async function take(
+export async function fetchObjects(
   pool: ProcessPool,
   target: { directory: string; refs: GitRepository['refs'] },
   source: string,

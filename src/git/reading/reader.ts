@@ -1,4 +1,4 @@
-import { Memory } from '../object-cache.js'
+import { ObjectCache } from '../object-cache.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type DiffReader, diffReader } from './diffs.js'
 import { type GuardOptions, guardOf } from './guard.js'
@@ -36,6 +36,6 @@ export function readerFor(resources: ReadResources, directory: string, { env, ..
  * A reader that also sees objects which have not been accepted yet. It caches nothing beyond its own life; close it.
  */
 export function quarantineReader(pool: ProcessPool, directory: string, env: NodeJS.ProcessEnv): Reader & { close(): void } {
-  const resources = readResources(pool, 1, new Memory(16 * 1_048_576))
+  const resources = readResources(pool, 1, new ObjectCache(16 * 1_048_576))
   return { ...readerFor(resources, directory, { env }), close: () => resources.batchProcesses.close() }
 }

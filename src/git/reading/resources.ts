@@ -1,6 +1,6 @@
 import { SingleFlight } from '../../lib/async/single-flight.js'
 import { shareOf } from '../../lib/share.js'
-import { Memory } from '../object-cache.js'
+import { ObjectCache } from '../object-cache.js'
 import { BATCH_LIMITS, BatchProcesses } from '../process/batch-processes.js'
 import { ProcessPool, SEARCH_LIMITS, shareOfLimits } from '../process/pool.js'
 
@@ -11,11 +11,11 @@ export interface ReadResources {
   searches: ProcessPool
   searching: SingleFlight
   batchProcesses: BatchProcesses
-  memory: Memory
+  memory: ObjectCache
 }
 
 /** `workers`: processes of the service that share the limits of this machine. */
-export const readResources = (pool: ProcessPool, workers = 1, memory = new Memory()): ReadResources => ({
+export const readResources = (pool: ProcessPool, workers = 1, memory = new ObjectCache()): ReadResources => ({
   pool,
   searches: new ProcessPool(shareOfLimits(SEARCH_LIMITS, workers), pool.spawner),
   searching: new SingleFlight(),

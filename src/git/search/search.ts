@@ -1,7 +1,7 @@
 import type { SingleFlight } from '../../lib/async/single-flight.js'
 import { GitFault } from '../errors.js'
 import { literal } from '../history/log.js'
-import type { Memory } from '../object-cache.js'
+import type { ObjectCache } from '../object-cache.js'
 import { type CatFile, isOid } from '../objects/cat-file.js'
 import type { ProcessPool, RunOptions, ScanEnd } from '../process/pool.js'
 import type { GrepChunk, GrepOptions, Oid, Patience } from '../types.js'
@@ -25,7 +25,7 @@ export interface SearchSource {
   searching: SingleFlight
   directory: string
   env: NodeJS.ProcessEnv | undefined
-  memory: Memory
+  memory: ObjectCache
   objects: CatFile
   root(commit: Oid): Promise<{ tree: Oid } | null>
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { gathered } from '../../lib/async/gathered.js'
+import { coalesceChunks } from '../../lib/async/coalesce-chunks.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitFailure } from '../errors.js'
 import { type GitProcess, kill } from '../process/spawner.js'
@@ -66,7 +66,7 @@ export async function relay(
   const moved = () => void timer?.refresh()
   asking?.on('data', moved)
   try {
-    for await (const chunk of gathered(child.stdout as Readable)) {
+    for await (const chunk of coalesceChunks(child.stdout as Readable)) {
       if (gone) continue // read on: a git that has begun to move refs must not fail on a full pipe
       if (!begun && prefix) out.write(prefix)
       begun = true

@@ -5,7 +5,7 @@ import { withAttributes } from '../../entities/custom-attribute.js'
 import { presentGroupDetails } from '../../entities/groups/group.js'
 import { presentWholeProject } from '../../entities/projects/project.js'
 import type { View } from '../../entities/view.js'
-import { Rendered } from '../../http/fragments.js'
+import { Rendered } from '../../http/rendered-cache.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import type { GroupRecord } from '../../services/groups/list.js'
 import { projectsOfGroup } from '../../services/projects/list.js'
@@ -29,7 +29,7 @@ export async function details(ctx: Context, caller: Caller, group: GroupRecord, 
   const render = async (which: 'own' | 'shared') => {
     const listed = await projectsOfGroup(ctx, caller, group.id, which)
     const load = (ids: number[]) => loadProjects(ctx, caller.user, ids)
-    const elements = await ctx.fragments.render(variant, listed, load, (project) => presentWholeProject(project, view))
+    const elements = await ctx.renderedCache.render(variant, listed, load, (project) => presentWholeProject(project, view))
     return `[${elements.map(({ text }) => text).join(',')}]`
   }
   const [own, shared] = await Promise.all([render('own'), render('shared')])

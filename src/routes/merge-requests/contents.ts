@@ -13,9 +13,9 @@ import {
 import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { Diff } from '../../entities/repository/diff.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
-import { Rendered } from '../../http/fragments.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
 import { paging, rowId } from '../../http/params.js'
+import { Rendered } from '../../http/rendered-cache.js'
 import { dayOf } from '../../lib/text/day.js'
 import {
   changesOfRequest,
@@ -44,7 +44,7 @@ export const contents = [
       const project = { fullPath: fullPathOf(subject.project) }
       const { version_id } = subject.request
       const { page, per_page } = input
-      const commits = await ctx.fragments.lasting(`commits ${version_id} ${page} ${per_page} ${project.fullPath}`, async () => {
+      const commits = await ctx.renderedCache.lasting(`commits ${version_id} ${page} ${per_page} ${project.fullPath}`, async () => {
         const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, input)
         const texts = await renderElements(
           ctx,
@@ -68,7 +68,7 @@ export const contents = [
     async handler({ ctx, caller, subject, view }) {
       const [request, { items }] = await Promise.all([
         loadAroundMergeRequest(ctx, caller, subject),
-        ctx.fragments.lasting(`changes ${subject.request.version_id}`, async () => {
+        ctx.renderedCache.lasting(`changes ${subject.request.version_id}`, async () => {
           const items = await changesOfRequest(ctx, subject.project, subject.request)
           return { items, total: items.length }
         }),

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ANONYMOUS } from '../../access/actor.js'
-import { tokenFrom } from '../../access/authenticate.js'
+import { requireToken } from '../../access/authenticate.js'
 import type { Context } from '../../context.js'
 import { Failure, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
@@ -41,7 +41,7 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   app.get('/oauth/token/info', { config: { policy: 'bearer credential' } }, async (request, reply) => {
     const bearer = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? (request.query as ParameterBag)['access_token']
     if (typeof bearer !== 'string') throw unauthenticated()
-    const { token } = await tokenFrom(ctx, bearer.trim(), request.ip)
+    const { token } = await requireToken(ctx, bearer.trim(), request.ip)
     return sendJson(reply, await tokenInfo(ctx, token.id))
   })
 }

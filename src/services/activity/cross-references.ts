@@ -1,7 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
-import { readableCode, type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests, visibleProjects } from '../../access/visible.js'
+import { readableCode, type ViewerKind, viewerKindOf, visibleIssues, visibleMergeRequests, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Sender, Transaction } from '../../db/client.js'
 import { issues, type MENTIONERS, mergeRequests, namespaces, notes, projects } from '../../db/schema/index.js'
@@ -53,17 +53,17 @@ export async function thingsMentioned(
       for (const iid of numbersOf(references, kind, name)) wanted.push({ project: where.project.id, kind, iid })
   }
   if (wanted.length === 0) return []
-  const eyes = sqlViewer(caller.user)
+  const viewerKind = viewerKindOf(caller.user)
   const user = sql`${caller.user?.id ?? 0}::bigint`
   const asked = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w (project bigint, kind text, iid integer)`
   const { rows } = await ctx.db.write.execute<{ type: Target['type']; id: string; project_id: string }>(sql`
     select 'Issue' as type, ${issues.id}, ${issues.project_id} from ${asked}
       join ${issues} on ${issues.project_id} = w.project and ${issues.iid} = w.iid join ${projects} on ${projects.id} = ${issues.project_id}
-      where w.kind = 'issue' and ${visibleIssues(eyes, user)}
+      where w.kind = 'issue' and ${visibleIssues(viewerKind, user)}
     union all select 'MergeRequest', ${mergeRequests.id}, ${mergeRequests.project_id} from ${asked}
       join ${mergeRequests} on ${mergeRequests.project_id} = w.project and ${mergeRequests.iid} = w.iid
       join ${projects} on ${projects.id} = ${mergeRequests.project_id}
-      where w.kind = 'merge_request' and ${visibleMergeRequests(eyes, user)}
+      where w.kind = 'merge_request' and ${visibleMergeRequests(viewerKind, user)}
     order by 1, 2`)
   return rows.map(({ type, id, project_id }) => ({ type, id: Number(id), project_id: Number(project_id) }))
 }
@@ -142,13 +142,13 @@ export const tellOfMentionsOn = (on: Sender, mentioner: Mentioner, targets: Targ
  * For rows of `notes`: whether a user sees the place that a note refers to; other notes refer to none (SEC-35, SEC-36,
  * SEC-122).
  */
-export const mentionerIsSeen = (eyes: SqlViewer, userId: SQLWrapper): SQL => sql`case ${notes.mentioned_in_type}
+export const mentionerIsSeen = (viewerKind: ViewerKind, userId: SQLWrapper): SQL => sql`case ${notes.mentioned_in_type}
     when 'Issue' then exists (select 1 from ${issues} join ${projects} on ${projects.id} = ${issues.project_id}
-      where ${issues.id} = ${notes.mentioned_in_id} and ${visibleIssues(eyes, userId)})
+      where ${issues.id} = ${notes.mentioned_in_id} and ${visibleIssues(viewerKind, userId)})
     when 'MergeRequest' then exists (select 1 from ${mergeRequests} join ${projects} on ${projects.id} = ${mergeRequests.project_id}
-      where ${mergeRequests.id} = ${notes.mentioned_in_id} and ${visibleMergeRequests(eyes, userId)})
+      where ${mergeRequests.id} = ${notes.mentioned_in_id} and ${visibleMergeRequests(viewerKind, userId)})
     when 'Commit' then exists (select 1 from ${projects}
-      where ${projects.id} = ${notes.mentioned_in_project_id} and ${visibleProjects(eyes, userId)} and ${readableCode(eyes, userId)})
+      where ${projects.id} = ${notes.mentioned_in_project_id} and ${visibleProjects(viewerKind, userId)} and ${readableCode(viewerKind, userId)})
     else true end`
 
 /** For rows of `notes`: the text, with the present name of the place. */

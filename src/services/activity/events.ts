@@ -9,9 +9,9 @@ import {
   mergeRequestAccess,
   mergeRequestsInReach,
   readableCode,
-  type SqlViewer,
   snippetsOpenTo,
-  sqlViewer,
+  type ViewerKind,
+  viewerKindOf,
   visibleIssues,
   visibleMergeRequests,
   visibleProjects,
@@ -89,7 +89,7 @@ type Of = 'author' | 'project' | 'memberships'
 
 interface Shape {
   of: Of
-  eyes: SqlViewer
+  viewerKind: ViewerKind
   /** What the caller sees of the one project; null: that depends on each project. */
   reach: NoteReach | null
   filters: string[]
@@ -116,7 +116,7 @@ type About = (typeof EVENT_SUBJECTS)[number]
 type Shown = Record<About, SQL>
 
 /** Those of one project, by what the caller sees there; the few things that are hidden are collected once. */
-function shownInProject({ issues: issueReach, merge_requests, commits, snippets: snippetReach }: NoteReach, eyes: SqlViewer): Shown {
+function shownInProject({ issues: issueReach, merge_requests, commits, snippets: snippetReach }: NoteReach, viewerKind: ViewerKind): Shown {
   const idsOf = (table: PgTable, where: SQL) => sql`(select id from ${table} where project_id = ${sql.placeholder('of')} and ${where})`
   const not = sql`${events.about_id} not in`
   return {
@@ -128,7 +128,7 @@ function shownInProject({ issues: issueReach, merge_requests, commits, snippets:
       merge_requests === 'own'
         ? sql`${events.about_id} in ${idsOf(mergeRequests, mergeRequestsInReach('own', user))}`
         : (hidesAll(merge_requests) ?? sql`${not} ${idsOf(mergeRequests, sql`${mergeRequests.deleted_at} is not null`)}`),
-    Snippet: hidesNone(snippetReach) ?? sql`${events.about_id} in ${idsOf(snippets, snippetsOpenTo(eyes, user))}`,
+    Snippet: hidesNone(snippetReach) ?? sql`${events.about_id} in ${idsOf(snippets, snippetsOpenTo(viewerKind, user))}`,
   }
 }
 
@@ -136,25 +136,25 @@ const hidesAll = (reach: string | null) => (reach === null ? sql`false` : undefi
 const hidesNone = (reach: string | null) => (reach === 'all' ? sql`true` : hidesAll(reach))
 
 /** Those of any project (EV-4, SEC-35, SEC-36). */
-function shownAnywhere(eyes: SqlViewer): Shown {
+function shownAnywhere(viewerKind: ViewerKind): Shown {
   const exists = (table: PgTable, where: SQL) => sql`exists (select 1 from ${table} where ${table}.id = ${events.about_id} and ${where})`
   // what an administrator sees depends on the project alone, but for the few merge requests that are deleted
-  const admin = eyes === 'admin'
+  const admin = viewerKind === 'admin'
   const kept = sql`${events.about_id} not in (select id from ${mergeRequests} where ${mergeRequests.deleted_at} is not null)`
   return {
-    Commit: readableCode(eyes, user),
-    Issue: admin ? visibleIssues(eyes, user) : exists(issues, visibleIssues(eyes, user)),
-    MergeRequest: admin ? sql`(${kept} and ${mergeRequestAccess} >= 10)` : exists(mergeRequests, visibleMergeRequests(eyes, user)),
-    Snippet: admin ? visibleSnippets(eyes, user) : exists(snippets, visibleSnippets(eyes, user)),
+    Commit: readableCode(viewerKind, user),
+    Issue: admin ? visibleIssues(viewerKind, user) : exists(issues, visibleIssues(viewerKind, user)),
+    MergeRequest: admin ? sql`(${kept} and ${mergeRequestAccess} >= 10)` : exists(mergeRequests, visibleMergeRequests(viewerKind, user)),
+    Snippet: admin ? visibleSnippets(viewerKind, user) : exists(snippets, visibleSnippets(viewerKind, user)),
   }
 }
 
 /** What the caller sees of the events of a project that they see; of several projects joined with `projects`. */
-function shownTo({ eyes, reach }: Pick<Shape, 'eyes' | 'reach'>): SQL {
-  const shown = reach ? shownInProject(reach, eyes) : shownAnywhere(eyes)
+function shownTo({ viewerKind, reach }: Pick<Shape, 'viewerKind' | 'reach'>): SQL {
+  const shown = reach ? shownInProject(reach, viewerKind) : shownAnywhere(viewerKind)
   const about = EVENT_SUBJECTS.map((type) => sql`when ${type} then ${shown[type]}`)
   const visible = sql`case ${events.about_type} ${sql.join(about, sql` `)} else true end`
-  return reach ? visible : sql`(${visibleProjects(eyes, user)} and ${visible})`
+  return reach ? visible : sql`(${visibleProjects(viewerKind, user)} and ${visible})`
 }
 
 const asked = ({ of, filters }: Pick<Shape, 'of' | 'filters'>) => and(SCOPES[of](), ...filters.map((name) => FILTERS[name]?.()))
@@ -236,7 +236,7 @@ async function list(
   const filters = Object.entries(given)
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name)
-  const shape: Omit<Shape, 'descending'> = { of, eyes: sqlViewer(viewer), reach, filters }
+  const shape: Omit<Shape, 'descending'> = { of, viewerKind: viewerKindOf(viewer), reach, filters }
   const values = { ...given, of: id, user: viewer?.id ?? 0 }
   const [items, [all]] = await Promise.all([
     listed(ctx.db, { ...shape, descending: filter.sort === 'desc' }).execute({ ...values, ...limits(filter) }),

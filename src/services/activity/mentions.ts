@@ -1,7 +1,7 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { membershipCounts } from '../../access/roles.js'
-import { sqlViewer, visibleGroups } from '../../access/visible.js'
+import { viewerKindOf, visibleGroups } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { members, mentions, namespaceAncestry, namespaces } from '../../db/schema/index.js'
@@ -42,7 +42,7 @@ const called = (names: string[], { user }: SignedIn): SQL => {
   return sql`(lower(u.username) = any(${list}) or u.id in (
     select m.user_id from ${namespaces} join ${namespaceAncestry} a on a.descendant_id = ${namespaces.id} join ${members} m on m.namespace_id = a.ancestor_id
     where ${namespaces.kind} = 'group' and lower(${namespaces.full_path}) = any(${list}) and ${membershipCounts}
-    and ${visibleGroups(sqlViewer(user), namespaces, sql`${user.id}::bigint`)}))`
+    and ${visibleGroups(viewerKindOf(user), namespaces, sql`${user.id}::bigint`)}))`
 }
 
 export interface MentioningText {

@@ -2,7 +2,7 @@ import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import { seesInProject, seesPersonal } from '../../access/snippets.js'
-import { type SqlViewer, sqlViewer } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
@@ -33,25 +33,25 @@ export interface SnippetRecord {
 export type ListedSnippet = Omit<SnippetRecord, 'snippet'> & { snippet: Omit<Row, 'content'> }
 
 /** `seesInProject` as SQL, for callers who are not members. */
-const openTo = (eyes: SqlViewer): SQL => {
-  if (eyes === 'admin') return sql`true`
+const openTo = (viewerKind: ViewerKind): SQL => {
+  if (viewerKind === 'admin') return sql`true`
   const own = sql`${snippets.author_id} = ${sql.placeholder('user')}::bigint`
-  return sql`(${snippets.visibility} >= ${eyes === 'user' ? sql`10` : sql`20`} or ${own})`
+  return sql`(${snippets.visibility} >= ${viewerKind === 'user' ? sql`10` : sql`20`} or ${own})`
 }
 
 interface Shape {
   of: 'author' | 'public' | 'project'
   /** Which snippets of a project are hidden; members see all. */
-  eyes: SqlViewer | 'member'
+  viewerKind: ViewerKind | 'member'
   single: boolean
 }
 
-const conditions = ({ of, eyes, single }: Shape) =>
+const conditions = ({ of, viewerKind, single }: Shape) =>
   and(
     of === 'project' ? eq(snippets.project_id, sql.placeholder('project')) : isNull(snippets.project_id),
     of === 'author' ? eq(snippets.author_id, sql.placeholder('user')) : undefined,
     of === 'public' && !single ? sql`${snippets.visibility} = 20` : undefined,
-    of === 'project' && eyes !== 'member' ? openTo(eyes) : undefined,
+    of === 'project' && viewerKind !== 'member' ? openTo(viewerKind) : undefined,
     single ? eq(snippets.id, sql.placeholder('id')) : undefined,
   )
 
@@ -92,18 +92,23 @@ async function page(ctx: Context, shape: Shape, values: { user: number; project?
 
 /** The caller's personal snippets (SN-1). */
 export const listOwnSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
-  page(ctx, { of: 'author', eyes: 'member', single: false }, { user: user.id }, paging)
+  page(ctx, { of: 'author', viewerKind: 'member', single: false }, { user: user.id }, paging)
 
 /** All public personal snippets (SN-2). */
 export const listPublicSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
-  page(ctx, { of: 'public', eyes: 'member', single: false }, { user: user.id }, paging)
+  page(ctx, { of: 'public', viewerKind: 'member', single: false }, { user: user.id }, paging)
 
 /** The snippets of a project that the caller sees (SN-8, SN-12). */
 export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, paging: Paging) =>
-  page(ctx, { of: 'project', eyes: level > 0 ? 'member' : sqlViewer(user), single: false }, { user: caller.user.id, project: project.id }, paging)
+  page(
+    ctx,
+    { of: 'project', viewerKind: level > 0 ? 'member' : viewerKindOf(user), single: false },
+    { user: caller.user.id, project: project.id },
+    paging,
+  )
 
 const one = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
-  const [found] = await listed(ctx.db, { of, eyes: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
+  const [found] = await listed(ctx.db, { of, viewerKind: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
   if (found) {
     await completeTexts(ctx, LONG.snippets, [found.snippet], 'whole')
     await completeTexts(ctx, LONG.snippetContents, [found.snippet], 'whole')

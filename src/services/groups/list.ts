@@ -2,11 +2,11 @@ import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
-import { listedGroups, type SqlViewer, sqlViewer } from '../../access/visible.js'
+import { listedGroups, type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { among } from '../../db/among.js'
 import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { inIds } from '../../db/in-ids.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
@@ -30,7 +30,7 @@ export interface GroupFilter extends Paging {
 export type GroupRecord = Namespace
 
 interface Filters {
-  eyes: SqlViewer
+  viewerKind: ViewerKind
   all: boolean
   owned: boolean
   level: boolean
@@ -49,21 +49,21 @@ interface Shape extends Filters {
 const user = sql`${sql.placeholder('user')}::bigint`
 
 /** Groups with a direct membership as owner, not an inherited one (GR-9). */
-const owned = (eyes: SqlViewer): SQL =>
-  eyes === 'anonymous'
+const owned = (viewerKind: ViewerKind): SQL =>
+  viewerKind === 'anonymous'
     ? sql`false`
     : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
 
 /** Below a parent nobody who is signed in sees less than an anonymous caller (GR-14). */
-function listedOrOpen({ eyes, all, below }: Filters): SQL {
-  const listed = listedGroups(eyes, all, user)
+function listedOrOpen({ viewerKind, all, below }: Filters): SQL {
+  const listed = listedGroups(viewerKind, all, user)
   return below && !all ? sql`(${listed} or ${listedGroups('anonymous', all, user)})` : listed
 }
 
 const conditions = (shape: Filters) =>
   and(
     eq(namespaces.kind, 'group'),
-    shape.owned ? owned(shape.eyes) : listedOrOpen(shape),
+    shape.owned ? owned(shape.viewerKind) : listedOrOpen(shape),
     shape.level
       ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${membershipCounts})`
       : undefined,
@@ -96,7 +96,7 @@ const rows = statement('listed groups', (db) =>
   db
     .select({ id: namespaces.id, group: namespaces, version: versionOf('groups') })
     .from(namespaces)
-    .where(among(namespaces.id)),
+    .where(inIds(namespaces.id)),
 )
 
 /** The groups that a list shows to this caller (GR-5 to GR-11). */
@@ -104,7 +104,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
   const search = fuzzy(filter.search)
   const custom_attributes = attributePairs(filter.custom_attributes)
   const filters: Filters = {
-    eyes: sqlViewer(viewer),
+    viewerKind: viewerKindOf(viewer),
     attributes: custom_attributes !== undefined,
     all: filter.all_available ?? false,
     owned: filter.owned ?? false,
@@ -147,7 +147,7 @@ const sizes = statement('sizes of groups', (db) =>
       lfs_objects_size: decoded(sql<number>`sum(${projects.lfs_objects_size})`, Number),
     })
     .from(projects)
-    .where(among(projects.namespace_id))
+    .where(inIds(projects.namespace_id))
     .groupBy(projects.namespace_id),
 )
 

@@ -4,10 +4,10 @@ import { effectiveLevel, isOpenTo } from '../../access/can.js'
 import { membershipCounts, shareCounts } from '../../access/roles.js'
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access/rules.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
-import { among } from '../../db/among.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded, totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
+import { inIds } from '../../db/in-ids.js'
 import { members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { MemberRecord } from '../../entities/groups/member.js'
@@ -66,7 +66,7 @@ const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
         sql`(${users.name} ilike ${sql.placeholder('query')} or ${users.username} ilike ${sql.placeholder('query')} or lower(${users.email}) = lower(${sql.placeholder('email')}))`,
       ]
     : []),
-  ...(ids ? [among(users.id)] : []),
+  ...(ids ? [inIds(users.id)] : []),
   ...(single ? [sql`${users.id} = ${sql.placeholder('single')}`] : []),
 ]
 

@@ -1,9 +1,9 @@
 import { and, asc, desc, eq, or, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
-import { among } from '../../db/among.js'
 import { count } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { inIds } from '../../db/in-ids.js'
 import { identities, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden } from '../../failures.js'
@@ -86,7 +86,7 @@ const records = statement('user records', (db, admin: boolean) =>
   db
     .select({ user: users, ...(admin && more), key: admin ? adminKey : basicKey })
     .from(users)
-    .where(among(users.id)),
+    .where(inIds(users.id)),
 )
 
 /** In no order; only for an administrator do they hold more than the row. */

@@ -1,7 +1,7 @@
 import type { Context } from '../../context.js'
+import { commitAsynchronously } from '../../db/asynchronous-commit.js'
 import type { Transaction } from '../../db/client.js'
 import { codeOf, databaseError, isUniqueViolation } from '../../db/errors.js'
-import { commitAsynchronously } from '../../db/relaxed.js'
 import { Failure, invalidRecord, wordsOf } from '../../failures.js'
 import { actSilently } from '../core/acting.js'
 import type { Run } from './run.js'

@@ -4,16 +4,16 @@ import type { IssueReach } from '../../access/can.js'
 import { issueReach } from '../../access/can.js'
 import { qualified } from '../../access/roles.js'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
-import { issuesInReach, mergeRequestsInReach, type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
+import { issuesInReach, mergeRequestsInReach, type ViewerKind, viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { among } from '../../db/among.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
+import { inIds } from '../../db/in-ids.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
-import { unlessUniqueViolation } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
@@ -44,9 +44,9 @@ interface Shape {
   from: 'project' | 'group'
   reach: Reach
   /** Which issues the caller sees: by their level on the one project, or on each. */
-  issues: IssueReach | SqlViewer | 'none'
+  issues: IssueReach | ViewerKind | 'none'
   /** The same for merge requests. */
-  requests: 'all' | 'own' | SqlViewer | 'none'
+  requests: 'all' | 'own' | ViewerKind | 'none'
   by: 'all' | 'search' | 'id' | 'title' | 'ids'
 }
 
@@ -77,7 +77,7 @@ function counts({ from, issues: reach }: Pick<Shape, 'from' | 'issues'>): SQL<{ 
   if (from === 'project')
     return sql`(${numbers} where ${issueLabels.label_id} = ${labels.id} and ${issueLabels.project_id} = ${project} and ${issuesInReach(reach as IssueReach, user)})`
   return sql`(${numbers} join ${projects} on ${projects.id} = ${issues.project_id}
-    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as SqlViewer, user)} and ${below})`
+    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as ViewerKind, user)} and ${below})`
 }
 
 /** How many open merge requests have it, of those the caller may read. */
@@ -88,7 +88,7 @@ function requestCount({ from, requests }: Pick<Shape, 'from' | 'requests'>): SQL
   if (from === 'project')
     return sql`(${number} where ${open} and ${mergeRequestLabels.project_id} = ${project} and ${mergeRequestsInReach(requests as 'all' | 'own', user)})`
   return sql`(${number} join ${projects} on ${projects.id} = ${mergeRequests.project_id}
-    where ${open} and ${visibleMergeRequests(requests as SqlViewer, user)} and ${below})`
+    where ${open} and ${visibleMergeRequests(requests as ViewerKind, user)} and ${below})`
 }
 
 const found = (shape: Shape) => {
@@ -97,7 +97,7 @@ const found = (shape: Shape) => {
     search: sql`${labels.title} ilike ${sql.placeholder('search')}`,
     id: eq(labels.id, sql.placeholder('value')),
     title: eq(labels.title, sql.placeholder('value')),
-    ids: among(labels.id, 'value'),
+    ids: inIds(labels.id, 'value'),
   }[shape.by]
   return and(belongs(shape), which)
 }
@@ -130,13 +130,13 @@ const counted = statement('totals of labels', (db, shape: Pick<Shape, 'from' | '
   db
     .select({ id: labels.id, issues: qualified(counts(shape)), requests: decoded(qualified(requestCount(shape)), Number), version: versionOf(shape) })
     .from(labels)
-    .where(among(labels.id)),
+    .where(inIds(labels.id)),
 )
 
 const groupOf = (source: LabelSource) => ('project' in source ? source.project.project.namespace_id : source.group.group.id)
 
 function shapeOf(source: LabelSource, viewer: Caller['user'], by: Shape['by'], reach: Reach): Shape {
-  if ('group' in source) return { from: 'group', reach, issues: sqlViewer(viewer), requests: sqlViewer(viewer), by }
+  if ('group' in source) return { from: 'group', reach, issues: viewerKindOf(viewer), requests: viewerKindOf(viewer), by }
   const { project } = source
   const requests = project.can('read_merge_request') ? 'all' : project.can('read_own_merge_request') ? 'own' : 'none'
   return { from: 'project', reach, issues: project.can('read_issue') ? issueReach(project) : 'none', requests, by }

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
-import type { SqlViewer } from '../../access/visible.js'
+import type { ViewerKind } from '../../access/visible.js'
 import { count } from '../../db/decoded.js'
 import { type Fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { iidCounters, labels, namespaceAncestry, projects } from '../../db/schema/index.js'
@@ -21,7 +21,7 @@ export interface Kind<Reach extends string> extends Tables {
   reach(subject: ProjectSubject): Reach
   within(reach: Reach, user: SQL): SQL | undefined
   /** The same for the things of all projects. */
-  visible(eyes: SqlViewer, user: SQL): SQL
+  visible(viewerKind: ViewerKind, user: SQL): SQL
 }
 
 /** What the text of the list query depends on. */
@@ -122,7 +122,7 @@ function conditionsIn<Reach extends string>(kind: Kind<Reach>) {
 
   return ({ in: place, sight, filters, labels: wanted, search, fields }: Shape) =>
     and(
-      place === 'project' ? eq(thing.project_id, value('place')) : kind.visible(sight as SqlViewer, user),
+      place === 'project' ? eq(thing.project_id, value('place')) : kind.visible(sight as ViewerKind, user),
       place === 'project' ? kind.within(sight as Reach, user) : undefined,
       place === 'group'
         ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${value('place')})`

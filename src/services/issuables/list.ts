@@ -1,6 +1,6 @@
 import type { Caller } from '../../access/actor.js'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
-import { sqlViewer } from '../../access/visible.js'
+import { viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { fuzzy } from '../../db/fuzzy.js'
 import { dayOf } from '../../lib/text/day.js'
@@ -91,8 +91,8 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
   }
 
   const placeOf = (at: Place, viewer: Caller['user']): Pick<Shape, 'in' | 'sight'> & { id: number } => {
-    if (at === 'everywhere') return { in: 'everywhere', sight: sqlViewer(viewer), id: 0 }
-    if ('group' in at) return { in: 'group', sight: sqlViewer(viewer), id: at.group.group.id }
+    if (at === 'everywhere') return { in: 'everywhere', sight: viewerKindOf(viewer), id: 0 }
+    if ('group' in at) return { in: 'group', sight: viewerKindOf(viewer), id: at.group.group.id }
     return { in: 'project', sight: kind.reach(at.project), id: at.project.project.id }
   }
 

@@ -1,6 +1,6 @@
 import { and, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
 import { completeTexts, LONG, nullablePrefixOf } from '../../db/long-text.js'
@@ -37,7 +37,7 @@ export interface TodoFilter {
 }
 
 interface Shape {
-  eyes: SqlViewer
+  viewerKind: ViewerKind
   filters: string[]
 }
 
@@ -55,15 +55,15 @@ const FILTERS: Record<string, () => SQL> = {
 }
 
 /** For rows of `todos` joined with `projects`: whether a user sees the target (SEC-119). */
-export const targetIsSeen = (eyes: SqlViewer, userId: SQLWrapper) =>
+export const targetIsSeen = (viewerKind: ViewerKind, userId: SQLWrapper) =>
   sql`case ${todos.target_type}
-    when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(eyes, userId)})
-    when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(eyes, userId)})
+    when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(viewerKind, userId)})
+    when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(viewerKind, userId)})
     else false end`
 
 /** A user's own todos, on things they still see. */
-const matching = ({ eyes, filters }: Shape) =>
-  and(sql`${todos.user_id} = ${user}`, ...filters.map((name) => FILTERS[name]?.()), targetIsSeen(eyes, user))
+const matching = ({ viewerKind, filters }: Shape) =>
+  and(sql`${todos.user_id} = ${user}`, ...filters.map((name) => FILTERS[name]?.()), targetIsSeen(viewerKind, user))
 
 const listed = statement('todos', (db, shape: Shape) =>
   db
@@ -97,7 +97,7 @@ const counted = statement(
 )
 
 const shapeFor = ({ user: viewer }: SignedIn, filter: Partial<TodoFilter>): Shape => ({
-  eyes: sqlViewer(viewer),
+  viewerKind: viewerKindOf(viewer),
   filters: Object.keys(filter).filter((name) => filter[name as keyof TodoFilter] !== undefined),
 })
 

@@ -2,7 +2,7 @@ import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Caller } from '../../access/actor.js'
 import { qualified } from '../../access/roles.js'
-import { type SqlViewer, sqlViewer } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { count, decoded, totalCount } from '../../db/decoded.js'
@@ -54,13 +54,13 @@ type Reader = Pick<Caller, 'user'>
 /** Whose notes, and who reads them. */
 interface Place {
   type: Noteable['type']
-  eyes: SqlViewer
+  viewerKind: ViewerKind
 }
 
-const placeOf = ({ user }: Reader, { type }: Noteable): Place => ({ type, eyes: sqlViewer(user) })
-const about = ({ type, eyes }: Place) => {
+const placeOf = ({ user }: Reader, { type }: Noteable): Place => ({ type, viewerKind: viewerKindOf(user) })
+const about = ({ type, viewerKind }: Place) => {
   const own = isAbout(type, value('project'), value('key'))
-  return counts(type) ? qualified(sql`${own} and ${mentionerIsSeen(eyes, sql`${value('user')}::bigint`)}`) : own
+  return counts(type) ? qualified(sql`${own} and ${mentionerIsSeen(viewerKind, sql`${value('user')}::bigint`)}`) : own
 }
 const valuesOf = ({ user }: Reader, noteable: Noteable) => ({ project: noteable.project_id, key: keyOf(noteable), user: user?.id ?? 0 })
 

@@ -1,5 +1,5 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
-import { sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
+import { viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
 import { issues, mergeRequests, namespaceAncestry, projects, todos, users } from '../../db/schema/index.js'
 import { targetIsSeen } from '../issuables/todo-list.js'
@@ -12,7 +12,7 @@ export async function unassignFormerMember(ctx: Context, { tx, userId, ...left }
   const now = ctx.now()
   const [user] = await tx.select().from(users).where(eq(users.id, userId))
   if (!user) return
-  const eyes = sqlViewer(user)
+  const viewerKind = viewerKindOf(user)
   const own = sql`${userId}::bigint`
   const among = (project: SQL) =>
     left.project_id !== null
@@ -24,11 +24,11 @@ export async function unassignFormerMember(ctx: Context, { tx, userId, ...left }
   ] as const) {
     await tx.execute(
       sql`update ${table} set assignee_id = null, updated_at = ${now.toISOString()}::timestamptz from ${projects}
-        where ${table.assignee_id} = ${own} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(eyes, own)}`,
+        where ${table.assignee_id} = ${own} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(viewerKind, own)}`,
     )
   }
   await tx.execute(
     sql`delete from ${todos} using ${projects} where ${todos.user_id} = ${own} and ${todos.state} = 'pending'
-      and ${among(sql`${todos.project_id}`)} and ${projects.id} = ${todos.project_id} and not (${targetIsSeen(eyes, own)})`,
+      and ${among(sql`${todos.project_id}`)} and ${projects.id} = ${todos.project_id} and not (${targetIsSeen(viewerKind, own)})`,
   )
 }

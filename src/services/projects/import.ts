@@ -65,7 +65,7 @@ export const importJob = defineJob({
     if (row) await importProject(ctx, { id: project, sealed: row.url, default_branch: row.default_branch }, signal)
   },
   // so that they leave turns to other work
-  atOnce: 2,
+  concurrency: 2,
   deadline: DEADLINE,
 })
 

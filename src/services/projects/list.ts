@@ -1,11 +1,11 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
-import { type SqlViewer, sqlViewer, visibleProject, visibleProjects } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { among } from '../../db/among.js'
 import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor, substring } from '../../db/fuzzy.js'
+import { inIds } from '../../db/in-ids.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
@@ -56,7 +56,7 @@ export interface ProjectFilter extends Paging {
 
 /** What the text of the list query depends on. */
 interface Shape {
-  eyes: SqlViewer
+  viewerKind: ViewerKind
   order: (typeof ORDERS)[number]
   descending: boolean
   filters: string[]
@@ -64,11 +64,11 @@ interface Shape {
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
-const open = (feature: SQL, eyes: SqlViewer) =>
-  eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
+const open = (feature: SQL, viewerKind: ViewerKind) =>
+  viewerKind === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
 
 /** The condition of each filter; its values are placeholders of the same name. */
-const FILTERS: Record<string, (eyes: SqlViewer) => SQL> = {
+const FILTERS: Record<string, (viewerKind: ViewerKind) => SQL> = {
   archived: () => eq(projects.archived, sql.placeholder('archived')),
   visibility: () => eq(projects.visibility, sql.placeholder('visibility')),
   search: () =>
@@ -77,9 +77,9 @@ const FILTERS: Record<string, (eyes: SqlViewer) => SQL> = {
     union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts})`,
   membership: () => withLevel(projects, user, ANY_LEVEL),
   starred: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
-  with_issues_enabled: (eyes) => open(sql`${projects.issues_access_level}`, eyes),
-  with_merge_requests_enabled: (eyes) =>
-    sql`(${open(sql`${projects.merge_requests_access_level}`, eyes)} and ${open(sql`${projects.repository_access_level}`, eyes)})`,
+  with_issues_enabled: (viewerKind) => open(sql`${projects.issues_access_level}`, viewerKind),
+  with_merge_requests_enabled: (viewerKind) =>
+    sql`(${open(sql`${projects.merge_requests_access_level}`, viewerKind)} and ${open(sql`${projects.repository_access_level}`, viewerKind)})`,
   min_access_level: () => withLevel(projects, user, sql`${sql.placeholder('min_access_level')}::integer`),
   id_after: () => sql`${projects.id} > ${sql.placeholder('id_after')}`,
   id_before: () => sql`${projects.id} < ${sql.placeholder('id_before')}`,
@@ -101,10 +101,10 @@ const inGroup = eq(projects.namespace_id, group)
 const inTree = sql`${projects.namespace_id} in (select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group})`
 const sharedWith = sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts})`
 
-const conditions = ({ eyes, filters, words }: Omit<Shape, 'order' | 'descending'>) =>
+const conditions = ({ viewerKind, filters, words }: Omit<Shape, 'order' | 'descending'>) =>
   and(
-    visibleProjects(eyes, user),
-    ...filters.map((name) => FILTERS[name]?.(eyes)),
+    visibleProjects(viewerKind, user),
+    ...filters.map((name) => FILTERS[name]?.(viewerKind)),
     fuzzyMatch([projects.path, projects.name, projects.description], words),
   )
 
@@ -138,8 +138,8 @@ const counted = statement(
 )
 
 /** The permission is checked again, for these rows only: a cached list is only a hint where to look. */
-const rows = statement('listed projects', (db, eyes: SqlViewer) =>
-  keyedProjects(db, eyes, { version: versionOf('projects') }, sql`${among(projects.id)} and ${visibleProject(eyes, user)}`),
+const rows = statement('listed projects', (db, viewerKind: ViewerKind) =>
+  keyedProjects(db, viewerKind, { version: versionOf('projects') }, sql`${inIds(projects.id)} and ${visibleProject(viewerKind, user)}`),
 )
 
 /** A project of a list, not loaded yet: `key` differs whenever what this viewer is shown of it differs. */
@@ -188,8 +188,8 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const filters = [...Object.entries(switches).filter(([, on]) => on), ...Object.entries(given).filter(([, value]) => value !== undefined)].map(
     ([name]) => name,
   )
-  const eyes = sqlViewer(viewer)
-  const shape: Omit<Shape, 'order' | 'descending'> = { eyes, filters, words: words.shape }
+  const viewerKind = viewerKindOf(viewer)
+  const shape: Omit<Shape, 'order' | 'descending'> = { viewerKind, filters, words: words.shape }
   const descending = filter.sort === 'desc'
   const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }
   const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED.has(name))
@@ -199,7 +199,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     counts,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => counted(ctx.db, shape).execute(values),
-    rows: (wanted) => rows(ctx.db, eyes).execute({ ids: wanted, user: values.user }),
+    rows: (wanted) => rows(ctx.db, viewerKind).execute({ ids: wanted, user: values.user }),
   })
 }
 

@@ -3,11 +3,11 @@ import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
-import { type SqlViewer, sqlViewer, visibleProject } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleProject } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { among } from '../../db/among.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
+import { inIds } from '../../db/in-ids.js'
 import { namespaces, notificationSettings, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/identity/namespace.js'
@@ -94,21 +94,25 @@ const recordKey = sql<string>`row(${projects.id}, ${projects}.xmin, ${namespaces
   ${direct}, ${group}, ${notified}, ${groupNotified}, ${shared}, ${shares}, ${ownConfidential}, source.xmin, source_namespace.xmin)::text`
 
 /** The ids of projects, with these columns. */
-const joined = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>
+const joined = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, viewerKind: ViewerKind, columns: Columns, where: SQL) =>
   db
     .select({ id: projects.id, ...columns })
     .from(projects)
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .leftJoin(users, eq(users.id, namespaces.owner_id))
-    .leftJoin(source, sql`${source.id} = ${projects.forked_from_id} and ${visibleProject(eyes, user, source)}`)
+    .leftJoin(source, sql`${source.id} = ${projects.forked_from_id} and ${visibleProject(viewerKind, user, source)}`)
     .leftJoin(sourcePlace, eq(sourcePlace.id, source.namespace_id))
     .where(where)
 
 /** Ids of projects, with a key that differs whenever their records do. */
-export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>
-  joined(db, eyes, { key: recordKey, ...columns }, where)
+export const keyedProjects = <Columns extends SelectedFields>(
+  db: Pick<ReadDatabase, 'select'>,
+  viewerKind: ViewerKind,
+  columns: Columns,
+  where: SQL,
+) => joined(db, viewerKind, { key: recordKey, ...columns }, where)
 
-const records = statement('project records', (db, { eyes, keyed }: { eyes: SqlViewer; keyed: boolean }) => {
+const records = statement('project records', (db, { viewerKind, keyed }: { viewerKind: ViewerKind; keyed: boolean }) => {
   const columns = {
     // for one project it would cost as much as all else again
     ...(keyed && { key: recordKey }),
@@ -125,7 +129,7 @@ const records = statement('project records', (db, { eyes, keyed }: { eyes: SqlVi
     source,
     sourcePlace,
   }
-  return joined(db, eyes, columns, among(projects.id))
+  return joined(db, viewerKind, columns, inIds(projects.id))
 })
 
 type Found = Awaited<ReturnType<ReturnType<typeof records>['execute']>>[number]
@@ -138,13 +142,13 @@ function recordOf({ shared, source, sourcePlace, ...row }: Found, viewer: ActorU
 
 /** Projects as this caller sees them, in no order. The caller must already be known to see them. */
 export async function loadProjects(ctx: Context, viewer: ActorUser | null, ids: number[]): Promise<(ProjectRecord & { id: number; key: string })[]> {
-  const rows = await records(ctx.db, { eyes: sqlViewer(viewer), keyed: true }).execute({ ids, user: viewer?.id ?? 0 })
+  const rows = await records(ctx.db, { viewerKind: viewerKindOf(viewer), keyed: true }).execute({ ids, user: viewer?.id ?? 0 })
   return rows.map((row) => recordOf(row, viewer) as ProjectRecord & { id: number; key: string })
 }
 
 /** One project as this caller sees it. */
 export async function loadProject(ctx: Context, viewer: ActorUser | null, id: number): Promise<ProjectRecord> {
-  const [row] = await records(ctx.db, { eyes: sqlViewer(viewer), keyed: false }).execute({ ids: [id], user: viewer?.id ?? 0 })
+  const [row] = await records(ctx.db, { viewerKind: viewerKindOf(viewer), keyed: false }).execute({ ids: [id], user: viewer?.id ?? 0 })
   // it existed when the call began
   if (!row) throw notFound('Project')
   return recordOf(row, viewer)

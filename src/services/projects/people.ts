@@ -1,6 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
-import { type SqlViewer, sqlViewer, visibleGroups } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleGroups } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
@@ -45,7 +45,7 @@ export async function listProjectUsers(
   return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
 }
 
-const ancestors = statement('groups above a project', (db, { eyes }: { eyes: SqlViewer }) =>
+const ancestors = statement('groups above a project', (db, { viewerKind }: { viewerKind: ViewerKind }) =>
   db
     .select({
       id: namespaces.id,
@@ -60,7 +60,7 @@ const ancestors = statement('groups above a project', (db, { eyes }: { eyes: Sql
     .where(
       and(
         eq(namespaceAncestry.descendant_id, sql.placeholder('namespace')),
-        visibleGroups(eyes, namespaces, sql`${sql.placeholder('user')}::bigint`),
+        visibleGroups(viewerKind, namespaces, sql`${sql.placeholder('user')}::bigint`),
       ),
     )
     .orderBy(asc(namespaces.id))
@@ -70,7 +70,7 @@ const ancestors = statement('groups above a project', (db, { eyes }: { eyes: Sql
 
 /** The groups that a project is in, at any distance, as far as the caller sees them (PR-6, SEC-38). */
 export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, paging: Paging) {
-  const query = ancestors(ctx.db, { eyes: sqlViewer(viewer) })
+  const query = ancestors(ctx.db, { viewerKind: viewerKindOf(viewer) })
   const run = (at: Paging) => query.execute({ namespace: namespaceId, user: viewer?.id ?? 0, ...limits(at) })
   return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
 }

@@ -35,7 +35,7 @@ export const moveRepository = defineJob({
   kind: 'move repository',
   input: z.object({ project: z.int() }),
   run: (ctx: Context, { project }, { signal }) => moveProject(ctx, project, signal),
-  atOnce: 2,
+  concurrency: 2,
   deadline: DEADLINE,
 })
 

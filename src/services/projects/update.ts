@@ -4,7 +4,7 @@ import { fullPathOf, type Project, type ProjectSubject } from '../../access/rule
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaces, projectStars, projects } from '../../db/schema/index.js'
-import { unlessUniqueViolation } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'

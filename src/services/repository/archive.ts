@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { notAcceptable, notFound } from '../../failures.js'
 import type { ArchiveKind, Oid } from '../../git/types.js'
 import { canArchive } from '../../git/wire/archive.js'
-import type { KeptFile } from '../../lib/files/kept-files.js'
+import type { CachedFile } from '../../lib/files/file-cache.js'
 import { repositoryOf } from './repositories.js'
 
 /** The names of each kind of archive (RE-6). */
@@ -59,7 +59,7 @@ export async function planArchive(
 }
 
 /** The bytes of the archive, which git packs once for all who ask for them (RE-13). */
-export const openArchive = (ctx: Context, { project }: ProjectSubject, plan: ArchivePlan, signal: AbortSignal): Promise<KeptFile> => {
+export const openArchive = (ctx: Context, { project }: ProjectSubject, plan: ArchivePlan, signal: AbortSignal): Promise<CachedFile> => {
   const { filename: _, name, ...packed } = plan
   const holder = ctx.origin?.address
   return ctx.archives.read(`${project.id}/${name}`, (signal) => repositoryOf(ctx, project).archive({ ...packed, signal, holder }), signal)

@@ -1,6 +1,6 @@
 import { and, desc, eq, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
-import { type SqlViewer, sqlViewer, visibleProjects } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
@@ -13,16 +13,16 @@ import type { MilestoneRecord } from '../issuables/milestones.js'
 
 interface Shape {
   in: 'project' | 'group' | 'everywhere'
-  eyes: SqlViewer
+  viewerKind: ViewerKind
   words: Fuzzy['shape']
 }
 
 const place = sql.placeholder('place')
 
 /** Milestones of groups are not found. For a single project, visibility has been checked before. */
-const conditions = ({ in: where, eyes, words }: Shape) =>
+const conditions = ({ in: where, viewerKind, words }: Shape) =>
   and(
-    where === 'project' ? eq(milestones.project_id, place) : visibleProjects(eyes, sql`${sql.placeholder('user')}::bigint`),
+    where === 'project' ? eq(milestones.project_id, place) : visibleProjects(viewerKind, sql`${sql.placeholder('user')}::bigint`),
     where === 'group'
       ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${place})`
       : undefined,
@@ -58,7 +58,7 @@ export async function searchMilestones(ctx: Context, { user }: Caller, at: Place
       : 'group' in at
         ? { in: 'group' as const, id: at.group.group.id }
         : { in: 'project' as const, id: at.project.project.id }
-  const shape: Shape = { in: where.in, eyes: sqlViewer(user), words: words.shape }
+  const shape: Shape = { in: where.in, viewerKind: viewerKindOf(user), words: words.shape }
   const values = { ...words.values, place: where.id, user: user?.id ?? 0 }
   const find = (page: Paging) => found(ctx.db, shape).execute({ ...values, ...limits(page) })
   const { items, total } = await pageFrom(await find(paging), paging, () => find({ page: 1, per_page: 1 }))

@@ -3,11 +3,11 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { SignedIn } from '../../access/actor.js'
 import { type NoteReach, noteReach } from '../../access/can.js'
 import type { ProjectSubject } from '../../access/rules.js'
-import { notesInReach, type SqlViewer, sqlViewer } from '../../access/visible.js'
+import { notesInReach, type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { among } from '../../db/among.js'
 import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
+import { inIds } from '../../db/in-ids.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -17,7 +17,7 @@ import type { NoteRecord } from '../notes/list.js'
 
 interface Shape {
   reach: NoteReach
-  eyes: SqlViewer
+  viewerKind: ViewerKind
   words: Fuzzy['shape']
 }
 
@@ -29,11 +29,11 @@ const about = {
   snippet: and(eq(notes.noteable_type, 'Snippet'), eq(snippets.id, notes.noteable_id)),
 }
 
-const conditions = ({ reach, eyes, words }: Shape) =>
+const conditions = ({ reach, viewerKind, words }: Shape) =>
   and(
     eq(notes.project_id, sql.placeholder('project')),
     sql`not ${notes.system}`,
-    notesInReach(reach, eyes, sql`${sql.placeholder('user')}::bigint`),
+    notesInReach(reach, viewerKind, sql`${sql.placeholder('user')}::bigint`),
     fuzzyMatch([notes.note], words),
   )
 
@@ -67,7 +67,7 @@ const loaded = statement('notes of a search', (db) =>
     .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
     .leftJoin(issues, about.issue)
     .leftJoin(mergeRequests, about.request)
-    .where(among(notes.id))
+    .where(inIds(notes.id))
     .orderBy(asc(notes.created_at), asc(notes.id)),
 )
 
@@ -80,7 +80,7 @@ export async function searchNotes(
   paging: Paging,
 ): Promise<Page<NoteRecord>> {
   const words = fuzzy(text)
-  const shape: Shape = { reach: noteReach(subject), eyes: sqlViewer(user), words: words.shape }
+  const shape: Shape = { reach: noteReach(subject), viewerKind: viewerKindOf(user), words: words.shape }
   const values = { ...words.values, project: subject.project.id, user: user.id }
   const at = (where: Paging) => found(ctx.db, shape).execute({ ...values, ...limits(where) })
   const { items: ids, total } = await pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))

@@ -1,6 +1,6 @@
 import { and, desc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { type SqlViewer, sqlViewer, visibleSnippetsAnywhere } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleSnippetsAnywhere } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
@@ -13,13 +13,13 @@ import { userRefColumns } from '../identity/user-ref.js'
 
 interface Shape {
   by: 'title' | 'content'
-  eyes: SqlViewer
+  viewerKind: ViewerKind
   words: Fuzzy['shape']
 }
 
-const conditions = ({ by, eyes, words }: Shape) =>
+const conditions = ({ by, viewerKind, words }: Shape) =>
   and(
-    visibleSnippetsAnywhere(eyes, sql`${sql.placeholder('user')}::bigint`),
+    visibleSnippetsAnywhere(viewerKind, sql`${sql.placeholder('user')}::bigint`),
     fuzzyMatch(by === 'title' ? [snippets.title, snippets.file_name] : [snippets.content], words),
   )
 
@@ -55,7 +55,7 @@ const counted = statement(
 /** Snippets by title and file name (S-11), or by content (S-12); those that the caller sees (S-21). */
 export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape['by'], text: string, paging: Paging): Promise<Page<ListedSnippet>> {
   const words = fuzzy(text)
-  const shape: Shape = { by, eyes: sqlViewer(user), words: words.shape }
+  const shape: Shape = { by, viewerKind: viewerKindOf(user), words: words.shape }
   const values = { ...words.values, user: user.id }
   const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
   const texts = items.map(({ snippet }) => snippet)

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { standingOf } from '../../access/request-limit.js'
-import { sendStanding } from '../../http/standing.js'
+import { rateLimitState } from '../../access/request-limit.js'
+import { sendRateLimitHeaders } from '../../http/rate-limit-headers.js'
 import { matcher, matching, type Place } from './matching.js'
 
 const MAX_LIMITS = 100
@@ -46,7 +46,7 @@ export class Limits {
         window = { count: 0, until: now + limit.window * 1_000 }
         callers.set(caller, window)
       }
-      sendStanding(reply, standingOf(limit.limit, ++window.count, window.until, now))
+      sendRateLimitHeaders(reply, rateLimitState(limit.limit, ++window.count, window.until, now))
     }
   }
 }

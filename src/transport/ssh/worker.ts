@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import ssh2, { type AuthContext, type ServerChannel } from 'ssh2'
-import { gathered } from '../../lib/async/gathered.js'
+import { coalesceChunks } from '../../lib/async/coalesce-chunks.js'
 import { askKey, askService } from './client.js'
 import { FRAME, frames } from './frames.js'
 import type { SshLimits } from './limits.js'
@@ -157,7 +157,7 @@ class Connection {
     channel.on('data', asked)
     service.once('close', () => outlet.close())
     try {
-      for await (const chunk of gathered(await outlet.source)) {
+      for await (const chunk of coalesceChunks(await outlet.source)) {
         await this.#send(channel, chunk)
         stalled.refresh()
       }

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'no
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { KeptFiles } from '../../../src/lib/files/kept-files.js'
+import { FileCache } from '../../../src/lib/files/file-cache.js'
 import { testApp } from '../../support/app.js'
 import { bytes } from '../../support/bytes.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
@@ -152,12 +152,12 @@ describe('RE-13: archives that are kept', () => {
     writeFileSync(half, 'half an archive')
     writeFileSync(running, 'of another process')
     utimesSync(half, new Date(), new Date(Date.now() - 3_600_000))
-    const next = new KeptFiles(join(t.dataDir, 'archives'), ROOM, 1)
+    const next = new FileCache(join(t.dataDir, 'archives'), ROOM, 1)
     await next.sweep()
     expect([existsSync(half), existsSync(running)]).toEqual([false, true])
     expect(kept().length).toBeGreaterThan(0)
     // as after a start with no room for any
-    await new KeptFiles(join(t.dataDir, 'archives'), 0, 1).sweep()
+    await new FileCache(join(t.dataDir, 'archives'), 0, 1).sweep()
     expect(kept()).toEqual([])
   })
 })

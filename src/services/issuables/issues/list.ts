@@ -4,8 +4,8 @@ import type { Caller } from '../../../access/actor.js'
 import { type IssueReach, issueReach } from '../../../access/can.js'
 import { issuesInReach, visibleIssues } from '../../../access/visible.js'
 import type { Context } from '../../../context.js'
-import { among } from '../../../db/among.js'
 import type { ReadDatabase } from '../../../db/client.js'
+import { inIds } from '../../../db/in-ids.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../../db/long-text.js'
 import { issueLabels, issues, labels, milestones, namespaces, projects, users } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
@@ -81,7 +81,7 @@ function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: bool
 }
 
 const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list with details') =>
-  shown(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(among(issues.id)),
+  shown(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(inIds(issues.id)),
 )
 
 /**

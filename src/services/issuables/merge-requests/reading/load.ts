@@ -4,8 +4,8 @@ import type { Caller, SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
-import { among } from '../../../../db/among.js'
 import type { ReadDatabase } from '../../../../db/client.js'
+import { inIds } from '../../../../db/in-ids.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../../../db/long-text.js'
 import {
   labels,
@@ -110,9 +110,9 @@ const joined = <More extends Record<string, SQL>>(db: ReadDatabase, more: More) 
 
 const subscribed = isSubscribed('MergeRequest', mergeRequests, sql`${sql.placeholder('user')}::bigint`)
 
-const loaded = statement('merge requests by id', (db) => joined(db, {}).where(among(mergeRequests.id)))
+const loaded = statement('merge requests by id', (db) => joined(db, {}).where(inIds(mergeRequests.id)))
 
-const followed = statement('followed merge requests by id', (db) => joined(db, { subscribed }).where(among(mergeRequests.id)))
+const followed = statement('followed merge requests by id', (db) => joined(db, { subscribed }).where(inIds(mergeRequests.id)))
 
 async function completeRequests(ctx: Context, records: Pick<MergeRequestRecord, 'request' | 'milestone'>[], size: 'whole' | 'page'): Promise<void> {
   const descriptions = records.map(({ request }) => request)

@@ -1,7 +1,7 @@
 import { and, desc, inArray, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
 import type { ProjectSubject } from '../../../../access/rules.js'
-import { type SqlViewer, sqlViewer, visibleMergeRequests } from '../../../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
 import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestCommits, mergeRequests, projects } from '../../../../db/schema/index.js'
@@ -10,7 +10,7 @@ import { limits, type Page, type Paging } from '../../../core/page.js'
 import { findCommit } from '../../../repository/commits/read.js'
 import { loadPage, type MergeRequestRecord } from './load.js'
 
-const found = statement('merge requests of a commit', (db, eyes: SqlViewer) =>
+const found = statement('merge requests of a commit', (db, viewerKind: ViewerKind) =>
   db
     .select({ id: mergeRequests.id, total: totalCount() })
     .from(mergeRequests)
@@ -22,7 +22,7 @@ const found = statement('merge requests of a commit', (db, eyes: SqlViewer) =>
           sql`(select c.merge_request_id from ${mergeRequestCommits} c where c.project_id = ${sql.placeholder('project')} and c.sha = ${sql.placeholder('sha')}
             union select m.id from ${mergeRequests} m where m.project_id = ${sql.placeholder('project')} and m.merge_commit_sha = ${sql.placeholder('sha')})`,
         ),
-        visibleMergeRequests(eyes, sql`${sql.placeholder('user')}::bigint`),
+        visibleMergeRequests(viewerKind, sql`${sql.placeholder('user')}::bigint`),
       ),
     )
     .orderBy(desc(mergeRequests.id))
@@ -42,6 +42,6 @@ export async function listRequestsOfCommit(
 ): Promise<Page<MergeRequestRecord>> {
   const { oid } = await findCommit(ctx, subject, sha)
   const values = { project: subject.project.id, sha: oid, user: caller.user.id }
-  const run = (at: Paging) => found(ctx.db, sqlViewer(caller.user)).execute({ ...values, ...limits(at) })
+  const run = (at: Paging) => found(ctx.db, viewerKindOf(caller.user)).execute({ ...values, ...limits(at) })
   return loadPage(ctx, paging, run)
 }

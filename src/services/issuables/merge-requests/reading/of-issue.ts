@@ -2,7 +2,7 @@ import { and, asc, eq, inArray, or, sql } from 'drizzle-orm'
 import type { Caller } from '../../../../access/actor.js'
 import type { IssueSubject } from '../../../../access/issues.js'
 import { findMergeRequestFor } from '../../../../access/merge-requests.js'
-import { type SqlViewer, sqlViewer, visibleMergeRequests } from '../../../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
 import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
@@ -13,12 +13,12 @@ import { limits, type Page, type Paging } from '../../../core/page.js'
 import { loadPage, type MergeRequestRecord } from './load.js'
 
 interface Shape {
-  eyes: SqlViewer
+  viewerKind: ViewerKind
   which: 'closing' | 'related'
 }
 
 /** Merge requests linked to an issue that the caller may read; `more` are ids of others to include. */
-const found = statement('merge requests of an issue', (db, { eyes, which }: Shape) => {
+const found = statement('merge requests of an issue', (db, { viewerKind, which }: Shape) => {
   const linked = db.select({ id: mergeRequestIssues.merge_request_id }).from(mergeRequestIssues)
   const issue = eq(mergeRequestIssues.issue_id, sql.placeholder('issue'))
   return db
@@ -30,7 +30,7 @@ const found = statement('merge requests of an issue', (db, { eyes, which }: Shap
         which === 'closing'
           ? and(inArray(mergeRequests.id, linked.where(and(issue, mergeRequestIssues.closes))), eq(mergeRequests.state, 'opened'))
           : or(inArray(mergeRequests.id, linked.where(issue)), sql`${mergeRequests.id} = any(${sql.placeholder('more')}::bigint[])`),
-        visibleMergeRequests(eyes, sql`${sql.placeholder('user')}::bigint`),
+        visibleMergeRequests(viewerKind, sql`${sql.placeholder('user')}::bigint`),
       ),
     )
     .orderBy(asc(mergeRequests.id))
@@ -45,7 +45,7 @@ async function list(
   { which, more, ...paging }: { which: Shape['which']; more: number[] } & Paging,
 ): Promise<Page<MergeRequestRecord>> {
   const run = (at: Paging) =>
-    found(ctx.db, { eyes: sqlViewer(user), which }).execute({
+    found(ctx.db, { viewerKind: viewerKindOf(user), which }).execute({
       issue: issue.id,
       user: user?.id ?? 0,
       ...(which === 'related' && { more }),

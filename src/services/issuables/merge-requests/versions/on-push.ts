@@ -1,7 +1,7 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import type { Context, PushEvent } from '../../../../context.js'
+import { commitAsynchronously } from '../../../../db/asynchronous-commit.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { commitAsynchronously } from '../../../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, notes, users } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'

@@ -10,7 +10,7 @@ const LOOK = 50
  * What `load` finds, once nobody moves its repository to another storage, with the place where that is then (SEC-187).
  * Throws Unavailable where it takes too long.
  */
-export async function onceSettled<Subject>(ctx: Context, load: () => Promise<Subject>): Promise<Subject> {
+export async function afterStorageMove<Subject>(ctx: Context, load: () => Promise<Subject>): Promise<Subject> {
   for (const until = performance.now() + PATIENCE; ; await sleep(LOOK)) {
     const subject = await load()
     const project = projectOf(subject)

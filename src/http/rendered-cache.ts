@@ -27,7 +27,7 @@ const CACHE_SIZE = 32 * 1024 * 1024
  * asking Postgres whether they have changed. The key holds everything an element depends on, the viewer's level
  * included, so nothing is ever shown to somebody for whom it was not rendered (SEC-47).
  */
-export class Fragments {
+export class RenderedCache {
   /** How many elements were there, and how many were rendered. */
   hits = 0
   misses = 0

@@ -5,5 +5,5 @@ import { type Column, type SQL, sql } from 'drizzle-orm'
  * know: it knows that of an array, and so plans each call anew that has but a few ids, which costs more than running
  * it.
  */
-export const among = (column: Column, placeholder = 'ids'): SQL =>
+export const inIds = (column: Column, placeholder = 'ids'): SQL =>
   sql`${column} = any(array(select unnest(${sql.placeholder(placeholder)}::bigint[])))`

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 
 /** Bytes of a body that must arrive within so many milliseconds. */
-export interface Pace {
+export interface MinimumRate {
   every: number
   bytes: number
 }
 
 /** 1 KiB/s (SEC-142). */
-export const PACE: Pace = { every: 10_000, bytes: 10 * 1024 }
+export const MINIMUM_RATE: MinimumRate = { every: 10_000, bytes: 10 * 1024 }
 
 /**
  * Calls back once when less of a body has arrived than should have, while nothing of it was waiting to be read
  * (SEC-142). Returns the function that ends the watch.
  */
-export function watchPace(body: IncomingMessage, { every, bytes }: Pace, slow: () => void): () => void {
+export function watchRate(body: IncomingMessage, { every, bytes }: MinimumRate, slow: () => void): () => void {
   let before = body.socket.bytesRead
   const timer = setInterval(() => {
     const { bytesRead } = body.socket

@@ -9,7 +9,7 @@ const LONG = 65_536
  * The chunks of a long stream in few pieces: after a small one, the next is read only a millisecond later, when more
  * has come. Git writes packs in pieces of 8 KB, and each chunk costs nearly as much as one of 64 KB.
  */
-export async function* gathered(source: Readable): AsyncGenerator<Buffer> {
+export async function* coalesceChunks(source: Readable): AsyncGenerator<Buffer> {
   let size = 0
   let rested = false
   for await (const chunk of source as AsyncIterable<Buffer>) {

@@ -6,7 +6,7 @@ import { finished, Readable } from 'node:stream'
 /** Makes the bytes of a file, as fast as they are read: fails before the first of them, or gives a stream. */
 export type Make = (signal: AbortSignal) => Promise<Readable>
 
-export interface KeptFile {
+export interface CachedFile {
   /** Null: it is still being made. */
   size: number | null
   stream: Readable
@@ -51,7 +51,7 @@ const SPILLED = 1_000
  * which those that were not used for longest go first. A file appears under its name when it is whole and on the disk,
  * so nobody reads half of one after a crash. Several processes may share the folder.
  */
-export class KeptFiles {
+export class FileCache {
   readonly #making = new Map<string, Making>()
   readonly #runs = new Set<Promise<unknown>>()
   readonly #spilled = new Set<string>()
@@ -71,7 +71,7 @@ export class KeptFiles {
    * The file of this name, `folder/name`; or made now, with whoever else wants it. `make` must give the same bytes each
    * time. Stops making when nobody reads it any more.
    */
-  async read(name: string, make: Make, signal: AbortSignal): Promise<KeptFile> {
+  async read(name: string, make: Make, signal: AbortSignal): Promise<CachedFile> {
     const kept = await this.#open(name)
     if (kept) return kept
     if (this.bytes === 0 || this.#spilled.has(name)) return { size: null, stream: await make(signal) }
@@ -86,7 +86,7 @@ export class KeptFiles {
     return { size: null, stream: await this.#join(making, make, signal) }
   }
 
-  async #open(name: string): Promise<KeptFile | null> {
+  async #open(name: string): Promise<CachedFile | null> {
     const file = await open(join(this.root, name), 'r').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null
       throw error

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Whether it settles within so many milliseconds. */
-export async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+export async function settlesWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const late = new AbortController()
   const timer = sleep(milliseconds, false, { signal: late.signal }).catch(() => false)
   const ended = work.then(

@@ -1,20 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** Milliseconds that a call has spent elsewhere. */
-export interface Spent {
+export interface CallTimes {
   /** The time of its git processes. */
   git: number
   /** The time of its statements. */
   database: number
 }
 
-const calls = new AsyncLocalStorage<Spent>()
+const calls = new AsyncLocalStorage<CallTimes>()
 
 /** Runs work whose time elsewhere is counted. */
-export const counting = <T>(spent: Spent, work: () => T): T => calls.run(spent, work)
+export const withCallTimes = <T>(spent: CallTimes, work: () => T): T => calls.run(spent, work)
 
 /** Begins to count; call the returned function at the end. */
-export function spending(on: keyof Spent): () => void {
+export function startTiming(on: keyof CallTimes): () => void {
   const spent = calls.getStore()
   if (!spent) return nothing
   const began = performance.now()
