@@ -117,6 +117,8 @@ export interface Context extends Source {
   /** Work that should not run twice at a time. */
   mutex: KeyedMutex
   requestLimit: RequestLimit
+  /** The callers of recent tokens, by digest: guesses that each call verifies. */
+  recentCallers: LRUCache<string, SignedIn>
   /** Addresses that users were admitted from a moment ago. */
   admittedAddresses: LRUCache<string, number>
   settingsCache: SettingsCache

@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { eq, sql } from 'drizzle-orm'
+import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.js'
 import { tokens, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { Failure, forbidden, insufficientScope, invalidInput, invalidToken, tooMany, unauthenticated } from '../failures.js'
 import { digestOf } from '../lib/crypto/secret.js'
 import { numericId } from '../lib/numeric-id.js'
-import { type ActorUser, ANONYMOUS, type Caller } from './actor.js'
+import { type ActorUser, ANONYMOUS, type Caller, type SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
 import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
 
@@ -135,10 +136,29 @@ export async function authenticate(
     return ANONYMOUS
   }
   const { user, token } = await requireToken(ctx, credential, address)
+  ctx.recentCallers.set(digestOf(credential), { user, token })
   await checkAddress(ctx, user.id, address)
   checkScope(token.scopes, route)
   if (target === undefined) return { user, token }
   return { user: await sudo(ctx, user, token.scopes, target), token, sudoer: user }
+}
+
+/** Callers by the digests of the tokens that they were last identified by. */
+export const recentCallers = () => new LRUCache<string, SignedIn>({ maxSize: 10_000, sizeCalculation: () => 1 })
+
+/**
+ * The caller that `authenticate` will probably return: the one it returned for the same token before. A guess that
+ * gives no right; use what it led to only after `authenticate` has returned an equal caller.
+ */
+export function expectedCaller(ctx: Context, headers: IncomingHttpHeaders, parameters: Record<string, unknown>): SignedIn | undefined {
+  try {
+    const credential = credentialOf(headers, parameters)
+    if (credential === null || sudoTarget(headers, parameters) !== undefined) return undefined
+    return ctx.recentCallers.get(digestOf(credential))
+  } catch {
+    // `authenticate` refuses it
+    return undefined
+  }
 }
 
 function sudoTarget(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | undefined {

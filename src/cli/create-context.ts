@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { admittedAddresses } from '../access/addresses.js'
+import { recentCallers } from '../access/authenticate.js'
 import { Counters } from '../access/counters.js'
 import { RequestLimit } from '../access/request-limit.js'
 import { Throttle } from '../access/throttle.js'
@@ -95,7 +96,7 @@ export async function createContext(
     mailer: config.mail === undefined ? null : openMailer(config.mail),
     followers,
     links: linksFor(config.baseUrl, config.ssh),
-    renderedCache: renderedCache,
+    renderedCache,
     metrics,
     workers,
     listCache,
@@ -104,6 +105,7 @@ export async function createContext(
     slices: new Slices(),
     mutex: new KeyedMutex(exclusion),
     requestLimit: new RequestLimit(config.requests, counters, now),
+    recentCallers: recentCallers(),
     admittedAddresses: admittedAddresses(),
     settingsCache,
     storages,
@@ -139,7 +141,7 @@ function openCaches(db: Database): Pick<Context, 'listCache' | 'renderedCache'> 
     listCache.clear()
     renderedCache.clear()
   })
-  return { listCache, renderedCache: renderedCache }
+  return { listCache, renderedCache }
 }
 
 /** Metrics that count from the start where the configuration lets somebody read them, else from the first look. */

@@ -68,6 +68,8 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
     return t.ctx.db.transaction(async (tx) => {
       // else no job is taken meanwhile: its statements would be counted when it is quick
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('roost jobs', 0))`)
+      // read now, so that they are not read anew meanwhile
+      await t.ctx.settings()
       return recorded(work)
     })
   }
