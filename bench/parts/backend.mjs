@@ -1,16 +1,13 @@
-import { spawn } from 'node:child_process'
-import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { cache, median, native, root, timed } from '../harness.mjs'
+import { cache, median, native, timed } from '../harness.mjs'
+import { httpBackend } from '../http-backend.mjs'
 import { bulky, generated, git } from '../repository.mjs'
 
 /** Git over HTTP against a bare `git http-backend` behind a plain Node server, on copies of the same repositories. */
 export async function backend(bench) {
   const { scratch, quick } = bench
   const sources = { small: generated(cache, { commits: 6_000, files: 500 }), bulk: bulky(cache) }
-  const folder = join(scratch, 'backend')
-  const server = spawn(process.execPath, [join(root, 'bench/backend.mjs'), folder], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const address = String(await new Promise((resolve) => server.stdout.once('data', resolve))).trim()
+  const theirs = await httpBackend(bench)
   const [urls, pushed] = [{}, {}]
   for (const [name, source] of Object.entries(sources)) {
     const project = await bench.project(`beside a backend ${name}`, { visibility: 'public' })
@@ -18,21 +15,19 @@ export async function backend(bench) {
     git(source, ['push', '-q', ours, 'refs/heads/*:refs/heads/*'])
     await bench.quiet()
     // what our maintenance has made of it: packs and bitmaps are the same for both
-    cpSync(bench.stored(project), join(folder, `${name}.git`), { recursive: true })
-    git(join(folder, `${name}.git`), ['config', 'http.receivepack', 'true'])
-    for (const [key, value] of [['receive.fsckObjects', 'true'], ['receive.unpackLimit', '1'], ['core.fsync', 'committed,loose-object,reference'], ['core.fsyncMethod', 'batch']]) git(join(folder, `${name}.git`), ['config', key, value]) // biome-ignore format: pairs
-    urls[name] = [`${bench.url}/${project.path_with_namespace}.git`, `${address}/${name}.git`]
-    pushed[name] = [ours, `${address.replace('://', '://x:y@')}/${name}.git`]
+    const { url, pushUrl } = theirs.serve(name, project)
+    urls[name] = [`${bench.url}/${project.path_with_namespace}.git`, url]
+    pushed[name] = [ours, pushUrl]
   }
   let count = 0
   const clone = (url, more = []) => native(scratch, ['clone', '-q', '--bare', ...more, url, `b${++count}.git`])
   const row = async (what, rounds, work) => {
-    const [ours, theirs] = await bench.interleaved(
+    const [own, other] = await bench.interleaved(
       () => work(0),
       () => work(1),
       quick ? Math.min(rounds, 5) : rounds,
     )
-    bench.row(`${what}, against git http-backend`, ours, theirs, 1)
+    bench.row(`${what}, against git http-backend`, own, other, 1)
   }
   await row('ls-remote', 41, (side) => native(scratch, ['ls-remote', '-q', urls.small[side]]))
   await row('clone of 6,000 commits', 9, (side) => clone(urls.small[side]))
@@ -56,6 +51,5 @@ export async function backend(bench) {
       pushes[side].push(await timed(() => native(clones[side], ['push', '-q', pushed.small[side], 'HEAD:main'])))
     }
   bench.row('push of a commit, against git http-backend', median(pushes[0]), median(pushes[1]), 1)
-  server.kill()
-  rmSync(folder, { recursive: true, force: true })
+  theirs.stop()
 }

@@ -1,6 +1,7 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { cache, call, median, native, timed } from '../harness.mjs'
+import { httpBackend } from '../http-backend.mjs'
 import { branched, git } from '../repository.mjs'
 
 const COUNTS = [500, 10_000, 100_000]
@@ -23,6 +24,28 @@ export async function refs(bench) {
     process.stdout.write(`| ${what} | ${all.map((each) => each.toFixed(1)).join(' | ')} |\n`)
     bench.figure(`${what}, of 100,000 refs`, all.at(-1), bar, 'ms')
   }
+  await besideGit(bench, repositories.at(-1))
+}
+
+/** What git itself takes for the two that are slowest: a push to a bare `git http-backend`, and its own deletion. */
+async function besideGit(bench, { base, work, remote, project }) {
+  const backend = await httpBackend(bench)
+  const { directory, pushUrl } = backend.serve('refs', project)
+  let round = 0
+  const push = (url) => () => {
+    git(work, ['commit', '-q', '--allow-empty', '-m', `Beside git ${++round}`])
+    return native(work, ['push', '-q', url, 'HEAD:refs/heads/pushed'])
+  }
+  const pushes = await bench.interleaved(push(remote), push(pushUrl))
+  bench.row('push of one commit, of 100,000 refs, against git http-backend', ...pushes, 1.2)
+  let branch = 0
+  const branchName = () => `team-${++branch % 100}/topic-${1_000 + branch}`
+  const deletions = await bench.interleaved(
+    () => call(`${base}/branches/${encodeURIComponent(branchName())}`, { method: 'DELETE' }),
+    () => native(directory, ['-c', 'core.fsync=reference', 'update-ref', '-d', `refs/heads/${branchName()}`]),
+  )
+  bench.row('deletion of a packed branch, of 100,000 refs, against git update-ref', ...deletions, 1.2)
+  backend.stop()
 }
 
 const BARS = [
@@ -61,5 +84,5 @@ async function repositoryOf(bench, count) {
   git(work, ['push', '-q', remote, 'main'])
   // more than one push may bring
   for (const name of ['objects', 'packed-refs']) cpSync(join(source, name), join(bench.stored(project), name), { recursive: true })
-  return { base: `${bench.api}/projects/${project.id}/repository`, work, remote, count }
+  return { base: `${bench.api}/projects/${project.id}/repository`, work, remote, count, project }
 }
