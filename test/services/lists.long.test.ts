@@ -200,7 +200,7 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
     const cache = new ListCache()
     for (const per_page of [20, 30])
       for (const page of [1, 2, Math.ceil(10_050 / per_page), 334, 1, Math.ceil(10_050 / per_page) + 1]) {
-        const { items, total } = await cache.whole(t.ctx.db, 'projects', 'key', { page, per_page }, list)
+        const { items, total } = await cache.pageByIds(t.ctx.db, 'projects', 'key', { page, per_page }, list)
         expect(total).toBe(10_050)
         expect(items.map(({ id }) => id)).toEqual(long.slice((page - 1) * per_page, page * per_page))
       }
@@ -208,7 +208,7 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
     expect(read).toEqual([0, 10_000, 10_000, 0, 9_990, 9_990])
     expect(counted).toBe(1)
     cache.clear()
-    await cache.whole(t.ctx.db, 'projects', 'key', { page: 1, per_page: 20 }, list)
+    await cache.pageByIds(t.ctx.db, 'projects', 'key', { page: 1, per_page: 20 }, list)
     expect(counted).toBe(2)
   })
 })

@@ -31,7 +31,7 @@ beforeAll(async () => {
     db: t.ctx.db,
     storages: ['default', 'second'],
     settings: () => t.ctx.settings(),
-    use: async () => undefined,
+    probe: async () => undefined,
     onChange: (storage, blocked) => seen.push(`${storage} ${blocked}`),
     onFault: (fault) => expect.fail(String(fault)),
   })
@@ -40,7 +40,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await setSettings(t.ctx, { ...FAST, repository_storages: ['second'] })
   await t.ctx.db.write.delete(storageFailures)
-  await t.ctx.storages.look()
+  await t.ctx.storages.checkAll()
 })
 
 const tree = (project: TestProject) => t.api('get', `${project.path}/repository/tree`)
@@ -49,7 +49,7 @@ const refusal = { message: '503 Service Unavailable: The storage of the reposito
 
 /** Looks so often; the storage fails meanwhile. */
 async function looks(times: number): Promise<void> {
-  for (let n = 0; n < times; n++) await t.ctx.storages.look()
+  for (let n = 0; n < times; n++) await t.ctx.storages.checkAll()
 }
 
 /** Takes the folder of the second storage away while something else is in its place. */
@@ -85,7 +85,7 @@ describe('a storage that fails (SEC-188)', () => {
       expect((await fetch(`${t.url}/-/readiness`)).status).toBe(503)
       // one that finds nothing wrong itself
       expect(other.refusal('second')).toBeNull()
-      await other.look()
+      await other.checkAll()
       expect(other.refusal('second')).toMatchObject({ retryAfter: expect.any(Number) })
       expect(seen).toEqual(['second true'])
     })
@@ -103,7 +103,7 @@ describe('a storage that fails (SEC-188)', () => {
     await looks(1)
     await tree(broken).expect(200)
     expect(await failures()).toEqual([])
-    await other.look()
+    await other.checkAll()
     expect(other.refusal('second')).toBeNull()
   })
 
@@ -142,11 +142,11 @@ describe('a storage that fails (SEC-188)', () => {
         db: t.ctx.db,
         storages: ['second'],
         settings: () => t.ctx.settings(),
-        use: () => Promise.reject(new Error('EIO')),
+        probe: () => Promise.reject(new Error('EIO')),
         onChange: () => undefined,
         onFault: (fault) => expect.fail(String(fault)),
       })
-    await Promise.all([failing().look(), failing().look(), failing().look()])
+    await Promise.all([failing().checkAll(), failing().checkAll(), failing().checkAll()])
     expect(await failures()).toEqual([{ storage: 'second', failures: 1 }])
   })
 
@@ -161,14 +161,14 @@ describe('a storage that fails (SEC-188)', () => {
         db: t.ctx.db,
         storages: ['second'],
         settings: () => t.ctx.settings(),
-        use: (storage) => {
+        probe: (storage) => {
           begun++
           return use(storage)
         },
         onChange: () => undefined,
         onFault: (fault) => expect.fail(String(fault)),
       })
-      while (watch.refusal('second') === null) await watch.look()
+      while (watch.refusal('second') === null) await watch.checkAll()
       expect(await failures()).toEqual([{ storage: 'second', failures: 3 }])
       expect(begun).toBe(1)
       await looks(1)

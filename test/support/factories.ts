@@ -136,5 +136,5 @@ export async function aGroup(
 /** Puts settings in force as an administrator would. */
 export async function setSettings(ctx: Context, values: Partial<Settings>): Promise<void> {
   await ctx.db.write.insert(applicationSettings).values({ id: 1, values }).onConflictDoUpdate({ target: applicationSettings.id, set: { values } })
-  ctx.settingsCache.forget()
+  ctx.settingsCache.invalidate()
 }

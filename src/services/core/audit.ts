@@ -50,7 +50,7 @@ export async function audit(ctx: Context, db: Pick<Transaction, 'insert'>, { act
   })
 }
 
-/** Field → [before, after] of what differs; for the fields in `secret` only that they differ. */
+/** Field → [before, after] for the fields that differ; the fields in `secret` are only marked as changed. */
 export function changesOf<T extends object>(before: T, after: Partial<T>, secret: readonly (keyof T)[] = []): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const key of Object.keys(after) as (keyof T & string)[]) {
@@ -60,9 +60,9 @@ export function changesOf<T extends object>(before: T, after: Partial<T>, secret
   return changes
 }
 
-const BATCH = 500
+const BATCH_ROWS = 500
 
-/** All rows of a period, oldest first, read in batches. */
+/** All audit events of a period, oldest first, read in batches. */
 export async function* auditTrail(ctx: Context, { since, until }: { since: Date; until?: Date | undefined }): AsyncGenerator<AuditEvent> {
   for (let after: { created_at: Date; id: number } | null = null; ; ) {
     const rows: AuditEvent[] = await ctx.db.write
@@ -81,9 +81,9 @@ export async function* auditTrail(ctx: Context, { since, until }: { since: Date;
         ),
       )
       .orderBy(asc(auditEvents.created_at), asc(auditEvents.id))
-      .limit(BATCH)
+      .limit(BATCH_ROWS)
     yield* rows
     after = rows.at(-1) ?? null
-    if (rows.length < BATCH) return
+    if (rows.length < BATCH_ROWS) return
   }
 }

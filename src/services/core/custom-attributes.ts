@@ -5,7 +5,7 @@ import { customAttributes } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 
-/** What attributes are attached to. */
+/** The user, group or project that attributes are attached to. */
 export interface AttributeSource {
   kind: 'user' | 'group' | 'project'
   id: number
@@ -17,20 +17,20 @@ export interface CustomAttribute {
 }
 
 const COLUMNS = { user: customAttributes.user_id, group: customAttributes.group_id, project: customAttributes.project_id }
-const shown = { key: customAttributes.key, value: customAttributes.value }
-const on = ({ kind, id }: AttributeSource) => eq(COLUMNS[kind], id)
+const columns = { key: customAttributes.key, value: customAttributes.value }
+const attachedTo = ({ kind, id }: AttributeSource) => eq(COLUMNS[kind], id)
 
-/** The attributes of a thing, by key (CA-1). */
+/** The attributes of a subject, ordered by key (CA-1). */
 export function listCustomAttributes(ctx: Context, source: AttributeSource): Promise<CustomAttribute[]> {
-  return ctx.db.read.select(shown).from(customAttributes).where(on(source)).orderBy(asc(customAttributes.key))
+  return ctx.db.read.select(columns).from(customAttributes).where(attachedTo(source)).orderBy(asc(customAttributes.key))
 }
 
 /** One attribute; 404 when there is none (CA-2). */
 export async function getCustomAttribute(ctx: Context, source: AttributeSource, key: string): Promise<CustomAttribute> {
   const [attribute] = await ctx.db.read
-    .select(shown)
+    .select(columns)
     .from(customAttributes)
-    .where(and(on(source), eq(customAttributes.key, key)))
+    .where(and(attachedTo(source), eq(customAttributes.key, key)))
   if (!attribute) throw notFound()
   return attribute
 }
@@ -49,25 +49,25 @@ export async function setCustomAttribute(ctx: Context, { kind, id }: AttributeSo
     .insert(customAttributes)
     .values({ [`${kind}_id`]: id, key, value })
     .onConflictDoUpdate({ target: [column, customAttributes.key], targetWhere: sql`${column} is not null`, set: { value } })
-    .returning(shown)
+    .returning(columns)
   return stored as CustomAttribute
 }
 
 /** Deletes an attribute (CA-4). */
 export async function deleteCustomAttribute(ctx: Context, source: AttributeSource, key: string): Promise<void> {
-  const gone = await ctx.db.write
+  const deleted = await ctx.db.write
     .delete(customAttributes)
-    .where(and(on(source), eq(customAttributes.key, key)))
+    .where(and(attachedTo(source), eq(customAttributes.key, key)))
     .returning({ id: customAttributes.id })
-  if (gone.length === 0) throw notFound()
+  if (deleted.length === 0) throw notFound()
 }
 
-/** The attributes of many things at once, by the id of the thing (W-11). */
+/** The attributes of many subjects in one query, by the id of the subject (W-11). */
 async function customAttributesOf(ctx: Context, kind: AttributeSource['kind'], ids: number[]): Promise<Map<number, CustomAttribute[]>> {
   const found = new Map<number, CustomAttribute[]>(ids.map((id) => [id, []]))
   if (ids.length === 0) return found
   const rows = await ctx.db.read
-    .select({ id: COLUMNS[kind], ...shown })
+    .select({ id: COLUMNS[kind], ...columns })
     .from(customAttributes)
     .where(inArray(COLUMNS[kind], ids))
     .orderBy(asc(customAttributes.key))
@@ -75,7 +75,7 @@ async function customAttributesOf(ctx: Context, kind: AttributeSource['kind'], i
   return found
 }
 
-/** The same for a caller who may see them and asked for them; otherwise null. */
+/** The attributes of many subjects, if the caller asked for them and is an administrator; otherwise null. */
 export async function attributesFor(
   ctx: Context,
   { user }: Pick<Caller, 'user'>,
@@ -87,8 +87,8 @@ export async function attributesFor(
 }
 
 /**
- * The list filter by attributes as a condition on an id (CA-5): it has all pairs of the placeholder
- * `custom_attributes`, whose value `attributePairs` makes.
+ * List filter by attributes (CA-5), as a condition on an id: the subject has all pairs of the placeholder
+ * `custom_attributes`. `attributePairs` makes its value.
  */
 export function hasCustomAttributes(kind: AttributeSource['kind'], id: SQLWrapper): SQL {
   const pairs = sql`${sql.placeholder('custom_attributes')}::jsonb`
@@ -97,5 +97,5 @@ export function hasCustomAttributes(kind: AttributeSource['kind'], id: SQLWrappe
     where ca.${sql.identifier(COLUMNS[kind].name)} is not null group by 1 having count(*) = jsonb_array_length(${pairs}))`
 }
 
-/** The value of that placeholder. */
+/** The value of the placeholder `custom_attributes`. */
 export const attributePairs = (wanted: [string, string][] | undefined) => (wanted && wanted.length > 0 ? JSON.stringify(wanted) : undefined)

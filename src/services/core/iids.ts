@@ -6,8 +6,8 @@ import { groupIidCounters, iidCounters } from '../../db/schema/index.js'
 export type IidKind = 'pipeline' | 'issue' | 'merge_request' | 'milestone'
 
 /**
- * The next number of a kind of thing within its project, from 1 on. Whoever takes the next one waits for the end of
- * this transaction, and a number is given back when it fails: no gaps, and no number twice (SEC-165).
+ * The next number of its kind within the project, starting at 1. The counter row stays locked until the transaction
+ * ends and rolls back with it, so numbers have no gaps and no duplicates (SEC-165).
  */
 export async function nextIid(tx: Transaction, projectId: number, kind: IidKind): Promise<number> {
   const row = onlyRow(
@@ -21,12 +21,12 @@ export async function nextIid(tx: Transaction, projectId: number, kind: IidKind)
 }
 
 /**
- * The number that `nextIid` returned, for a statement right after it in the same transaction: both can be sent at once.
+ * SQL for the number that `nextIid` just assigned in the same transaction, so that both statements can be pipelined.
  */
 export const lastIid = (projectId: number, kind: IidKind) =>
   sql<number>`(select ${iidCounters.last} from ${iidCounters} where ${iidCounters.project_id} = ${projectId} and ${iidCounters.kind} = ${kind})`
 
-/** The next number of a kind of thing within its group. */
+/** The next number of its kind within the group. */
 export async function nextGroupIid(tx: Transaction, groupId: number, kind: 'milestone'): Promise<number> {
   const row = onlyRow(
     await tx
@@ -38,7 +38,7 @@ export async function nextGroupIid(tx: Transaction, groupId: number, kind: 'mile
   return row.last
 }
 
-/** Raises the last number of a kind of thing to one that was given elsewhere; smaller ones change nothing. */
+/** Raises a counter to a number that was assigned elsewhere, such as by an import; a lower number changes nothing. */
 export async function raiseIid(tx: Transaction, of: { project_id: number } | { namespace_id: number }, kind: IidKind, iid: number): Promise<void> {
   if ('project_id' in of)
     await tx

@@ -5,41 +5,41 @@ import { escapeHtml } from '../../lib/text/html.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { readSettings } from './settings.js'
 
-/** A part of a mail: a paragraph, a text of a user in Markdown, or a link. */
+/** A part of a mail: a paragraph, a user's Markdown, or a link. */
 export type MailPart = string | { markdown: string; base: string } | { link: string; text: string }
 
-/** What a kind of mail is counted as, and what its parts say. */
 export interface MailMessage extends Omit<Mail, 'text' | 'html' | 'headers'> {
+  /** The label of the mail in metrics and logs. */
   kind: string
   parts: MailPart[]
-  /** Below a line, in small print. */
+  /** Shown in small print below a horizontal line. */
   footer: MailPart[]
   headers?: Record<string, string>
 }
 
-const MINUTE = 60_000
-const LONGEST_WAIT = 240 * MINUTE
-/** For a day or so. */
-const ATTEMPTS = 14
+const MINUTE_MS = 60_000
+const MAX_RETRY_DELAY_MS = 240 * MINUTE_MS
+/** Enough retries for about a day. */
+const MAX_ATTEMPTS = 14
 
-/** What all jobs that send mail have in common: one server, whose slowness holds up nothing else (ML-13). */
+/** Options shared by all jobs that send mail: a slow mail server must not hold up other jobs (ML-13). */
 export const MAIL_JOB = {
   network: true,
   perLane: MAIL_CONNECTIONS,
-  deadline: MINUTE,
-  retries: (attempts: number) => (attempts < ATTEMPTS ? Math.min(MINUTE * 2 ** (attempts - 1), LONGEST_WAIT) : null),
+  deadline: MINUTE_MS,
+  retries: (attempts: number) => (attempts < MAX_ATTEMPTS ? Math.min(MINUTE_MS * 2 ** (attempts - 1), MAX_RETRY_DELAY_MS) : null),
 }
 export const MAIL_LANE: JobOptions = { lane: 'mail' }
 
 /** A `Message-ID` of this service. */
 export const messageId = ({ links }: Context, name: string) => `<${name}@${mailHost(links.base)}>`
 
-/** The host of the base URL as it may stand in identifiers. */
+/** The host of the base URL, with characters that identifiers do not allow replaced. */
 export const mailHost = (base: string) => new URL(base).hostname.replace(/[^A-Za-z0-9.-]+/g, '-').replace(/^-|-$/g, '')
 
 /**
- * Sends a mail, and counts it. One that the server refuses for good is logged, and done with; other failures are the
- * job's to try again (ML-13).
+ * Sends a mail and counts it. A mail that the server refuses permanently is logged and dropped; other failures throw,
+ * so that the job retries (ML-13).
  */
 export async function sendMessage(ctx: Context, { kind, parts, footer, headers, ...mail }: MailMessage, signal: AbortSignal): Promise<void> {
   if (!ctx.mailer) return
@@ -69,7 +69,7 @@ const asHtml = (site: string, part: MailPart): string => {
   return `<div>${forMail(markdownToHtml(part.markdown), (path) => `${/^\/(?!uploads\/)/.test(path) ? site : `${part.base}/`}${path.replace(/^\/(?=uploads\/)/, '')}`)}</div>`
 }
 
-/** Nothing in a mail is loaded from elsewhere: images become links, and links are absolute (ML-14). */
+/** Mails load no remote content: images become links, and links become absolute (ML-14). */
 const forMail = (html: string, absolute: (path: string) => string) =>
   html
     .replace(/<img src="([^"]*)" alt="([^"]*)"[^>]*>/g, (_, src: string, alt: string) => `<a href="${src}">${alt || src}</a>`)

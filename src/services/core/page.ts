@@ -20,7 +20,7 @@ export function slice<T>(items: T[], paging: Paging): Page<T> {
   return { items: items.slice(offset, offset + limit), total: items.length }
 }
 
-/** A page whose rows carry the total. Beyond the last row there is none to carry it, so it is queried. */
+/** A page whose rows carry the total. A page beyond the last has no row, so the total is read from `first`. */
 export async function pageFrom<T extends { total: number }>(rows: T[], paging: Paging, first: () => Promise<T[]>): Promise<Page<T>> {
   if (rows.length > 0 || paging.page === 1) return { items: rows, total: rows[0]?.total ?? 0 }
   return { items: [], total: (await first())[0]?.total ?? 0 }

@@ -4,31 +4,31 @@ import { applicationSettings } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { DEFAULTS, type Settings } from './settings-table.js'
 
-/** The row of the settings; none before they are first shown. */
+/** The settings row; it does not exist until the settings are first shown. */
 export const storedSettings = statement('application settings', (db) => db.select().from(applicationSettings).where(eq(applicationSettings.id, 1)))
 
-/** Milliseconds for which settings are cached, and so the delay after which one process sees a change by another. */
-const FRESH = 1_000
+/** How long settings are cached, and so how late a process may see a change made by another one. */
+const CACHE_TTL_MS = 1_000
 
-/** The settings that were read last: at most one query a second. */
+/** Caches the settings: at most one query per second. */
 export class SettingsCache {
-  #kept: { until: number; settings: Promise<Settings> } | undefined
+  #cached: { until: number; settings: Promise<Settings> } | undefined
 
   constructor(private readonly db: Database) {}
 
   read(): Promise<Settings> {
     const now = Date.now()
-    if (this.#kept && this.#kept.until > now) return this.#kept.settings
+    if (this.#cached && this.#cached.until > now) return this.#cached.settings
     const settings = storedSettings(this.db, null)
       .execute()
       .then(([row]) => ({ ...DEFAULTS, ...(row?.values as Partial<Settings> | undefined) }))
-    this.#kept = { until: now + FRESH, settings }
-    settings.catch(() => this.forget())
+    this.#cached = { until: now + CACHE_TTL_MS, settings }
+    settings.catch(() => this.invalidate())
     return settings
   }
 
-  /** The settings were changed: the next reader reads them again. */
-  forget(): void {
-    this.#kept = undefined
+  /** Makes the next read query the database. */
+  invalidate(): void {
+    this.#cached = undefined
   }
 }

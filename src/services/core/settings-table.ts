@@ -1,10 +1,10 @@
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 
-/** What all attributes have: a default, and an effect. */
+/** What all settings have in common. */
 interface Attribute<Kind extends string, Value> {
   kind: Kind
   default: Value
-  /** What the service does with it; `null`: it is only stored and shown. */
+  /** What the setting controls; null when it is only stored and shown. */
   effect: string | null
 }
 
@@ -24,8 +24,8 @@ const text = (effect: string | null = null, check: 'url' | 'email' | 'any' = 'an
   effect,
 })
 /**
- * Encrypted at rest, and shown only in the answer of the settings (SEC-136). The DSN of an error tracker is a URL whose
- * user part is the key.
+ * Encrypted at rest, and shown only by the settings endpoint (SEC-136). The DSN of an error tracker is a URL whose user
+ * part is the key.
  */
 const secret = (check: 'dsn' | 'any' = 'any'): Attribute<'secret', string | null> & { check: typeof check } => ({
   kind: 'secret',
@@ -33,8 +33,13 @@ const secret = (check: 'dsn' | 'any' = 'any'): Attribute<'secret', string | null
   check,
   effect: null,
 })
-const needed = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
-const word = (value: string): Attribute<'text', string | null> & { check: 'any' } => ({ kind: 'text', default: value, check: 'any', effect: null })
+const duration = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
+const textWithDefault = (value: string): Attribute<'text', string | null> & { check: 'any' } => ({
+  kind: 'text',
+  default: value,
+  check: 'any',
+  effect: null,
+})
 const int = (value: number, bounds: Bounds = {}, effect: string | null = null): Attribute<'int', number | null> & Bounds => ({
   kind: 'int',
   default: value,
@@ -85,10 +90,7 @@ const bits = (name: string): Attribute<'bits', number> => ({
   effect: `minimum length in bits of a new ${name} key; 0: any length, -1: such keys are refused`,
 })
 
-/**
- * Every attribute of the contract in its order: its kind and default (11.3), its validation, and its effect (AS-20 to
- * AS-70).
- */
+/** Every setting of the contract in its order, with kind, default (11.3), validation and effect (AS-20 to AS-70). */
 export const SETTINGS = {
   admin_notification_email: text('address that damage found by repository checks is mailed to', 'email'),
   after_sign_out_path: text(null, 'url'),
@@ -111,7 +113,7 @@ export const SETTINGS = {
   clientside_errtracker_dsn: secret('dsn'),
   clientside_errtracker_enabled: bool(false),
   container_registry_token_expire_delay: count(5, { above: 0 }),
-  default_artifacts_expire_in: needed('30 days'),
+  default_artifacts_expire_in: duration('30 days'),
   default_branch_protection: level(
     2,
     [0, 1, 2],
@@ -154,7 +156,7 @@ export const SETTINGS = {
   max_attachment_size: count(10, { above: 0 }, 'maximum size of an uploaded file in MiB'),
   max_pages_size: int(100, { least: 0 }),
   metrics_enabled: bool(false),
-  metrics_host: word('localhost'),
+  metrics_host: textWithDefault('localhost'),
   metrics_method_call_threshold: int(10),
   metrics_packet_size: int(1),
   metrics_pool_size: int(16),
@@ -213,7 +215,7 @@ export const SETTINGS = {
   user_default_external: bool(false, 'whether a new user is external'),
   user_oauth_applications: bool(true),
   version_check_enabled: bool(true),
-  // in addition to the contract's
+  // additions to the contract
   repository_size_limit: count(
     0,
     { least: 0 },
@@ -238,7 +240,7 @@ const NO_ARTIFACTS = 'jobs have no artifacts and there are no pages of projects'
 const PULLED = 'values are asked for by Prometheus, none are sent'
 const NO_SECOND_FACTOR = 'there is no second factor'
 
-/** Why settings without an effect have none, where a part of the service that could use them is not to be expected. */
+/** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   after_sign_out_path: NO_PAGES,
   after_sign_up_text: NO_PAGES,
@@ -285,7 +287,7 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   version_check_enabled: 'the service asks nobody for newer versions',
 }
 
-/** What has to be sent together with a switch that is switched on, in the order of AS-10. */
+/** The settings that a switch requires when it is on, in the order of AS-10. */
 export const DEPENDENTS: Partial<Record<SettingName, SettingName[]>> = {
   clientside_errtracker_enabled: ['clientside_errtracker_dsn'],
   errtracker_enabled: ['errtracker_dsn'],

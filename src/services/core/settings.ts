@@ -14,17 +14,17 @@ import { DEFAULTS, DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingNam
 
 export type { Settings } from './settings-table.js'
 
-/** The settings in force, with secrets as stored; at most one query a second. */
+/** The current settings, with secrets still encrypted; cached for a second. */
 export const readSettings = (ctx: Context): Promise<Settings> => ctx.settingsCache.read()
 
 /** Whether only administrators may use a visibility level. */
 export const isRestricted = (settings: Settings, level: number) =>
   settings.restricted_visibility_levels?.some((name) => VISIBILITY_LEVEL[name] === level) ?? false
 
-/** The default number of personal projects of a user; a cleared setting counts as never set (AS-30). */
-export const usualProjectsLimit = (settings: Settings): number => settings.default_projects_limit ?? DEFAULTS.default_projects_limit ?? 0
+/** The default limit on a user's personal projects; a cleared setting counts as never set (AS-30). */
+export const defaultProjectsLimit = (settings: Settings): number => settings.default_projects_limit ?? DEFAULTS.default_projects_limit ?? 0
 
-/** The row, with its secrets decrypted. */
+/** The settings row with its secrets decrypted. */
 export interface SettingsRecord {
   created_at: Date
   updated_at: Date
@@ -35,10 +35,10 @@ type Stored = Partial<Record<SettingName, unknown>>
 
 const purpose = (name: SettingName) => `setting ${name}`
 
-/** The settings with everything an administrator sees; the record is created on first use (AS-2). */
+/** All settings as an administrator sees them; creates the row on first use (AS-2). */
 export async function showSettings(ctx: Context): Promise<SettingsRecord> {
   const row = (await readRow(ctx)) ?? (await createRow(ctx))
-  return { ...row, values: opened(ctx, row.values as Stored) }
+  return { ...row, values: decrypted(ctx, row.values as Stored) }
 }
 
 const readRow = async (ctx: Context) => (await storedSettings(ctx.db, null).execute())[0]
@@ -51,7 +51,7 @@ async function createRow(ctx: Context) {
   return row
 }
 
-function opened(ctx: Context, stored: Stored): Settings {
+function decrypted(ctx: Context, stored: Stored): Settings {
   const values = { ...DEFAULTS, ...stored } as Record<SettingName, unknown>
   for (const name of SECRETS) if (typeof values[name] === 'string') values[name] = ctx.encryption.open(values[name], purpose(name))
   return values as Settings
@@ -59,7 +59,7 @@ function opened(ctx: Context, stored: Stored): Settings {
 
 export type SettingsInput = { [Name in SettingName]?: Settings[Name] | null | undefined }
 
-/** Changes all given settings, or nothing, with all faults (AS-3 to AS-13, AS-20 to AS-70). */
+/** Changes all given settings, or none and throws with the faults of all fields (AS-3 to AS-13, AS-20 to AS-70). */
 export async function updateSettings(ctx: Context, caller: SignedIn, given: SettingsInput): Promise<SettingsRecord> {
   const group =
     given.performance_bar_allowed_group_id === undefined ? undefined : await groupNamed(ctx, caller, given.performance_bar_allowed_group_id)
@@ -67,8 +67,8 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
   const record = await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select().from(applicationSettings).where(eq(applicationSettings.id, 1)).for('update')
     if (!row) throw new Error('the settings have no row')
-    const before = opened(ctx, row.values as Stored)
-    const next = { ...before, ...present(given) }
+    const before = decrypted(ctx, row.values as Stored)
+    const next = { ...before, ...definedOnly(given) }
     if (group !== undefined) next.performance_bar_allowed_group_id = group
     const faults = faultsOf(ctx, next, given)
     if (Object.keys(faults).length > 0) throw invalidRecord(faults)
@@ -88,13 +88,14 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
     })
     return { ...row, updated_at, values: next }
   })
-  ctx.settingsCache.forget()
+  ctx.settingsCache.invalidate()
   return record
 }
 
-const present = (given: SettingsInput) => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Settings>
+const definedOnly = (given: SettingsInput) =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Settings>
 
-/** The group named by full path or id; an unknown one clears the setting (AS-48). */
+/** The id of a group given by full path or id; an unknown group clears the setting (AS-48). */
 async function groupNamed(ctx: Context, caller: SignedIn, named: string | null): Promise<string | null> {
   if (named === null || named.trim() === '') return null
   const found = await nullOnFailure(findGroupFor(ctx, caller, named))
@@ -102,8 +103,8 @@ async function groupNamed(ctx: Context, caller: SignedIn, named: string | null):
 }
 
 const BLANK = "can't be blank"
-/** Messages of AS-10 that differ from the usual one. */
-const EMPTY: Partial<Record<SettingName, string>> = {
+/** Messages for missing settings that differ from the usual one (AS-10). */
+const MISSING_TEXTS: Partial<Record<SettingName, string>> = {
   domain_blacklist: 'Domain blacklist cannot be empty if Blacklist is enabled.',
   jobqueue_throttling_factor: 'Throttling factor cannot be empty if throttling is enabled.',
   jobqueue_throttling_queues: 'Queues to throttle cannot be empty if throttling is enabled.',
@@ -113,17 +114,17 @@ const isBlank = (value: unknown) =>
   value === null || (typeof value === 'string' && value.trim() === '') || (Array.isArray(value) && value.length === 0)
 
 /**
- * Field → messages, in the order of the table: for the given attributes, and for those that a switch requires when it
- * is on (AS-13).
+ * Field → messages, in the order of `SETTINGS`: validates the given attributes and those required by a switch that is
+ * on (AS-13).
  */
 function faultsOf(ctx: Context, next: Settings, given: SettingsInput): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
-  const restsOn = new Set(
+  const required = new Set(
     Object.entries(DEPENDENTS).flatMap(([name, dependents]) => (next[name as SettingName] === true && name !== 'metrics_enabled' ? dependents : [])),
   )
   for (const name of SETTING_NAMES) {
-    if (given[name] === undefined && !restsOn.has(name)) continue
-    const texts = restsOn.has(name) && isBlank(next[name]) ? emptyTexts(name) : textsOf(ctx, name, next)
+    if (given[name] === undefined && !required.has(name)) continue
+    const texts = required.has(name) && isBlank(next[name]) ? missingTexts(name) : textsOf(ctx, name, next)
     if (texts.length > 0) faults[name] = texts
   }
   const keys = ['rsa_key_restriction', 'dsa_key_restriction', 'ecdsa_key_restriction', 'ed25519_key_restriction'] as const
@@ -131,8 +132,8 @@ function faultsOf(ctx: Context, next: Settings, given: SettingsInput): Record<st
   return faults
 }
 
-/** The messages for a dependent setting that is missing (AS-10, AS-11). */
-const emptyTexts = (name: SettingName) => (SETTINGS[name].kind === 'int' ? [BLANK, 'is not a number'] : [EMPTY[name] ?? BLANK])
+/** The messages for a missing setting that a switch requires (AS-10, AS-11). */
+const missingTexts = (name: SettingName) => (SETTINGS[name].kind === 'int' ? [BLANK, 'is not a number'] : [MISSING_TEXTS[name] ?? BLANK])
 
 function textsOf(ctx: Context, name: SettingName, next: Settings): string[] {
   const attribute = SETTINGS[name]
@@ -182,7 +183,7 @@ function listTexts(ctx: Context, name: SettingName, items: string[]): string[] {
     case 'restricted_visibility_levels':
       return items.filter((item) => !Object.hasOwn(VISIBILITY_LEVEL, item)).map((item) => `'${item}' is not a valid visibility level`)
     case 'disabled_oauth_sign_in_sources':
-      // there are no such sign-in sources
+      // no OAuth sign-in sources exist
       return items.map((item) => `'${item}' is not an OAuth sign-in source`)
     default:
       return []

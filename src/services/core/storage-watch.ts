@@ -5,18 +5,18 @@ import { storageFailures } from '../../db/schema/index.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import type { Settings } from './settings-table.js'
 
-/** Milliseconds between two looks at what other processes have found. */
-const LOOK = 1_000
-/** Milliseconds that one look waits for a check. */
-const WAIT = 500
+/** How often the failures recorded by all processes are read, and due checks started. */
+const CHECK_INTERVAL_MS = 1_000
+/** How long one round waits for a check to finish. */
+const MAX_WAIT_MS = 500
 
-interface Standing {
+interface FailureRecord {
   failures: number
-  /** When the last check failed, by the clock of this process. */
+  /** When the last check failed, in `performance.now()` of this process. */
   failedAt: number
 }
 
-/** A check of a storage that is under way; one that hangs stays so. */
+/** A running check of a storage; one that hangs is not started again. */
 interface Check {
   begun: number
   outcome: Promise<boolean>
@@ -26,109 +26,110 @@ export interface StorageWatchOptions {
   db: Database
   storages: readonly string[]
   settings(): Promise<Settings>
-  /** Uses a storage; fails, or never ends, where it cannot be used. */
-  use(storage: string): Promise<void>
+  /** Accesses a storage; rejects, or never settles, when the storage is not usable. */
+  probe(storage: string): Promise<void>
   onChange(storage: string, blocked: boolean): void
   onFault(fault: unknown): void
 }
 
 /**
- * Checks the storages all the time, and blocks those that have failed too often for all processes together: calls that
- * need one are refused at once until the reset time is over (SEC-188). The answer to a call comes from memory.
+ * A circuit breaker for storages. It checks them periodically, counts failures across all processes, and blocks a
+ * storage that failed too often: calls that need it are refused at once until the reset time is over (SEC-188).
+ * Refusing needs no query.
  */
 export class StorageWatch {
   readonly #options: StorageWatchOptions
-  readonly #standings = new Map<string, Standing>()
+  readonly #failures = new Map<string, FailureRecord>()
   readonly #blocked = new Set<string>()
   readonly #checks = new Map<string, Check>()
   /** When each storage was last checked. */
   readonly #checkedAt = new Map<string, number>()
   #settings: Settings | undefined
   #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> | undefined
+  #running: Promise<void> | undefined
 
   constructor(options: StorageWatchOptions) {
     this.#options = options
   }
 
-  /** Looks once a second from now on. */
+  /** Starts checking periodically. */
   start(): void {
-    this.#timer = setInterval(() => void this.look(), LOOK).unref()
+    this.#timer = setInterval(() => void this.checkAll(), CHECK_INTERVAL_MS).unref()
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking
+    await this.#running
   }
 
-  /** Why a storage must not be used now; null: it may be. */
+  /** The error for calls that need a blocked storage; null when it is not blocked. */
   refusal(storage: string): Unavailable | null {
     const left = this.#blockedFor(storage)
     return left > 0 ? new Unavailable('The storage of the repository is not available', Math.ceil(left / 1_000)) : null
   }
 
-  /** Reads what all processes have found and checks what is due; one at a time. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look()
+  /** Reads the failures that all processes recorded and runs due checks; concurrent calls share one round. */
+  checkAll(): Promise<void> {
+    this.#running ??= this.#checkAll()
       .catch((fault: unknown) => this.#options.onFault(fault))
       .finally(() => {
-        this.#looking = undefined
+        this.#running = undefined
       })
-    return this.#looking
+    return this.#running
   }
 
-  async #look(): Promise<void> {
+  async #checkAll(): Promise<void> {
     const settings = await this.#options.settings()
     this.#settings = settings
-    await this.#read()
+    await this.#readFailures()
     await Promise.all(this.#options.storages.map((storage) => this.#checkIfDue(storage, settings)))
-    for (const storage of this.#options.storages) this.#tellChange(storage)
+    for (const storage of this.#options.storages) this.#notifyChange(storage)
   }
 
-  async #read(): Promise<void> {
-    const rows = await this.#options.db.readRows('storage failures', READ, [])
-    this.#standings.clear()
+  async #readFailures(): Promise<void> {
+    const rows = await this.#options.db.readRows('storage failures', READ_FAILURES, [])
+    this.#failures.clear()
     for (const [storage, failures, age] of rows)
-      this.#standings.set(String(storage), { failures: Number(failures), failedAt: performance.now() - Number(age) * 1_000 })
+      this.#failures.set(String(storage), { failures: Number(failures), failedAt: performance.now() - Number(age) * 1_000 })
   }
 
   async #checkIfDue(storage: string, settings: Settings): Promise<void> {
     const { circuitbreaker_check_interval: interval, circuitbreaker_storage_timeout: timeout } = settings
     const now = performance.now()
     if (this.#blockedFor(storage) > 0 || now - (this.#checkedAt.get(storage) ?? Number.NEGATIVE_INFINITY) < interval * 1_000) return
-    const fine = await this.#passes(storage, settings)
-    if (fine === null) return
+    const ok = await this.#passes(storage, settings)
+    if (ok === null) return
     this.#checkedAt.set(storage, performance.now())
-    const known = this.#standings.get(storage)
-    if (fine && known) await this.#options.db.write.execute(sql`/* storages */ delete from ${storageFailures} where storage = ${storage}`)
-    // of several processes that find the same, one counts
-    if (!fine) await this.#options.db.write.execute(countFailure(storage, settings, Math.min(interval, timeout)))
-    if (known || !fine) await this.#read()
+    const known = this.#failures.get(storage)
+    if (ok && known) await this.#options.db.write.execute(sql`/* storages */ delete from ${storageFailures} where storage = ${storage}`)
+    // when several processes see the same failure, it counts once
+    if (!ok) await this.#options.db.write.execute(countFailure(storage, settings, Math.min(interval, timeout)))
+    if (known || !ok) await this.#readFailures()
   }
 
-  /** Whether one of so many attempts succeeds in time; null: the attempt goes on, and its time is not over. */
+  /** Whether one of the attempts succeeds in time; null while an attempt is still running within its timeout. */
   async #passes(storage: string, settings: Settings): Promise<boolean | null> {
     const { circuitbreaker_access_retries: attempts, circuitbreaker_storage_timeout: timeout } = settings
     for (let attempt = 1; attempt <= attempts; attempt++) {
       const check = this.#checks.get(storage) ?? this.#begin(storage)
-      const left = check.begun + Math.max(WAIT, timeout * 1_000) - performance.now()
-      const outcome = await Promise.race([check.outcome, sleep(Math.max(0, Math.min(left, WAIT)), 'late' as const, { ref: false })])
+      const left = check.begun + Math.max(MAX_WAIT_MS, timeout * 1_000) - performance.now()
+      const outcome = await Promise.race([check.outcome, sleep(Math.max(0, Math.min(left, MAX_WAIT_MS)), 'late' as const, { ref: false })])
       if (outcome === true) return true
-      // what hangs is not begun again beside itself, which would take one thread after another
-      if (outcome === 'late') return left > WAIT ? null : this.#late(storage)
+      // a hanging attempt is not repeated in parallel: each one would occupy another thread
+      if (outcome === 'late') return left > MAX_WAIT_MS ? null : this.#restartTimeout(storage)
     }
     return false
   }
 
-  /** It goes on, and has the same time again before it counts another time. */
-  #late(storage: string): false {
+  /** The check keeps running; it counts as a failure again after another timeout. */
+  #restartTimeout(storage: string): false {
     const check = this.#checks.get(storage)
     if (check) check.begun = performance.now()
     return false
   }
 
   #begin(storage: string): Check {
-    const outcome = this.#options.use(storage).then(
+    const outcome = this.#options.probe(storage).then(
       () => true,
       () => false,
     )
@@ -138,14 +139,14 @@ export class StorageWatch {
     return check
   }
 
-  /** Milliseconds. */
+  /** How long the storage stays blocked, in milliseconds; 0 or less when it is not. */
   #blockedFor(storage: string): number {
-    const standing = this.#standings.get(storage)
-    if (!standing || !this.#settings || standing.failures <= this.#settings.circuitbreaker_failure_count_threshold) return 0
-    return standing.failedAt + this.#settings.circuitbreaker_failure_reset_time * 1_000 - performance.now()
+    const record = this.#failures.get(storage)
+    if (!record || !this.#settings || record.failures <= this.#settings.circuitbreaker_failure_count_threshold) return 0
+    return record.failedAt + this.#settings.circuitbreaker_failure_reset_time * 1_000 - performance.now()
   }
 
-  #tellChange(storage: string): void {
+  #notifyChange(storage: string): void {
     const blocked = this.#blockedFor(storage) > 0
     if (blocked === this.#blocked.has(storage)) return
     if (blocked) this.#blocked.add(storage)
@@ -154,9 +155,9 @@ export class StorageWatch {
   }
 }
 
-const READ = '/* storages */ select storage, failures, extract(epoch from pg_catalog.now() - failed_at)::float8 from storage_failures'
+const READ_FAILURES = '/* storages */ select storage, failures, extract(epoch from pg_catalog.now() - failed_at)::float8 from storage_failures'
 
-/** A failure after a quiet reset time is the first one again. */
+/** Counts a failure; the count restarts at 1 when the last failure is older than the reset time. */
 const countFailure = (storage: string, { circuitbreaker_failure_reset_time: reset }: Settings, apart: number): SQL =>
   sql`/* storages */ insert into ${storageFailures} as f (storage, failures) values (${storage}, 1)
     on conflict (storage) do update set failed_at = pg_catalog.now(),

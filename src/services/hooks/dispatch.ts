@@ -2,7 +2,7 @@ import { and, arrayContains, asc, eq, inArray, isNull, lte, or, type SQL, sql } 
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { hookDeliveries, webHooks } from '../../db/schema/index.js'
-import { changesFor, type HookChange, takeChanges } from '../core/hook-changes.js'
+import { changesFor, claimChanges, type HookChange } from '../core/hook-changes.js'
 import { matchesPattern } from '../repository/protection.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { issuablesOf } from './payloads/issuables.js'
@@ -55,7 +55,7 @@ export async function dispatch(ctx: Context, transaction: bigint, then: (tx: Tra
   if (!first) return
   const found = await eventsOf(ctx, changes)
   await ctx.db.transaction(async (tx) => {
-    if (!(await takeChanges(tx, 'hooks', transaction))) return
+    if (!(await claimChanges(tx, 'hooks', transaction))) return
     const due: Due[] = []
     for (const one of found) due.push(...(await deliver(ctx, tx, one, first.created_at)))
     if (due.length > 0) await then(tx, due)

@@ -7,7 +7,7 @@ import { Failure, forbidden, notFound } from '../../failures.js'
 import { normaliseEmail } from '../../lib/email.js'
 import { audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
-import { readSettings, usualProjectsLimit } from '../core/settings.js'
+import { defaultProjectsLimit, readSettings } from '../core/settings.js'
 import { dropAvatar, keepAvatar } from './avatars.js'
 import { mailLink } from './links/mail.js'
 import { renameNamespace } from './namespaces.js'
@@ -74,7 +74,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.admin !== undefined && { admin: given.admin }),
         ...(given.bio !== undefined && { bio: given.bio }),
         ...(given.location !== undefined && { location: given.location }),
-        ...limitsOf(given, user, usualProjectsLimit(settings)),
+        ...limitsOf(given, user, defaultProjectsLimit(settings)),
         ...(password_hash !== undefined && { password_hash, password_expired: !isOwn(ctx, id) }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
       }

@@ -4,7 +4,7 @@ import { emails, sshKeys, users } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
 import { audit } from '../core/audit.js'
-import { readSettings, usualProjectsLimit } from '../core/settings.js'
+import { defaultProjectsLimit, readSettings } from '../core/settings.js'
 import { ghostId } from '../identity/ghost.js'
 import { addKey } from '../identity/keys.js'
 import { insertUser, userFaults } from '../identity/users.js'
@@ -121,7 +121,7 @@ async function newUser(run: Run, record: UserRecord): Promise<Write> {
     const user = await insertUser(tx, {
       ...values,
       state: record.blocked || email === null ? 'blocked' : 'active',
-      projects_limit: usualProjectsLimit(settings),
+      projects_limit: defaultProjectsLimit(settings),
       external: record.external || settings.user_default_external,
       confirmed_at: email === null ? null : now,
       created_at: created_at ?? now,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Context } from '../../context.js'
 import { enqueueAll } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
-import { changesFor, takeChanges } from '../core/hook-changes.js'
+import { changesFor, claimChanges } from '../core/hook-changes.js'
 import { MAIL_JOB, MAIL_LANE } from '../core/mail.js'
 import { Occasion, REASONS } from './occasion.js'
 import { occasionsOf } from './occasions.js'
@@ -29,7 +29,7 @@ export const dispatchMail = defineJob({
       for (const happened of await occasionsOf(ctx, changes))
         for (const recipient of await recipientsOf(ctx, happened)) mails.push({ ...recipient, occasion: happened.occasion })
     await ctx.db.transaction(async (tx) => {
-      if (!(await takeChanges(tx, 'mail', BigInt(transaction)))) return
+      if (!(await claimChanges(tx, 'mail', BigInt(transaction)))) return
       await enqueueAll(
         tx,
         sendMail,

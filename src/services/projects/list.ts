@@ -10,7 +10,7 @@ import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
-import { idList, LONGEST, type Version, versionOf } from '../core/list-cache.js'
+import { idList, MAX_CACHED_IDS, type Version, versionOf } from '../core/list-cache.js'
 import type { Page, Paging } from '../core/page.js'
 import { keyedProjects } from './load.js'
 
@@ -195,8 +195,8 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED.has(name))
   // the order changes no total
   const counts = filters.some((name) => UNVERSIONED.has(name)) ? null : JSON.stringify([shape, values])
-  return ctx.listCache.whole(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
-    counts,
+  return ctx.listCache.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
+    totalKey: counts,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => counted(ctx.db, shape).execute(values),
     rows: (wanted) => rows(ctx.db, viewerKind).execute({ ids: wanted, user: values.user }),
@@ -217,8 +217,8 @@ export async function projectsOfGroup(ctx: Context, caller: Pick<Caller, 'user'>
   const group = { id, ...(which === 'shared' && { only: which }) }
   const found: ListedProject[] = []
   for (let page = 1; ; page++) {
-    const { items, total } = await listProjects(ctx, caller, { group, order_by: 'id', sort: 'desc', page, per_page: LONGEST })
+    const { items, total } = await listProjects(ctx, caller, { group, order_by: 'id', sort: 'desc', page, per_page: MAX_CACHED_IDS })
     found.push(...items)
-    if (page * LONGEST >= total) return found
+    if (page * MAX_CACHED_IDS >= total) return found
   }
 }

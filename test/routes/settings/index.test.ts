@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await t.ctx.db.write.delete(applicationSettings)
-  t.ctx.settingsCache.forget()
+  t.ctx.settingsCache.invalidate()
 })
 
 type Body = Record<string, unknown>

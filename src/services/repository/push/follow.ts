@@ -4,7 +4,7 @@ import type { Transaction } from '../../../db/client.js'
 import { events, hookChanges, type MergeIntent, projects, protectedBranches, refIntents, releases, users } from '../../../db/schema/index.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { insertOf, type NewJob, newJob } from '../../../jobs/enqueue.js'
-import { listens } from '../../core/hook-changes.js'
+import { hasListener } from '../../core/hook-changes.js'
 import type { Settings } from '../../core/settings.js'
 import { Protections } from '../protection.js'
 import { pushDataOf } from '../push-events.js'
@@ -69,7 +69,7 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
   const named = moves.filter(({ ref }) => /^refs\/(heads|tags)\//.test(ref)).map(({ ref, old, new: to }) => ({ ref, old, new: to }))
   const hooked = sql`insert into ${hookChanges} (source, operation, project_id, actor_id, after)
     select 'pushes', 'INSERT', ${projectId}::bigint, actor_id, ${JSON.stringify({ moves: named })}::jsonb from finished
-    where ${listens(projectId, 'push', 'tag_push', 'repository_update')}`
+    where ${hasListener(projectId, 'push', 'tag_push', 'repository_update')}`
   // The only statement here that waits for the disk; it makes everything committed before it durable (SEC-157).
   // Events, jobs and hooks go with the intent, so a push has them once, however often it is finished.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), queued as (${insertOf(queued)}), hooked as (${hooked})
