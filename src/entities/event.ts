@@ -62,7 +62,7 @@ export function presentEvent(record: EventRecord, view: View): z.infer<typeof Ev
       ? project.name
       : event.target_type === 'User'
         ? author.name
-        : ((issue ?? request ?? milestone)?.title ?? record.noted_title ?? event.target_title)
+        : ((issue ?? request ?? milestone)?.title ?? record.noteable_title ?? event.target_title)
   return {
     id: event.id,
     project_id: event.project_id,
@@ -75,7 +75,7 @@ export function presentEvent(record: EventRecord, view: View): z.infer<typeof Ev
     author_username: author.username,
     target_title: title,
     created_at: event.created_at.toISOString(),
-    note: note ? presentNote({ note, author, resolved_by: record.resolver, iid: record.noted_iid }, view) : undefined,
+    note: note ? presentNote({ note, author, resolved_by: record.resolver, iid: record.noteable_iid }, view) : undefined,
     push_data: event.push ?? undefined,
   }
 }

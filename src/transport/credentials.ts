@@ -5,7 +5,7 @@ import type { Context } from '../context.js'
 import { Failure } from '../failures.js'
 import { readSettings } from '../services/core/settings.js'
 import { findActiveUser } from '../services/identity/acting-users.js'
-import { forgetInitialPassword } from '../services/identity/initial-password.js'
+import { removeInitialPassword } from '../services/identity/initial-password.js'
 import { checkSignIn, mustChange, mustConfirm } from '../services/identity/passwords.js'
 import { findSshLogin } from '../services/identity/ssh-logins.js'
 import { actorOf, findUserByLogin } from '../services/identity/users.js'
@@ -76,7 +76,7 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   if (!user || !matches || user.state !== 'active' || user.kind !== 'human' || mustConfirm(ctx, user, settings)) return DENIED
   if (user.two_factor_enabled) return TOKEN_NEEDED
   if (user.password_expired) return { status: 403, text: mustChange(ctx.links.base) }
-  await forgetInitialPassword(ctx, password)
+  await removeInitialPassword(ctx, password)
   return { user: actorOf(user), reads: true, writes: true }
 }
 

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { AccessRequester, Member, presentAccessRequester, presentMember } from '../../entities/groups/member.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { int, orDefault, paging, rowId } from '../../http/params.js'
-import { approveRequest, listRequests, refuseRequest, requestAccess } from '../../services/groups/access-requests.js'
+import { approveRequest, listRequests, denyRequest, requestAccess } from '../../services/groups/access-requests.js'
 import { getMember } from '../../services/groups/members.js'
 import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
 
@@ -53,7 +53,7 @@ const requestsOf = (path: '/projects/:id' | '/groups/:id', on: On) => [
     access: on('read_member'),
     input: z.object({ user_id: rowId() }),
     async handler({ ctx, caller, subject, input }) {
-      await refuseRequest(ctx, subject.source, caller, input.user_id, subject.manages)
+      await denyRequest(ctx, subject.source, caller, input.user_id, subject.manages)
     },
   }),
 ]

@@ -7,50 +7,50 @@ import type { Sender, Transaction } from '../../db/client.js'
 import { issues, type MENTIONERS, mergeRequests, namespaces, notes, projects } from '../../db/schema/index.js'
 import { step } from '../../db/statement.js'
 import { type IssueReference, referencesIn } from '../../lib/text/references.js'
-import { projectsMeant } from './referenced-issues.js'
+import { projectResolver } from './referenced-issues.js'
 import type { Target } from './subscriptions.js'
 
-/** Where something was mentioned: a thing with its texts and notes, or a commit. */
+/** Where something was mentioned: an issue or merge request, including its notes, or a commit. */
 export interface Mentioner {
   type: (typeof MENTIONERS)[number]
   project_id: number
-  /** Null for a commit, which has a `sha`, and for a thing that the statement itself creates. */
+  /** Null for a commit, which has a `sha`, and for a row that the statement itself creates. */
   id: number | null
   sha: string | null
 }
 
-/** Things mentioned in one text that are recorded; further ones are ignored. */
-const MAX = 100
+/** Maximum number of recorded mentions per text; further ones are ignored. */
+const MAX_MENTIONS = 100
 
-/** The numbers that references name, by the project they name. */
+/** The distinct iids of references of one kind to one project. */
 const numbersOf = (references: IssueReference[], kind: IssueReference['kind'], project: string | null) => [
   ...new Set(references.flatMap((each) => (each.kind === kind && each.project === project ? [each.number] : []))),
 ]
 
-/** The references of a text that may be recorded where they lead to. */
-export const mentionsIn = async (ctx: Context, text: string): Promise<IssueReference[]> =>
+/** The references to issues and merge requests in a text. */
+export const issueReferencesIn = async (ctx: Context, text: string): Promise<IssueReference[]> =>
   (await referencesIn(ctx.slices, text, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'issue' || each.kind === 'merge_request')
-    .slice(0, MAX)
+    .slice(0, MAX_MENTIONS)
 
 /**
- * The issues and merge requests that references mean to the writer, as far as they see them and the projects still
- * accept changes (IS-23, AC-12).
+ * The issues and merge requests that references resolve to for the author: those they may see, in projects that are not
+ * archived (IS-23, AC-12).
  */
-export async function thingsMentioned(
+export async function resolveMentions(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
   subject: ProjectSubject,
   references: IssueReference[],
 ): Promise<Target[]> {
   if (references.length === 0) return []
-  const projectOf = projectsMeant(ctx, caller, subject)
+  const projectOf = projectResolver(ctx, caller, subject)
   const wanted: { project: number; kind: string; iid: number }[] = []
   for (const name of new Set(references.map(({ project }) => project))) {
-    const where = await projectOf(name)
-    if (!where || where.project.archived) continue
+    const inProject = await projectOf(name)
+    if (!inProject || inProject.project.archived) continue
     for (const kind of ['issue', 'merge_request'] as const)
-      for (const iid of numbersOf(references, kind, name)) wanted.push({ project: where.project.id, kind, iid })
+      for (const iid of numbersOf(references, kind, name)) wanted.push({ project: inProject.project.id, kind, iid })
   }
   if (wanted.length === 0) return []
   const viewerKind = viewerKindOf(caller.user)
@@ -69,10 +69,10 @@ export async function thingsMentioned(
 }
 
 /**
- * The mentions and their author as the statement takes them. The text contains no name: whether a reader may see the
- * name is decided when the note is read.
+ * The rows for `insertCrossReferences` as JSON. They contain no name of the mentioner: whether a reader may see it is
+ * decided when the note is read.
  */
-export const crossReferences = (mentioner: Mentioner, targets: Target[]): string =>
+export const crossReferenceRows = (mentioner: Mentioner, targets: Target[]): string =>
   JSON.stringify(
     targets
       .filter(({ type, id }) => type !== mentioner.type || id !== mentioner.id)
@@ -88,8 +88,8 @@ export const crossReferences = (mentioner: Mentioner, targets: Target[]): string
   )
 
 /**
- * One note for each thing and each place that mentions it, however often. The thing itself does not change, so that
- * users who do not see the place notice nothing. `mentioner` is the id of the place.
+ * Inserts one note per target and mentioner, however often it is mentioned. The target row does not change, so that
+ * users who may not see the mentioner notice nothing. `mentioner` is the mentioner's id.
  */
 export const insertCrossReferences = (
   rows: SQL,
@@ -103,7 +103,7 @@ export const insertCrossReferences = (
   order by m.in_project, m.in_type, m.in_id, m.sha, m.type, m.id
   on conflict do nothing`
 
-/** Records on each of the things where it was mentioned (IS-23, NT-6). */
+/** Records on each target where it was mentioned (IS-23, NT-6). */
 export async function recordCrossReferences(
   tx: Pick<Transaction, 'execute'>,
   mentioner: Mentioner,
@@ -113,11 +113,11 @@ export async function recordCrossReferences(
 ): Promise<void> {
   if (targets.length > 0)
     await tx.execute(
-      insertCrossReferences(sql`${crossReferences(mentioner, targets)}`, sql`${authorId}::bigint`, sql`${now.toISOString()}::timestamptz`),
+      insertCrossReferences(sql`${crossReferenceRows(mentioner, targets)}`, sql`${authorId}::bigint`, sql`${now.toISOString()}::timestamptz`),
     )
 }
 
-const tellStep = step('tell of mentions', (db) =>
+const insertStep = step('tell of mentions', (db) =>
   db
     .with(
       db
@@ -134,15 +134,15 @@ const tellStep = step('tell of mentions', (db) =>
     .from(sql`(select 1) one`),
 )
 
-/** The same as part of a burst. */
-export const tellOfMentionsOn = (on: Sender, mentioner: Mentioner, targets: Target[], authorId: number, now: Date) =>
-  targets.length === 0 ? [] : [tellStep(on, null).execute({ rows: crossReferences(mentioner, targets), author: authorId, now: now.toISOString() })]
+/** `recordCrossReferences` as part of a burst. */
+export const insertCrossReferencesOn = (on: Sender, mentioner: Mentioner, targets: Target[], authorId: number, now: Date) =>
+  targets.length === 0 ? [] : [insertStep(on, null).execute({ rows: crossReferenceRows(mentioner, targets), author: authorId, now: now.toISOString() })]
 
 /**
- * For rows of `notes`: whether a user sees the place that a note refers to; other notes refer to none (SEC-35, SEC-36,
+ * SQL condition on `notes`: whether a user may see the mentioner of a note; true for notes without one (SEC-35, SEC-36,
  * SEC-122).
  */
-export const mentionerIsSeen = (viewerKind: ViewerKind, userId: SQLWrapper): SQL => sql`case ${notes.mentioned_in_type}
+export const canSeeMentioner = (viewerKind: ViewerKind, userId: SQLWrapper): SQL => sql`case ${notes.mentioned_in_type}
     when 'Issue' then exists (select 1 from ${issues} join ${projects} on ${projects.id} = ${issues.project_id}
       where ${issues.id} = ${notes.mentioned_in_id} and ${visibleIssues(viewerKind, userId)})
     when 'MergeRequest' then exists (select 1 from ${mergeRequests} join ${projects} on ${projects.id} = ${mergeRequests.project_id}
@@ -151,7 +151,7 @@ export const mentionerIsSeen = (viewerKind: ViewerKind, userId: SQLWrapper): SQL
       where ${projects.id} = ${notes.mentioned_in_project_id} and ${visibleProjects(viewerKind, userId)} and ${readableCode(viewerKind, userId)})
     else true end`
 
-/** For rows of `notes`: the text, with the present name of the place. */
+/** SQL over `notes`: the text of a note, with the current name of its mentioner. */
 export const textOfNote = (): SQL<string> => {
   const project = sql`(select case when p.id = ${notes.project_id} then '' else n.full_path || '/' || p.path end
     from ${projects} p join ${namespaces} n on n.id = p.namespace_id where p.id = ${notes.mentioned_in_project_id})`

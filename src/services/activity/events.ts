@@ -37,8 +37,8 @@ type Row = typeof events.$inferInsert
 export type EventRecord = Awaited<ReturnType<ReturnType<typeof listed>['execute']>>[number]
 
 /**
- * Records what happened in a project, whose last activity is that of its newest event (EV-7, G-86). An event about
- * something confidential does not change it, because everybody sees it: SEC-35 over G-86.
+ * Records an event and updates the project's last activity (EV-7, G-86). A confidential event does not update it,
+ * because every reader of the project sees it: SEC-35 takes precedence over G-86.
  */
 export async function recordEvent(
   tx: Pick<Transaction, 'insert' | 'update'>,
@@ -53,7 +53,7 @@ export async function recordEvent(
   await Promise.all([tx.insert(events).values({ ...event, ...aboutTarget(event) }), ...(confidential ? [] : [activity()])])
 }
 
-/** What an event is about that tells of a thing itself; of a milestone or a member it is about nothing else. */
+/** The subject that decides who may see an event; events about milestones and members have none. */
 function aboutTarget({ target_type, target_id }: Pick<Row, 'target_type' | 'target_id'>): Pick<Row, 'about_type' | 'about_id'> {
   const about_type = EVENT_SUBJECTS.find((type) => type === target_type)
   return about_type ? { about_type, about_id: target_id } : {}
@@ -61,7 +61,7 @@ function aboutTarget({ target_type, target_id }: Pick<Row, 'target_type' | 'targ
 
 export { EVENT_ACTIONS }
 
-/** The values of the `target_type` filter, and the targets they mean. */
+/** The values of the `target_type` filter, and the target types they select. */
 const TARGETS = {
   issue: ['Issue'],
   milestone: ['Milestone'],
@@ -78,19 +78,19 @@ export const EVENT_TARGETS = Object.keys(TARGETS) as [EventTarget, ...EventTarge
 export interface EventFilter extends Paging {
   action?: (typeof EVENT_ACTIONS)[number] | undefined
   target_type?: EventTarget | undefined
-  /** Days, both exclusive. */
+  /** Dates, both exclusive. */
   before?: string | null | undefined
   after?: string | null | undefined
   sort: 'asc' | 'desc'
 }
 
-/** Whose events: those of one user, of one project, or of all projects the caller is a member of. */
-type Of = 'author' | 'project' | 'memberships'
+/** Which events: those of one user, of one project, or of all projects that the caller is a member of. */
+type EventScope = 'author' | 'project' | 'memberships'
 
 interface Shape {
-  of: Of
+  of: EventScope
   viewerKind: ViewerKind
-  /** What the caller sees of the one project; null: that depends on each project. */
+  /** What the caller sees in the one project; null when it is decided per project. */
   reach: NoteReach | null
   filters: string[]
   descending: boolean
@@ -105,17 +105,17 @@ const FILTERS: Record<string, () => SQL> = {
   after: () => sql`${events.created_at} >= ${sql.placeholder('after')}::date + 1`,
 }
 
-const SCOPES: Record<Of, () => SQL> = {
+const SCOPES: Record<EventScope, () => SQL> = {
   author: () => eq(events.author_id, sql.placeholder('of')),
   project: () => eq(events.project_id, sql.placeholder('of')),
   memberships: () => sql`${events.project_id} in ${projectsWithLevel(user, ANY_LEVEL)}`,
 }
 
 type About = (typeof EVENT_SUBJECTS)[number]
-/** For each kind of subject, which of its events are shown. What is deleted has no events, but for merge requests. */
+/** For each kind of subject, which of its events are visible. Of deleted subjects only merge requests have events. */
 type Shown = Record<About, SQL>
 
-/** Those of one project, by what the caller sees there; the few things that are hidden are collected once. */
+/** Within one project, by the caller's reach there; the few hidden subjects are collected once. */
 function shownInProject({ issues: issueReach, merge_requests, commits, snippets: snippetReach }: NoteReach, viewerKind: ViewerKind): Shown {
   const idsOf = (table: PgTable, where: SQL) => sql`(select id from ${table} where project_id = ${sql.placeholder('of')} and ${where})`
   const not = sql`${events.about_id} not in`
@@ -135,21 +135,21 @@ function shownInProject({ issues: issueReach, merge_requests, commits, snippets:
 const hidesAll = (reach: string | null) => (reach === null ? sql`false` : undefined)
 const hidesNone = (reach: string | null) => (reach === 'all' ? sql`true` : hidesAll(reach))
 
-/** Those of any project (EV-4, SEC-35, SEC-36). */
+/** Across projects (EV-4, SEC-35, SEC-36). */
 function shownAnywhere(viewerKind: ViewerKind): Shown {
   const exists = (table: PgTable, where: SQL) => sql`exists (select 1 from ${table} where ${table}.id = ${events.about_id} and ${where})`
-  // what an administrator sees depends on the project alone, but for the few merge requests that are deleted
+  // for administrators visibility depends on the project alone, except for the few deleted merge requests
   const admin = viewerKind === 'admin'
-  const kept = sql`${events.about_id} not in (select id from ${mergeRequests} where ${mergeRequests.deleted_at} is not null)`
+  const notDeleted = sql`${events.about_id} not in (select id from ${mergeRequests} where ${mergeRequests.deleted_at} is not null)`
   return {
     Commit: readableCode(viewerKind, user),
     Issue: admin ? visibleIssues(viewerKind, user) : exists(issues, visibleIssues(viewerKind, user)),
-    MergeRequest: admin ? sql`(${kept} and ${mergeRequestAccess} >= 10)` : exists(mergeRequests, visibleMergeRequests(viewerKind, user)),
+    MergeRequest: admin ? sql`(${notDeleted} and ${mergeRequestAccess} >= 10)` : exists(mergeRequests, visibleMergeRequests(viewerKind, user)),
     Snippet: admin ? visibleSnippets(viewerKind, user) : exists(snippets, visibleSnippets(viewerKind, user)),
   }
 }
 
-/** What the caller sees of the events of a project that they see; of several projects joined with `projects`. */
+/** SQL condition: the events visible to the caller. Without a `reach` the query must join `projects`. */
 function shownTo({ viewerKind, reach }: Pick<Shape, 'viewerKind' | 'reach'>): SQL {
   const shown = reach ? shownInProject(reach, viewerKind) : shownAnywhere(viewerKind)
   const about = EVENT_SUBJECTS.map((type) => sql`when ${type} then ${shown[type]}`)
@@ -157,27 +157,27 @@ function shownTo({ viewerKind, reach }: Pick<Shape, 'viewerKind' | 'reach'>): SQ
   return reach ? visible : sql`(${visibleProjects(viewerKind, user)} and ${visible})`
 }
 
-const asked = ({ of, filters }: Pick<Shape, 'of' | 'filters'>) => and(SCOPES[of](), ...filters.map((name) => FILTERS[name]?.()))
+const matchesFilters = ({ of, filters }: Pick<Shape, 'of' | 'filters'>) => and(SCOPES[of](), ...filters.map((name) => FILTERS[name]?.()))
 
 const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) => {
   const query = db.select({ total: count() }).from(events)
-  return (shape.reach ? query : query.innerJoin(projects, eq(projects.id, events.project_id))).where(and(asked(shape), shownTo(shape)))
+  return (shape.reach ? query : query.innerJoin(projects, eq(projects.id, events.project_id))).where(and(matchesFilters(shape), shownTo(shape)))
 })
 
 const resolvers = alias(users, 'resolver')
-const NOTED = new Map<unknown, string>([
+const NOTEABLE_TYPES = new Map<unknown, string>([
   [issues, 'Issue'],
   [mergeRequests, 'MergeRequest'],
   [snippets, 'Snippet'],
 ])
 
-/** A column of the thing that a note is about, as it is now. */
-const noted = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
-  sql`case ${notes.noteable_type} ${sql.join(tables.map((table) => sql`when ${NOTED.get(table)} then (select ${column} from ${table} t where t.id = ${notes.noteable_id})`))} end`
+/** A column of the noteable of a note, as it is now. */
+const noteableColumn = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
+  sql`case ${notes.noteable_type} ${sql.join(tables.map((table) => sql`when ${NOTEABLE_TYPES.get(table)} then (select ${column} from ${table} t where t.id = ${notes.noteable_id})`))} end`
 
 /**
- * The ids of one page; only their rows are joined with what is shown. They are read in the order of the index, and no
- * further than to the end of the page: a join with projects would read and sort all of them.
+ * Selects the ids of one page first, so that only their rows are joined with the displayed columns. The ids are read in
+ * index order up to the end of the page; a join with projects would read and sort all events.
  */
 const listed = statement('events', (db, { descending, ...shape }: Shape) => {
   const direction = descending ? desc : asc
@@ -185,7 +185,7 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
   const page = db
     .select({ id: events.id })
     .from(events)
-    .where(and(asked(shape), shown))
+    .where(and(matchesFilters(shape), shown))
     .orderBy(direction(events.created_at), direction(events.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
@@ -200,8 +200,8 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
       milestone: { iid: milestones.iid, title: milestones.title },
       note: READ_COLUMNS.notes,
       resolver: userRefColumns(resolvers),
-      noted_iid: decoded(noted<number>(sql`iid`, [issues, mergeRequests]), (iid) => (iid === null ? null : Number(iid))),
-      noted_title: noted<string>(sql`title`, [issues, mergeRequests, snippets]),
+      noteable_iid: decoded(noteableColumn<number>(sql`iid`, [issues, mergeRequests]), (iid) => (iid === null ? null : Number(iid))),
+      noteable_title: noteableColumn<string>(sql`title`, [issues, mergeRequests, snippets]),
     })
     .from(events)
     .innerJoin(page, eq(page.id, events.id))
@@ -215,8 +215,8 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
     .orderBy(direction(events.created_at), direction(events.id))
 })
 
-interface Whose {
-  of: Of
+interface ScopeRef {
+  of: EventScope
   id: number
   reach?: NoteReach | null
 }
@@ -224,7 +224,7 @@ interface Whose {
 async function list(
   ctx: Context,
   { user: viewer }: Pick<Caller, 'user'>,
-  { of, id, reach = null }: Whose,
+  { of, id, reach = null }: ScopeRef,
   filter: EventFilter,
 ): Promise<Page<EventRecord>> {
   const given = {
@@ -247,13 +247,12 @@ async function list(
   return { items, total: all?.total ?? 0 }
 }
 
-/** What the caller did, or with `all` what happened in the projects they are a member of (EV-1). */
+/** The caller's own events or, with `all`, those of the projects they are a member of (EV-1). */
 export const listOwnEvents = (ctx: Context, caller: SignedIn, { all, ...filter }: EventFilter & { all: boolean }) =>
   list(ctx, caller, { of: all ? 'memberships' : 'author', id: caller.user.id }, filter)
 
 /**
- * The events of a user, by id or username; anonymous callers see users unless the administrator restricted that (EV-2,
- * U-17).
+ * The events of a user, by id or username (EV-2); anonymous callers get 404 when the public level is restricted (U-17).
  */
 export async function listEventsOfUser(ctx: Context, caller: Pick<Caller, 'user'>, named: string, filter: EventFilter): Promise<Page<EventRecord>> {
   if (!caller.user && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
@@ -266,17 +265,17 @@ export async function listEventsOfUser(ctx: Context, caller: Pick<Caller, 'user'
 /** The events of a project (EV-3). */
 export function listEventsOfProject(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, filter: EventFilter) {
   const reach = noteReach(subject)
-  // SN-12 and G-8: requests and snippets are for callers who are signed in
+  // anonymous callers do not see merge requests and snippets (SN-12, G-8)
   const shown = caller.user ? reach : { ...reach, merge_requests: null, snippets: null }
   return list(ctx, caller, { of: 'project', id: subject.project.id, reach: shown }, filter)
 }
 
-/** How long an event is kept (EV-5). */
-const CACHE_SIZE = '2 years'
+/** How long events are kept (EV-5). */
+const EVENT_RETENTION = '2 years'
 
-/** Deletes a project's old events, so that a busy one does not grow for ever. */
+/** Deletes a project's events after the retention period. */
 export async function dropOldEvents(ctx: Context, projectId: number): Promise<void> {
   await ctx.db.write
     .delete(events)
-    .where(sql`${events.project_id} = ${projectId} and ${events.created_at} < ${ctx.now().toISOString()}::timestamptz - ${CACHE_SIZE}::interval`)
+    .where(sql`${events.project_id} = ${projectId} and ${events.created_at} < ${ctx.now().toISOString()}::timestamptz - ${EVENT_RETENTION}::interval`)
 }

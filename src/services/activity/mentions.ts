@@ -10,31 +10,31 @@ import { referencesIn } from '../../lib/text/references.js'
 import type { Target } from './subscriptions.js'
 import { createTodos } from './todos.js'
 
-/** Names in one text that are considered; further ones are ignored. */
+/** Maximum number of names per text; further ones are ignored. */
 const MAX_NAMES = 100
 
-/** The names mentioned in a text, in lower case, and those of them that it begins with. */
-export async function namesIn(slices: Slices, text: string): Promise<{ all: string[]; direct: string[] }> {
+/** The names that a text mentions, in lower case; `direct` are those at its beginning, which it addresses. */
+export async function mentionedNames(slices: Slices, text: string): Promise<{ all: string[]; direct: string[] }> {
   const all = new Set<string>()
   const direct = new Set<string>()
-  let spoken = 0
+  let addressedUntil = 0
   for (const { kind, start, end, ...reference } of await referencesIn(slices, text)) {
     if (kind !== 'user' || all.size >= MAX_NAMES) continue
     const name = (reference as unknown as { name: string }).name.toLowerCase()
-    if (spoken >= 0 && /^[\s,]*$/.test(text.slice(spoken, Math.min(start, spoken + 100))) && start - spoken <= 100) {
+    if (addressedUntil >= 0 && /^[\s,]*$/.test(text.slice(addressedUntil, Math.min(start, addressedUntil + 100))) && start - addressedUntil <= 100) {
       direct.add(name)
-      spoken = end
-    } else spoken = -1
+      addressedUntil = end
+    } else addressedUntil = -1
     all.add(name)
   }
   return { all: [...all], direct: [...direct] }
 }
 
 /**
- * The users of these names, and the members of the groups of these names that the writer sees. Over `users` under the
- * alias `u`.
+ * SQL condition on `users` as `u`: the users with these names, and the members of groups with these names that the
+ * author can see.
  */
-const called = (names: string[], { user }: SignedIn): SQL => {
+const usersNamed = (names: string[], { user }: SignedIn): SQL => {
   const list = sql`array[${sql.join(
     names.map((name) => sql`${name}`),
     sql`, `,
@@ -47,28 +47,28 @@ const called = (names: string[], { user }: SignedIn): SQL => {
 
 export interface MentioningText {
   target: Target
-  /** Null: the title and the description of the thing itself. */
+  /** Null for the title and description of the target itself. */
   note_id: number | null
   text: string
-  /** The former text; users it already mentioned get no todo again. */
+  /** The text before the edit; users it already mentioned get no new todo. */
   before?: string | undefined
 }
 
 /**
- * Stores who is mentioned in a text (IS-23), in place of who was, and creates todos for those who are mentioned newly
- * (TO-5). `readersAmong` says which of them see the thing at all: nobody else is stored.
+ * Replaces the stored mentions of a text (IS-23) and creates todos for newly mentioned users (TO-5). `readersAmong`
+ * filters the users who may see the target; only those are stored.
  */
-export async function followMentions(
+export async function recordMentions(
   ctx: Context,
   tx: Transaction,
   caller: SignedIn,
   { target, note_id, text, before }: MentioningText,
   readersAmong: (who: SQL) => Promise<number[]>,
 ): Promise<void> {
-  const { all, direct } = await namesIn(ctx.slices, text)
-  const former = before === undefined ? [] : (await namesIn(ctx.slices, before)).all
+  const { all, direct } = await mentionedNames(ctx.slices, text)
+  const former = before === undefined ? [] : (await mentionedNames(ctx.slices, before)).all
   if (all.length === 0 && former.length === 0) return
-  const known = await tx
+  const previous = await tx
     .delete(mentions)
     .where(
       and(
@@ -79,29 +79,29 @@ export async function followMentions(
       ),
     )
     .returning({ user_id: mentions.user_id })
-  const { people, spokenTo } = await peopleNamed(caller, { all, direct }, readersAmong)
-  if (people.length === 0) return
+  const { users, addressed } = await findMentionedUsers(caller, { all, direct }, readersAmong)
+  if (users.length === 0) return
   const row = { project_id: target.project_id, target_type: target.type, target_id: target.id, note_id }
-  await tx.insert(mentions).values(people.map((user_id) => ({ ...row, user_id })))
+  await tx.insert(mentions).values(users.map((user_id) => ({ ...row, user_id })))
   const now = ctx.now()
-  const notified = new Set([...known.map(({ user_id }) => user_id), caller.user.id])
-  const fresh = people.filter((id) => !notified.has(id))
+  const notified = new Set([...previous.map(({ user_id }) => user_id), caller.user.id])
+  const newlyMentioned = users.filter((id) => !notified.has(id))
   const share = { author_id: caller.user.id, target, ...(note_id !== null && { note_id }) }
-  await createTodos(tx, { ...share, users: fresh.filter((id) => spokenTo.has(id)), action: 'directly_addressed' }, now)
-  await createTodos(tx, { ...share, users: fresh.filter((id) => !spokenTo.has(id)), action: 'mentioned' }, now)
+  await createTodos(tx, { ...share, users: newlyMentioned.filter((id) => addressed.has(id)), action: 'directly_addressed' }, now)
+  await createTodos(tx, { ...share, users: newlyMentioned.filter((id) => !addressed.has(id)), action: 'mentioned' }, now)
 }
 
-/** The users that a text mentions, as far as they see the thing it is about, and those of them whom it addresses. */
-export async function peopleNamed(
+/** The users that a text mentions and who may see its target, and those of them that it addresses. */
+export async function findMentionedUsers(
   caller: SignedIn,
   { all, direct }: { all: string[]; direct: string[] },
   readersAmong: (who: SQL) => Promise<number[]>,
-): Promise<{ people: number[]; spokenTo: Set<number> }> {
-  const people = all.length > 0 ? await readersAmong(called(all, caller)) : []
-  const spokenTo = people.length > 0 && direct.length > 0 ? await readersAmong(called(direct, caller)) : []
-  return { people, spokenTo: new Set(spokenTo) }
+): Promise<{ users: number[]; addressed: Set<number> }> {
+  const users = all.length > 0 ? await readersAmong(usersNamed(all, caller)) : []
+  const addressed = users.length > 0 && direct.length > 0 ? await readersAmong(usersNamed(direct, caller)) : []
+  return { users, addressed: new Set(addressed) }
 }
 
-/** Ids of all users mentioned in a thing or in notes on it, as a subquery. */
+/** SQL subquery: ids of all users mentioned in a target or in notes on it. */
 export const mentionedIn = (target: Pick<Target, 'type'> & Record<'id' | 'project_id', number | SQL>): SQL =>
   sql`(select n.user_id from ${mentions} n where n.project_id = ${target.project_id} and n.target_type = ${target.type} and n.target_id = ${target.id})`

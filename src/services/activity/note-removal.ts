@@ -3,19 +3,19 @@ import type { Transaction } from '../../db/client.js'
 import { awardEmoji, events, notes } from '../../db/schema/index.js'
 import type { TargetType } from './subscriptions.js'
 
-const EVENTS = ['Note', 'DiscussionNote', 'DiffNote'] as const
+const NOTE_EVENT_TYPES = ['Note', 'DiscussionNote', 'DiffNote'] as const
 
-/** Deletes notes with what refers to them; mentions and todos are deleted with their rows. */
+/** Deletes notes with their emoji and events; mentions and todos are deleted by cascade. */
 export async function removeNotes(tx: Transaction, ids: number[]): Promise<void> {
   if (ids.length === 0) return
-  const gone = sql`any(${sql.param(ids)}::bigint[])`
+  const removedIds = sql`any(${sql.param(ids)}::bigint[])`
   await tx.delete(awardEmoji).where(sql`(${awardEmoji.project_id}, ${awardEmoji.awardable_type}, ${awardEmoji.awardable_id}) in
-    (select n.project_id, 'Note', n.id from ${notes} n where n.id = ${gone})`)
-  await tx.delete(events).where(and(inArray(events.target_type, EVENTS), sql`${events.target_id} = ${gone}`))
-  await tx.delete(notes).where(sql`${notes.id} = ${gone}`)
+    (select n.project_id, 'Note', n.id from ${notes} n where n.id = ${removedIds})`)
+  await tx.delete(events).where(and(inArray(events.target_type, NOTE_EVENT_TYPES), sql`${events.target_id} = ${removedIds}`))
+  await tx.delete(notes).where(sql`${notes.id} = ${removedIds}`)
 }
 
-/** Deletes all notes and emoji on things of one kind, before the things themselves are deleted. */
+/** Deletes all notes and emoji on targets of one type, before the targets themselves are deleted. */
 export async function removeNotesAndEmoji(
   tx: Transaction,
   type: TargetType | 'Snippet',

@@ -5,14 +5,14 @@ import type { Context } from '../../context.js'
 import type { IssueReference } from '../../lib/text/references.js'
 import { findVisibleProject } from '../identity/acting-users.js'
 
-/** References in one text that are followed; further ones are ignored. */
-const MAX = 1_000
+/** Maximum number of references per text; further ones are ignored. */
+const MAX_REFERENCES = 1_000
 
 /**
- * Finds the projects that references name, as a reader sees them, each looked up once: a bare name means the same
- * group, and no name the project itself. Null: not visible.
+ * Returns a lookup of the projects that references name, with the reader's abilities; each is loaded once. A bare name
+ * is a project of the same namespace, and no name the project itself. Null when not visible.
  */
-export function projectsMeant(
+export function projectResolver(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
   subject: ProjectSubject,
@@ -31,23 +31,23 @@ export function projectsMeant(
 }
 
 /**
- * The issues that these references mean to a reader, each once; those they do not see, and those of the project a fork
- * came from, are left out (MR-82, MR-83, MR-85, SEC-122).
+ * The distinct issues that the references resolve to for a reader, without those they may not see and those of the
+ * fork's source project (MR-82, MR-83, MR-85, SEC-122).
  */
-export async function issuesMeant(
+export async function resolveIssues(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
   subject: ProjectSubject,
   references: Pick<IssueReference, 'project' | 'number'>[],
 ): Promise<IssueSubject[]> {
   const { project } = subject
-  const projectOf = projectsMeant(ctx, caller, subject)
-  const meant = new Map<number, IssueSubject>()
-  for (const { project: named, number } of references.slice(0, MAX)) {
-    const where = await projectOf(named)
-    if (!where || where.project.id === project.forked_from_id || !where.can('read_issue')) continue
-    const found = await findIssueFor(ctx, caller, where, number)
-    if (found) meant.set(found.issue.id, found)
+  const projectOf = projectResolver(ctx, caller, subject)
+  const resolved = new Map<number, IssueSubject>()
+  for (const { project: named, number } of references.slice(0, MAX_REFERENCES)) {
+    const inProject = await projectOf(named)
+    if (!inProject || inProject.project.id === project.forked_from_id || !inProject.can('read_issue')) continue
+    const found = await findIssueFor(ctx, caller, inProject, number)
+    if (found) resolved.set(found.issue.id, found)
   }
-  return [...meant.values()]
+  return [...resolved.values()]
 }

@@ -5,14 +5,14 @@ import { mentions, notes, subscriptions, type TARGETS, todos } from '../../db/sc
 
 export type TargetType = (typeof TARGETS)[number]
 
-/** A thing of a project that users subscribe to, discuss and get todos about. */
+/** An issue, merge request or the like that users subscribe to, discuss and get todos about. */
 export interface Target {
   type: TargetType
   id: number
   project_id: number
 }
 
-/** Stores a user's choice, in place of an earlier one. */
+/** Stores whether a user is subscribed, replacing an earlier choice. */
 export async function setSubscribed(
   tx: Pick<Transaction, 'insert'>,
   target: { type: TargetType | 'Label'; id: number; project_id: number | null },
@@ -26,8 +26,8 @@ export async function setSubscribed(
 }
 
 /**
- * Whether the user is subscribed to the thing of a row: by their choice, or else when they take part in it as author,
- * assignee, by a note, by a mention, or by a todo of their own (SB-1, IS-24).
+ * SQL: whether the user is subscribed to a target. Without an explicit choice they are when they participate as author
+ * or assignee, by a note, by a mention, or by a todo that they added (SB-1, IS-24).
  */
 export function isSubscribed(
   type: TargetType,

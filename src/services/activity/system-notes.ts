@@ -3,8 +3,8 @@ import { notes } from '../../db/schema/index.js'
 import type { Target } from './subscriptions.js'
 
 /**
- * Writes system notes on a thing (NT-6). Everybody who sees the thing reads them, so they must not name what others may
- * not see.
+ * Writes system notes on a target (NT-6). Every reader of the target sees them, so they must not name anything with
+ * narrower visibility.
  */
 export async function writeSystemNotes(tx: Pick<Transaction, 'insert'>, target: Target, authorId: number, texts: string[], now: Date): Promise<void> {
   if (texts.length === 0) return

@@ -4,7 +4,7 @@ import { type TODO_ACTIONS, todos } from '../../db/schema/index.js'
 import type { Target } from './subscriptions.js'
 
 export interface NewTodo {
-  /** Who gets a todo; users who do not see the thing must not be among them (TO-5). */
+  /** The users who get a todo; they must be able to see the target (TO-5). */
   users: number[]
   author_id: number
   target: Target
@@ -13,7 +13,7 @@ export interface NewTodo {
   note_id?: number | undefined
 }
 
-/** Creates todos on a thing; users with the same pending one get no second (TO-5). Returns the ids of the new ones. */
+/** Creates todos, except for users with the same pending one (TO-5). Returns the ids of the new todos. */
 export async function createTodos(
   tx: Pick<Transaction, 'insert'>,
   { users, author_id, target, action, note_id }: NewTodo,
@@ -38,7 +38,7 @@ export async function createTodos(
   return made.map(({ id }) => id)
 }
 
-/** Marks the user's pending todos on a thing done (TO-6). */
+/** Marks the user's pending todos on a target done (TO-6). */
 export async function finishTodos(tx: Pick<Transaction, 'update'>, userId: number, target: Target, now: Date): Promise<void> {
   await tx
     .update(todos)
@@ -49,7 +49,7 @@ export async function finishTodos(tx: Pick<Transaction, 'update'>, userId: numbe
 const pendingOn = (target: Target) =>
   and(eq(todos.project_id, target.project_id), eq(todos.target_type, target.type), eq(todos.target_id, target.id), eq(todos.state, 'pending'))
 
-/** Whether the user has any pending todo on a thing, whatever its action (TD-2). */
+/** Whether the user has a pending todo on a target, whatever its action (TD-2). */
 export async function hasPendingTodo(tx: Pick<Transaction, 'select'>, userId: number, target: Target): Promise<boolean> {
   const [row] = await tx
     .select({ one: sql<number>`1` })

@@ -9,7 +9,7 @@ import type { AccessRequesterRecord } from '../../entities/groups/member.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import { checkGrant, isOver, lockSource, type MemberSource, placeOf, recordMembership, sourceIs, tell, userColumns } from './members.js'
+import { checkGrant, isExpired, lockSource, type MemberSource, sourceColumns, recordMembership, belongsTo, auditMember, userColumns } from './members.js'
 
 const listed = statement('access requests', (db, kind: MemberSource['kind']) =>
   db
@@ -27,35 +27,35 @@ const listed = statement('access requests', (db, kind: MemberSource['kind']) =>
     .offset(sql.placeholder('offset')),
 )
 
-/** Requests for access, oldest first, without those of blocked users (AR-1). */
+/** Access requests, oldest first, without those of blocked users (AR-1). */
 export async function listRequests(ctx: Context, source: MemberSource, paging: Paging): Promise<Page<AccessRequesterRecord>> {
   const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
   return { items: items.map(({ user, requested_at }) => ({ user, requested_at: requested_at as Date })), total }
 }
 
-/** Requests access; this gives no rights yet (AR-2). */
+/** Requests access, which gives no rights until it is approved (AR-2). */
 export async function requestAccess(ctx: Context, source: MemberSource, { user }: SignedIn): Promise<AccessRequesterRecord> {
-  if (!source.takesRequests || source.level > 0) throw forbidden()
+  if (!source.acceptsRequests || source.level > 0) throw forbidden()
   const requested_at = ctx.now()
-  const wish = { access_level: 30, expires_at: null, requested_at, created_by_id: user.id, created_at: requested_at, updated_at: requested_at }
+  const request = { access_level: 30, expires_at: null, requested_at, created_by_id: user.id, created_at: requested_at, updated_at: requested_at }
   await ctx.db.transaction(async (tx) => {
     await lockSource(tx, source)
-    const again = invalidRecord({ user_id: ['already exists in source'] })
+    const duplicate = invalidRecord({ user_id: ['already exists in source'] })
     const [existing] = await tx
       .select()
       .from(members)
-      .where(and(sourceIs(source), eq(members.user_id, user.id)))
+      .where(and(belongsTo(source), eq(members.user_id, user.id)))
       .for('update')
-    if (existing && (existing.requested_at !== null || !isOver(ctx, existing.expires_at))) throw again
-    // an expired membership makes room
+    if (existing && (existing.requested_at !== null || !isExpired(ctx, existing.expires_at))) throw duplicate
+    // an expired membership is replaced by the request
     if (existing) await tx.delete(members).where(eq(members.id, existing.id))
     const made = await tx
       .insert(members)
-      .values({ ...wish, user_id: user.id, ...placeOf(source) })
+      .values({ ...request, user_id: user.id, ...sourceColumns(source) })
       .onConflictDoNothing()
       .returning({ id: members.id })
-    if (made.length === 0) throw again
+    if (made.length === 0) throw duplicate
   })
   const [row] = await ctx.db.read.select(userColumns).from(users).where(eq(users.id, user.id))
   if (!row) throw notFound('User')
@@ -63,36 +63,36 @@ export async function requestAccess(ctx: Context, source: MemberSource, { user }
 }
 
 /** Locks a user's request; 404 without one. */
-async function requestFor(tx: Transaction, source: MemberSource, userId: number) {
+async function lockRequest(tx: Transaction, source: MemberSource, userId: number) {
   const [row] = await tx
     .select()
     .from(members)
-    .where(and(sourceIs(source), eq(members.user_id, userId), sql`${members.requested_at} is not null`))
+    .where(and(belongsTo(source), eq(members.user_id, userId), sql`${members.requested_at} is not null`))
     .for('update')
   if (!row) throw notFound()
   return row
 }
 
-/** Approves a request, within the limits of every grant (AR-3, ME-8). */
+/** Approves a request, within the limits of `checkGrant` (AR-3, ME-8). */
 export async function approveRequest(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, access_level: number): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await lockSource(tx, source)
-    const row = await requestFor(tx, source, userId)
+    const row = await lockRequest(tx, source, userId)
     checkGrant(ctx, source, access_level, null)
     await tx
       .update(members)
       .set({ access_level, requested_at: null, created_by_id: caller.user.id, ...createdNow(ctx) })
       .where(eq(members.id, row.id))
-    await tell(ctx, tx, source, 'member_added', userId, { access_level, expires_at: null })
+    await auditMember(ctx, tx, source, 'member_added', userId, { access_level, expires_at: null })
     await recordMembership(ctx, tx, source, userId, 'joined')
   })
 }
 
-/** Refuses a request, for whoever may decide; or withdraws it, for the user themselves (AR-4). */
-export async function refuseRequest(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
+/** Denies a request, if the caller manages members; or withdraws the caller's own (AR-4). */
+export async function denyRequest(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
   if (!manages && userId !== caller.user.id) throw forbidden()
   await ctx.db.transaction(async (tx) => {
-    const row = await requestFor(tx, source, userId)
+    const row = await lockRequest(tx, source, userId)
     await tx.delete(members).where(eq(members.id, row.id))
   })
 }

@@ -22,8 +22,8 @@ export interface GroupAttributes {
   avatar?: { data: Buffer } | null | undefined
 }
 
-/** Who saves a group, and its parent; `self` is the group that is being changed. */
-export interface GroupPlace {
+/** What the attributes of a group are checked against; `self` is null for a new group. */
+export interface GroupContext {
   user: ActorUser
   settings: Settings
   parent: Namespace | null
@@ -33,12 +33,12 @@ export interface GroupPlace {
 const TAKEN = 'has already been taken'
 
 /**
- * Field → messages for what is given (GR-24 to GR-31, GR-37); unchanged values are valid. The parent and the group
- * itself must be locked.
+ * Field → messages for the given attributes (GR-24 to GR-31, GR-37); unchanged values are valid. The caller has locked
+ * the parent and the group.
  */
 export async function groupFaults(
   tx: Transaction,
-  { user, settings, parent, self }: GroupPlace,
+  { user, settings, parent, self }: GroupContext,
   { name, path, description, avatar, level }: GroupAttributes & { level?: number | undefined },
 ): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
@@ -78,7 +78,7 @@ async function hasSibling(tx: Transaction, parent: Namespace, name: string, self
   return twins.length > 0
 }
 
-/** Content of the group that would be more visible than the group (GR-37, AC-5). */
+/** Messages for projects and subgroups that would be more visible than the group (GR-37, AC-5). */
 async function contentFaults(tx: Transaction, group: Namespace, level: number) {
   const faults: string[] = []
   const word = visibilityWord(level)

@@ -13,7 +13,7 @@ import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { readSettings } from '../core/settings.js'
-import { keepAvatar } from '../identity/avatars.js'
+import { storeAvatar } from '../identity/avatars.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { type GroupAttributes, groupFaults } from './attributes.js'
 
@@ -23,24 +23,24 @@ export interface NewGroup extends GroupAttributes {
   parent_id?: number | undefined
 }
 
-/** The answer to any fault of the group (GR-34). */
-const failedToSave = (faults: Record<string, string[]>) => failedTo('save group', faults)
+/** The error for any fault of the group (GR-34). */
+const saveFailed = (faults: Record<string, string[]>) => failedTo('save group', faults)
 
 const MAX_ANCESTORS = 20
 
 /** Creates a group with its creator as owner and returns its id (GR-21 to GR-34). */
 export async function createGroup(ctx: Context, caller: SignedIn, given: NewGroup): Promise<number> {
-  const above = given.parent_id === undefined ? null : await findGroupFor(ctx, caller, String(given.parent_id))
-  if (above ? !canGroup(above, 'create_subgroup') : !caller.user.can_create_group) throw forbidden()
+  const parentSubject = given.parent_id === undefined ? null : await findGroupFor(ctx, caller, String(given.parent_id))
+  if (parentSubject ? !canGroup(parentSubject, 'create_subgroup') : !caller.user.can_create_group) throw forbidden()
   const settings = await readSettings(ctx)
   const level = VISIBILITY_LEVEL[given.visibility ?? settings.default_group_visibility]
   const create = () =>
     ctx.db.transaction(async (tx) => {
-      const parent = above && (await lockNamespace(tx, above.group.id))
-      if (above && !parent) throw notFound('Group')
+      const parent = parentSubject && (await lockNamespace(tx, parentSubject.group.id))
+      if (parentSubject && !parent) throw notFound('Group')
       const faults = await groupFaults(tx, { user: caller.user, settings, parent, self: null }, { ...given, level })
       if (parent && (await isTooDeep(tx, parent))) faults['parent_id'] = ['has too deep level of nesting']
-      if (Object.keys(faults).length > 0) throw failedToSave(faults)
+      if (Object.keys(faults).length > 0) throw saveFailed(faults)
       const { id, full_path } = await insertGroup(tx, parent, {
         name: given.name,
         path: given.path,
@@ -55,15 +55,15 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id, name: full_path } })
       return id
     })
-  const id = await unlessUniqueViolation(create, () => failedToSave({ path: ['has already been taken'] }))
+  const id = await unlessUniqueViolation(create, () => saveFailed({ path: ['has already been taken'] }))
   if (given.avatar) {
-    const avatar = await keepAvatar(ctx, 'group', id, given.avatar.data)
+    const avatar = await storeAvatar(ctx, 'group', id, given.avatar.data)
     await ctx.db.write.update(namespaces).set({ avatar }).where(eq(namespaces.id, id))
   }
   return id
 }
 
-/** Inserts a group whose attributes have been checked, below a locked parent. */
+/** Inserts a group. The caller has checked the attributes and locked the parent. */
 export async function insertGroup(
   tx: Transaction,
   parent: Namespace | null,
@@ -82,7 +82,7 @@ export async function insertGroup(
   return { id, full_path }
 }
 
-/** Whether a parent has as many ancestors as a group may (GR-32). */
+/** Whether a child of this parent would be nested too deeply (GR-32). */
 export async function isTooDeep(tx: Transaction, parent: Namespace) {
   const [depth] = await tx
     .select({ count: decoded(sql<number>`count(*)`, Number) })

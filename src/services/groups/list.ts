@@ -37,7 +37,7 @@ interface Filters {
   top: boolean
   skip: boolean
   attributes: boolean
-  below: boolean
+  inParent: boolean
   search: Fuzzy['shape']
 }
 
@@ -54,21 +54,21 @@ const owned = (viewerKind: ViewerKind): SQL =>
     ? sql`false`
     : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
 
-/** Below a parent nobody who is signed in sees less than an anonymous caller (GR-14). */
-function listedOrOpen({ viewerKind, all, below }: Filters): SQL {
+/** In a list of subgroups, a signed-in caller sees at least what an anonymous caller sees (GR-14). */
+function listedOrPublic({ viewerKind, all, inParent }: Filters): SQL {
   const listed = listedGroups(viewerKind, all, user)
-  return below && !all ? sql`(${listed} or ${listedGroups('anonymous', all, user)})` : listed
+  return inParent && !all ? sql`(${listed} or ${listedGroups('anonymous', all, user)})` : listed
 }
 
 const conditions = (shape: Filters) =>
   and(
     eq(namespaces.kind, 'group'),
-    shape.owned ? owned(shape.viewerKind) : listedOrOpen(shape),
+    shape.owned ? owned(shape.viewerKind) : listedOrPublic(shape),
     shape.level
       ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${membershipCounts})`
       : undefined,
     shape.top ? sql`${namespaces.parent_id} is null` : undefined,
-    shape.below ? eq(namespaces.parent_id, sql.placeholder('parent')) : undefined,
+    shape.inParent ? eq(namespaces.parent_id, sql.placeholder('parent')) : undefined,
     shape.skip ? sql`${namespaces.id} <> all(${sql.placeholder('skip')})` : undefined,
     shape.attributes ? hasCustomAttributes('group', namespaces.id) : undefined,
     fuzzyMatch([namespaces.name, namespaces.path], shape.search),
@@ -99,7 +99,7 @@ const rows = statement('listed groups', (db) =>
     .where(inIds(namespaces.id)),
 )
 
-/** The groups that a list shows to this caller (GR-5 to GR-11). */
+/** The groups that the caller may list (GR-5 to GR-11). */
 export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: GroupFilter): Promise<Page<GroupRecord>> {
   const search = fuzzy(filter.search)
   const custom_attributes = attributePairs(filter.custom_attributes)
@@ -111,7 +111,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
     level: filter.min_access_level !== undefined && viewer !== null,
     top: filter.top_level_only ?? false,
     skip: (filter.skip_groups?.length ?? 0) > 0,
-    below: filter.parentId !== undefined,
+    inParent: filter.parentId !== undefined,
     search: search.shape,
   }
   const shape: Shape = { ...filters, order: filter.order_by, descending: filter.sort === 'desc' }
@@ -133,13 +133,13 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
   return { items: items.map(({ group }) => group), total }
 }
 
-/** Bytes of the projects directly in a group (GR-12). */
+/** Total bytes of the projects directly in a group (GR-12). */
 export interface GroupStatistics {
   repository_size: number
   lfs_objects_size: number
 }
 
-const sizes = statement('sizes of groups', (db) =>
+const groupSizes = statement('sizes of groups', (db) =>
   db
     .select({
       id: projects.namespace_id,
@@ -151,7 +151,7 @@ const sizes = statement('sizes of groups', (db) =>
     .groupBy(projects.namespace_id),
 )
 
-/** For administrators who asked for them; otherwise null. A group without projects has zeros. */
+/** Statistics by group id, if the caller is an administrator and asked for them; otherwise null. */
 export async function statisticsFor(
   ctx: Context,
   { user: viewer }: Pick<Caller, 'user'>,
@@ -159,7 +159,7 @@ export async function statisticsFor(
   groups: GroupRecord[],
 ): Promise<Map<number, GroupStatistics> | null> {
   if (!statistics || !viewer?.admin) return null
-  const found = await sizes(ctx.db, null).execute({ ids: groups.map(({ id }) => id) })
-  const bySize = new Map(found.map(({ id, ...sizes }) => [id, sizes]))
-  return new Map(groups.map(({ id }) => [id, bySize.get(id) ?? { repository_size: 0, lfs_objects_size: 0 }]))
+  const found = await groupSizes(ctx.db, null).execute({ ids: groups.map(({ id }) => id) })
+  const sizesById = new Map(found.map(({ id, ...groupSizes }) => [id, groupSizes]))
+  return new Map(groups.map(({ id }) => [id, sizesById.get(id) ?? { repository_size: 0, lfs_objects_size: 0 }]))
 }

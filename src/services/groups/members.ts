@@ -19,17 +19,17 @@ import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { userRefColumns } from '../identity/user-ref.js'
 
-/** A project or a group, as far as members are concerned. */
+/** A project or group, with what membership operations need to know about it. */
 export interface MemberSource {
   kind: 'project' | 'group'
   id: number
   fullPath: string
-  /** The caller's level on it, administrators 50. */
+  /** The caller's access level on it; 50 for administrators. */
   level: number
-  /** Owner of the personal namespace, whose membership cannot be changed (ME-9). */
+  /** The owner of a personal project, whose membership cannot be changed (ME-9). */
   ownerId: number | null
-  /** Whether users may request access, and whether its visibility admits this caller (AR-2). */
-  takesRequests: boolean
+  /** Whether it accepts access requests, and its visibility is open to the caller (AR-2). */
+  acceptsRequests: boolean
 }
 
 export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({
@@ -38,7 +38,7 @@ export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({
   fullPath: fullPathOf(subject.project),
   level: effectiveLevel(subject),
   ownerId: subject.project.namespace.owner_id,
-  takesRequests: subject.project.request_access_enabled && isOpenTo(subject.project.visibility, subject.user),
+  acceptsRequests: subject.project.request_access_enabled && isOpenTo(subject.project.visibility, subject.user),
 })
 export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   kind: 'group',
@@ -46,12 +46,12 @@ export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   fullPath: subject.group.full_path,
   level: effectiveLevel(subject),
   ownerId: null,
-  // a group may also be seen because of a project in it: that does not admit requests
-  takesRequests: subject.group.request_access_enabled && isOpenTo(subject.group.visibility, subject.user),
+  // a group that is only visible because of a project in it does not accept requests
+  acceptsRequests: subject.group.request_access_enabled && isOpenTo(subject.group.visibility, subject.user),
 })
 
 export const userColumns = userRefColumns(users)
-const counts = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
+const isActive = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
 
 interface Shape {
   kind: MemberSource['kind']
@@ -81,14 +81,14 @@ const direct = statement('direct members', (db, shape: Shape) =>
     })
     .from(members)
     .innerJoin(users, eq(users.id, members.user_id))
-    .where(and(eq(shape.kind === 'project' ? members.project_id : members.namespace_id, sql.placeholder('source')), counts, ...filters(shape)))
+    .where(and(eq(shape.kind === 'project' ? members.project_id : members.namespace_id, sql.placeholder('source')), isActive, ...filters(shape)))
     .orderBy(asc(users.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
-/** Every membership that reaches the source, in any way, with its level there. */
-export const reaching = (kind: MemberSource['kind']) => {
+/** SQL: all memberships that apply to the source, direct, inherited or by a share, with their level there. */
+export const effectiveMemberships = (kind: MemberSource['kind']) => {
   const source = sql.placeholder('source')
   if (kind === 'group') {
     return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id
@@ -102,9 +102,9 @@ export const reaching = (kind: MemberSource['kind']) => {
       where s.project_id = ${source} and ${membershipCounts} and ${shareCounts}`
 }
 
-/** Each user once, with the highest of their levels (ME-2). */
+/** Each user once, with their highest level (ME-2). */
 const effective = statement('effective members', (db, shape: Shape) => {
-  const best = sql`(select distinct on (r.user_id) r.* from (${reaching(shape.kind)}) r order by r.user_id, r.access_level desc) best`
+  const best = sql`(select distinct on (r.user_id) r.* from (${effectiveMemberships(shape.kind)}) r order by r.user_id, r.access_level desc) best`
   return db
     .select({
       user: userColumns,
@@ -134,7 +134,7 @@ export async function listMembers(
   return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
 }
 
-/** One direct member (ME-3), or one with the effective level (ME-4). */
+/** One direct member (ME-3) or, with `inherited`, one member with their effective level (ME-4). */
 export async function getMember(ctx: Context, source: MemberSource, userId: number, inherited = false): Promise<MemberRecord> {
   const find = (inherited ? effective : direct)(ctx.db, { kind: source.kind, query: false, ids: false, single: true })
   const [member] = await find.execute({ source: source.id, single: userId, limit: 1, offset: 0 })
@@ -146,7 +146,8 @@ const PROJECT_LEVELS = [10, 20, 30, 40]
 const GROUP_LEVELS = [10, 20, 30, 40, 50]
 
 /**
- * Refuses levels that do not exist or are above the caller's own, and dates that are not in the future (ME-8, ME-10).
+ * Throws for levels that do not exist or exceed the caller's own, and for dates that are not in the future (ME-8,
+ * ME-10).
  */
 export function checkGrant(ctx: Context, source: MemberSource, level: number, expires: string | null | undefined) {
   const faults: Record<string, string[]> = {}
@@ -156,11 +157,11 @@ export function checkGrant(ctx: Context, source: MemberSource, level: number, ex
   if (level > source.level) throw forbidden()
 }
 
-export const sourceIs = (source: MemberSource) => eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
+export const belongsTo = (source: MemberSource) => eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
 
 /**
- * Waits for a removal of the source that has begun, and lets none begin before the transaction ends: nothing is added to
- * what is being deleted (SEC-132); 404 where it is gone (W-46).
+ * Locks the source against removal until the transaction ends, so that nothing is added to a project or group that is
+ * being deleted (SEC-132). 404 when it is gone (W-46).
  */
 export async function lockSource(tx: Pick<Transaction, 'select'>, { kind, id }: Pick<MemberSource, 'kind' | 'id'>): Promise<void> {
   const table = kind === 'project' ? projects : namespaces
@@ -168,34 +169,36 @@ export async function lockSource(tx: Pick<Transaction, 'select'>, { kind, id }: 
   if (!row) throw notFound(kind === 'project' ? 'Project' : 'Group')
 }
 
-/** Locks a membership that may be changed: not above the caller's level, not the personal owner's (ME-8, ME-9). */
-async function membershipFor(tx: Transaction, source: MemberSource, userId: number) {
-  // the group first: otherwise two owners who leave at once would wait for each other's rows
+/** Locks a membership for a change; 403 for that of a personal project's owner (ME-9). */
+async function lockMembership(tx: Transaction, source: MemberSource, userId: number) {
+  // the group first: otherwise two owners who leave concurrently would deadlock on each other's rows
   if (source.kind === 'group') await lockNamespace(tx, source.id)
   const [row] = await tx
     .select()
     .from(members)
-    .where(and(sourceIs(source), eq(members.user_id, userId), sql`${members.requested_at} is null`))
+    .where(and(belongsTo(source), eq(members.user_id, userId), sql`${members.requested_at} is null`))
     .for('update')
   if (!row) throw notFound()
   if (source.ownerId === userId) throw forbidden()
   return row
 }
 
-/** A group keeps an owner (ME-9): all its owner rows are locked, so that two concurrent removals see each other. */
-async function keepAnOwner(tx: Transaction, source: MemberSource, userId: number) {
+/**
+ * 403 when the user is the last owner of a group (ME-9). Locks all owner rows, so that concurrent removals serialise.
+ */
+async function requireAnotherOwner(tx: Transaction, source: MemberSource, userId: number) {
   if (source.kind !== 'group') return
   const owners = await tx
     .select({ user_id: members.user_id })
     .from(members)
-    .where(and(eq(members.namespace_id, source.id), eq(members.access_level, 50), counts))
+    .where(and(eq(members.namespace_id, source.id), eq(members.access_level, 50), isActive))
     .orderBy(members.id)
     .for('update')
   if (owners.every((owner) => owner.user_id === userId)) throw forbidden()
 }
 
-/** The audit row of a membership. */
-export const tell = (ctx: Context, tx: Transaction, source: MemberSource, action: AuditAction, userId: number, changes: Record<string, unknown>) =>
+/** Audits a change of a membership. */
+export const auditMember = (ctx: Context, tx: Transaction, source: MemberSource, action: AuditAction, userId: number, changes: Record<string, unknown>) =>
   audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
 
 export interface NewMembership {
@@ -203,18 +206,18 @@ export interface NewMembership {
   expires_at?: string | null | undefined
 }
 
-/** Adds members (ME-5); a request for access becomes the membership (ME-11). Of several users all are added or none. */
+/** Adds members, all or none (ME-5). A pending access request becomes the membership (ME-11). */
 export async function addMembers(ctx: Context, source: MemberSource, caller: SignedIn, userIds: number[], given: NewMembership): Promise<void> {
   checkGrant(ctx, source, given.access_level, given.expires_at)
   await ctx.db.transaction(async (tx) => {
     await lockSource(tx, source)
-    // always in the same order, so that two calls do not wait for each other
+    // always in the same order, so that concurrent calls do not deadlock
     for (const userId of [...new Set(userIds)].sort((a, b) => a - b))
-      await addOne(ctx, tx, source, userId, { ...given, created_by_id: caller.user.id })
+      await addMember(ctx, tx, source, userId, { ...given, created_by_id: caller.user.id })
   })
 }
 
-async function addOne(
+async function addMember(
   ctx: Context,
   tx: Transaction,
   source: MemberSource,
@@ -227,9 +230,9 @@ async function addOne(
   const [existing] = await tx
     .select()
     .from(members)
-    .where(and(sourceIs(source), eq(members.user_id, user_id)))
+    .where(and(belongsTo(source), eq(members.user_id, user_id)))
     .for('update')
-  if (existing && existing.requested_at === null && !isOver(ctx, existing.expires_at)) throw conflict('Member already exists')
+  if (existing && existing.requested_at === null && !isExpired(ctx, existing.expires_at)) throw conflict('Member already exists')
   if (existing)
     await tx
       .update(members)
@@ -238,39 +241,39 @@ async function addOne(
   else {
     const [row] = await tx
       .insert(members)
-      .values({ ...values, user_id, ...placeOf(source) })
+      .values({ ...values, user_id, ...sourceColumns(source) })
       .onConflictDoNothing()
       .returning({ id: members.id })
     if (!row) throw conflict('Member already exists')
   }
-  await tell(ctx, tx, source, 'member_added', user_id, { access_level, expires_at })
+  await auditMember(ctx, tx, source, 'member_added', user_id, { access_level, expires_at })
   await recordMembership(ctx, tx, source, user_id, 'joined')
 }
 
-/** The columns that say what a membership belongs to. */
-export const placeOf = ({ kind, id }: MemberSource) => (kind === 'project' ? { project_id: id } : { namespace_id: id })
+/** The foreign key columns of a membership in the source. */
+export const sourceColumns = ({ kind, id }: MemberSource) => (kind === 'project' ? { project_id: id } : { namespace_id: id })
 
-/** Events belong to projects; joining and leaving a group makes none (EV-5). */
+/** Records that a user joined or left a project; groups have no such events (EV-5). */
 export async function recordMembership(ctx: Context, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
   if (source.kind === 'project')
     await recordEvent(tx, { project_id: source.id, author_id: userId, action, target_type: 'User', target_id: userId, created_at: ctx.now() })
 }
 
 /**
- * Deletes expired memberships and records events for those of projects, as of the moment they expired (ME-10, EV-5).
- * They have had no effect since.
+ * Deletes expired memberships, which have no effect any more, and records events for those of projects, dated at the
+ * expiry (ME-10, EV-5).
  */
 export async function endExpiredMemberships(ctx: Context): Promise<void> {
   const today = ctx.now().toISOString().slice(0, 10)
   await ctx.db.transaction(async (tx) => {
-    const over = await tx.delete(members).where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`).returning({
+    const expired = await tx.delete(members).where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`).returning({
       user_id: members.user_id,
       project_id: members.project_id,
       namespace_id: members.namespace_id,
       expires_at: members.expires_at,
     })
-    for (const { user_id, project_id, namespace_id, expires_at } of over) {
-      await followRemoval(ctx, { tx, userId: user_id, project_id, namespace_id })
+    for (const { user_id, project_id, namespace_id, expires_at } of expired) {
+      await notifyRemoval(ctx, { tx, userId: user_id, project_id, namespace_id })
       if (project_id === null) continue
       const created_at = new Date(`${expires_at}T00:00:00.000Z`)
       await recordEvent(tx, { project_id, author_id: user_id, action: 'expired', target_type: 'User', target_id: user_id, created_at })
@@ -278,7 +281,7 @@ export async function endExpiredMemberships(ctx: Context): Promise<void> {
   })
 }
 
-export const isOver = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
+export const isExpired = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
 
 /** Changes level or expiry of a membership (ME-6). */
 export async function changeMember(
@@ -288,34 +291,34 @@ export async function changeMember(
   { access_level, expires_at }: { access_level: number; expires_at?: string | null | undefined },
 ): Promise<MemberRecord> {
   await ctx.db.transaction(async (tx) => {
-    const row = await membershipFor(tx, source, userId)
+    const row = await lockMembership(tx, source, userId)
     checkGrant(ctx, source, access_level, expires_at)
     if (row.access_level > source.level) throw forbidden()
-    // an expiry of the last owner's membership would leave none on that day (SEC-124)
-    if (row.access_level === 50 && (access_level < 50 || expires_at)) await keepAnOwner(tx, source, userId)
+    // the last owner's membership must not expire either (SEC-124)
+    if (row.access_level === 50 && (access_level < 50 || expires_at)) await requireAnotherOwner(tx, source, userId)
     await tx
       .update(members)
       .set({ access_level, ...(expires_at !== undefined && { expires_at }), updated_at: ctx.now() })
       .where(eq(members.id, row.id))
-    await tell(ctx, tx, source, 'member_updated', userId, changesOf(row, { access_level, expires_at }))
+    await auditMember(ctx, tx, source, 'member_updated', userId, changesOf(row, { access_level, expires_at }))
   })
   return getMember(ctx, source, userId)
 }
 
-/** Removes a member, for whoever may manage members; or lets the user themselves leave (ME-7). */
+/** Removes a member, if the caller manages members; or lets the caller themselves leave (ME-7). */
 export async function removeMember(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
   if (!manages && userId !== caller.user.id) throw forbidden()
   await ctx.db.transaction(async (tx) => {
-    const row = await membershipFor(tx, source, userId)
+    const row = await lockMembership(tx, source, userId)
     if (userId !== caller.user.id && row.access_level > source.level) throw forbidden()
-    if (row.access_level === 50) await keepAnOwner(tx, source, userId)
+    if (row.access_level === 50) await requireAnotherOwner(tx, source, userId)
     await tx.delete(members).where(eq(members.id, row.id))
-    await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
+    await auditMember(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
     await recordMembership(ctx, tx, source, userId, 'left')
-    await followRemoval(ctx, { tx, userId, project_id: row.project_id, namespace_id: row.namespace_id })
+    await notifyRemoval(ctx, { tx, userId, project_id: row.project_id, namespace_id: row.namespace_id })
   })
 }
 
-async function followRemoval(ctx: Context, event: MemberRemovedEvent): Promise<void> {
+async function notifyRemoval(ctx: Context, event: MemberRemovedEvent): Promise<void> {
   for (const follow of ctx.followers.memberRemoved) await follow(ctx, event)
 }

@@ -8,7 +8,7 @@ import { invalidRecord, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit, changesOf } from '../core/audit.js'
 import { readSettings } from '../core/settings.js'
-import { dropAvatar, keepAvatar } from '../identity/avatars.js'
+import { removeAvatar, storeAvatar } from '../identity/avatars.js'
 import { lockNamespace, renameNamespace } from '../identity/namespaces.js'
 import { type GroupAttributes, groupFaults } from './attributes.js'
 
@@ -18,7 +18,7 @@ export async function updateGroup(ctx: Context, caller: SignedIn, { group }: Gro
   const level = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
   const update = () =>
     ctx.db.transaction(async (tx) => {
-      // the parent first: everything that goes down a tree locks in this order
+      // the parent first: namespaces are always locked from the top down
       const parent = group.parent_id === null ? null : await lockNamespace(tx, group.parent_id)
       const self = await lockNamespace(tx, group.id)
       if (!self) throw notFound('Group')
@@ -52,8 +52,8 @@ export async function updateGroup(ctx: Context, caller: SignedIn, { group }: Gro
     })
   const before = await retryOnUniqueViolation(update)
   if (given.avatar) {
-    const avatar = await keepAvatar(ctx, 'group', group.id, given.avatar.data)
+    const avatar = await storeAvatar(ctx, 'group', group.id, given.avatar.data)
     await ctx.db.write.update(namespaces).set({ avatar, updated_at: ctx.now() }).where(eq(namespaces.id, group.id))
-    if (before.avatar && before.avatar !== avatar) await dropAvatar(ctx, 'group', group.id, before.avatar)
-  } else if (given.avatar === null) await dropAvatar(ctx, 'group', group.id)
+    if (before.avatar && before.avatar !== avatar) await removeAvatar(ctx, 'group', group.id, before.avatar)
+  } else if (given.avatar === null) await removeAvatar(ctx, 'group', group.id)
 }

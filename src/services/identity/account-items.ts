@@ -11,7 +11,7 @@ import { type Audited, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
-/** The account that keys and addresses belong to. */
+/** The account that SSH keys, GPG keys and e-mail addresses belong to. */
 export interface Owner {
   id: number
   username: string
@@ -20,25 +20,25 @@ export interface Owner {
 type AccountItem = typeof sshKeys | typeof gpgKeys | typeof emails
 
 /** How many items of each kind an account may have (SEC-130). */
-const MAX = 100
+const MAX_ITEMS = 100
 
 /**
- * Listing, finding, adding and removing, as keys and addresses have them in common. `noun` is what a 404 names, `type`
- * the audit's.
+ * The operations that keys and addresses have in common. `noun` is the one in 404 messages, `type` the one in the audit
+ * log.
  */
 export function accountItems<T extends AccountItem>(given: T, noun: string, type: 'key' | 'gpg_key' | 'email') {
   type Row = T['$inferSelect']
-  // the tables do not differ in what is used here
+  // the columns used here are the same in all three tables
   const table = given as typeof emails
 
-  const mine = eq(table.user_id, sql.placeholder('owner'))
+  const ofOwner = eq(table.user_id, sql.placeholder('owner'))
   const listed = statement(
     `list ${type}`,
     (db) =>
       db
         .select({ item: table, total: totalCount() })
         .from(table)
-        .where(mine)
+        .where(ofOwner)
         .orderBy(asc(table.id))
         .limit(sql.placeholder('limit'))
         .offset(sql.placeholder('offset')),
@@ -48,10 +48,10 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
     db
       .select({ item: table })
       .from(table)
-      .where(and(mine, eq(table.id, sql.placeholder('id')))),
+      .where(and(ofOwner, eq(table.id, sql.placeholder('id')))),
   )
 
-  const tell = (ctx: Context, db: Pick<Transaction, 'insert'>, owner: Owner, row: Row, what: 'added' | 'removed') => {
+  const auditItem = (ctx: Context, db: Pick<Transaction, 'insert'>, owner: Owner, row: Row, what: 'added' | 'removed') => {
     const name = 'email' in row ? row.email : row.fingerprint
     const event: Audited = { action: `${type}_${what}`, target: { type, id: row.id, name }, changes: { user_id: owner.id, username: owner.username } }
     return audit(ctx, db, event)
@@ -73,26 +73,26 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
     },
 
     /**
-     * Stores what `check` finds valid, and does what follows in the same transaction; when another call was faster, it
-     * is checked again and the fault is reported.
+     * Stores an item if `check` finds no faults, and runs `afterInsert` in the same transaction. On a unique violation
+     * by a concurrent call it checks again, so that the fault is reported.
      */
     async add(
       ctx: Context,
       owner: Owner,
       values: Omit<T['$inferInsert'], 'user_id'>,
       check: (tx: Transaction) => Promise<Record<string, string[]>>,
-      then?: (tx: Transaction) => Promise<void>,
+      afterInsert?: (tx: Transaction) => Promise<void>,
     ): Promise<Row> {
       const store = () =>
         ctx.db.transaction(async (tx) => {
           const faults = await check(tx)
           if (Object.keys(faults).length > 0) throw invalidRecord(faults)
           const held = await tx.$count(table, eq(table.user_id, owner.id))
-          if (held >= MAX) throw invalidRecord({ base: [`there are already ${MAX}`] })
+          if (held >= MAX_ITEMS) throw invalidRecord({ base: [`there are already ${MAX_ITEMS}`] })
           const row = { ...values, user_id: owner.id, ...createdNow(ctx) } as typeof emails.$inferInsert
           const stored = onlyRow(await tx.insert(table).values(row).returning()) as Row
-          await tell(ctx, tx, owner, stored, 'added')
-          await then?.(tx)
+          await auditItem(ctx, tx, owner, stored, 'added')
+          await afterInsert?.(tx)
           return stored
         })
       return retryOnUniqueViolation(store)
@@ -100,8 +100,8 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
 
     async remove(ctx: Context, owner: Owner, row: Row): Promise<void> {
       await ctx.db.transaction(async (tx) => {
-        const gone = await tx.delete(table).where(eq(table.id, row.id)).returning({ id: table.id })
-        if (gone.length > 0) await tell(ctx, tx, owner, row, 'removed')
+        const deleted = await tx.delete(table).where(eq(table.id, row.id)).returning({ id: table.id })
+        if (deleted.length > 0) await auditItem(ctx, tx, owner, row, 'removed')
       })
     },
   }

@@ -7,7 +7,7 @@ import { statement } from '../../db/statement.js'
 import { nullOnFailure } from '../../failures.js'
 import { actorOf } from './users.js'
 
-/** A user in whose name the service does what they asked for earlier, without a token. */
+/** A caller for work that a user requested earlier and that runs now without their token. */
 export const actingUser = (user: typeof users.$inferSelect): SignedIn => withoutToken(actorOf(user))
 
 const activeUser = statement('active user', (db) =>
@@ -17,12 +17,12 @@ const activeUser = statement('active user', (db) =>
     .where(sql`${users.id} = ${sql.placeholder('id')} and ${users.state} = 'active'`),
 )
 
-/** The same by id, as their row is now; null where they are gone or blocked. */
+/** `actingUser` by id, read from the current row; null when the user is gone or blocked. */
 export async function findActiveUser(ctx: Context, id: number): Promise<SignedIn | null> {
   const [user] = await activeUser(ctx.db, null).execute({ id })
   return user ? actingUser(user) : null
 }
 
-/** The project with a user's abilities; null when it is gone or they do not see it. */
+/** A project with the user's abilities on it; null when it is gone or not visible to them. */
 export const findVisibleProject = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: number | string): Promise<ProjectSubject | null> =>
   nullOnFailure(findProjectFor(ctx, caller, String(idOrPath)))

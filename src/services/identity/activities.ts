@@ -8,14 +8,14 @@ export interface Activity {
   last_activity_on: string
 }
 
-const MONTHS = 6
+const DEFAULT_MONTHS = 6
 
 /**
- * Users who were active on a day or since, the least recent first (U-38 to U-40); by default in the last six months.
+ * Users who were active since a day, the least recently active first (U-38 to U-40); by default in the last six months.
  */
 export async function listActivities(ctx: Context, { from, ...paging }: { from?: string | undefined } & Paging): Promise<Page<Activity>> {
   const { limit, offset } = limits(paging)
-  const active = gte(users.last_activity_on, from ?? monthsBefore(ctx.now(), MONTHS))
+  const active = gte(users.last_activity_on, from ?? monthsBefore(ctx.now(), DEFAULT_MONTHS))
   const [items, total] = await Promise.all([
     ctx.db.read
       .select({ username: users.username, last_activity_on: sql<string>`${users.last_activity_on}::text` })
@@ -29,7 +29,7 @@ export async function listActivities(ctx: Context, { from, ...paging }: { from?:
   return { items, total }
 }
 
-/** The same day of the month, or the last day of a shorter one. */
+/** The same day of an earlier month, or its last day when it is shorter. */
 function monthsBefore(now: Date, months: number): string {
   const day = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months + 1, 0))
   day.setUTCDate(Math.min(day.getUTCDate(), now.getUTCDate()))

@@ -5,15 +5,15 @@ import { imageSize } from 'image-size'
 import type { Context } from '../../context.js'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 
-/** Whose avatar it is. */
+/** The kind of subject that has the avatar. */
 export type AvatarKind = 'user' | 'project' | 'group'
 
-/** Bytes of an image (UP-4). */
+/** Maximum size of an image file (UP-4). */
 const MAX_BYTES = 200 * 1024
-/** Pixels of each side (SEC-78). */
-const MAX_PIXELS = 4_096
+/** Maximum width and height of an image (SEC-78). */
+const MAX_SIDE_PIXELS = 4_096
 
-/** The accepted image formats, as recognised by their content, and the types they are served as. */
+/** The accepted image formats, as detected from the content, and their media types. */
 const TYPES: Record<string, string> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -24,13 +24,13 @@ const TYPES: Record<string, string> = {
   ico: 'image/x-icon',
 }
 
-/** What is wrong with an uploaded image: its format, by content, its bytes or its size (UP-4, SEC-78). */
+/** What is wrong with an uploaded image: its format as detected, file size or dimensions (UP-4, SEC-78). */
 export function imageFaults(data: Buffer): string[] {
   if (data.length > MAX_BYTES) return ['is too big (should be at most 200 KB)']
   const read = sizeOf(data)
   if (!read || !Object.hasOwn(TYPES, read.type ?? '')) return ['only images allowed']
   const sides = [read, ...(read.images ?? [])].flatMap(({ width, height }) => [width, height])
-  return sides.every((side) => side > 0 && side <= MAX_PIXELS) ? [] : [`is too large (at most ${MAX_PIXELS} x ${MAX_PIXELS} pixels)`]
+  return sides.every((side) => side > 0 && side <= MAX_SIDE_PIXELS) ? [] : [`is too large (at most ${MAX_SIDE_PIXELS} x ${MAX_SIDE_PIXELS} pixels)`]
 }
 
 function sizeOf(data: Buffer) {
@@ -43,20 +43,20 @@ function sizeOf(data: Buffer) {
 
 const folderOf = (ctx: Context, kind: AvatarKind, id: number) => join(ctx.config.dataDir, 'uploads', kind, String(id))
 
-/** Stores a valid image, synced, and returns its name, which is derived from its content. */
-export async function keepAvatar(ctx: Context, kind: AvatarKind, id: number, data: Buffer): Promise<string> {
+/** Stores a valid image durably and returns its file name, which is derived from its content. */
+export async function storeAvatar(ctx: Context, kind: AvatarKind, id: number, data: Buffer): Promise<string> {
   const name = `${createHash('sha256').update(data).digest('hex').slice(0, 16)}.${sizeOf(data)?.type}`
   const folder = folderOf(ctx, kind, id)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const aside = join(folder, `.${ctx.origin?.requestId ?? process.pid}-${name}`)
-  await rm(aside, { force: true })
-  await writeNewFile(aside, data, 0o600)
-  await rename(aside, join(folder, name))
+  const temporary = join(folder, `.${ctx.origin?.requestId ?? process.pid}-${name}`)
+  await rm(temporary, { force: true })
+  await writeNewFile(temporary, data, 0o600)
+  await rename(temporary, join(folder, name))
   await Promise.all([syncDirectory(folder), syncDirectory(dirname(folder))])
   return name
 }
 
-/** A stored image with its type; null when there is none of that name. */
+/** A stored image with its media type; null when there is none of that name. */
 export async function readAvatar(ctx: Context, kind: AvatarKind, id: number, name: string): Promise<{ type: string; data: Buffer } | null> {
   const type = /^[0-9a-f]{16}\.([a-z]+)$/.exec(name)?.[1]
   if (type === undefined || !Object.hasOwn(TYPES, type)) return null
@@ -67,7 +67,7 @@ export async function readAvatar(ctx: Context, kind: AvatarKind, id: number, nam
   return data && { type: TYPES[type] as string, data }
 }
 
-/** Removes one image, or all of them. */
-export async function dropAvatar(ctx: Context, kind: AvatarKind, id: number, name?: string): Promise<void> {
+/** Removes one image of a subject, or all of them. */
+export async function removeAvatar(ctx: Context, kind: AvatarKind, id: number, name?: string): Promise<void> {
   await rm(name === undefined ? folderOf(ctx, kind, id) : join(folderOf(ctx, kind, id), name), { recursive: true, force: true })
 }

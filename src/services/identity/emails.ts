@@ -13,10 +13,7 @@ export type Email = typeof emails.$inferSelect
 const own = accountItems(emails, 'Email', 'email')
 export const { list: listEmails, find: findEmail, remove: removeEmail } = own
 
-/**
- * Whether anybody has this address, as a primary or a secondary one; `but` names an account whose addresses do not
- * count.
- */
+/** Whether an account has this address, as primary or secondary one. `but` is the id of an account to ignore. */
 export async function isEmailTaken(tx: Transaction, email: string, but = 0): Promise<boolean> {
   const [taken] = await tx
     .select({ one: sql`1` })
@@ -27,8 +24,8 @@ export async function isEmailTaken(tx: Transaction, email: string, but = 0): Pro
 }
 
 /**
- * Adds a secondary address, unconfirmed, and mails a link that confirms it (K-17 to K-19, ML-18); 400 when it is
- * invalid, in use, by the owner too, or of a domain that only administrators may add (ML-21).
+ * Adds an unconfirmed secondary address and mails a confirmation link (K-17 to K-19, ML-18). 400 when the address is
+ * invalid, already in use, or of a domain that only administrators may add (ML-21).
  */
 export async function addEmail(ctx: Context, owner: Owner, given: string): Promise<Email> {
   const email = normaliseEmail(given)

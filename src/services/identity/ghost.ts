@@ -5,7 +5,7 @@ import { onlyRow } from '../../db/only-row.js'
 import { namespaces, users } from '../../db/schema/index.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 
-/** The id of the account that owns what deleted users left; it is created on first use (G-70). */
+/** The id of the ghost user, who owns the content of deleted users; created on first use (G-70). */
 export async function ghostId(ctx: Context): Promise<number> {
   const known = () => ctx.db.write.select({ id: users.id }).from(users).where(eq(users.kind, 'ghost'))
   const [ghost] = await known()
@@ -31,7 +31,7 @@ async function createGhost(ctx: Context): Promise<number> {
         .values({
           username,
           name: 'Ghost User',
-          // of a domain that can have no mailbox
+          // a reserved domain without mailboxes
           email: `${username}@users.invalid`,
           kind: 'ghost',
           projects_limit: 0,

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { gpgKeys } from '../../db/schema/index.js'
-import { parseGpgKey, type GpgKey as ReadKey } from '../../lib/crypto/gpg-key.js'
+import { parseGpgKey, type GpgKey as ParsedKey } from '../../lib/crypto/gpg-key.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { accountItems, type Owner } from './account-items.js'
 
@@ -11,8 +11,8 @@ export type GpgKey = typeof gpgKeys.$inferSelect
 const own = accountItems(gpgKeys, 'GPG Key', 'gpg_key')
 export const { list: listGpgKeys, find: findGpgKey, remove: removeGpgKey } = own
 
-/** Characters of a key (SEC-63). */
-const MAX_KEY = 100_000
+/** Maximum length of a key in characters (SEC-63). */
+const MAX_KEY_LENGTH = 100_000
 const BEGIN = '-----BEGIN PGP PUBLIC KEY BLOCK-----'
 const END = '-----END PGP PUBLIC KEY BLOCK-----'
 const TAKEN = ['has already been taken']
@@ -21,13 +21,13 @@ const BLANK = ["can't be blank"]
 /** Adds a GPG key (K-12 to K-14); 400 with all faults. */
 export async function addGpgKey(ctx: Context, owner: Owner, given: string): Promise<GpgKey> {
   const key = given.trim()
-  const block = lengthOf(key) <= MAX_KEY && isOneBlock(key)
-  const read = block ? await parseGpgKey(key) : null
-  const found = read ?? { fingerprint: '', primary_keyid: '', subkey_ids: [] }
-  return own.add(ctx, owner, { key, ...found }, async (tx) => (block ? takenFaults(tx, key, read) : { key: armorTexts(key) }))
+  const isArmored = lengthOf(key) <= MAX_KEY_LENGTH && isOneBlock(key)
+  const parsed = isArmored ? await parseGpgKey(key) : null
+  const found = parsed ?? { fingerprint: '', primary_keyid: '', subkey_ids: [] }
+  return own.add(ctx, owner, { key, ...found }, async (tx) => (isArmored ? takenFaults(tx, key, parsed) : { key: armorFaults(key) }))
 }
 
-/** Begins and ends as it should, with content in between, and contains no further begin or end. */
+/** Whether the text is exactly one armored block with content. */
 const isOneBlock = (key: string) =>
   key.startsWith(BEGIN) &&
   key.endsWith(END) &&
@@ -35,17 +35,17 @@ const isOneBlock = (key: string) =>
   key.lastIndexOf(BEGIN) === 0 &&
   key.indexOf(END) === key.length - END.length
 
-function armorTexts(key: string): string[] {
-  if (lengthOf(key) > MAX_KEY) return [tooLong(MAX_KEY)]
+function armorFaults(key: string): string[] {
+  if (lengthOf(key) > MAX_KEY_LENGTH) return [tooLong(MAX_KEY_LENGTH)]
   return [...(key === '' ? BLANK : []), `is invalid. A valid public GPG key begins with '${BEGIN}' and ends with '${END}'`]
 }
 
-async function takenFaults(tx: Transaction, key: string, read: ReadKey | null): Promise<Record<string, string[]>> {
-  if (!read) return { fingerprint: BLANK, primary_keyid: BLANK }
+async function takenFaults(tx: Transaction, key: string, parsed: ParsedKey | null): Promise<Record<string, string[]>> {
+  if (!parsed) return { fingerprint: BLANK, primary_keyid: BLANK }
   const known = await tx
     .select({ key: gpgKeys.key })
     .from(gpgKeys)
-    .where(sql`${eq(gpgKeys.fingerprint, read.fingerprint)} or ${eq(gpgKeys.primary_keyid, read.primary_keyid)}`)
+    .where(sql`${eq(gpgKeys.fingerprint, parsed.fingerprint)} or ${eq(gpgKeys.primary_keyid, parsed.primary_keyid)}`)
   if (known.some((other) => other.key === key)) return { key: TAKEN }
   return known.length > 0 ? { fingerprint: TAKEN, primary_keyid: TAKEN } : {}
 }

@@ -8,9 +8,9 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import type { Owner } from './account-items.js'
-import { activeTokens, endToken, isActive, roomForToken, type Token, tellOfToken } from './tokens.js'
+import { activeTokens, markRevoked, isActive, checkTokenLimit, type Token, auditToken } from './tokens.js'
 
-/** A token with its value, which administrators see again in every answer (T-4). */
+/** A token with its value, which every response to administrators includes (T-4). */
 export interface ImpersonationToken {
   token: Token
   value: string
@@ -23,12 +23,12 @@ const PURPOSE = 'impersonation token'
 
 const shown = (ctx: Context, token: Token): ImpersonationToken => ({ token, value: unsealed(ctx, token), active: isActive(ctx, token) })
 
-/** Empty when the key it was encrypted under is lost: the token can still be listed and revoked. */
+/** The value; empty when it cannot be decrypted, so that the token can still be listed and revoked. */
 function unsealed(ctx: Context, { id, sealed }: Token): string {
   try {
     return ctx.encryption.open(sealed ?? '', PURPOSE)
   } catch (error) {
-    ctx.log.error({ err: error, token: id }, 'an impersonation token cannot be opened; was the secret key replaced?')
+    ctx.log.error({ err: error, token: id }, 'an impersonation token cannot be decrypted; was the secret key replaced?')
     return ''
   }
 }
@@ -53,7 +53,7 @@ export async function listImpersonationTokens(
   return { items: rows.map((token) => shown(ctx, token)), total }
 }
 
-/** One impersonation token; 404 for tokens of other users and for ordinary ones too (T-2). */
+/** One impersonation token; 404 for tokens of other users and of other kinds (T-2). */
 export async function findImpersonationToken(ctx: Context, user: Owner, id: number): Promise<ImpersonationToken> {
   const [token] = await ctx.db.read
     .select()
@@ -78,7 +78,7 @@ export async function createImpersonationToken(
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   const value = newSecret(ctx.random)
   return ctx.db.transaction(async (tx) => {
-    await roomForToken(tx, user.id)
+    await checkTokenLimit(tx, user.id)
     const made = onlyRow(
       await tx
         .insert(tokens)
@@ -94,12 +94,12 @@ export async function createImpersonationToken(
         })
         .returning(),
     )
-    await tellOfToken(ctx, tx, 'token_created', made)
+    await auditToken(ctx, tx, 'token_created', made)
     return { token: made, value, active: isActive(ctx, made) }
   })
 }
 
-/** Revokes a token any number of times (T-7); the row stays. */
+/** Revokes a token and keeps its row; revoking it again is no error (T-7). */
 export async function revokeImpersonationToken(ctx: Context, { token }: ImpersonationToken): Promise<void> {
-  await endToken(ctx, token)
+  await markRevoked(ctx, token)
 }

@@ -14,8 +14,8 @@ import { numericId } from '../../lib/numeric-id.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 
 /**
- * Claims a full path for a namespace or project, and removes redirects from it. The primary key decides between two
- * callers who want it at once.
+ * Claims a full path for a namespace or project and removes redirects from it. Of two concurrent callers the primary
+ * key lets only one succeed.
  */
 export async function claimRoute(tx: Transaction, fullPath: string, owner: { namespace_id?: number; project_id?: number }): Promise<void> {
   const key = fullPath.toLowerCase()
@@ -28,7 +28,7 @@ export async function claimRoute(tx: Transaction, fullPath: string, owner: { nam
   }
 }
 
-/** Gives a project another full path; the former one redirects Git to it (GH-4, PR-18). */
+/** Changes the full path of a project; the former path redirects Git (GH-4, PR-18). */
 export async function moveRoute(tx: Transaction, projectId: number, from: string, to: string): Promise<void> {
   const former = from.toLowerCase()
   await tx.delete(routes).where(eq(routes.key, former))
@@ -41,43 +41,43 @@ export async function moveRoute(tx: Transaction, projectId: number, from: string
 }
 
 /**
- * Locks the row until the transaction ends, and returns it; null when it is gone. Whoever creates inside, renames or
- * deletes holds this lock.
+ * Locks a namespace until the transaction ends and returns it; null when it is gone. Required to create something in
+ * it, and to rename or delete it.
  */
 export async function lockNamespace(tx: Transaction, id: number): Promise<Namespace | null> {
   const [row] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
   return row ?? null
 }
 
-/** Whether a user, group or project has this full path, in any case. */
+/** Whether a user, group or project has this full path, case-insensitively. */
 export async function isRouteTaken(tx: Transaction, fullPath: string): Promise<boolean> {
   const [taken] = await tx.select({ key: routes.key }).from(routes).where(eq(routes.key, fullPath.toLowerCase()))
   return taken !== undefined
 }
 
 /**
- * Gives a namespace another path or name; every path and name below follows, and former paths of projects redirect Git
- * to them (AC-12, GH-4). The new full path must be free.
+ * Changes the path or name of a namespace and updates all paths and names below it; former project paths redirect Git
+ * (AC-12, GH-4). The new full path must be free.
  */
 export async function renameNamespace(tx: Transaction, id: number, { path, name }: { path: string; name: string }): Promise<void> {
   const old = await lockNamespace(tx, id)
   if (!old) return
-  const renamed = (full: string, own: string, mine: string) => full.slice(0, full.length - own.length) + mine
+  const renamed = (full: string, accessible: string, mine: string) => full.slice(0, full.length - accessible.length) + mine
   const full_path = renamed(old.full_path, old.path, path)
   const full_name = renamed(old.full_name, old.name, name)
   const below = sql`(select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${id})`
   if (full_path !== old.full_path) {
-    const own = sql`(r.namespace_id in ${below} or r.project_id in (select p.id from projects p where p.namespace_id in ${below}))`
+    const accessible = sql`(r.namespace_id in ${below} or r.project_id in (select p.id from projects p where p.namespace_id in ${below}))`
     const key = full_path.toLowerCase()
     const moved = sql`${key} || substr(r.key, ${old.full_path.length + 1}::integer)`
     if (key !== old.full_path.toLowerCase()) {
-      // locked, because a project that is removed at this moment gets no redirect
-      await tx.execute(sql`insert into ${redirects} (key, project_id) select r.key, r.project_id from ${routes} r join projects o on o.id = r.project_id where ${own}
+      // locks the projects, so that no redirect is added for one that is being removed
+      await tx.execute(sql`insert into ${redirects} (key, project_id) select r.key, r.project_id from ${routes} r join projects o on o.id = r.project_id where ${accessible}
         for key share of o
         on conflict (key) do update set project_id = excluded.project_id`)
-      await tx.execute(sql`delete from ${redirects} d using ${routes} r where d.key = ${moved} and ${own}`)
+      await tx.execute(sql`delete from ${redirects} d using ${routes} r where d.key = ${moved} and ${accessible}`)
     }
-    await tx.execute(sql`update ${routes} r set key = ${moved} where ${own}`)
+    await tx.execute(sql`update ${routes} r set key = ${moved} where ${accessible}`)
   }
   await tx.execute(sql`update ${namespaces} set
       full_path = ${full_path} || substr(full_path, ${old.full_path.length + 1}::integer),
@@ -95,7 +95,7 @@ const columns = {
   avatar: namespaces.avatar,
 }
 
-/** Users who are members of a group or below it, each once; shown to its owners and to administrators. */
+/** Number of distinct members of a group and its subgroups; shown to its owners and to administrators. */
 const membersCount = (admin: boolean) => {
   const count = sql<number | null>`(select count(distinct m.user_id) from namespace_ancestry a join members m on m.namespace_id = a.descendant_id
     where a.ancestor_id = ${namespaces.id} and ${membershipCounts})`
@@ -105,7 +105,7 @@ const membersCount = (admin: boolean) => {
     : sql<number | null>`case when ${namespaces.kind} = 'group' and ${groupLevel(namespaces.id, user)} >= 50 then ${count} end`
 }
 
-const own = (admin: boolean) => {
+const accessible = (admin: boolean) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   return admin
     ? sql`true`
@@ -119,13 +119,13 @@ interface ListShape {
 
 const conditions = ({ admin, search }: ListShape) =>
   and(
-    own(admin),
+    accessible(admin),
     search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
   )
 
 const planOf = ({ search }: ListShape) => (search ? 'each' : 'auto')
 
-/** Members are counted for the rows of the page alone. */
+/** Selects the page first, so that members are counted only for its rows. */
 const listed = statement(
   'namespaces of a caller',
   (db, shape: ListShape) => {
@@ -151,12 +151,12 @@ const counted = statement(
   planOf,
 )
 
-const shown = <T extends { members_count: number | string | null }>(row: T) => ({
+const toRecord = <T extends { members_count: number | string | null }>(row: T) => ({
   ...row,
   members_count: row.members_count === null ? undefined : Number(row.members_count),
 })
 
-/** The caller's own namespace and all groups they have a level on; administrators see all (NS-1). */
+/** The caller's own namespace and all groups they have an access level on; administrators see all (NS-1). */
 export async function listNamespaces(
   ctx: Context,
   caller: SignedIn,
@@ -165,23 +165,23 @@ export async function listNamespaces(
   const shape = { admin: caller.user.admin, search: Boolean(search) }
   const values = { user: caller.user.id, search: substring(search ?? '') }
   const [items, [all]] = await Promise.all([listed(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
-  return { items: items.map(shown), total: all?.total ?? 0 }
+  return { items: items.map(toRecord), total: all?.total ?? 0 }
 }
 
-const single = statement('namespace for caller', (db, { admin, by }: { admin: boolean; by: 'id' | 'path' }) => {
+const namespaceQuery = statement('namespace for caller', (db, { admin, by }: { admin: boolean; by: 'id' | 'path' }) => {
   const query = db.select({ ...columns, members_count: membersCount(admin) }).from(namespaces)
   return by === 'id'
-    ? query.where(and(own(admin), eq(namespaces.id, sql.placeholder('value'))))
-    : query.innerJoin(routes, eq(routes.namespace_id, namespaces.id)).where(and(own(admin), eq(routes.key, sql.placeholder('value'))))
+    ? query.where(and(accessible(admin), eq(namespaces.id, sql.placeholder('value'))))
+    : query.innerJoin(routes, eq(routes.namespace_id, namespaces.id)).where(and(accessible(admin), eq(routes.key, sql.placeholder('value'))))
 })
 
-/** The caller's own namespace or one they have a level on, by id or full path; otherwise 404 (NS-2). */
+/** A namespace that `listNamespaces` would list, by id or full path; otherwise 404 (NS-2). */
 export async function getNamespace(ctx: Context, caller: SignedIn, named: string): Promise<NamespaceRecord> {
   const id = numericId(named)
-  const query = single(ctx.db, { admin: caller.user.admin, by: id === null ? 'path' : 'id' })
+  const query = namespaceQuery(ctx.db, { admin: caller.user.admin, by: id === null ? 'path' : 'id' })
   const [row] = await query.execute({ user: caller.user.id, value: id ?? named.toLowerCase() })
   if (!row) throw notFound('Namespace')
-  return shown(row)
+  return toRecord(row)
 }
 
 const existing = statement('namespace paths taken', (db) =>
@@ -191,7 +191,7 @@ const existing = statement('namespace paths taken', (db) =>
     .where(sql`${routes.key} = any(${sql.placeholder('keys')})`),
 )
 
-/** Whether a path is taken below `parentId`, and similar free paths (NS-3). */
+/** Whether a path below `parentId` is taken, and a similar path that is free (NS-3). */
 export async function namespaceExists(ctx: Context, path: string, parentId: number | undefined): Promise<{ exists: boolean; suggests: string[] }> {
   let prefix = ''
   if (parentId !== undefined) {

@@ -8,15 +8,13 @@ import { accountLinks, tokens, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
 import { readSettings } from '../core/settings.js'
-import { forgetInitialPassword } from './initial-password.js'
+import { removeInitialPassword } from './initial-password.js'
 import { checkSignIn, mustChange, mustConfirm } from './passwords.js'
-import { tellOfToken } from './tokens.js'
+import { auditToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
 
-/** Seconds that an access token is valid. */
-const LIFE = 7_200
-/** Milliseconds within which a refresh token must be used. */
-const REFRESH_LIFE = 30 * 86_400_000
+const ACCESS_TOKEN_LIFETIME_S = 7_200
+const REFRESH_TOKEN_LIFETIME_MS = 30 * 86_400_000
 
 export interface Grant {
   access_token: string
@@ -27,18 +25,18 @@ export interface Grant {
   created_at: number
 }
 
-const fault = (kind: 'invalid' | 'unauthenticated' | 'forbidden', error: string, error_description: string) =>
+const oauthError = (kind: 'invalid' | 'unauthenticated' | 'forbidden', error: string, error_description: string) =>
   new Failure(kind, { error, error_description })
 const invalidGrant = () =>
-  fault(
+  oauthError(
     'unauthenticated',
     'invalid_grant',
     'The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.',
   )
 
 /**
- * The password grant (CR-12): wrong credentials, a blocked user, two-factor and the switched-off setting all look
- * alike. A password that an administrator set can only be changed (CR-24).
+ * The password grant (CR-12). Wrong credentials, a blocked user, two-factor and the disabled setting all get the same
+ * answer. A password set by an administrator can only be used to change it (CR-24).
  */
 export async function grantByPassword(
   ctx: Context,
@@ -47,9 +45,9 @@ export async function grantByPassword(
   const scopes = scopesOf(scope)
   const user = await userByPassword(ctx, username, password)
   if (!user) throw invalidGrant()
-  if (user.password_expired) throw fault('forbidden', 'password_expired', mustChange(ctx.links.base))
+  if (user.password_expired) throw oauthError('forbidden', 'password_expired', mustChange(ctx.links.base))
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
-  await forgetInitialPassword(ctx, password)
+  await removeInitialPassword(ctx, password)
   await checkAddress(ctx, user.id, ctx.origin?.address ?? '')
   const now = ctx.now()
   await ctx.db.write
@@ -60,10 +58,10 @@ export async function grantByPassword(
       last_activity_on: now.toISOString().slice(0, 10),
     })
     .where(eq(users.id, user.id))
-  return issue(ctx, user.id, scopes)
+  return issueTokens(ctx, user.id, scopes)
 }
 
-/** The user whom a name and a password admit; otherwise null. 429 where the address has guessed too often (CR-15). */
+/** The user that a login name and password sign in, or null; 429 when the address has guessed too often (CR-15). */
 export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
   const matches = await checkSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, password)
@@ -72,7 +70,7 @@ export async function userByPassword(ctx: Context, username: string, password: s
 
 const maySignIn = (user: User) => user.state === 'active' && user.kind === 'human' && !user.two_factor_enabled
 
-const invalidScope = () => fault('invalid', 'invalid_scope', 'The requested scope is invalid, unknown, or malformed.')
+const invalidScope = () => oauthError('invalid', 'invalid_scope', 'The requested scope is invalid, unknown, or malformed.')
 
 function scopesOf(scope: string | undefined): string[] {
   const scopes = [...new Set((scope ?? '').split(/\s+/).filter(Boolean))]
@@ -80,7 +78,7 @@ function scopesOf(scope: string | undefined): string[] {
   return scopes.length > 0 ? scopes : ['api']
 }
 
-async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Transaction, 'insert'> = ctx.db.write): Promise<Grant> {
+async function issueTokens(ctx: Context, userId: number, scopes: string[], db: Pick<Transaction, 'insert'> = ctx.db.write): Promise<Grant> {
   const [access, refresh] = [newSecret(ctx.random), newSecret(ctx.random)]
   const now = ctx.now()
   const token = onlyRow(
@@ -93,17 +91,17 @@ async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Tr
         digest: digestOf(access),
         refresh_digest: digestOf(refresh),
         scopes,
-        valid_until: new Date(now.getTime() + LIFE * 1000),
+        valid_until: new Date(now.getTime() + ACCESS_TOKEN_LIFETIME_S * 1000),
         created_at: now,
         updated_at: now,
       })
       .returning(),
   )
-  await tellOfToken(ctx, db, 'token_created', token)
+  await auditToken(ctx, db, 'token_created', token)
   return {
     access_token: access,
     token_type: 'Bearer',
-    expires_in: LIFE,
+    expires_in: ACCESS_TOKEN_LIFETIME_S,
     refresh_token: refresh,
     scope: scopes.join(' '),
     created_at: Math.floor(now.getTime() / 1000),
@@ -111,8 +109,8 @@ async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Tr
 }
 
 /**
- * The refresh grant (CR-12, CR-23): the old pair ends with it, also when two callers use it at once; one that was not
- * used for too long has expired.
+ * The refresh grant (CR-12, CR-23). It revokes the old token pair, and only one of two concurrent callers succeeds. A
+ * refresh token that was not used for too long has expired.
  */
 export async function grantByRefresh(ctx: Context, refresh: string): Promise<Grant> {
   return ctx.db.transaction(async (tx) => {
@@ -130,15 +128,15 @@ export async function grantByRefresh(ctx: Context, refresh: string): Promise<Gra
       .innerJoin(users, eq(users.id, tokens.user_id))
       .where(eq(tokens.refresh_digest, digestOf(refresh)))
       .for('update', { of: tokens })
-    if (!old || old.revoked || old.created_at.getTime() + REFRESH_LIFE <= ctx.now().getTime()) throw invalidGrant()
+    if (!old || old.revoked || old.created_at.getTime() + REFRESH_TOKEN_LIFETIME_MS <= ctx.now().getTime()) throw invalidGrant()
     if (old.state !== 'active' || old.kind !== 'human') throw invalidGrant()
     await tx.update(tokens).set({ revoked: true, updated_at: ctx.now() }).where(eq(tokens.id, old.id))
-    return issue(ctx, old.user_id, old.scopes, tx)
+    return issueTokens(ctx, old.user_id, old.scopes, tx)
   })
 }
 
-/** When the password changes, all grants that were made with it end, and all links that set one (CR-23, ML-20). */
-export async function endGrants(tx: Pick<Transaction, 'update' | 'delete'>, userId: number, now: Date): Promise<void> {
+/** When the password changes, revokes all password grants and deletes all reset links (CR-23, ML-20). */
+export async function revokeGrants(tx: Pick<Transaction, 'update' | 'delete'>, userId: number, now: Date): Promise<void> {
   await tx.delete(accountLinks).where(and(eq(accountLinks.user_id, userId), eq(accountLinks.purpose, 'reset')))
   await tx
     .update(tokens)

@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import { users } from '../../db/schema/index.js'
 import { invalidInput, invalidRecord, unauthenticated } from '../../failures.js'
 import { audit } from '../core/audit.js'
-import { endGrants, userByPassword } from './oauth.js'
+import { revokeGrants, userByPassword } from './oauth.js'
 import { checkSignIn, hashPassword } from './passwords.js'
 import { getUser, passwordFault, type User } from './users.js'
 
@@ -16,10 +16,10 @@ export interface PasswordChange {
 }
 
 /**
- * Users change their own password and prove the present one; without a token the user name says whose it is (CR-24).
+ * Changes the caller's own password, which needs the current one; without a token, `username` names the user (CR-24).
  */
 export async function changeOwnPassword(ctx: Context, caller: Caller, { username, current_password, password }: PasswordChange): Promise<void> {
-  const user = caller.user ? await ownerOf(ctx, caller.user.id, current_password) : await signedInBy(ctx, username, current_password)
+  const user = caller.user ? await verifyCaller(ctx, caller.user.id, current_password) : await signIn(ctx, username, current_password)
   const fault = password === current_password ? 'must differ from the current one' : passwordFault(password)
   if (fault) throw invalidRecord({ password: [fault] })
   const password_hash = await hashPassword(ctx, password)
@@ -27,11 +27,11 @@ export async function changeOwnPassword(ctx: Context, caller: Caller, { username
     const changed = await tx
       .update(users)
       .set({ password_hash, password_expired: false, updated_at: ctx.now() })
-      // not if another call was faster: the password that was proven has changed
+      // fails when a concurrent call has changed the password that was verified
       .where(and(eq(users.id, user.id), eq(users.password_hash, user.password_hash ?? '')))
       .returning({ id: users.id })
-    if (changed.length === 0) throw wrong()
-    await endGrants(tx, user.id, ctx.now())
+    if (changed.length === 0) throw wrongPassword()
+    await revokeGrants(tx, user.id, ctx.now())
     await audit(ctx, tx, {
       action: 'user_updated',
       target: { type: 'user', id: user.id, name: user.username },
@@ -40,17 +40,17 @@ export async function changeOwnPassword(ctx: Context, caller: Caller, { username
   })
 }
 
-const wrong = () => invalidRecord({ current_password: ['is invalid'] })
+const wrongPassword = () => invalidRecord({ current_password: ['is invalid'] })
 
-/** A token alone does not change the password, and does not exempt from the limit on guessing. */
-async function ownerOf(ctx: Context, id: number, password: string): Promise<User> {
+/** A token alone does not suffice to change the password, and does not exempt from the limit on guessing. */
+async function verifyCaller(ctx: Context, id: number, password: string): Promise<User> {
   const user = await getUser(ctx, id)
   const guess = { login: user?.username ?? '', user, address: ctx.origin?.address ?? '' }
   if (user && (await checkSignIn(ctx, guess, password))) return user
-  throw wrong()
+  throw wrongPassword()
 }
 
-async function signedInBy(ctx: Context, username: string | undefined, password: string): Promise<User> {
+async function signIn(ctx: Context, username: string | undefined, password: string): Promise<User> {
   if (username === undefined) throw unauthenticated()
   if (username.includes('\0')) throw invalidInput('username is invalid')
   const user = await userByPassword(ctx, username, password)

@@ -8,8 +8,8 @@ import type { Settings } from '../core/settings.js'
 export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
 
 /**
- * Whether the password is the account's. An unknown account, or one without a password, takes the same time as a wrong
- * password (SEC-27).
+ * Whether the password matches the stored hash. An unknown account, or one without a password, takes the same time as a
+ * wrong password (SEC-27).
  */
 export async function checkPassword(ctx: Context, stored: string | null | undefined, password: string, { begin, end }: Turn = {}): Promise<boolean> {
   if (password.length === 0 || password.length > 128) {
@@ -24,16 +24,16 @@ export async function checkPassword(ctx: Context, stored: string | null | undefi
   return isRight(matches)
 }
 
-/** Whether a user must confirm their address before a password of theirs opens anything (CR-4). */
+/** Whether a user must confirm their address before they can use their password (CR-4). */
 export const mustConfirm = ({ mailer }: Context, user: typeof users.$inferSelect, { send_user_confirmation_email }: Settings): boolean =>
   mailer !== null && send_user_confirmation_email === true && user.confirmed_at === null
 
-/** The message to a user whose password was set by an administrator (CR-24). */
+/** The message for a password that an administrator set (CR-24). */
 export const mustChange = (base: string) =>
   `The password was set by an administrator and must be changed before it is used: PUT ${base}/api/v4/user/password with username, current_password and password`
 
 /**
- * Whether a password signs in the user of a login name, who may not exist. 429 where the address has guessed too often,
+ * Whether the password is right for a login name, whose user may not exist. 429 when the address has guessed too often,
  * before anything is hashed (SEC-26, CR-15).
  */
 export async function checkSignIn(
@@ -42,25 +42,25 @@ export async function checkSignIn(
   password: string,
 ): Promise<boolean> {
   const account = guess.user ? `user ${guess.user.id}` : `name ${guess.login.slice(0, 255).toLowerCase()}`
-  const tell = (reason: string) => ctx.log.warn({ account: guess.login.slice(0, 255), address: guess.address, reason }, 'a sign-in failed')
-  const checkWait = async () => {
+  const logFailure = (reason: string) => ctx.log.warn({ account: guess.login.slice(0, 255), address: guess.address, reason }, 'a sign-in failed')
+  const checkThrottle = async () => {
     const wait = await ctx.throttle.wait(guess.address, account)
     if (wait === 0) return
-    ctx.log.debug({ address: guess.address, account }, 'a sign-in is kept waiting')
+    ctx.log.debug({ address: guess.address, account }, 'a sign-in is throttled')
     throw tooMany(wait)
   }
   const count = (matches: boolean) => (matches ? ctx.throttle.succeeded(guess.address, account) : ctx.throttle.failed(guess.address, account))
   const verify = async () => {
-    await checkWait()
-    // other guesses may have failed meanwhile
-    return checkPassword(ctx, guess.user?.password_hash, password, { begin: checkWait, end: count })
+    await checkThrottle()
+    // checked again right before hashing: other guesses may have failed meanwhile
+    return checkPassword(ctx, guess.user?.password_hash, password, { begin: checkThrottle, end: count })
   }
   const matches = await verify().catch((refusal: unknown) => ctx.throttle.refuse(refusal))
   ctx.metrics.login('password', matches ? 'done' : 'refused')
   if (!matches) {
-    tell(guess.user ? 'wrong password' : 'no such account')
+    logFailure(guess.user ? 'wrong password' : 'no such account')
     await recordFailedLogin(ctx.db, guess.user?.id ?? 0)
   }
-  if (matches && guess.user && guess.user.state !== 'active') tell('the account is blocked')
+  if (matches && guess.user && guess.user.state !== 'active') logFailure('the account is blocked')
   return matches
 }

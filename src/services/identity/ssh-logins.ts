@@ -6,15 +6,14 @@ import { statement } from '../../db/statement.js'
 import type { SshKey } from './keys.js'
 import { actorOf } from './users.js'
 
-/** Milliseconds within which a second use of a key is not recorded. */
-const USED_EVERY = 60_000
+/** Minimum time between two recorded uses of a key. */
+const LAST_USED_INTERVAL_MS = 60_000
 
-/** Somebody who logs in with a key. */
 export interface SshLogin {
   key: SshKey
-  /** The owner; of a deploy key its creator, while that is an active account. */
+  /** The owner, or for a deploy key its creator; null when that account is not active. */
   user: ActorUser | null
-  /** Whether it is a deploy key, whose rights do not depend on the user. */
+  /** Whether it is a deploy key; its rights do not depend on the user. */
   deploy: boolean
 }
 
@@ -27,8 +26,8 @@ const findLogin = statement('ssh login', (db, by: 'id' | 'sha256') =>
 )
 
 /**
- * Whose key this is, by one read whatever number of keys there are; null where nobody may log in with it, because it is
- * unknown or has expired or its owner is not active (GS-2, GS-5).
+ * Finds the key and its user by one index lookup. Null when the key is unknown or expired, or its owner is not active
+ * (GS-2, GS-5).
  */
 export async function findSshLogin(ctx: Context, by: { id: number } | { sha256: string }): Promise<SshLogin | null> {
   const [row] = await ('id' in by ? findLogin(ctx.db, 'id').execute({ value: by.id }) : findLogin(ctx.db, 'sha256').execute({ value: by.sha256 }))
@@ -38,11 +37,11 @@ export async function findSshLogin(ctx: Context, by: { id: number } | { sha256: 
   return { key: row.key, user: row.user && actorOf(row.user), deploy }
 }
 
-/** Records the use of a key, once a minute. */
+/** Records the use of a key, at most once a minute. */
 export async function recordKeyUse(ctx: Context, { id, last_used_at }: SshKey): Promise<void> {
   const now = ctx.now()
-  if (last_used_at && now.getTime() - last_used_at.getTime() < USED_EVERY) return
-  const before = new Date(now.getTime() - USED_EVERY)
+  if (last_used_at && now.getTime() - last_used_at.getTime() < LAST_USED_INTERVAL_MS) return
+  const before = new Date(now.getTime() - LAST_USED_INTERVAL_MS)
   await ctx.db.write
     .update(sshKeys)
     .set({ last_used_at: now })

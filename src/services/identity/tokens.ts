@@ -24,7 +24,7 @@ export interface NewToken {
   description?: string | undefined
 }
 
-/** Tokens one user may have (SEC-130). */
+/** Maximum number of active tokens of a user (SEC-130). */
 const MAX_TOKENS = 1_000
 const MAX_SCOPES = 20
 
@@ -46,8 +46,8 @@ function tokenFaults({ name, scopes, description }: NewToken): Record<string, st
 }
 
 /**
- * Creates a personal access token and returns it with its value, which is stored nowhere (CR-7). 400 with the faults of
- * its fields.
+ * Creates a personal access token and returns it with its value, of which only a digest is stored (CR-7). 400 with the
+ * faults of its fields.
  */
 export async function createToken(
   ctx: Context,
@@ -59,7 +59,7 @@ export async function createToken(
   if (given.scopes.includes('sudo') && !user.admin) faults['scopes'] = ['can only contain available scopes']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   return ctx.db.transaction(async (tx) => {
-    await roomForToken(tx, user.id)
+    await checkTokenLimit(tx, user.id)
     const token = onlyRow(
       await tx
         .insert(tokens)
@@ -75,19 +75,19 @@ export async function createToken(
         })
         .returning(),
     )
-    await tellOfToken(ctx, tx, 'token_created', token)
+    await auditToken(ctx, tx, 'token_created', token)
     return { token, value }
   })
 }
 
-/** 400 when the account has as many active tokens as it may (SEC-130). */
-export async function roomForToken(tx: Transaction, userId: number): Promise<void> {
+/** 400 when the account has the maximum number of active tokens (SEC-130). */
+export async function checkTokenLimit(tx: Transaction, userId: number): Promise<void> {
   const held = await tx.$count(tokens, and(eq(tokens.user_id, userId), eq(tokens.revoked, false)))
   if (held >= MAX_TOKENS) throw invalidRecord({ base: [`there are already ${MAX_TOKENS} tokens`] })
 }
 
-/** The audit row of a token; never its value. */
-export const tellOfToken = (
+/** Audits an action on a token; the value is never recorded. */
+export const auditToken = (
   ctx: Context,
   tx: Pick<Transaction, 'insert'>,
   action: AuditAction,
@@ -95,8 +95,8 @@ export const tellOfToken = (
 ) => audit(ctx, tx, { action, target: { type: 'token', id, name }, changes: { kind, user_id, scopes, expires_at } })
 
 /**
- * Creates a token for the caller, with no more scopes than the credential of the call has; `sudo` only for an
- * administrator with a `sudo` or password-grant credential (CR-16).
+ * Creates a token for the caller, with no more scopes than the credential of the call; `sudo` only for an administrator
+ * with a `sudo` or password-grant credential (CR-16).
  */
 export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewToken): Promise<{ token: Token; value: string }> {
   const { user, token } = caller
@@ -105,14 +105,15 @@ export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewT
     scope === 'sudo' ? user.admin && (held.includes('sudo') || token.kind === 'oauth') : held.includes('api') || held.includes(scope as Scope)
   const known = given.scopes.filter((scope) => (SCOPES as readonly string[]).includes(scope))
   if (!known.every(covered)) throw forbidden()
-  return createToken(ctx, user, { ...given, expires_at: await withinCredential(ctx, caller, given.expires_at) })
+  return createToken(ctx, user, { ...given, expires_at: await cappedExpiry(ctx, caller, given.expires_at) })
 }
 
 /**
- * The expiry date of a token that a call creates for its own user: no later than that of the call's token, or whoever
- * found one could prolong it for ever (CR-22). A password grant stands for the password and sets no limit.
+ * The expiry date of a token that a call creates for its own user. It is no later than that of the call's token;
+ * otherwise a leaked token could be renewed for ever (CR-22). A password grant stands for the password and sets no
+ * limit.
  */
-async function withinCredential(ctx: Context, { token }: SignedIn, wanted: string | undefined, usual?: string): Promise<string | undefined> {
+async function cappedExpiry(ctx: Context, { token }: SignedIn, wanted: string | undefined, usual?: string): Promise<string | undefined> {
   const [presented] = await ctx.db.write.select({ last: tokens.expires_at }).from(tokens).where(eq(tokens.id, token.id))
   const last = presented?.last ?? null
   if (last === null) return wanted ?? usual
@@ -148,12 +149,12 @@ const today = (ctx: Context) => ctx.now().toISOString().slice(0, 10)
 /** Neither revoked nor expired (T-4, SEC-13). */
 export const isActive = (ctx: Context, token: Token) => !token.revoked && (token.expires_at === null || token.expires_at > today(ctx))
 
-/** The same as SQL. */
+/** `isActive` as an SQL condition. */
 export const activeTokens = (ctx: Context) => sql`(not ${tokens.revoked} and (${tokens.expires_at} is null or ${tokens.expires_at} > ${today(ctx)}))`
 
 /**
- * The tokens that the caller may see: administrators everybody's, others their own; impersonation and OAuth tokens
- * never appear (CR-18).
+ * The personal access tokens that the caller may see: all for administrators, their own for others. Impersonation and
+ * OAuth tokens are not listed (CR-18).
  */
 export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFilter): Promise<Page<Token>> {
   if (!caller.user.admin && filter.user_id !== undefined && filter.user_id !== caller.user.id) throw unauthenticated()
@@ -196,8 +197,8 @@ function splitSort(sort: (typeof SORTS)[number]) {
 }
 
 /**
- * A token by id, or `self` for the one of the call: others' and missing ones are 401, for administrators missing ones
- * are 404 (CR-19).
+ * A token by id, or `self` for the token of the call. Missing tokens and those of others are 401; for administrators
+ * missing tokens are 404 (CR-19).
  */
 export async function findToken(ctx: Context, caller: SignedIn, named: string): Promise<Token> {
   const missing = caller.user.admin ? notFound() : unauthenticated()
@@ -212,9 +213,7 @@ export async function findToken(ctx: Context, caller: SignedIn, named: string): 
   return token
 }
 
-/**
- * Replaces a token by a new one, and revokes it in the same transaction; 401 when it is not active any more (CR-20).
- */
+/** Replaces a token by a new one and revokes it in the same transaction; 401 when it is no longer active (CR-20). */
 export async function rotateToken(
   ctx: Context,
   caller: SignedIn,
@@ -224,7 +223,7 @@ export async function rotateToken(
   const value = newSecret(ctx.random)
   const inAWeek = new Date(ctx.now().getTime() + 7 * 86_400_000).toISOString().slice(0, 10)
   const own = token.user_id === caller.user.id
-  const expires_at = own ? await withinCredential(ctx, caller, expiresAt, inAWeek) : (expiresAt ?? inAWeek)
+  const expires_at = own ? await cappedExpiry(ctx, caller, expiresAt, inAWeek) : (expiresAt ?? inAWeek)
   return ctx.db.transaction(async (tx) => {
     const [old] = await tx.select().from(tokens).where(eq(tokens.id, token.id)).for('update')
     if (!old || !isActive(ctx, old)) throw unauthenticated()
@@ -236,30 +235,30 @@ export async function rotateToken(
         .values({ user_id, kind, name, description, scopes, digest: digestOf(value), expires_at, ...createdNow(ctx) })
         .returning(),
     )
-    await tellOfToken(ctx, tx, 'token_rotated', fresh)
+    await auditToken(ctx, tx, 'token_rotated', fresh)
     return { token: fresh, value }
   })
 }
 
-/** Revokes a token, whose row stays; revoking twice is a 400 (CR-21). */
+/** Revokes a token and keeps its row; revoking twice is a 400 (CR-21). */
 export async function revokeToken(ctx: Context, token: Token): Promise<void> {
-  if (!(await endToken(ctx, token))) throw refused('The token is already revoked')
+  if (!(await markRevoked(ctx, token))) throw refused('The token is already revoked')
 }
 
-/** Revokes it; false when it was revoked already. */
-export async function endToken(ctx: Context, token: Token): Promise<boolean> {
+/** Revokes a token; false when it was revoked already. */
+export async function markRevoked(ctx: Context, token: Token): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {
     const changed = await tx
       .update(tokens)
       .set({ revoked: true, updated_at: ctx.now() })
       .where(and(eq(tokens.id, token.id), eq(tokens.revoked, false)))
       .returning({ id: tokens.id })
-    if (changed.length > 0) await tellOfToken(ctx, tx, 'token_revoked', token)
+    if (changed.length > 0) await auditToken(ctx, tx, 'token_revoked', token)
     return changed.length > 0
   })
 }
 
-/** The owner of a new token, for administrators (CR-17). */
+/** The user that an administrator creates a token for; 404 when there is none (CR-17). */
 export async function tokenOwner(ctx: Context, userId: number): Promise<{ id: number; admin: boolean }> {
   const [user] = await ctx.db.read.select({ id: users.id, admin: users.admin, kind: users.kind }).from(users).where(eq(users.id, userId))
   if (!user || user.kind === 'ghost') throw notFound('User')

@@ -9,35 +9,34 @@ import { notFound } from '../../failures.js'
 
 export type UserAgentDetail = typeof userAgentDetails.$inferSelect
 
-/** What was created. */
-type Made = { issue_id: number } | { snippet_id: number }
+/** The item that a call created. */
+type CreatedItem = { issue_id: number } | { snippet_id: number }
 
-/** Characters of a user agent that are kept. */
-const LONGEST = 255
+const MAX_USER_AGENT_LENGTH = 255
 
-/** What is recorded of the call that creates something (UA-1). */
-export const callMade = ({ origin }: Context) => origin && { user_agent: origin.userAgent.slice(0, LONGEST), ip_address: origin.address }
+/** What is recorded about the call that creates an item (UA-1). */
+export const callOrigin = ({ origin }: Context) => origin && { user_agent: origin.userAgent.slice(0, MAX_USER_AGENT_LENGTH), ip_address: origin.address }
 
 /** Records the address and user agent of the call that creates a snippet. */
 export async function recordUserAgent(
   ctx: Context,
   db: Pick<Transaction, 'insert'>,
   { user }: SignedIn,
-  made: { snippet_id: number },
+  item: { snippet_id: number },
 ): Promise<void> {
-  const call = callMade(ctx)
-  if (call) await db.insert(userAgentDetails).values({ ...made, ...call, user_id: user.id, created_at: ctx.now() })
+  const call = callOrigin(ctx)
+  if (call) await db.insert(userAgentDetails).values({ ...item, ...call, user_id: user.id, created_at: ctx.now() })
 }
 
-/** What was recorded; 404 for what was created before that was done, or by a user who is gone. */
-export async function userAgentOf(ctx: Context, made: Made): Promise<UserAgentDetail> {
-  const where = 'issue_id' in made ? eq(userAgentDetails.issue_id, made.issue_id) : eq(userAgentDetails.snippet_id, made.snippet_id)
+/** The recorded user agent of an item; 404 when none was recorded, or its user has been removed. */
+export async function userAgentOf(ctx: Context, item: CreatedItem): Promise<UserAgentDetail> {
+  const where = 'issue_id' in item ? eq(userAgentDetails.issue_id, item.issue_id) : eq(userAgentDetails.snippet_id, item.snippet_id)
   const [detail] = await ctx.db.read.select().from(userAgentDetails).where(where)
   if (!detail) throw notFound('UserAgentDetail')
   return detail
 }
 
-/** Of an issue by its project and number. */
+/** The recorded user agent of an issue, by project and iid. */
 export async function userAgentOfIssue(ctx: Context, caller: SignedIn, project: string, iid: number): Promise<UserAgentDetail> {
   const subject = await findProjectFor(ctx, caller, project)
   const found = subject.can('read_issue') ? await findIssueFor(ctx, caller, subject, iid) : null

@@ -12,7 +12,7 @@ import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.j
 import { versionOf } from '../core/list-cache.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
-import { more, toRecord, type UserRecord } from './users.js'
+import { extendedColumns, toRecord, type UserRecord } from './users.js'
 
 export const USER_ORDERS = ['id', 'name', 'username', 'created_at', 'updated_at'] as const
 
@@ -31,7 +31,7 @@ export interface UserFilter extends Paging {
   sort: 'asc' | 'desc'
 }
 
-/** What the text of the list query depends on. */
+/** What the SQL text of the list query depends on. */
 interface ListShape {
   admin: boolean
   filters: string[]
@@ -53,16 +53,15 @@ const FILTERS: Record<string, () => SQL> = {
   custom_attributes: () => hasCustomAttributes('user', users.id),
 }
 
-const whole = sql`lower(${sql.placeholder('whole')})`
+const wholeTerm = sql`lower(${sql.placeholder('whole')})`
 
 /**
- * A part of an address finds a user only for callers who may read addresses anyway; others must give the whole address
- * (U-13, SEC-44).
+ * Only callers who may read addresses can search by a part of one; others must give the whole address (U-13, SEC-44).
  */
 const matches = (admin: boolean, search: Fuzzy['shape']) =>
   admin
     ? fuzzyMatch([users.name, users.username, users.email], search)
-    : or(fuzzyMatch([users.name, users.username], search), sql`lower(${users.email}) = ${whole}`)
+    : or(fuzzyMatch([users.name, users.username], search), sql`lower(${users.email}) = ${wholeTerm}`)
 
 const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filters' | 'search'>) =>
   and(
@@ -71,12 +70,12 @@ const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filte
     search === 'all' ? undefined : matches(admin, search),
   )
 
-/** Differs whenever the row does: it contains the number of the transaction that wrote it (`xmin`). */
+/** Changes whenever the row does: it contains the id of the transaction that wrote it (`xmin`). */
 const basicKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin)`
-/** Differs also whenever anything else changes that administrators are shown. */
-const adminKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin, ' ', ${more.namespace_id}, ' ', ${more.personal_projects}, ' ', ${more.identities})`
+/** Changes also whenever anything else changes that administrators see. */
+const adminKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin, ' ', ${extendedColumns.namespace_id}, ' ', ${extendedColumns.personal_projects}, ' ', ${extendedColumns.identities})`
 
-/** A user of a list, not loaded yet; `key` differs whenever what is shown of them differs. */
+/** A user of a list page, not loaded yet; `key` changes whenever their representation does. */
 export interface ListedUser {
   id: number
   key: string
@@ -84,24 +83,24 @@ export interface ListedUser {
 
 const records = statement('user records', (db, admin: boolean) =>
   db
-    .select({ user: users, ...(admin && more), key: admin ? adminKey : basicKey })
+    .select({ user: users, ...(admin && extendedColumns), key: admin ? adminKey : basicKey })
     .from(users)
     .where(inIds(users.id)),
 )
 
-/** In no order; only for an administrator do they hold more than the row. */
+/** Users by id, in any order. The columns beyond the row are filled only for administrators. */
 export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<(UserRecord & ListedUser)[]> {
   const rows = await records(ctx.db, viewer?.admin ?? false).execute({ ids })
-  return rows.map((row) => ({ ...toRecord({ ...NOTHING_MORE, ...row }), key: row.key }))
+  return rows.map((row) => ({ ...toRecord({ ...NO_EXTENDED_COLUMNS, ...row }), key: row.key }))
 }
 
-/** The ids of one page, by the filters alone: only their rows are then joined with what is shown. */
+/** Selects the ids of one page first, so that only their rows are joined with the displayed columns. */
 const listed = statement('users', (db, shape: ListShape) => {
   const { admin, search, order, descending } = shape
   const direction = descending ? desc : asc
   const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
   // for callers other than administrators the best match comes first (U-16)
-  const rank = sql`case when lower(${users.name}) = ${whole} then 0 when lower(${users.username}) = ${whole} then 1 when lower(${users.email}) = ${whole} then 2 else 3 end`
+  const rank = sql`case when lower(${users.name}) = ${wholeTerm} then 0 when lower(${users.username}) = ${wholeTerm} then 1 when lower(${users.email}) = ${wholeTerm} then 2 else 3 end`
   const ordered = admin
     ? order === 'id'
       ? [direction(users.id)]
@@ -131,7 +130,7 @@ const counted = statement('number of users', (db, shape: Omit<ListShape, 'order'
     .where(conditions(shape)),
 )
 
-const NOTHING_MORE = { identities: [], namespace_id: null, personal_projects: 0 }
+const NO_EXTENDED_COLUMNS = { identities: [], namespace_id: null, personal_projects: 0 }
 
 /** The users that this caller may list (U-8 to U-16). */
 export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<ListedUser>> {
@@ -153,7 +152,7 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name)
   const shape = { admin, filters, search: words.shape }
-  const values = { ...given, ...words.values, provider: filter.provider, whole: filter.search?.trim() ?? '' }
+  const values = { ...given, ...words.values, provider: filter.provider, wholeTerm: filter.search?.trim() ?? '' }
   const rows = await listed(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
     ...values,
     ...limits(filter),

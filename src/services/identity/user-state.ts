@@ -5,18 +5,16 @@ import { users } from '../../db/schema/index.js'
 import { forbidden, notFound } from '../../failures.js'
 import { audit } from '../core/audit.js'
 
-/**
- * There is always an active administrator (SEC-123): 403 when this one is the last, also when two are removed at once.
- */
-export async function keepAnAdministrator(tx: Transaction, leaving: number): Promise<void> {
-  // the same rows in the same order, so that of two such calls one waits for the other
+/** Throws 403 when the user is the last active administrator (SEC-123), also when two are removed concurrently. */
+export async function requireAnotherAdministrator(tx: Transaction, userId: number): Promise<void> {
+  // locks all active administrators in the same order, so that concurrent calls run one after the other
   const active = await tx
     .select({ id: users.id })
     .from(users)
     .where(sql`${users.admin} and ${users.state} = 'active' and ${users.kind} = 'human'`)
     .orderBy(users.id)
     .for('update')
-  if (active.some(({ id }) => id === leaving) && active.length === 1) throw forbidden()
+  if (active.some(({ id }) => id === userId) && active.length === 1) throw forbidden()
 }
 
 type State = (typeof users.$inferSelect)['state']
@@ -33,9 +31,7 @@ const UNBLOCK: Record<State, State | { refused: string }> = {
   ldap_blocked: { refused: 'LDAP blocked users cannot be unblocked by the API' },
 }
 
-/**
- * Blocks or unblocks a user, and returns whether that changed anything; what they have and what they made stays (U-44).
- */
+/** Blocks or unblocks a user and returns whether that changed anything. Their content and memberships stay (U-44). */
 export async function setBlocked(ctx: Context, id: number, blocked: boolean): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {
     const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
@@ -44,7 +40,7 @@ export async function setBlocked(ctx: Context, id: number, blocked: boolean): Pr
     const next = (blocked ? BLOCK : UNBLOCK)[user.state]
     if (typeof next === 'object') throw forbidden(next.refused)
     if (next === user.state) return false
-    if (blocked && user.admin) await keepAnAdministrator(tx, id)
+    if (blocked && user.admin) await requireAnotherAdministrator(tx, id)
     await tx.update(users).set({ state: next, updated_at: ctx.now() }).where(eq(users.id, id))
     await audit(ctx, tx, { action: blocked ? 'user_blocked' : 'user_unblocked', target: { type: 'user', id, name: user.username } })
     return true

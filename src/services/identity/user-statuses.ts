@@ -12,7 +12,7 @@ export async function getUserStatus(ctx: Context, userId: number): Promise<UserS
   return status ?? null
 }
 
-/** Replaces the whole status; one without emoji and message clears it (OT-4). */
+/** Replaces the whole status; an empty one clears it (OT-4). */
 export async function setUserStatus(
   ctx: Context,
   userId: number,

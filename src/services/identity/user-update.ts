@@ -8,12 +8,12 @@ import { normaliseEmail } from '../../lib/email.js'
 import { audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { defaultProjectsLimit, readSettings } from '../core/settings.js'
-import { dropAvatar, keepAvatar } from './avatars.js'
+import { removeAvatar, storeAvatar } from './avatars.js'
 import { mailLink } from './links/mail.js'
 import { renameNamespace } from './namespaces.js'
-import { endGrants } from './oauth.js'
+import { revokeGrants } from './oauth.js'
 import { hashPassword } from './passwords.js'
-import { keepAnAdministrator } from './user-state.js'
+import { requireAnotherAdministrator } from './user-state.js'
 import { type User, userConflict, userFaults } from './users.js'
 
 export interface UserChange {
@@ -45,10 +45,10 @@ function isOwn({ origin }: Context, id: number): boolean {
 }
 
 /** The contract answers every failed update of a user with 404 (U-30). */
-const failed = (message: unknown) => new Failure('not_found', { message })
+const updateFailed = (message: unknown) => new Failure('not_found', { message })
 
-/** Columns that store an empty text for null (G-87). */
-const TEXTS = ['messenger', 'jobsnet', 'microblog', 'website_url', 'organization'] as const
+/** Columns that store null as an empty string (G-87). */
+const NOT_NULL_TEXTS = ['messenger', 'jobsnet', 'microblog', 'website_url', 'organization'] as const
 
 /** Changes the given attributes (U-25 to U-32). */
 export async function updateUser(ctx: Context, id: number, given: UserChange): Promise<void> {
@@ -64,8 +64,8 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
       if (user.kind === 'ghost') throw forbidden()
       const draft = { ...given, email, website_url: given.website_url ?? undefined, avatar: given.avatar?.data }
       const faults = await userFaults(tx, draft, user)
-      if (Object.keys(faults).length > 0) throw failed((await userConflict(tx, draft, id)) ?? faults)
-      if (given.admin === false && user.admin) await keepAnAdministrator(tx, id)
+      if (Object.keys(faults).length > 0) throw updateFailed((await userConflict(tx, draft, id)) ?? faults)
+      if (given.admin === false && user.admin) await requireAnotherAdministrator(tx, id)
 
       const next: Partial<User> = {
         ...(email !== undefined && { email }),
@@ -78,7 +78,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(password_hash !== undefined && { password_hash, password_expired: !isOwn(ctx, id) }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
       }
-      for (const field of TEXTS) if (given[field] !== undefined) next[field] = given[field] ?? ''
+      for (const field of NOT_NULL_TEXTS) if (given[field] !== undefined) next[field] = given[field] ?? ''
       if (email !== undefined && email !== user.email) {
         const confirmed = await swapEmails(ctx, tx, user, email)
         if (ctx.mailer && !given.skip_reconfirmation) {
@@ -86,7 +86,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
           if (!confirmed) await mailLink(ctx, tx, 'confirm', email)
         }
       }
-      if (given.username !== undefined && given.username !== user.username) await renamePersonal(tx, id, given.username)
+      if (given.username !== undefined && given.username !== user.username) await renamePersonalNamespace(tx, id, given.username)
       if (given.provider && given.extern_uid) await setIdentity(tx, id, given.provider, given.extern_uid)
       if (Object.keys(next).length > 0 || given.provider)
         await tx
@@ -97,7 +97,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...changesOf(user, next, ['password_hash']),
         ...(given.provider && { identity: [given.provider, given.extern_uid] }),
       }
-      if (password_hash !== undefined) await endGrants(tx, id, ctx.now())
+      if (password_hash !== undefined) await revokeGrants(tx, id, ctx.now())
       if (Object.keys(changes).length > 0)
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })
       return user
@@ -107,26 +107,26 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
 }
 
 /**
- * External users have no projects and no groups; one who becomes internal gets the usual limits (U-29). Limits sent
- * along win, except for external users.
+ * External users may not create projects or groups; a user who becomes internal gets the default limits (U-29). Limits
+ * in the request take precedence, except for external users.
  */
-function limitsOf(given: UserChange, user: User, usual: number): Partial<User> {
+function limitsOf(given: UserChange, user: User, defaultLimit: number): Partial<User> {
   const external = given.external ?? user.external
   if (external) {
-    const still = given.external === true || given.projects_limit !== undefined || given.can_create_group !== undefined
-    return still ? { external, projects_limit: 0, can_create_group: false } : {}
+    const setsLimits = given.external === true || given.projects_limit !== undefined || given.can_create_group !== undefined
+    return setsLimits ? { external, projects_limit: 0, can_create_group: false } : {}
   }
-  const returns = user.external
+  const becomesInternal = user.external
   return {
     ...(given.external !== undefined && { external }),
-    ...((given.projects_limit !== undefined || returns) && { projects_limit: given.projects_limit ?? usual }),
-    ...((given.can_create_group !== undefined || returns) && { can_create_group: given.can_create_group ?? true }),
+    ...((given.projects_limit !== undefined || becomesInternal) && { projects_limit: given.projects_limit ?? defaultLimit }),
+    ...((given.can_create_group !== undefined || becomesInternal) && { can_create_group: given.can_create_group ?? true }),
   }
 }
 
 /**
- * The former primary address becomes a secondary one, and a secondary one that becomes primary leaves that list (U-26).
- * When the new one was confirmed; null: it was not.
+ * The former primary address becomes a secondary one, and a secondary one that becomes primary is no longer listed
+ * (U-26). Returns when the new primary address was confirmed; null when it was not.
  */
 async function swapEmails(ctx: Context, tx: Transaction, user: User, email: string): Promise<Date | null> {
   const [own] = await tx
@@ -137,13 +137,13 @@ async function swapEmails(ctx: Context, tx: Transaction, user: User, email: stri
   return own?.confirmed_at ?? null
 }
 
-/** A new username renames the user's namespace, with all project paths in it (U-28). */
-async function renamePersonal(tx: Transaction, userId: number, username: string) {
+/** Renames the user's namespace to the new username, with all project paths in it (U-28). */
+async function renamePersonalNamespace(tx: Transaction, userId: number, username: string) {
   const [namespace] = await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.owner_id, userId))
   if (namespace) await renameNamespace(tx, namespace.id, { path: username, name: username })
 }
 
-/** Updates the user's identity of a provider, or adds one (U-27). */
+/** Updates the user's identity at a provider, or adds one (U-27). */
 async function setIdentity(tx: Transaction, userId: number, provider: string, extern_uid: string) {
   const changed = await tx
     .update(identities)
@@ -154,7 +154,7 @@ async function setIdentity(tx: Transaction, userId: number, provider: string, ex
 }
 
 async function replaceAvatar(ctx: Context, user: User, data: Buffer) {
-  const avatar_file = await keepAvatar(ctx, 'user', user.id, data)
+  const avatar_file = await storeAvatar(ctx, 'user', user.id, data)
   await ctx.db.write.update(users).set({ avatar_file, updated_at: ctx.now() }).where(eq(users.id, user.id))
-  if (user.avatar_file && user.avatar_file !== avatar_file) await dropAvatar(ctx, 'user', user.id, user.avatar_file)
+  if (user.avatar_file && user.avatar_file !== avatar_file) await removeAvatar(ctx, 'user', user.id, user.avatar_file)
 }

@@ -16,7 +16,7 @@ import { lengthOf, namespacePathFaults, tooLong } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { defaultProjectsLimit, isRestricted, readSettings } from '../core/settings.js'
-import { imageFaults, keepAvatar } from './avatars.js'
+import { imageFaults, storeAvatar } from './avatars.js'
 import { isEmailTaken } from './emails.js'
 import { mailLink } from './links/mail.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
@@ -47,9 +47,9 @@ export interface NewUser {
   avatar?: { data: Buffer } | undefined
 }
 
-const MAX_PROJECTS = 2_147_483_647
+const MAX_PROJECTS_LIMIT = 2_147_483_647
 
-/** A URL of the web, with or without its scheme; nothing that runs or reads files when it is followed (SEC-64). */
+/** An http(s) URL, with or without its scheme: no scheme that runs code or reads files when followed (SEC-64). */
 const isWebAddress = (text: string) =>
   text.length <= 2_048 && !/[\p{Cc}\s]/u.test(text) && /^(?:https?:\/\/[^/@]+(?:[/?#].*)?|(?!\/\/)(?![a-z][a-z0-9+.-]*:)[^@]*)$/i.test(text)
 
@@ -103,12 +103,12 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
     })
   const user = await retryOnUniqueViolation(create)
   if (!given.avatar) return user
-  const avatar_file = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
+  const avatar_file = await storeAvatar(ctx, 'user', user.id, given.avatar.data)
   const [shown] = await ctx.db.write.update(users).set({ avatar_file }).where(eq(users.id, user.id)).returning()
   return shown ?? user
 }
 
-/** Inserts a user whose attributes have been checked, with their personal namespace. */
+/** Inserts a user and their personal namespace. The caller has checked the attributes. */
 export async function insertUser(tx: Transaction, values: typeof users.$inferInsert): Promise<User> {
   const user = onlyRow(await tx.insert(users).values(values).returning())
   const { id: owner_id, username: path, created_at } = user
@@ -122,7 +122,7 @@ export async function insertUser(tx: Transaction, values: typeof users.$inferIns
   return user
 }
 
-/** What is to be stored of a user; undefined attributes stay as they are. */
+/** Attributes of a user to validate; undefined ones are not changed. */
 export interface UserDraft {
   /** Normalised. */
   email?: string | undefined
@@ -137,14 +137,14 @@ export interface UserDraft {
   avatar?: Buffer | undefined
 }
 
-/** Undefined for a valid password (U-23). */
+/** What is wrong with a password; undefined when it is valid (U-23). */
 export function passwordFault(password: string): string | undefined {
   if (password === '') return "can't be blank"
   if (password.length < 8) return 'is too short (minimum is 8 characters)'
   return password.length > 128 ? tooLong(128) : undefined
 }
 
-/** Field → messages, in the order of U-23; empty when the user is valid. What `self` has does not count as taken. */
+/** Field → messages, in the order of U-23; empty when the user is valid. Values of `self` do not count as taken. */
 export async function userFaults(tx: Transaction, user: UserDraft, self: { id: number; username: string } | null): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
@@ -171,7 +171,7 @@ export async function userFaults(tx: Transaction, user: UserDraft, self: { id: n
   }
   if (bio && lengthOf(bio) > 255) add('bio', tooLong(255))
   if (projects_limit !== undefined && projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')
-  if (projects_limit !== undefined && projects_limit > MAX_PROJECTS) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS}`)
+  if (projects_limit !== undefined && projects_limit > MAX_PROJECTS_LIMIT) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS_LIMIT}`)
   if (user.website_url && !isWebAddress(user.website_url)) add('website_url', 'must be a valid URL')
   if (user.provider && user.extern_uid) {
     const [same] = await tx
@@ -187,8 +187,8 @@ export async function userFaults(tx: Transaction, user: UserDraft, self: { id: n
 }
 
 /**
- * Whether another user has the primary address, or else exactly the username: these conflicts are reported before all
- * other faults (U-24, U-30).
+ * The message when another user has the primary address or exactly the username; null otherwise. These conflicts are
+ * reported before all other faults (U-24, U-30).
  */
 export async function userConflict(tx: Transaction, { email, username }: UserDraft, self: number): Promise<string | null> {
   if (email !== undefined) {
@@ -222,12 +222,12 @@ const byName = statement('user by username', (db) =>
     .where(eq(sql`lower(${users.username})`, sql`lower(${sql.placeholder('username')})`)),
 )
 
-/** By username, in any case. */
+/** By username, case-insensitively. */
 export async function findUserByName(ctx: Context, username: string): Promise<User | undefined> {
   return (await byName(ctx.db, null).execute({ username }))[0]
 }
 
-/** By id (digits) or by username, as far as the caller may see users at all; otherwise 404. */
+/** By id (digits) or by username; 404 when there is none or the caller may not see users. */
 export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
   const id = numericId(named)
@@ -243,12 +243,12 @@ const byLogin = statement('user by login', (db) =>
     .where(sql`lower(${users.username}) = lower(${sql.placeholder('login')}) or lower(${users.email}) = lower(${sql.placeholder('login')})`),
 )
 
-/** By username or primary address, as typed at a login. */
+/** By username or primary address, as typed at sign-in. */
 export async function findUserByLogin(ctx: Context, login: string): Promise<User | undefined> {
   return (await byLogin(ctx.db, null).execute({ login }))[0]
 }
 
-const personalCount = qualified(
+const personalProjectCount = qualified(
   sql<number>`(select count(*) from ${projects} p join ${namespaces} n on n.id = p.namespace_id where n.owner_id = ${users.id})`,
 )
 const namespaceOf = qualified(sql<number | null>`(select n.id from ${namespaces} n where n.owner_id = ${users.id})`)
@@ -257,33 +257,33 @@ const identitiesOf = qualified(
     from ${identities} i where i.user_id = ${users.id})`,
 )
 
-/** What the largest view needs in addition to the row. */
-export const more = { identities: identitiesOf, namespace_id: decoded(namespaceOf, Number), personal_projects: decoded(personalCount, Number) }
+/** What the most detailed view needs in addition to the row. */
+export const extendedColumns = { identities: identitiesOf, namespace_id: decoded(namespaceOf, Number), personal_projects: decoded(personalProjectCount, Number) }
 
-/** The user with everything the largest view shows. */
+/** A user with everything that the most detailed view shows. */
 export interface UserRecord extends User {
   identities: { provider: string; extern_uid: string }[]
   namespace_id: number | null
   personal_projects: number
 }
 
-const record = statement('user record', (db) =>
+const userRecord = statement('user record', (db) =>
   db
-    .select({ user: users, ...more })
+    .select({ user: users, ...extendedColumns })
     .from(users)
     .where(eq(users.id, sql.placeholder('id'))),
 )
 
-/** 404 when there is none. */
+/** The user's record; 404 when there is none. */
 export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
-  const [row] = await record(ctx.db, null).execute({ id })
+  const [row] = await userRecord(ctx.db, null).execute({ id })
   if (!row) throw notFound('User')
   return toRecord(row)
 }
 
-export const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof more>): UserRecord => ({ ...user, ...rest })
+export const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof extendedColumns>): UserRecord => ({ ...user, ...rest })
 
-/** A user as anybody sees them, without a token unless the administrator restricted that (U-17). */
+/** A user; anonymous callers get 404 when the public level is restricted (U-17). */
 export async function showUser(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, id: number): Promise<UserRecord> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
   return loadUser(ctx, id)
@@ -299,8 +299,8 @@ export async function recordActivity(ctx: Context, userId: number): Promise<void
 }
 
 /**
- * The active user whose confirmed primary address this is, and the digest of the address whether anybody has it or not;
- * 403 for anonymous callers while the public level is restricted (UP-5).
+ * The active user with this confirmed primary address, if any, and the digest of the address in any case. 403 for
+ * anonymous callers when the public level is restricted (UP-5).
  */
 export async function findByEmail(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, given: string): Promise<{ user: User | null; hash: string }> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw forbidden()
@@ -312,7 +312,7 @@ export async function findByEmail(ctx: Context, { user: viewer }: Pick<Caller, '
   return { user: user ?? null, hash: createHash('md5').update(email).digest('hex') }
 }
 
-/** The attributes of a user that calls run with. */
+/** The attributes of a user that access checks need. */
 export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: User): ActorUser => ({
   id,
   username,

@@ -2,7 +2,7 @@ import type { SQL } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { mentions } from '../../db/schema/index.js'
-import { namesIn, peopleNamed } from '../activity/mentions.js'
+import { mentionedNames, findMentionedUsers } from '../activity/mentions.js'
 import type { Target } from '../activity/subscriptions.js'
 import { IMPORTER } from './run.js'
 
@@ -13,7 +13,7 @@ export async function keepMentions(
   { target, note_id, text }: { target: Target; note_id: number | null; text: string },
   readers: (who: SQL) => Promise<number[]>,
 ): Promise<void> {
-  const { people } = await peopleNamed(IMPORTER, await namesIn(ctx.slices, text), readers)
+  const { users: people } = await findMentionedUsers(IMPORTER, await mentionedNames(ctx.slices, text), readers)
   const row = { project_id: target.project_id, target_type: target.type, target_id: target.id, note_id }
   if (people.length > 0) await tx.insert(mentions).values(people.map((user_id) => ({ ...row, user_id })))
 }

@@ -5,8 +5,8 @@ import type { Context, PushEvent } from '../../context.js'
 import { refIntents, users } from '../../db/schema/index.js'
 import { type Commit, type GitRepository, type Oid, type RefUpdate, ZERO } from '../../git/types.js'
 import { closingReferences, type IssueReference } from '../../lib/text/references.js'
-import { mentionsIn, recordCrossReferences, thingsMentioned } from '../activity/cross-references.js'
-import { issuesMeant } from '../activity/referenced-issues.js'
+import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../activity/cross-references.js'
+import { resolveIssues } from '../activity/referenced-issues.js'
 import { actorOf } from '../identity/users.js'
 import { closeIssue } from './issues/update.js'
 
@@ -40,7 +40,7 @@ export async function followCommitMessages(ctx: Context, { projectId, moves, int
   for (const move of pushed.slice(0, MAX_BRANCHES)) {
     for (const commit of await newCommits(repository, move, main)) {
       const { oid, message, parents } = commit
-      const references = await mentionsIn(ctx, message)
+      const references = await issueReferencesIn(ctx, message)
       if (references.length === 0) continue
       if (move.ref === main) {
         for (const reference of await closingReferences(ctx.slices, message, ctx.links.base)) closing.push({ oid, reference })
@@ -72,7 +72,7 @@ async function newCommits(repository: Repository, { ref, old, new: to }: RefUpda
 
 async function closeNamed(ctx: Context, caller: SignedIn, subject: ProjectSubject, closing: Said[]): Promise<void> {
   for (const { oid, reference } of closing.slice(0, MAX)) {
-    for (const issue of await issuesMeant(ctx, caller, subject, [reference])) {
+    for (const issue of await resolveIssues(ctx, caller, subject, [reference])) {
       if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` by commit ${oid}`)
     }
   }
@@ -84,7 +84,7 @@ async function tellNamed(ctx: Context, caller: SignedIn, subject: ProjectSubject
   for (const { oid, reference } of naming.slice(0, MAX)) byCommit.set(oid, [...(byCommit.get(oid) ?? []), reference])
   for (const [sha, references] of byCommit) {
     // the project a fork came from has these commits itself, or records them when it gets them
-    const targets = (await thingsMentioned(ctx, caller, subject, references)).filter((target) => target.project_id !== forked_from_id)
+    const targets = (await resolveMentions(ctx, caller, subject, references)).filter((target) => target.project_id !== forked_from_id)
     if (targets.length > 0)
       await ctx.db.transaction((tx) => recordCrossReferences(tx, { type: 'Commit', project_id, id: null, sha }, targets, caller.user.id, ctx.now()))
   }

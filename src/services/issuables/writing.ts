@@ -6,7 +6,7 @@ import type { Transaction } from '../../db/client.js'
 import { allEnded } from '../../lib/async/all-ended.js'
 import { sameButForTicks, tasksIn } from '../../lib/text/references.js'
 import { recordEvent } from '../activity/events.js'
-import { followMentions } from '../activity/mentions.js'
+import { recordMentions } from '../activity/mentions.js'
 import type { Target } from '../activity/subscriptions.js'
 import { writeSystemNotes } from '../activity/system-notes.js'
 import { createTodos } from '../activity/todos.js'
@@ -148,7 +148,7 @@ export async function followCreation(
   await allEnded([
     assignLabels(tx, target, labelIds),
     tellAssignee(tx, caller, target, assignee_id, ctx.now()),
-    followMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
+    recordMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
   ])
 }
 
@@ -174,7 +174,7 @@ export async function followChange(
   await writeSystemNotes(tx, target, author_id, notes, now)
   if (after.assignee_id !== before.assignee_id) await tellAssignee(tx, caller, target, after.assignee_id, now)
   if (after.title !== before.title || after.description !== before.description)
-    await followMentions(ctx, tx, caller, { target, note_id: null, text: textOf(after), before: textOf(before) }, readers)
+    await recordMentions(ctx, tx, caller, { target, note_id: null, text: textOf(after), before: textOf(before) }, readers)
   if (after.state === before.state) return
   const action = after.state === 'closed' ? 'closed' : 'reopened'
   const about = { project_id: target.project_id, target_type: target.type, target_id: target.id }

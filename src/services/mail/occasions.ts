@@ -1,6 +1,6 @@
 import type { Context } from '../../context.js'
 import type { RowImage } from '../../db/schema/index.js'
-import { namesIn } from '../activity/mentions.js'
+import { mentionedNames } from '../activity/mentions.js'
 import type { HookChange } from '../core/hook-changes.js'
 import type { Occasion } from './occasion.js'
 
@@ -108,6 +108,6 @@ async function thingOccasions(ctx: Context, kind: Kind, own: HookChange[]): Prom
 
 /** The names that a changed text mentions, and the former one did not. */
 async function freshNames(ctx: Context, before: string, after: string): Promise<string[]> {
-  const former = new Set((await namesIn(ctx.slices, before)).all)
-  return (await namesIn(ctx.slices, after)).all.filter((name) => !former.has(name))
+  const former = new Set((await mentionedNames(ctx.slices, before)).all)
+  return (await mentionedNames(ctx.slices, after)).all.filter((name) => !former.has(name))
 }

@@ -21,7 +21,7 @@ import {
   users,
 } from '../../db/schema/index.js'
 import type { NotificationLevel } from '../../lib/notifications.js'
-import { namesIn, peopleNamed } from '../activity/mentions.js'
+import { mentionedNames, findMentionedUsers } from '../activity/mentions.js'
 import { findActiveUser } from '../identity/acting-users.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { Occasion, Reason } from './occasion.js'
@@ -99,7 +99,7 @@ async function byName(ctx: Context, actor: number | null, names: string[]): Prom
     )
     return rows.map(({ id }) => Number(id))
   }
-  return (await peopleNamed(caller, { all: names, direct: [] }, active)).people
+  return (await findMentionedUsers(caller, { all: names, direct: [] }, active)).users
 }
 
 async function issuableWays(ctx: Context, occasion: Occasion, named: string[]): Promise<Way[]> {
@@ -135,7 +135,7 @@ async function issuableWays(ctx: Context, occasion: Occasion, named: string[]): 
 async function noteWays(ctx: Context, project: ProjectRow, { target, id, sha, note, actor }: Occasion): Promise<Way[]> {
   const [row] = (await ctx.db.write.execute<{ note: string }>(sql`select note from ${notes} where id = ${note}`)).rows
   if (!row) return []
-  const mentioned: Way = ['mentioned', oneOf(await byName(ctx, actor, (await namesIn(ctx.slices, row.note)).all))]
+  const mentioned: Way = ['mentioned', oneOf(await byName(ctx, actor, (await mentionedNames(ctx.slices, row.note)).all))]
   const wrote = (about: SQL) =>
     sql`select n.author_id as user_id from ${notes} n where n.project_id = ${project.id} and n.noteable_type = ${target} and ${about} and not n.system`
   if (target === 'Snippet')

@@ -11,7 +11,7 @@ import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
-import { mentionerIsSeen, textOfNote } from '../activity/cross-references.js'
+import { canSeeMentioner, textOfNote } from '../activity/cross-references.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { counts, isAbout, keyOf, type Noteable } from './noteables.js'
@@ -60,7 +60,7 @@ interface Place {
 const placeOf = ({ user }: Reader, { type }: Noteable): Place => ({ type, viewerKind: viewerKindOf(user) })
 const about = ({ type, viewerKind }: Place) => {
   const own = isAbout(type, value('project'), value('key'))
-  return counts(type) ? qualified(sql`${own} and ${mentionerIsSeen(viewerKind, sql`${value('user')}::bigint`)}`) : own
+  return counts(type) ? qualified(sql`${own} and ${canSeeMentioner(viewerKind, sql`${value('user')}::bigint`)}`) : own
 }
 const valuesOf = ({ user }: Reader, noteable: Noteable) => ({ project: noteable.project_id, key: keyOf(noteable), user: user?.id ?? 0 })
 

@@ -8,8 +8,8 @@ import { step } from '../../db/statement.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { titleOf } from '../../lib/text/commit-title.js'
-import { type Mentioner, mentionsIn, recordCrossReferences, tellOfMentionsOn, thingsMentioned } from '../activity/cross-references.js'
-import { followMentions, namesIn, peopleNamed } from '../activity/mentions.js'
+import { type Mentioner, issueReferencesIn, recordCrossReferences, insertCrossReferencesOn, resolveMentions } from '../activity/cross-references.js'
+import { recordMentions, mentionedNames, findMentionedUsers } from '../activity/mentions.js'
 import { removeNotes } from '../activity/note-removal.js'
 import { actAs } from '../core/acting.js'
 import { userRefColumns } from '../identity/user-ref.js'
@@ -123,10 +123,10 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { people, spokenTo } = await peopleNamed(caller, await namesIn(ctx.slices, given.body), (who) => subject.readersAmong(ctx.db.write, who))
+  const { users: people, addressed: spokenTo } = await findMentionedUsers(caller, await mentionedNames(ctx.slices, given.body), (who) => subject.readersAmong(ctx.db.write, who))
   const notified = people.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
-  const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, given.body)) : []
+  const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, given.body)) : []
   const commit_id = noteable.commit?.oid ?? null
   const { type, position, discussion_id = ctx.random.bytes('discussion', 20).toString('hex'), path = null, line = null, line_type = null } = standing
   const values = {
@@ -149,7 +149,7 @@ export async function createNote(
     actions: notified.map((id) => (spokenTo.has(id) ? 'directly_addressed' : 'mentioned')),
   }
   const write = (on: Sender) => written(on, noteable.type).execute(values)
-  const tell = (on: Sender) => (mentioner ? tellOfMentionsOn(on, mentioner, mentioned, caller.user.id, now) : [])
+  const tell = (on: Sender) => (mentioner ? insertCrossReferencesOn(on, mentioner, mentioned, caller.user.id, now) : [])
   const [row] =
     noteable.type === 'MergeRequest' || mentioned.length > 0
       ? (await ctx.db.burst((on) => [write(on), ...threads(on, noteable), ...tell(on)]))[0]
@@ -222,7 +222,7 @@ export async function updateNote(
 ): Promise<NoteRecord> {
   const { noteable } = subject
   const mentioner = mentionerOf(noteable)
-  const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, body)) : []
+  const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, body)) : []
   await ctx.db.transaction(async (tx) => {
     const now = ctx.now()
     const [there] = await Promise.all([touchThing(tx, noteable, now, 0), actAs(tx, caller.user.id)])
@@ -233,7 +233,7 @@ export async function updateNote(
     if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)
-      await followMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who))
+      await recordMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who))
   })
   return getNote(ctx, caller, noteable, id)
 }

@@ -23,9 +23,9 @@ import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { removeSnippetsOf } from '../content/snippets.js'
 import { audit } from '../core/audit.js'
-import { dropAvatar } from '../identity/avatars.js'
+import { removeAvatar } from '../identity/avatars.js'
 import { ghostId } from '../identity/ghost.js'
-import { keepAnAdministrator } from '../identity/user-state.js'
+import { requireAnotherAdministrator } from '../identity/user-state.js'
 import { removeIssuesOf } from '../issuables/issues/remove.js'
 import { NOT_DEFERRED } from '../issuables/merge-requests/merging/states.js'
 import { removeMergeRequestsOf } from '../issuables/merge-requests/writing/remove.js'
@@ -65,7 +65,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
     if (!user) throw notFound('User')
     if (user.kind === 'ghost') throw forbidden()
     check(user.updated_at)
-    if (user.admin) await keepAnAdministrator(tx, id)
+    if (user.admin) await requireAnotherAdministrator(tx, id)
     const alone = await groupsOwnedAlone(tx, id)
     if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
     for (const group of alone) await removeGroup(ctx, tx, group)
@@ -121,7 +121,7 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
     await tx.delete(users).where(eq(users.id, id))
   })
-  await dropAvatar(ctx, 'user', id)
+  await removeAvatar(ctx, 'user', id)
 }
 
 /** Finishes what a killed process began; most find nothing to do. */

@@ -15,7 +15,7 @@ import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/pa
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { recordEvent } from '../activity/events.js'
 import { readSettings, type Settings } from '../core/settings.js'
-import { imageFaults, keepAvatar } from '../identity/avatars.js'
+import { imageFaults, storeAvatar } from '../identity/avatars.js'
 import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.js'
 import { createCommit, type NewCommit } from '../repository/commits/create.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
@@ -51,7 +51,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   })
 
   if (given.avatar) {
-    const avatar = await keepAvatar(ctx, 'project', id, given.avatar.data)
+    const avatar = await storeAvatar(ctx, 'project', id, given.avatar.data)
     await ctx.db.write.update(projects).set({ avatar }).where(eq(projects.id, id))
   }
   if (given.initialize_with_readme) await commitReadme(ctx, caller, id, planned)

@@ -13,7 +13,7 @@ import { invalidRecord, notFound } from '../../failures.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
-import { type GivenKey, readKey, type SshKey } from '../identity/keys.js'
+import { type NewKey, prepareKey, type SshKey } from '../identity/keys.js'
 
 /** A deploy key as one project has it. */
 export interface DeployKey {
@@ -101,9 +101,9 @@ async function link(ctx: Context, tx: Transaction, project: Project, key: SshKey
  * Adds a key to a project: one that is there is returned as it is, one that the caller knows from another project is
  * shared; 400 for any other that is stored already (DK-3).
  */
-export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, given: GivenKey & { can_push: boolean }): Promise<DeployKey> {
+export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, given: NewKey & { can_push: boolean }): Promise<DeployKey> {
   const add = async (tx: Transaction) => {
-    const { values, faults } = await readKey(ctx, given)
+    const { values, faults } = await prepareKey(ctx, given)
     const same = values.fingerprint_sha256
     const [known] = same === '' ? [] : await tx.select().from(sshKeys).where(eq(sshKeys.fingerprint_sha256, same))
     if (known?.user_id === null) {
@@ -145,7 +145,7 @@ export function updateDeployKey(
     const found = await linked(tx, project.id, keyId)
     if (!found) throw missing()
     if (title !== undefined) {
-      const { faults } = await readKey(ctx, { title, key: found.key.key })
+      const { faults } = await prepareKey(ctx, { title, key: found.key.key })
       const { title: wrong } = faults(false)
       if (wrong) throw invalidRecord({ title: wrong })
       await tx.update(sshKeys).set({ title, updated_at: ctx.now() }).where(eq(sshKeys.id, keyId))

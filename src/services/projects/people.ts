@@ -8,7 +8,7 @@ import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import { reaching } from '../groups/members.js'
+import { effectiveMemberships } from '../groups/members.js'
 
 const withLevel = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
   db
@@ -23,7 +23,7 @@ const withLevel = statement('people of a project', (db, { search, skip }: { sear
     .from(users)
     .where(
       and(
-        sql`${users.id} in (select r.user_id from (${reaching('project')}) r)`,
+        sql`${users.id} in (select r.user_id from (${effectiveMemberships('project')}) r)`,
         search ? sql`(${users.name} ilike ${sql.placeholder('search')} or ${users.username} ilike ${sql.placeholder('search')})` : undefined,
         skip ? sql`${users.id} <> all(${sql.placeholder('skip')})` : undefined,
       ),

@@ -5,7 +5,7 @@ import type { Transaction } from '../../db/client.js'
 import { pendingAvatarDeletions, pendingRepositoryDeletions } from '../../db/schema/index.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
-import { dropAvatar } from '../identity/avatars.js'
+import { removeAvatar } from '../identity/avatars.js'
 import { finishObjectDeletions, releaseObjects } from '../repository/lfs/objects.js'
 import { dropUploads } from './uploads.js'
 
@@ -46,7 +46,7 @@ export const removeFiles = defineJob({
  */
 export async function finishDeletions(ctx: Context, { alone = false } = {}): Promise<void> {
   for (const { kind, id } of await ctx.db.write.select().from(pendingAvatarDeletions)) {
-    await dropAvatar(ctx, kind, id)
+    await removeAvatar(ctx, kind, id)
     await ctx.db.write.delete(pendingAvatarDeletions).where(and(eq(pendingAvatarDeletions.kind, kind), eq(pendingAvatarDeletions.id, id)))
   }
   const pending = await ctx.db.write
@@ -64,7 +64,7 @@ export async function finishDeletions(ctx: Context, { alone = false } = {}): Pro
       if (ctx.config.storages[row.storage] !== undefined) {
         for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage: row.storage, id: project_id, kind })
       }
-      await dropAvatar(ctx, 'project', project_id)
+      await removeAvatar(ctx, 'project', project_id)
       await dropUploads(ctx, project_id)
       await ctx.archives.drop(String(project_id))
       await tx.delete(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, project_id))

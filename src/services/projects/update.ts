@@ -10,7 +10,7 @@ import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { readSettings, type Settings } from '../core/settings.js'
-import { dropAvatar, imageFaults, keepAvatar } from '../identity/avatars.js'
+import { removeAvatar, imageFaults, storeAvatar } from '../identity/avatars.js'
 import { moveRoute } from '../identity/namespaces.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
@@ -111,9 +111,9 @@ async function changeFaults(
 
 /** Replaces the avatar by a validated image, or removes it (UP-4). */
 export async function setAvatar(ctx: Context, project: { id: number; avatar: string | null }, image: { data: Buffer } | null): Promise<void> {
-  const avatar = image && (await keepAvatar(ctx, 'project', project.id, image.data))
+  const avatar = image && (await storeAvatar(ctx, 'project', project.id, image.data))
   await ctx.db.write.update(projects).set({ avatar, updated_at: ctx.now() }).where(eq(projects.id, project.id))
-  if (project.avatar && project.avatar !== avatar) await dropAvatar(ctx, 'project', project.id, project.avatar)
+  if (project.avatar && project.avatar !== avatar) await removeAvatar(ctx, 'project', project.id, project.avatar)
 }
 
 /** Archives or unarchives; the same answer when nothing changes (PR-12). */

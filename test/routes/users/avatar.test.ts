@@ -5,7 +5,7 @@ import { eq } from 'drizzle-orm'
 import supertest from 'supertest'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../../src/db/schema/index.js'
-import { keepAvatar } from '../../../src/services/identity/avatars.js'
+import { storeAvatar } from '../../../src/services/identity/avatars.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, drawnOf, setSettings, type TestUser, unique } from '../../support/factories.js'
 
@@ -110,7 +110,7 @@ describe('avatars of projects and groups (UP-3)', () => {
       ['project', project.id],
       ['group', group.id],
     ] as const) {
-      const name = await keepAvatar(t.ctx, kind, id, png())
+      const name = await storeAvatar(t.ctx, kind, id, png())
       const table = kind === 'project' ? projects : namespaces
       await t.ctx.db.write.update(table).set({ avatar: name }).where(eq(table.id, id))
       const { body } = await t.api('get', `/${kind}s/${id}`, owner).expect(200)

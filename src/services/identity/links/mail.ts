@@ -8,27 +8,24 @@ import { type Attempt, defineJob } from '../../../jobs/kinds.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import { emailFault } from '../../../lib/email.js'
 import { MAIL_JOB, MAIL_LANE, messageId, sendMessage } from '../../core/mail.js'
-import { makeLink } from './links.js'
+import { createLink } from './links.js'
 
-const HOUR = 3_600_000
-const DAY = 24 * HOUR
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 
-/**
- * What an account gets mail with a link for: to confirm an address, to set a forgotten password, or to set the first
- * one.
- */
+/** Why a link is mailed: to confirm an address, to reset a forgotten password, or to set the first password. */
 const PURPOSES = ['confirm', 'reset', 'welcome'] as const
 type Purpose = (typeof PURPOSES)[number]
 
 interface Kind {
-  /** Which addresses are mailed to; over the columns of `Address`. */
-  admits(address: Address): boolean
+  /** Whether a mail of this kind is sent to the address. */
+  accepts(address: Address): boolean
   link: 'confirm' | 'reset'
-  life: number
+  lifetimeMs: number
   subject: string
-  says(name: string, email: string): string
+  text(name: string, email: string): string
   button: string
-  expires: string
+  expiryNotice: string
 }
 
 interface Address {
@@ -40,39 +37,39 @@ interface Address {
 
 const KINDS: Record<Purpose, Kind> = {
   confirm: {
-    admits: ({ confirmed }) => !confirmed,
+    accepts: ({ confirmed }) => !confirmed,
     link: 'confirm',
-    life: 3 * DAY,
+    lifetimeMs: 3 * DAY_MS,
     subject: 'Confirm your e-mail address',
-    says: (name, email) => `Hello ${name}, please confirm that ${email} is your address.`,
+    text: (name, email) => `Hello ${name}, please confirm that ${email} is your address.`,
     button: 'Confirm the address',
-    expires: 'The link works once, within three days.',
+    expiryNotice: 'The link works once, within three days.',
   },
   reset: {
-    admits: ({ confirmed }) => confirmed,
+    accepts: ({ confirmed }) => confirmed,
     link: 'reset',
-    life: 6 * HOUR,
+    lifetimeMs: 6 * HOUR_MS,
     subject: 'Set a new password',
-    says: (name) => `Hello ${name}, somebody has asked for a new password for your account. If that was not you, there is nothing to do.`,
+    text: (name) => `Hello ${name}, somebody has asked for a new password for your account. If that was not you, there is nothing to do.`,
     button: 'Set a new password',
-    expires: 'The link works once, within six hours.',
+    expiryNotice: 'The link works once, within six hours.',
   },
   welcome: {
-    admits: ({ primary }) => primary,
+    accepts: ({ primary }) => primary,
     link: 'reset',
-    life: 3 * DAY,
+    lifetimeMs: 3 * DAY_MS,
     subject: 'Your new account',
-    says: (name) => `Hello ${name}, an account was made for you. Please set your password.`,
+    text: (name) => `Hello ${name}, an account was made for you. Please set your password.`,
     button: 'Set your password',
-    expires: 'The link works once, within three days.',
+    expiryNotice: 'The link works once, within three days.',
   },
 }
 
 const PAGES = { confirm: '/users/confirmation?confirmation_token=', reset: '/users/password/edit?reset_password_token=' }
 
 /**
- * Mails a link to an address, if it is one of an active user for which there is something to do (ML-18 to ML-26). The
- * token is made here, so that no row but its digest ever holds it.
+ * Mails a link to an address if it belongs to an active user and the purpose applies to it (ML-18 to ML-26). The token
+ * is created by the job, so that the database only ever holds its digest.
  */
 export const accountMail = defineJob({
   ...MAIL_JOB,
@@ -80,24 +77,24 @@ export const accountMail = defineJob({
   priority: 'high',
   input: z.object({ purpose: z.enum(PURPOSES), email: z.string() }),
   async run(ctx: Context, { purpose, email }, { id, signal }: Attempt) {
-    const { admits, link, life, subject, says, button, expires } = KINDS[purpose]
+    const { accepts, link, lifetimeMs, subject, text, button, expiryNotice } = KINDS[purpose]
     const address = ctx.mailer ? await ownerOf(ctx, email) : null
-    if (!address || !admits(address)) return
-    const token = await makeLink(ctx, { user_id: address.id, email, purpose: link, job_id: id, life })
-    if (token === null) return void ctx.log.warn({ user: address.id, mail: purpose }, 'a mail was not sent: there were too many')
+    if (!address || !accepts(address)) return
+    const token = await createLink(ctx, { user_id: address.id, email, purpose: link, job_id: id, lifetimeMs })
+    if (token === null) return void ctx.log.warn({ user: address.id, mail: purpose }, 'a mail was not sent: too many were requested')
     const message = {
       kind: `account_${purpose}`,
       to: { name: address.name, address: email },
       subject,
       messageId: messageId(ctx, `mail-${id}`),
-      parts: [says(address.name, email), { text: button, link: ctx.links.base + PAGES[link] + token }, expires],
+      parts: [text(address.name, email), { text: button, link: ctx.links.base + PAGES[link] + token }, expiryNotice],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }
     await sendMessage(ctx, message, signal)
   },
 })
 
-/** The active user whose address it is, primary or secondary. */
+/** The active user with this primary or secondary address. */
 async function ownerOf(ctx: Context, email: string): Promise<Address | null> {
   const { rows } = await ctx.db.write.execute<{ id: string; name: string; primary: boolean; confirmed: boolean }>(sql`
     select u.id, u.name, lower(u.email) = ${email} as "primary",
@@ -109,7 +106,7 @@ async function ownerOf(ctx: Context, email: string): Promise<Address | null> {
   return row ? { ...row, id: Number(row.id) } : null
 }
 
-/** Mails a link to a normalised address, in the transaction of what makes it necessary, while mail is sent (ML-1). */
+/** Enqueues a mail with a link to a normalised address, in the caller's transaction; no-op when mail is off (ML-1). */
 export async function mailLink(ctx: Context, db: Transaction | Database, purpose: Purpose, email: string): Promise<void> {
   if (ctx.mailer === null || emailFault(email) !== null) return
   await enqueue(db, accountMail, { purpose, email }, { ...MAIL_LANE, key: digestOf(`${purpose} ${email}`) })

@@ -7,9 +7,9 @@ import { completeTexts, LONG } from '../../../db/long-text.js'
 import { unlessUniqueViolation } from '../../../db/unique-violation.js'
 import { invalidRecord } from '../../../failures.js'
 import { allEnded } from '../../../lib/async/all-ended.js'
-import { crossReferences, mentionsIn, thingsMentioned } from '../../activity/cross-references.js'
-import { namesIn, peopleNamed } from '../../activity/mentions.js'
-import { callMade } from '../../identity/user-agents.js'
+import { crossReferenceRows, issueReferencesIn, resolveMentions } from '../../activity/cross-references.js'
+import { mentionedNames, findMentionedUsers } from '../../activity/mentions.js'
+import { callOrigin } from '../../identity/user-agents.js'
 import { namesOf } from '../labels.js'
 import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../texts.js'
@@ -86,11 +86,11 @@ async function plan(ctx: Context, caller: SignedIn, subject: ProjectSubject, giv
   const row = await rowOf(ctx, caller, subject, given, now)
   const [people, mentioned] = await Promise.all([
     peopleOf(ctx, caller, subject, row, given),
-    thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf(given))),
+    resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, textOf(given))),
   ])
   const chosen = subject.can('admin_issue') ? given.iid : undefined
   const titles = subject.can('manage_issue') ? namesOf(given.labels ?? []) : []
-  const origin = callMade(ctx)
+  const origin = callOrigin(ctx)
   const shape = {
     chosen: chosen !== undefined,
     labels: labelsWanted(subject, titles),
@@ -113,7 +113,7 @@ async function plan(ctx: Context, caller: SignedIn, subject: ProjectSubject, giv
     milestone: row.milestone_id,
     iid: chosen,
     titles,
-    references: crossReferences({ type: 'Issue', project_id: project.id, id: null, sha: null }, mentioned),
+    references: crossReferenceRows({ type: 'Issue', project_id: project.id, id: null, sha: null }, mentioned),
   }
   return { shape, values, row }
 }
@@ -154,8 +154,8 @@ interface Ties {
 
 /** Who is mentioned, and who gets a todo, for what; nobody does for what they do themselves (TO-5). */
 async function peopleOf(ctx: Context, caller: SignedIn, { project }: ProjectSubject, ties: Ties, given: Checked) {
-  const names = await namesIn(ctx.slices, textOf(given))
-  const { people: named, spokenTo } = await peopleNamed(caller, names, (who) => readersAmong(ctx.db.write, project, ties, who))
+  const names = await mentionedNames(ctx.slices, textOf(given))
+  const { users: named, addressed: spokenTo } = await findMentionedUsers(caller, names, (who) => readersAmong(ctx.db.write, project, ties, who))
   const todos = [
     ...(ties.assignee_id === null ? [] : [{ user: ties.assignee_id, action: 'assigned' }]),
     ...named.map((user) => ({ user, action: spokenTo.has(user) ? 'directly_addressed' : 'mentioned' })),

@@ -7,7 +7,7 @@ import { onlyRow } from '../../../db/only-row.js'
 import { issues } from '../../../db/schema/index.js'
 import { forbidden, notFound } from '../../../failures.js'
 import { sameButForTicks } from '../../../lib/text/references.js'
-import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../activity/cross-references.js'
+import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../activity/cross-references.js'
 import { finishTodos } from '../../activity/todos.js'
 import { actAs } from '../../core/acting.js'
 import { changeLabels } from '../assigned-labels.js'
@@ -47,7 +47,7 @@ const STATE_EVENTS = {
 export async function updateIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, given: IssueChanges): Promise<IssueRecord> {
   const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
   const { project, issue } = subject
-  const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf(given)))
+  const mentioned = await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, textOf(given)))
   await ctx.db.transaction(async (tx) => {
     await change({ ctx, tx, caller, subject, given: { ...given, ...texts } })
     await recordCrossReferences(tx, { type: 'Issue', project_id: project.id, id: issue.id, sha: null }, mentioned, caller.user.id, ctx.now())

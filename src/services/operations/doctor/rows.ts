@@ -12,7 +12,7 @@ import {
   projects,
   users,
 } from '../../../db/schema/index.js'
-import { type AvatarKind, dropAvatar, imageFaults, readAvatar } from '../../identity/avatars.js'
+import { type AvatarKind, removeAvatar, imageFaults, readAvatar } from '../../identity/avatars.js'
 import type { Check } from './fault.js'
 
 interface Counter {
@@ -92,7 +92,7 @@ export async function* avatars(ctx: Context): Check {
       if (await isReadable(ctx, kind, id, name as string)) continue
       const repair = async () => {
         await ctx.db.write.execute(sql`update ${table} set ${sql.identifier(column.name)} = null where id = ${id}`)
-        await dropAvatar(ctx, kind, id)
+        await removeAvatar(ctx, kind, id)
         return 'taken away'
       }
       yield { kind: 'unreadable avatar', of: `${kind} ${id}`, text: `${name} is missing or no image`, repair }

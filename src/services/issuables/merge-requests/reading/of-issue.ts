@@ -8,7 +8,7 @@ import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { type IssueReference, referencesIn } from '../../../../lib/text/references.js'
-import { projectsMeant } from '../../../activity/referenced-issues.js'
+import { projectResolver } from '../../../activity/referenced-issues.js'
 import { limits, type Page, type Paging } from '../../../core/page.js'
 import { loadPage, type MergeRequestRecord } from './load.js'
 
@@ -67,7 +67,7 @@ export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, su
   const named = (await referencesIn(ctx.slices, `${issue.description}\n\n${issue.title}`, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'merge_request')
     .slice(0, MAX)
-  const projectOf = projectsMeant(ctx, caller, subject)
+  const projectOf = projectResolver(ctx, caller, subject)
   const more: number[] = []
   for (const { project, number } of named) {
     const where = await projectOf(project)

@@ -5,7 +5,7 @@ import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { mergeRequests } from '../../../../db/schema/index.js'
 import { closingReferences, externalClosings, type IssueReference } from '../../../../lib/text/references.js'
-import { issuesMeant } from '../../../activity/referenced-issues.js'
+import { resolveIssues } from '../../../activity/referenced-issues.js'
 import { type Page, type Paging, slice } from '../../../core/page.js'
 import { type IssueRecord, loadIssues } from '../../issues/list.js'
 import { closeIssue } from '../../issues/update.js'
@@ -39,7 +39,7 @@ export async function issuesClosedBy(
 async function issuesClosedIn(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, texts: string[]): Promise<IssueSubject[]> {
   const references: IssueReference[] = []
   for (const text of texts) for (const each of await closingReferences(ctx.slices, text, ctx.links.base)) references.push(each)
-  return references.length === 0 ? [] : issuesMeant(ctx, caller, subject, references)
+  return references.length === 0 ? [] : resolveIssues(ctx, caller, subject, references)
 }
 
 /** How a merge commit refers to them (MR-67). */

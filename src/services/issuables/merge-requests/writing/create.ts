@@ -8,7 +8,7 @@ import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/unique-violation.js'
 import { forbidden, notFound, unprocessable } from '../../../../failures.js'
 import { allEnded } from '../../../../lib/async/all-ended.js'
-import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
+import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
 import { actAs } from '../../../core/acting.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
@@ -49,7 +49,7 @@ export async function createMergeRequest(
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
   const request: Requested = { caller, source, target, given, branches: branchesOf(source, target, given) }
-  const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
+  const mentioned = await resolveMentions(ctx, caller, target, await issueReferencesIn(ctx, textOf(given)))
   const [id, draft] = await retryOnUniqueViolation(async () => {
     // made before the row exists, so that the row is complete as soon as anybody sees it; commits of a fork are copied
     // only once everything else is valid

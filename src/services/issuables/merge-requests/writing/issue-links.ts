@@ -5,7 +5,7 @@ import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { issues, mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { type IssueReference, referencesIn } from '../../../../lib/text/references.js'
-import { issuesMeant } from '../../../activity/referenced-issues.js'
+import { resolveIssues } from '../../../activity/referenced-issues.js'
 import { issuesClosedBy, textsOf } from './closing-issues.js'
 
 /** The viewer that links are made for: links hold every reference, and each reader is shown those they may see. */
@@ -48,7 +48,7 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
     for (const text of texts)
       for (const each of await referencesIn(ctx.slices, text, ctx.links.base))
         if (each.kind === 'issue' && mentioned.length < MAX) mentioned.push(each)
-    const [closing, named] = await Promise.all([issuesClosedBy(ctx, viewer, subject, request), issuesMeant(ctx, viewer, subject, mentioned)])
+    const [closing, named] = await Promise.all([issuesClosedBy(ctx, viewer, subject, request), resolveIssues(ctx, viewer, subject, mentioned)])
     const closes = new Set(closing.map(({ issue }) => issue.id))
     const links = new Map([...named, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))
     stale = !(await ctx.db.transaction((tx) => store(tx, request, links)))

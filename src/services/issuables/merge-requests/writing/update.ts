@@ -8,7 +8,7 @@ import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/unique-violation.js'
 import { notFound } from '../../../../failures.js'
 import { sameButForTicks } from '../../../../lib/text/references.js'
-import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
+import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../../activity/cross-references.js'
 import { finishTodos } from '../../../activity/todos.js'
 import { actAs } from '../../../core/acting.js'
 import { changeLabels } from '../../assigned-labels.js'
@@ -52,7 +52,7 @@ export async function updateMergeRequest(
 ): Promise<SingleMergeRequest> {
   const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
   const { id } = subject.request
-  const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf(given)))
+  const mentioned = await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, textOf(given)))
   const changed = await retryOnUniqueViolation(() =>
     ctx.db.transaction(async (tx) => {
       const due = await change(ctx, tx, caller, subject, { ...given, ...texts })

@@ -4,16 +4,16 @@ import type { Transaction } from '../../../db/client.js'
 import { emails, users } from '../../../db/schema/index.js'
 import { invalidRecord } from '../../../failures.js'
 import { audit } from '../../core/audit.js'
-import { endGrants } from '../oauth.js'
+import { revokeGrants } from '../oauth.js'
 import { hashPassword } from '../passwords.js'
 import { passwordFault, type User } from '../users.js'
-import { type AccountLink, findLink, takeLink } from './links.js'
+import { type AccountLink, findLink, consumeLink } from './links.js'
 
-/** Confirms the address that a link was sent to. False: the link does not work. */
+/** Confirms the address that a link was sent to. False when the link is not valid. */
 export async function confirmAddress(ctx: Context, token: string): Promise<boolean> {
   const link = await findLink(ctx, 'confirm', token)
   if (!link) return false
-  return ctx.db.transaction(async (tx) => (await takeLink(tx, link)) && (await confirm(ctx, tx, link)))
+  return ctx.db.transaction(async (tx) => (await consumeLink(tx, link)) && (await confirm(ctx, tx, link)))
 }
 
 async function confirm(ctx: Context, tx: Transaction, { user_id, email }: AccountLink): Promise<true> {
@@ -34,8 +34,8 @@ async function confirm(ctx: Context, tx: Transaction, { user_id, email }: Accoun
 }
 
 /**
- * Sets the password of the user whom a link was sent to, and confirms the address (ML-19, ML-24). False: the link does
- * not work; 400 for a password that may not be set, after which the link still works.
+ * Sets the password of the user that a link was sent to, and confirms the address (ML-19, ML-24). False when the link
+ * is not valid; 400 for an invalid password, after which the link can still be used.
  */
 export async function setPassword(ctx: Context, token: string, password: string): Promise<boolean> {
   const link = await findLink(ctx, 'reset', token)
@@ -44,11 +44,11 @@ export async function setPassword(ctx: Context, token: string, password: string)
   if (fault) throw invalidRecord({ password: [fault] })
   const password_hash = await hashPassword(ctx, password)
   return ctx.db.transaction(async (tx) => {
-    if (!(await takeLink(tx, link))) return false
+    if (!(await consumeLink(tx, link))) return false
     const values: Partial<User> = { password_hash, password_expired: false, updated_at: ctx.now() }
     const [user] = await tx.update(users).set(values).where(eq(users.id, link.user_id)).returning({ username: users.username })
     await confirm(ctx, tx, link)
-    await endGrants(tx, link.user_id, ctx.now())
+    await revokeGrants(tx, link.user_id, ctx.now())
     const target = { type: 'user' as const, id: link.user_id, name: user?.username ?? '' }
     await audit(ctx, tx, { action: 'user_updated', target, changes: { password_hash: 'changed' } })
     return true
