@@ -129,7 +129,7 @@ export interface Context extends Source {
   /** The address of the avatar service with `%{hash}` in it, while the settings have it on (G-83). */
   avatarService(): Promise<string | null>
   /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
-  intents: Map<number, 'moving' | 'left'>
+  intents: Map<number, 'moving' | 'abandoned'>
   encryption: Encryption
   metrics: Metrics
   log: Logger

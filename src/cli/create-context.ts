@@ -33,7 +33,7 @@ import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
 import { StorageWatch } from '../services/core/storage-watch.js'
-import { holdsRepositories, isThere } from '../services/repository/repositories.js'
+import { hasRepositories, projectExists } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
 import { kinds } from './kinds.js'
 
@@ -182,11 +182,11 @@ async function openRepositories(
 
 /** Logs that a repository is missing, unless its project has been removed while something was under way. */
 async function reportMissing({ db, log }: Pick<Context, 'db' | 'log'>, fault: unknown, key: RepositoryKey): Promise<void> {
-  if (await isThere({ db }, key.id).catch(() => true)) log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read')
+  if (await projectExists({ db }, key.id).catch(() => true)) log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read')
 }
 
 async function claimStorages({ git, db, log, config }: Context): Promise<void> {
-  for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))
+  for (const storage of await git.claimStorages((name) => hasRepositories(db, name)))
     log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
 }
 

@@ -14,7 +14,7 @@ import { finishRemovalLater } from '../services/operations/user-removal.js'
 import { importJob } from '../services/projects/import.js'
 import { removeFiles } from '../services/projects/remove.js'
 import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
-import { upkeep } from '../services/repository/push/upkeep.js'
+import { maintenance } from '../services/repository/push/maintenance-job.js'
 
 /** The kinds of jobs that this program knows; those that it does not know wait for one that does. */
 export const kinds: AnyJob<Context>[] = [
@@ -35,7 +35,7 @@ export const kinds: AnyJob<Context>[] = [
   sendMail,
   dispatchMail,
   dispatchHooks,
-  upkeep,
+  maintenance,
   wikiUpkeep,
   ...recoveryJobs,
 ]

@@ -7,7 +7,7 @@ import { RepositoryMissing } from '../git/errors.js'
 import type { GitRepository, RepositoryKey, Service } from '../git/types.js'
 import { readSettings } from '../services/core/settings.js'
 import { recordActivity } from '../services/identity/users.js'
-import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
+import { createProject, findPushTarget, type PushTarget } from '../services/projects/create.js'
 import type { LfsHolder } from '../services/repository/lfs/credentials.js'
 import { createWikiRepository } from '../services/repository/repositories.js'
 
@@ -82,7 +82,7 @@ export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Prom
   const { enabled_git_access_protocol } = await readSettings(ctx)
   if (enabled_git_access_protocol && enabled_git_access_protocol !== protocol) return { status: 403, text: noAccessOver(protocol) }
   if (!found) {
-    const place = user && !caller.level && (await placeForPush(ctx, withoutToken(user), path))
+    const place = user && !caller.level && (await findPushTarget(ctx, withoutToken(user), path))
     if (!place) return NOT_FOUND
     // created by the push itself: asking alone leaves nothing behind
     if (advertises) return { caller, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
@@ -132,7 +132,7 @@ const NO_REPOSITORY = { uploadPack: missing, receivePack: missing, uploadArchive
 /**
  * Creates the private project that somebody pushes to (GH-26); returns a refusal as text where that is not possible.
  */
-async function createByPush(ctx: Context, user: ActorUser, place: PushPlace, client: Asked['client']): Promise<GitRefusal | null> {
+async function createByPush(ctx: Context, user: ActorUser, place: PushTarget, client: Asked['client']): Promise<GitRefusal | null> {
   const caller = withoutToken(user)
   try {
     await createProject(during(ctx, { caller, ...client }), caller, {

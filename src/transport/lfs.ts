@@ -10,10 +10,10 @@ import { isObjectId, WrongObject } from '../lib/files/object-store.js'
 import { originOf } from '../lib/origin.js'
 import { asUnavailable } from '../lib/unavailable.js'
 import { readSettings } from '../services/core/settings.js'
-import { answerBatch, fullText, tooLargeText } from '../services/repository/lfs/batch.js'
+import { answerBatch, quotaText, tooLargeText } from '../services/repository/lfs/batch.js'
 import { lfsCredentials } from '../services/repository/lfs/credentials.js'
 import { type LfsLock, listLocks, lockFile, unlockFile } from '../services/repository/lfs/locks.js'
-import { keepObject, lfsLimits, objectsOf, servesLfs } from '../services/repository/lfs/objects.js'
+import { lfsLimits, objectsOf, servesLfs, storeObject } from '../services/repository/lfs/objects.js'
 import {
   DENIED,
   findRepository,
@@ -224,9 +224,9 @@ async function upload(call: Call, oid: string) {
     throw error.fault === 'size' ? new Refused(413, tooLargeText(limits.object)) : new Refused(422, 'The bytes are not those of the object')
   })
   try {
-    await keepObject(ctx, subject.project.id, oid, staged)
+    await storeObject(ctx, subject.project.id, oid, staged)
   } catch (error) {
-    throw error instanceof Failure && error.kind === tooLarge().kind ? new Refused(413, fullText(limits.project)) : error
+    throw error instanceof Failure && error.kind === tooLarge().kind ? new Refused(413, quotaText(limits.project)) : error
   } finally {
     await staged.discard()
   }

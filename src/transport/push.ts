@@ -107,6 +107,6 @@ async function receive(
   try {
     await repository.receivePack(request, policy)
   } finally {
-    await intent?.settle()
+    await intent?.close()
   }
 }

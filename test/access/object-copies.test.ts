@@ -4,7 +4,7 @@ import { members, mergeRequests, pendingRepositoryDeletions, projects, refIntent
 import { enqueue } from '../../src/jobs/enqueue.js'
 import { rebase } from '../../src/services/issuables/merge-requests/merging/rebase.js'
 import { deferredMerges } from '../../src/services/issuables/merge-requests/merging/resume.js'
-import { settleLeftIntents } from '../../src/services/repository/push/settle.js'
+import { resolveAbandonedIntents } from '../../src/services/repository/push/recovery.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { aMergeRequest, rowOfRequest, showRequest, soon, type TestRequest } from '../support/merge-requests.js'
@@ -154,7 +154,7 @@ describe('SEC-43, MR-70: a request shows what its author may read of the source'
       origin: 'git',
       updates: [{ ref: `refs/heads/${request.source}`, old: first, new: hidden as string }],
     })
-    await settleLeftIntents(t.ctx, { start: true })
+    await resolveAbandonedIntents(t.ctx, { start: true })
     await t.ctx.jobs.drain()
     expect(holds(target, hidden as string)).toBe(false)
     expect(await showRequest(t, request)).toMatchObject({ sha: first })

@@ -4,7 +4,7 @@ import { eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { projects } from '../../src/db/schema/index.js'
 import type { Settings } from '../../src/services/core/settings.js'
-import { maintainSoon, upkeep } from '../../src/services/repository/push/upkeep.js'
+import { enqueueMaintenance, maintenance } from '../../src/services/repository/push/maintenance-job.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, setSettings, type TestProject, unique } from '../support/factories.js'
 import { directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
@@ -137,7 +137,7 @@ describe('housekeeping (AS-41)', () => {
     await push(project)
     expect([await files(project, '.pack'), await counted(project)]).toEqual([2, [2, 0]])
     await rm(lock)
-    await maintainSoon(t.ctx.db, project.id)
+    await enqueueMaintenance(t.ctx.db, project.id)
     await t.ctx.jobs.drain()
     expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [2, 2]])
   })
@@ -159,7 +159,7 @@ describe('housekeeping (AS-41)', () => {
     const project = await aProject(t.ctx, { files: { 'a.ts': 'const a = 1\n' } })
     const { work } = await t.ctx.db.transaction(async (tx) => {
       await tx.delete(projects).where(eq(projects.id, project.id))
-      const work = upkeep.run(t.ctx, { project: project.id }, { id: 0, number: 1, signal: new AbortController().signal })
+      const work = maintenance.run(t.ctx, { project: project.id }, { id: 0, number: 1, signal: new AbortController().signal })
       const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
       await soon(async () => (await t.ctx.db.write.execute(waiting)).rows.length > 0)
       return { work }

@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Context } from '../../src/context.js'
 import { lfsObjectProjects } from '../../src/db/schema/index.js'
-import { dropDueObjects, dropUnreferenced } from '../../src/services/repository/lfs/unreferenced.js'
+import { dropExpiredObjects, dropUnreferenced } from '../../src/services/repository/lfs/unreferenced.js'
 import { repositoryById } from '../../src/services/repository/repositories.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
@@ -125,9 +125,9 @@ describe('objects that no commit points to any more (LF-14)', () => {
     await aCommit(t.ctx, project, { 'large.bin': used.pointer })
     await t.ctx.jobs.drain()
     expect([await marked(project, used), await marked(project, unused)]).toEqual([false, true])
-    await dropDueObjects(later(13))
+    await dropExpiredObjects(later(13))
     expect(await has(project, unused)).toBe(true)
-    await dropDueObjects(later(15))
+    await dropExpiredObjects(later(15))
     expect([await has(project, used), await has(project, unused)]).toEqual([true, false])
   })
 })

@@ -7,7 +7,7 @@ import { jobs, pendingRepositoryDeletions, processes, projects, protectedBranche
 import { ZERO } from '../../src/git/types.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { finishDeletions } from '../../src/services/projects/remove.js'
-import { settleLeftIntents } from '../../src/services/repository/push/settle.js'
+import { resolveAbandonedIntents } from '../../src/services/repository/push/recovery.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, setSettings, type TestProject } from '../support/factories.js'
 import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
@@ -145,10 +145,10 @@ describe('intents left by a kill (SEC-158)', () => {
     await t.ctx.db.write.update(refIntents).set({ owner: 'another', created_at: LONG_AGO })
     await gitOut(directory, 'update-ref', 'refs/heads/trunk', second)
     await t.ctx.db.write.insert(processes).values({ id: 'another', alive_until: new Date(Date.now() + 60_000) })
-    await settleLeftIntents(t.ctx)
+    await resolveAbandonedIntents(t.ctx)
     expect(await intents()).toHaveLength(1)
     await t.ctx.db.write.update(processes).set({ alive_until: LONG_AGO }).where(eq(processes.id, 'another'))
-    await settleLeftIntents(t.ctx)
+    await resolveAbandonedIntents(t.ctx)
     expect(await intents()).toEqual([])
     expect(await rowOf(project)).toMatchObject({ empty_repo: false, default_branch: 'trunk' })
     await t.ctx.jobs.drain()

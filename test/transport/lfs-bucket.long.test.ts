@@ -21,7 +21,7 @@ import { openDatabase } from '../../src/db/client.js'
 import { lfsObjects, projects } from '../../src/db/schema/index.js'
 import { backUp, bringBackSecret, openBackup, restoreRepository } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
-import { clearBrokenUploads, clearUnnamedObjects, finishObjectDeletions, releaseObjects } from '../../src/services/repository/lfs/objects.js'
+import { finishObjectDeletions, releaseObjects, removeOrphanedObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
 import { anAdmin, aProject, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
 import { anObject, basic, lfsClient, send, type TestObject } from '../support/lfs-client.js'
@@ -152,12 +152,12 @@ describe('objects in a bucket (LF-13)', () => {
     const [spool, note] = [join(folder, 'c'.repeat(32)), join(folder, `${'c'.repeat(32)}.upload`)]
     await writeFile(spool, 'half')
     await writeFile(note, JSON.stringify({ key: keyOf('b'.repeat(64)), id }))
-    await clearBrokenUploads(t.ctx)
+    await removeStalledUploads(t.ctx)
     expect((await incoming()).length).toBe(2)
     const part = () => s3.send(new UploadPartCommand({ Bucket: 'objects', Key: keyOf('b'.repeat(64)), UploadId: id, PartNumber: 1, Body: 'x' }))
     await part()
     await utimes(spool, new Date(0), new Date(0))
-    await clearBrokenUploads(t.ctx)
+    await removeStalledUploads(t.ctx)
     expect(await incoming()).toEqual([])
     await expect(part()).rejects.toMatchObject({ name: 'NoSuchUpload' })
   })
@@ -187,7 +187,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(await keys()).not.toContain(keyOf(object.oid))
     const other = 'team/lfs/notes.txt'
     for (const Key of [keyOf(orphan.oid), other]) await s3.send(new PutObjectCommand({ Bucket: 'objects', Key, Body: orphan.bytes }))
-    await clearUnnamedObjects(t.ctx)
+    await removeOrphanedObjects(t.ctx)
     // too young: its row may be about to come
     expect(await keys()).toEqual(expect.arrayContaining([keyOf(orphan.oid), other]))
     expect(await listed()).toContain(orphan.oid)

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../src/db/schema/index.js'
 import { findVisibleProject } from '../../src/services/identity/acting-users.js'
 import { lfsCredentials } from '../../src/services/repository/lfs/credentials.js'
-import { clearBrokenUploads, finishObjectDeletions, releaseObjects } from '../../src/services/repository/lfs/objects.js'
+import { finishObjectDeletions, releaseObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
 import { commitIn, gitClient, gitRun } from '../support/git-client.js'
@@ -498,8 +498,8 @@ it('GR-12: the sums of a group count objects', async () => {
 it('what a killed upload left in the folder is removed when nobody has written to it for long', async () => {
   await lfs.upload(project.fullPath, owner, fresh())
   await writeFile(join(t.dataDir, 'lfs', 'incoming', 'f'.repeat(32)), 'half')
-  await clearBrokenUploads(t.ctx)
+  await removeStalledUploads(t.ctx)
   expect(await incoming()).toEqual(['f'.repeat(32)])
-  await clearBrokenUploads(t.ctx, 0)
+  await removeStalledUploads(t.ctx, 0)
   expect(await incoming()).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { FileFacts, FileRecord } from '../../services/repository/files.js'
+import type { FileMetadata, FileRecord } from '../../services/repository/files.js'
 
 const head = {
   file_name: z.string(),
@@ -21,7 +21,7 @@ export const FileChange = z
   .strictObject({ file_path: z.string(), branch: z.string() })
   .meta({ id: 'FileChange', description: 'The file and branch of a change.' })
 
-const facts = (file: FileFacts) => ({
+const facts = (file: FileMetadata) => ({
   file_name: file.path.slice(file.path.lastIndexOf('/') + 1),
   file_path: file.path,
   size: file.size,
@@ -39,7 +39,7 @@ export function presentFile(file: FileRecord): z.infer<typeof File> {
 }
 
 /** The facts of a file as headers; what a header cannot hold is percent-encoded (RF-2, SEC-70). */
-export function fileHeaders(file: FileFacts): Record<string, string> {
+export function fileHeaders(file: FileMetadata): Record<string, string> {
   const entries = Object.entries(facts(file)).map(([name, value]) => [
     `x-gitlab-${name.replaceAll('_', '-')}`,
     String(value).replace(/[^\x20-\x7e]/gu, encodeURIComponent),

@@ -9,7 +9,7 @@ import { bool, int, oneOf, opt, orDefault, str } from '../../http/params.js'
 import { authorEmail, authorName, filled } from '../../http/texts.js'
 import { blameFile } from '../../services/repository/blame.js'
 import { openBlob } from '../../services/repository/blobs.js'
-import { factsOf, readFile, writeFile } from '../../services/repository/files.js'
+import { fileMetadata, readFile, writeFile } from '../../services/repository/files.js'
 
 const read = onProject('download_code')
 const write = onProjectSignedIn('push_code')
@@ -42,7 +42,7 @@ const headOf = (url: string, summary: string) =>
     scope,
     input: z.object({ file_path: z.string(), ref: str() }),
     async handler({ ctx, subject, input, gone }) {
-      const file = await factsOf(ctx, subject, input.file_path, input.ref, gone())
+      const file = await fileMetadata(ctx, subject, input.file_path, input.ref, gone())
       return new Answer(200, '', { ...fileHeaders(file), 'content-type': 'application/json' })
     },
   })
@@ -95,7 +95,7 @@ export const files = [
     input: z.object({ file_path: z.string(), ref: opt(str()) }),
     async handler({ ctx, subject, input, gone }) {
       const signal = gone()
-      const file = await factsOf(ctx, subject, input.file_path, input.ref || undefined, signal)
+      const file = await fileMetadata(ctx, subject, input.file_path, input.ref || undefined, signal)
       const { size, type, open } = await openBlob(ctx, subject, file.blob, signal)
       return new Content({ etag: `"${file.blob}"`, size, headers: { ...fileHeaders(file), 'content-type': type }, open })
     },

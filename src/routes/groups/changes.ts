@@ -71,7 +71,7 @@ export const groupChanges = [
       const { project } = await findProjectFor(ctx, caller, input.project_id)
       // an administrator's transfer of a project into the group (GR-42)
       await transferProject(ctx, caller, project, subject.id, {
-        same: 'Transfer failed, please contact an admin.',
+        sameMessage: 'Transfer failed, please contact an admin.',
         refuse: (text) => failedTo('transfer project', { new_namespace: [text] }),
       })
       return detailsOf(ctx, caller, subject.id, view)

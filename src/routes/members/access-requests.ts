@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { AccessRequester, Member, presentAccessRequester, presentMember } from '../../entities/groups/member.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { int, orDefault, paging, rowId } from '../../http/params.js'
-import { approveRequest, listRequests, denyRequest, requestAccess } from '../../services/groups/access-requests.js'
+import { approveRequest, denyRequest, listRequests, requestAccess } from '../../services/groups/access-requests.js'
 import { getMember } from '../../services/groups/members.js'
 import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
 

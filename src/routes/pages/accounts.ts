@@ -3,9 +3,9 @@ import type { Context } from '../../context.js'
 import { Failure, noSuchRoute, wordsOf } from '../../failures.js'
 import { type HtmlPage, sendPage } from '../../http/html-page.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
-import { confirmAddress, setPassword } from '../../services/identity/links/redeem.js'
 import { findLink } from '../../services/identity/links/links.js'
 import { mailLink } from '../../services/identity/links/mail.js'
+import { confirmAddress, setPassword } from '../../services/identity/links/redeem.js'
 import { BAD_LINK, countAsked, countBadLink, forPage, textOf } from './parameters.js'
 
 const config = { policy: 'anyone' }

@@ -200,7 +200,7 @@ export const projects = [
     output: Project,
     async handler({ ctx, caller, subject, input, view }) {
       const target = await transferTarget(ctx, caller, input.namespace)
-      await transferProject(ctx, caller, subject.project, target.id, { same: 'Project is already in this namespace', refuse: refused })
+      await transferProject(ctx, caller, subject.project, target.id, { sameMessage: 'Project is already in this namespace', refuse: refused })
       return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
     },
   }),

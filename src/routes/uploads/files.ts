@@ -9,7 +9,7 @@ import { Content, type Range, sendContent } from '../../http/content.js'
 import { attachment } from '../../http/disposition.js'
 import { endpoint } from '../../http/endpoint.js'
 import { file } from '../../http/params.js'
-import { findUpload, keepUpload, readUpload, shownType } from '../../services/projects/uploads.js'
+import { findUpload, inlineType, readUpload, storeUpload } from '../../services/projects/uploads.js'
 
 /** Uploads (UP-1). */
 export const uploads = [
@@ -22,8 +22,8 @@ export const uploads = [
     output: UploadedFile,
     largeBody: true,
     async handler({ ctx, caller, subject, input }) {
-      const kept = await keepUpload(ctx, caller, subject, input.file)
-      return presentUpload(kept, shownType(kept.filename) !== null)
+      const kept = await storeUpload(ctx, caller, subject, input.file)
+      return presentUpload(kept, inlineType(kept.filename) !== null)
     },
   }),
 ]
@@ -39,7 +39,7 @@ export async function serveUpload(ctx: Context, request: FastifyRequest, reply: 
   if (!path || !secret || !filename) throw noSuchRoute()
   const upload = await findUpload(ctx, { path, secret, filename })
   if (!upload) throw notFound()
-  const type = shownType(filename)
+  const type = inlineType(filename)
   if (type === null) {
     const caller = await callerOf(ctx, request, '/projects/:id')
     await findProjectFor(ctx, caller, String(upload.project_id)).catch(() => {

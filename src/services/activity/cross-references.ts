@@ -136,7 +136,9 @@ const insertStep = step('tell of mentions', (db) =>
 
 /** `recordCrossReferences` as part of a burst. */
 export const insertCrossReferencesOn = (on: Sender, mentioner: Mentioner, targets: Target[], authorId: number, now: Date) =>
-  targets.length === 0 ? [] : [insertStep(on, null).execute({ rows: crossReferenceRows(mentioner, targets), author: authorId, now: now.toISOString() })]
+  targets.length === 0
+    ? []
+    : [insertStep(on, null).execute({ rows: crossReferenceRows(mentioner, targets), author: authorId, now: now.toISOString() })]
 
 /**
  * SQL condition on `notes`: whether a user may see the mentioner of a note; true for notes without one (SEC-35, SEC-36,

@@ -23,7 +23,7 @@ const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
  * Names a pipeline: by commit and ref, or by its id, which must then belong to that commit and, where given, to that
  * ref.
  */
-export interface PipelineAt {
+export interface PipelineSelector {
   project: number
   sha: Oid | null
   ref: string | null
@@ -31,11 +31,11 @@ export interface PipelineAt {
 }
 
 /** What the text of a query that names a pipeline depends on. */
-export const shapeOf = ({ sha, ref, id }: PipelineAt) => ({ sha: sha !== null, ref: ref !== null, id: id !== null })
+export const shapeOf = ({ sha, ref, id }: PipelineSelector) => ({ sha: sha !== null, ref: ref !== null, id: id !== null })
 export type PipelineShape = ReturnType<typeof shapeOf>
 
 /** The condition for that pipeline, with placeholders for its parts. */
-export const isAt = ({ sha, ref, id }: PipelineShape): SQL =>
+export const matchesSelector = ({ sha, ref, id }: PipelineShape): SQL =>
   and(
     ofProject,
     sha ? eq(pipelines.sha, sql.placeholder('sha')) : undefined,
@@ -44,34 +44,34 @@ export const isAt = ({ sha, ref, id }: PipelineShape): SQL =>
   ) as SQL
 
 const lock = step('lock a pipeline', (db, shape: PipelineShape) =>
-  db.select({ id: pipelines.id }).from(pipelines).where(isAt(shape)).for('no key update'),
+  db.select({ id: pipelines.id }).from(pipelines).where(matchesSelector(shape)).for('no key update'),
 )
 
 /**
  * Locks a pipeline until the burst ends: the statements after this one see all statuses posted before, and nobody posts
  * another meanwhile.
  */
-export const lockPipeline = (on: Sender, at: PipelineAt) => lock(on, shapeOf(at)).execute({ ...at })
+export const lockPipeline = (on: Sender, at: PipelineSelector) => lock(on, shapeOf(at)).execute({ ...at })
 
 /** Creates the pipeline of a commit and ref if there is none yet (ST-13, PL-1). */
-export async function makePipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, sha: Oid, ref: string): Promise<void> {
+export async function createPipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, sha: Oid, ref: string): Promise<void> {
   const repository = repositoryOf(ctx, project)
   const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
   const now = ctx.now()
-  const more = { sha, ref, tag: tag !== null && branch === null, user_id: caller.user.id, created_at: now, updated_at: now }
+  const columns = { sha, ref, tag: tag !== null && branch === null, user_id: caller.user.id, created_at: now, updated_at: now }
   try {
     await ctx.db.transaction(async (tx) => {
       const iid = await nextIid(tx, project.id, 'pipeline')
-      const made = onlyRow(
+      const created = onlyRow(
         await tx
           .insert(pipelines)
-          .values({ project_id: project.id, iid, ...more })
+          .values({ project_id: project.id, iid, ...columns })
           .returning({ id: pipelines.id }),
       )
       // it becomes the head pipeline of merge requests of the branch, if the commit is their head (ST-21, PL-6)
       await tx
         .update(mergeRequests)
-        .set({ head_pipeline_id: made.id })
+        .set({ head_pipeline_id: created.id })
         .where(
           and(
             eq(mergeRequests.source_project_id, project.id),
@@ -91,7 +91,7 @@ export async function makePipeline(ctx: Context, { project }: ProjectSubject, ca
  * The status of a pipeline by the states of its latest statuses, first match (PL-5, ST-20): one index lookup for each
  * state, however many statuses there are. A status cannot be marked as allowed to fail here.
  */
-const computed = (shape: PipelineShape) => sql`(select id, case
+const computedStatus = (shape: PipelineShape) => sql`(select id, case
     when present <@ '{created}' then 'created'
     when present <@ '{success,skipped}' then 'success'
     when present <@ '{success,skipped,canceled}' then 'canceled'
@@ -100,13 +100,13 @@ const computed = (shape: PipelineShape) => sql`(select id, case
     else 'failed' end as status
   from (select ${pipelines.id}, array(select state from unnest(${`{${PIPELINE_STATES.join(',')}}`}::text[]) state where exists (select 1 from ${commitStatuses} s
       where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest and s.status = state)) as present
-    from ${pipelines} where ${isAt(shape)}) found) computed`
+    from ${pipelines} where ${matchesSelector(shape)}) found) computed`
 
 const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
   db
     .update(pipelines)
     .set({ status: sql`computed.status`, updated_at: sql`${sql.placeholder('now')}` })
-    .from(computed(shape))
+    .from(computedStatus(shape))
     .where(sql`${pipelines.id} = computed.id and ${pipelines.status} <> computed.status`),
 )
 
@@ -114,7 +114,7 @@ const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
  * Updates everything that depends on the statuses of a locked pipeline, in the same burst, after statuses were added,
  * changed or cancelled.
  */
-export const followStatuses = (ctx: Context, on: Sender, at: PipelineAt) => [
+export const updatePipelineStatus = (ctx: Context, on: Sender, at: PipelineSelector) => [
   recompute(on, shapeOf(at)).execute({ ...at, now: ctx.now().toISOString() }),
 ]
 
@@ -168,7 +168,7 @@ interface ListShape {
   filters: string[]
 }
 
-const SCOPED: Record<(typeof SCOPES)[number], SQL> = {
+const SCOPE_CONDITIONS: Record<(typeof SCOPES)[number], SQL> = {
   running: sql`${pipelines.status} = 'running'`,
   pending: sql`${pipelines.status} = 'pending'`,
   finished: sql`${pipelines.status} in ('success', 'failed', 'canceled')`,
@@ -192,7 +192,7 @@ const listed = statement('pipelines', (db, { scope, order, descending, filters }
   return db
     .select({ ...basicColumns, total: totalCount() })
     .from(pipelines)
-    .where(and(ofProject, scope ? SCOPED[scope] : undefined, ...filters.map((name) => FILTERS[name])))
+    .where(and(ofProject, scope ? SCOPE_CONDITIONS[scope] : undefined, ...filters.map((name) => FILTERS[name])))
     .orderBy(direction(pipelines[order]), ...(order === 'id' ? [] : [direction(pipelines.id)]))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
@@ -259,7 +259,7 @@ const cancelOpen = step('cancel open statuses', (db, shape: PipelineShape) =>
     .where(
       and(
         eq(commitStatuses.project_id, sql.placeholder('project')),
-        sql`${commitStatuses.pipeline_id} = (select ${pipelines.id} from ${pipelines} where ${isAt(shape)})`,
+        sql`${commitStatuses.pipeline_id} = (select ${pipelines.id} from ${pipelines} where ${matchesSelector(shape)})`,
         sql`${commitStatuses.status} in ('created', 'pending', 'running')`,
       ),
     ),
@@ -272,6 +272,6 @@ const cancelOpen = step('cancel open statuses', (db, shape: PipelineShape) =>
 export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
   const at = { project: subject.project.id, sha: null, ref: null, id }
   const now = ctx.now().toISOString()
-  await ctx.db.burst((on) => [lockPipeline(on, at), cancelOpen(on, shapeOf(at)).execute({ ...at, now }), ...followStatuses(ctx, on, at)])
+  await ctx.db.burst((on) => [lockPipeline(on, at), cancelOpen(on, shapeOf(at)).execute({ ...at, now }), ...updatePipelineStatus(ctx, on, at)])
   return getPipeline(ctx, subject, id)
 }

@@ -16,7 +16,7 @@ import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { findCommit } from '../repository/commits/read.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { followStatuses, isAt, lockPipeline, makePipeline, type PipelineShape, shapeOf } from './pipelines.js'
+import { createPipeline, lockPipeline, matchesSelector, type PipelineShape, shapeOf, updatePipelineStatus } from './pipelines.js'
 
 /**
  * What may be posted: the event that leads to each state, and the states it may come from (ST-17, PL-3). A new status
@@ -99,7 +99,7 @@ export const statusColumns = {
   finished_at: commitStatuses.finished_at,
 }
 
-const value = (name: string) => sql`${sql.placeholder(name)}`
+const placeholder = (name: string) => sql`${sql.placeholder(name)}`
 
 /**
  * Changes the poster's unfinished status of that name, if its state allows it (ST-14, ST-15), or else adds one and
@@ -107,24 +107,24 @@ const value = (name: string) => sql`${sql.placeholder(name)}`
  * and what was written, if anything was.
  */
 const post = step('post a status', (db, at: PipelineShape) => {
-  const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(isAt(at)))
-  const ofName = sql`s.project_id = ${value('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${value('name')}`
+  const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(matchesSelector(at)))
+  const ofName = sql`s.project_id = ${placeholder('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${placeholder('name')}`
   const open = db.$with('open', {}).as(sql`select s.id, s.status from ${commitStatuses} s
-    where ${ofName} and s.user_id = ${value('user')} and s.status in ('pending', 'running') and not s.orphaned`)
-  const changed = db.$with('changed', {}).as(sql`update ${commitStatuses} s set status = ${value('status')},
-      target_url = coalesce(${value('target_url')}, s.target_url), description = coalesce(${value('description')}, s.description),
-      coverage = coalesce(${value('coverage')}, s.coverage), started_at = coalesce(${value('started_at')}, s.started_at),
-      finished_at = ${value('finished_at')}
-    from open where s.id = open.id and open.status = any(${value('from')}) returning s.*`)
+    where ${ofName} and s.user_id = ${placeholder('user')} and s.status in ('pending', 'running') and not s.orphaned`)
+  const changed = db.$with('changed', {}).as(sql`update ${commitStatuses} s set status = ${placeholder('status')},
+      target_url = coalesce(${placeholder('target_url')}, s.target_url), description = coalesce(${placeholder('description')}, s.description),
+      coverage = coalesce(${placeholder('coverage')}, s.coverage), started_at = coalesce(${placeholder('started_at')}, s.started_at),
+      finished_at = ${placeholder('finished_at')}
+    from open where s.id = open.id and open.status = any(${placeholder('from')}) returning s.*`)
   const replaced = db.$with('replaced', {}).as(sql`update ${commitStatuses} s set latest = false
     where ${ofName} and s.latest and not exists (select 1 from open) returning s.id`)
   // the count makes it wait for the older ones: only one of a name may be the latest
   const added = db.$with('added', {}).as(sql`insert into ${commitStatuses}
       (project_id, pipeline_id, user_id, name, status, target_url, description, coverage, created_at, started_at, finished_at)
-    select ${value('project')}, pipeline.id, poster.id, ${value('name')}, ${value('status')}, ${value('target_url')}, ${value('description')},
-      ${value('coverage')}, ${value('created_at')}::timestamptz, ${value('started_at')}::timestamptz, ${value('finished_at')}::timestamptz
+    select ${placeholder('project')}, pipeline.id, poster.id, ${placeholder('name')}, ${placeholder('status')}, ${placeholder('target_url')}, ${placeholder('description')},
+      ${placeholder('coverage')}, ${placeholder('created_at')}::timestamptz, ${placeholder('started_at')}::timestamptz, ${placeholder('finished_at')}::timestamptz
     from pipeline, ${users} poster, (select count(*) from replaced) older
-    where poster.id = ${value('user')} and not exists (select 1 from open) returning *`)
+    where poster.id = ${placeholder('user')} and not exists (select 1 from open) returning *`)
   const written = sql`(select * from changed union all select * from added) written`
   return db
     .with(pipeline, open, changed, replaced, added)
@@ -148,7 +148,7 @@ const post = step('post a status', (db, at: PipelineShape) => {
     .where(eq(users.id, sql.placeholder('user')))
 })
 
-const given = (text: string | undefined) => (text === undefined || text.trim() === '' ? null : text)
+const blankToNull = (text: string | undefined) => (text === undefined || text.trim() === '' ? null : text)
 
 /**
  * Records a status of a commit (ST-9 to ST-24, PL-1 to PL-4): in the poster's unfinished status of that name, or else
@@ -158,10 +158,10 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   const sha = await commitOf(ctx, subject, posted.sha)
   const id = posted.pipeline_id ?? null
   // a given pipeline determines the ref
-  const ref = given(posted.ref) ?? (id === null ? await refOf(ctx, subject, sha) : null)
-  const name = given(posted.name) ?? given(posted.context) ?? 'default'
+  const ref = blankToNull(posted.ref) ?? (id === null ? await refOf(ctx, subject, sha) : null)
+  const name = blankToNull(posted.name) ?? blankToNull(posted.context) ?? 'default'
   const status = posted.state
-  const texts = { name, ref, target_url: given(posted.target_url), description: given(posted.description) }
+  const texts = { name, ref, target_url: blankToNull(posted.target_url), description: blankToNull(posted.description) }
   checkTexts(texts)
 
   const now = ctx.now().toISOString()
@@ -181,12 +181,12 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   // another process may make the pipeline and its first status after the lock has found none
   const write = () => retryOnUniqueViolation(writeOnce)
   const writeOnce = async () => {
-    const [, [row]] = await ctx.db.burst((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...followStatuses(ctx, on, at)])
+    const [, [row]] = await ctx.db.burst((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...updatePipelineStatus(ctx, on, at)])
     return row
   }
   let row = await write()
   if (row?.pipeline === null && id === null && ref !== null) {
-    await makePipeline(ctx, subject, caller, sha, ref)
+    await createPipeline(ctx, subject, caller, sha, ref)
     row = await write()
   }
   if (!row || row.pipeline === null || row.ref === null) throw notFound()
@@ -214,7 +214,7 @@ async function inDefaultBranch(ctx: Context, { project }: ProjectSubject, sha: O
  * Up to this many branches are checked one by one, with caching; for more of them git is asked once, in a process of
  * its own.
  */
-const FEW_BRANCHES = 50
+const MAX_BRANCHES_CHECKED = 50
 
 /**
  * The branch of a status without a given one: the default branch if it contains the commit, otherwise the first by name
@@ -226,7 +226,7 @@ async function refOf(ctx: Context, subject: ProjectSubject, sha: Oid): Promise<s
   const repository = repositoryOf(ctx, project)
   const contains = async (head: Oid) => head === sha || repository.isAncestor(sha, head)
   const branches = await repository.refs(HEADS)
-  if (branches.length > FEW_BRANCHES) {
+  if (branches.length > MAX_BRANCHES_CHECKED) {
     const [first] = await repository.refsContaining(sha, HEADS)
     if (first) return first.slice(HEADS.length)
   } else {

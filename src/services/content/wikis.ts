@@ -18,7 +18,7 @@ import { readSettings } from '../core/settings.js'
 import { lockSource } from '../groups/members.js'
 import { MAX_JSON_BLOB } from '../repository/blobs.js'
 import { checkQuota } from '../repository/quotas.js'
-import { createWikiRepository, signatureOf, whileThere, wikiKeyOf } from '../repository/repositories.js'
+import { createWikiRepository, signatureOf, unlessRemoved, wikiKeyOf } from '../repository/repositories.js'
 
 /** A page as in its file; `content` only where it was asked for. */
 export interface WikiPage {
@@ -248,7 +248,7 @@ export const wikiUpkeep = defineJob({
     const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(eq(projects.id, id))
     if (!project) return
     const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
-    await whileThere(ctx, id, () => ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps, signal }))
+    await unlessRemoved(ctx, id, () => ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps, signal }))
   },
   priority: 'low',
   deadline: 3_600_000,

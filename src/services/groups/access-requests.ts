@@ -9,7 +9,17 @@ import type { AccessRequesterRecord } from '../../entities/groups/member.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import { checkGrant, isExpired, lockSource, type MemberSource, sourceColumns, recordMembership, belongsTo, auditMember, userColumns } from './members.js'
+import {
+  auditMember,
+  belongsTo,
+  checkGrant,
+  isExpired,
+  lockSource,
+  type MemberSource,
+  recordMembership,
+  sourceColumns,
+  userColumns,
+} from './members.js'
 
 const listed = statement('access requests', (db, kind: MemberSource['kind']) =>
   db

@@ -198,8 +198,14 @@ async function requireAnotherOwner(tx: Transaction, source: MemberSource, userId
 }
 
 /** Audits a change of a membership. */
-export const auditMember = (ctx: Context, tx: Transaction, source: MemberSource, action: AuditAction, userId: number, changes: Record<string, unknown>) =>
-  audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
+export const auditMember = (
+  ctx: Context,
+  tx: Transaction,
+  source: MemberSource,
+  action: AuditAction,
+  userId: number,
+  changes: Record<string, unknown>,
+) => audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
 
 export interface NewMembership {
   access_level: number

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { gpgKeys } from '../../db/schema/index.js'
-import { parseGpgKey, type GpgKey as ParsedKey } from '../../lib/crypto/gpg-key.js'
+import { type GpgKey as ParsedKey, parseGpgKey } from '../../lib/crypto/gpg-key.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { accountItems, type Owner } from './account-items.js'
 

@@ -8,7 +8,7 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import type { Owner } from './account-items.js'
-import { activeTokens, markRevoked, isActive, checkTokenLimit, type Token, auditToken } from './tokens.js'
+import { activeTokens, auditToken, checkTokenLimit, isActive, markRevoked, type Token } from './tokens.js'
 
 /** A token with its value, which every response to administrators includes (T-4). */
 export interface ImpersonationToken {

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { sshKeys } from '../../db/schema/index.js'
-import { parseSshKey, type SshKey as ParsedKey, type SshKeyType } from '../../lib/crypto/ssh-key.js'
+import { type SshKey as ParsedKey, parseSshKey, type SshKeyType } from '../../lib/crypto/ssh-key.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { accountItems, type Owner } from './account-items.js'

@@ -15,7 +15,8 @@ type CreatedItem = { issue_id: number } | { snippet_id: number }
 const MAX_USER_AGENT_LENGTH = 255
 
 /** What is recorded about the call that creates an item (UA-1). */
-export const callOrigin = ({ origin }: Context) => origin && { user_agent: origin.userAgent.slice(0, MAX_USER_AGENT_LENGTH), ip_address: origin.address }
+export const callOrigin = ({ origin }: Context) =>
+  origin && { user_agent: origin.userAgent.slice(0, MAX_USER_AGENT_LENGTH), ip_address: origin.address }
 
 /** Records the address and user agent of the call that creates a snippet. */
 export async function recordUserAgent(

@@ -171,7 +171,8 @@ export async function userFaults(tx: Transaction, user: UserDraft, self: { id: n
   }
   if (bio && lengthOf(bio) > 255) add('bio', tooLong(255))
   if (projects_limit !== undefined && projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')
-  if (projects_limit !== undefined && projects_limit > MAX_PROJECTS_LIMIT) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS_LIMIT}`)
+  if (projects_limit !== undefined && projects_limit > MAX_PROJECTS_LIMIT)
+    add('projects_limit', `must be less than or equal to ${MAX_PROJECTS_LIMIT}`)
   if (user.website_url && !isWebAddress(user.website_url)) add('website_url', 'must be a valid URL')
   if (user.provider && user.extern_uid) {
     const [same] = await tx
@@ -258,7 +259,11 @@ const identitiesOf = qualified(
 )
 
 /** What the most detailed view needs in addition to the row. */
-export const extendedColumns = { identities: identitiesOf, namespace_id: decoded(namespaceOf, Number), personal_projects: decoded(personalProjectCount, Number) }
+export const extendedColumns = {
+  identities: identitiesOf,
+  namespace_id: decoded(namespaceOf, Number),
+  personal_projects: decoded(personalProjectCount, Number),
+}
 
 /** A user with everything that the most detailed view shows. */
 export interface UserRecord extends User {

@@ -5,7 +5,7 @@ import type { FetchSource, LfsPointer } from '../../git/types.js'
 import { WrongObject } from '../../lib/files/object-store.js'
 import { BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
 import { parseUrl } from '../../lib/url.js'
-import { keepObject, lfsLimits, objectsOf } from '../repository/lfs/objects.js'
+import { lfsLimits, objectsOf, storeObject } from '../repository/lfs/objects.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { bring, Refused } from './bring.js'
 import type { Place, Run } from './run.js'
@@ -103,7 +103,7 @@ async function download(
     if (body.statusCode !== 200) throw new Refused(`the server answers ${body.statusCode}`)
     const staged = await ctx.lfs.stage(body, oid, (await lfsLimits(ctx)).object)
     try {
-      await keepObject(ctx, project.id, oid, staged)
+      await storeObject(ctx, project.id, oid, staged)
     } finally {
       await staged.discard()
     }

@@ -2,7 +2,7 @@ import type { SQL } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { mentions } from '../../db/schema/index.js'
-import { mentionedNames, findMentionedUsers } from '../activity/mentions.js'
+import { findMentionedUsers, mentionedNames } from '../activity/mentions.js'
 import type { Target } from '../activity/subscriptions.js'
 import { IMPORTER } from './run.js'
 

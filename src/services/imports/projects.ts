@@ -9,7 +9,7 @@ import { readSettings } from '../core/settings.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { addTakenFaults, pickStorage } from '../projects/create.js'
 import { linkFork } from '../projects/forks.js'
-import { endReservation, giveUpReservation, holdReservation, reserveProject } from '../projects/reservations.js'
+import { cancelReservation, endReservation, lockReservation, reserveProject } from '../projects/reservations.js'
 import { bring, listAll, Refused, readAll, refuseIfFaults, type Write } from './bring.js'
 import { usableName } from './names.js'
 import { personId } from './people.js'
@@ -54,7 +54,7 @@ async function makeProject(run: Run, record: ProjectRecord): Promise<number | nu
   try {
     made = await bring(run, item, () => newProject(run, record, { id, storage }))
   } finally {
-    if (made === null) await giveUpReservation(ctx, id)
+    if (made === null) await cancelReservation(ctx, id)
   }
   return made
 }
@@ -67,7 +67,7 @@ async function newProject(run: Run, record: ProjectRecord, reserved: { id: numbe
   const name = await usableName(run, 'project', record, projectNameFaults)
   if (run.ledger.dry) refuseIfFaults('path', projectPathFaults(path))
   return async (tx) => {
-    await holdReservation(tx, reserved.id)
+    await lockReservation(tx, reserved.id)
     const namespace = await lockNamespace(tx, namespaceId)
     if (!namespace) throw new Refused('its namespace has been deleted here')
     const { full_path } = namespace

@@ -21,7 +21,7 @@ import {
   users,
 } from '../../db/schema/index.js'
 import type { NotificationLevel } from '../../lib/notifications.js'
-import { mentionedNames, findMentionedUsers } from '../activity/mentions.js'
+import { findMentionedUsers, mentionedNames } from '../activity/mentions.js'
 import { findActiveUser } from '../identity/acting-users.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { Occasion, Reason } from './occasion.js'

@@ -8,8 +8,8 @@ import { step } from '../../db/statement.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { titleOf } from '../../lib/text/commit-title.js'
-import { type Mentioner, issueReferencesIn, recordCrossReferences, insertCrossReferencesOn, resolveMentions } from '../activity/cross-references.js'
-import { recordMentions, mentionedNames, findMentionedUsers } from '../activity/mentions.js'
+import { insertCrossReferencesOn, issueReferencesIn, type Mentioner, recordCrossReferences, resolveMentions } from '../activity/cross-references.js'
+import { findMentionedUsers, mentionedNames, recordMentions } from '../activity/mentions.js'
 import { removeNotes } from '../activity/note-removal.js'
 import { actAs } from '../core/acting.js'
 import { userRefColumns } from '../identity/user-ref.js'
@@ -123,7 +123,9 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { users: people, addressed: spokenTo } = await findMentionedUsers(caller, await mentionedNames(ctx.slices, given.body), (who) => subject.readersAmong(ctx.db.write, who))
+  const { users: people, addressed: spokenTo } = await findMentionedUsers(caller, await mentionedNames(ctx.slices, given.body), (who) =>
+    subject.readersAmong(ctx.db.write, who),
+  )
   const notified = people.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, given.body)) : []

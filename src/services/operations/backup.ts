@@ -10,7 +10,7 @@ import { HOST_KEY_FILES } from '../../lib/crypto/host-keys.js'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { finishDeletions } from '../projects/remove.js'
-import { settleLeftIntents } from '../repository/push/settle.js'
+import { resolveAbandonedIntents } from '../repository/push/recovery.js'
 import { restoreObjects, saveObjects } from './backup-objects.js'
 import { listParts, measure, partFaults } from './backup-parts.js'
 import type { OnProgress } from './progress.js'
@@ -198,7 +198,7 @@ export async function restoreRepository(
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
   await restoreObjects(ctx, join(root, 'lfs'))
   // nobody else was at work on the empty database
-  await settleLeftIntents(ctx, { start: true, alone: true })
+  await resolveAbandonedIntents(ctx, { start: true, alone: true })
   await finishDeletions(ctx)
   await ctx.jobs.drain()
 }

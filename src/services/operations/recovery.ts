@@ -6,9 +6,9 @@ import { defineJob, type Job } from '../../jobs/kinds.js'
 import { endExpiredMemberships } from '../groups/members.js'
 import { deferredMerges, dueMergeRequests } from '../issuables/merge-requests/merging/resume.js'
 import { finishDeletions, removeFiles } from '../projects/remove.js'
-import { clearBrokenUploads, clearUnnamedObjects } from '../repository/lfs/objects.js'
-import { dropDueObjects } from '../repository/lfs/unreferenced.js'
-import { settleLeftIntents } from '../repository/push/settle.js'
+import { removeOrphanedObjects, removeStalledUploads } from '../repository/lfs/objects.js'
+import { dropExpiredObjects } from '../repository/lfs/unreferenced.js'
+import { resolveAbandonedIntents } from '../repository/push/recovery.js'
 import { clearOrphans } from './orphans.js'
 import { checkRepositories } from './repository-checks.js'
 
@@ -30,7 +30,7 @@ const nothing = z.object({})
 const unfinishedPushes = defineJob({
   kind: 'unfinished pushes',
   input: nothing,
-  run: (ctx: Context) => settleLeftIntents(ctx),
+  run: (ctx: Context) => resolveAbandonedIntents(ctx),
   priority: 'high',
   every: 5_000,
 })
@@ -39,7 +39,7 @@ const leftovers = defineJob({
   kind: 'remove leftovers',
   input: nothing,
   async run(ctx: Context) {
-    await clearBrokenUploads(ctx)
+    await removeStalledUploads(ctx)
     const removed = await ctx.git.clean()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')
   },
@@ -53,8 +53,8 @@ const daily = (kind: string, run: (ctx: Context) => Promise<void>) =>
   defineJob({ kind, input: nothing, run: (ctx: Context) => run(ctx), priority: 'low', deadline: DAY, every: DAY })
 
 const orphans = daily('orphan repositories', clearOrphans)
-const unnamedObjects = daily('unnamed LFS objects', clearUnnamedObjects)
-const unreferencedObjects = daily('unreferenced LFS objects', dropDueObjects)
+const unnamedObjects = daily('unnamed LFS objects', removeOrphanedObjects)
+const unreferencedObjects = daily('unreferenced LFS objects', dropExpiredObjects)
 
 const repositoryChecks = defineJob({
   kind: 'repository checks',
@@ -101,9 +101,9 @@ export const recoveryJobs = [
 export async function recover(ctx: Context): Promise<void> {
   // with a database of its own no other service can be receiving or creating anything, and this is its first process
   const alone = ctx.config.databaseUrl === undefined
-  await settleLeftIntents(ctx, { start: true, alone })
+  await resolveAbandonedIntents(ctx, { start: true, alone })
   if (alone) {
-    await clearBrokenUploads(ctx, 0)
+    await removeStalledUploads(ctx, 0)
     ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
   await soon(ctx, [...LOOKING, leftovers, orphans, expiredMemberships], SOON)
@@ -135,5 +135,6 @@ async function soon(ctx: Context, repeated: Job<Context, typeof nothing>[], dela
 
 /** Pushes of this process that a lost connection cut short: no other process may tell that they are not under way. */
 function settleOwnIntents(ctx: Context): void {
-  if ([...ctx.intents.values()].includes('left')) ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', () => settleLeftIntents(ctx))
+  if ([...ctx.intents.values()].includes('abandoned'))
+    ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', () => resolveAbandonedIntents(ctx))
 }

@@ -20,7 +20,7 @@ import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.
 import { createCommit, type NewCommit } from '../repository/commits/create.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { readImportUrl, recordImport } from './import.js'
-import { endReservation, giveUpReservation, holdReservation, reserveProject } from './reservations.js'
+import { cancelReservation, endReservation, lockReservation, reserveProject } from './reservations.js'
 
 export interface NewProject extends ProjectAttributes {
   name?: string | undefined
@@ -34,9 +34,9 @@ export interface NewProject extends ProjectAttributes {
 /** Creates a project with its empty repository (PR-7, PR-14 to PR-17) and returns its id. */
 export async function createProject(ctx: Context, caller: SignedIn, given: NewProject): Promise<number> {
   const settings = await readSettings(ctx)
-  const place = await placeFor(ctx, caller, given.namespace_id)
-  const planned: Planned = {
-    ...{ given, settings, place },
+  const target = await targetNamespace(ctx, caller, given.namespace_id)
+  const planned: PlannedProject = {
+    ...{ given, settings, target },
     path: given.path || pathFromName(given.name ?? ''),
     name: given.name || (given.path ?? ''),
     branch: given.default_branch || ctx.config.defaultBranch,
@@ -44,9 +44,9 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
     importUrl: given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme),
   }
   const id = await reserveProject(ctx, planned.storage)
-  const make = () => ctx.db.transaction((tx) => insertProject(ctx, tx, caller, id, planned))
-  await unlessUniqueViolation(make, taken).catch(async (error: unknown) => {
-    await giveUpReservation(ctx, id)
+  const insert = () => ctx.db.transaction((tx) => insertProject(ctx, tx, caller, id, planned))
+  await unlessUniqueViolation(insert, takenError).catch(async (error: unknown) => {
+    await cancelReservation(ctx, id)
     throw error
   })
 
@@ -59,10 +59,10 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
 }
 
 /** A project to be made, with its defaults filled in. */
-interface Planned {
+interface PlannedProject {
   given: NewProject
   settings: Settings
-  place: Place
+  target: ProjectNamespace
   name: string
   path: string
   /** Its default branch. */
@@ -72,13 +72,13 @@ interface Planned {
 }
 
 /** Writes a reserved project and everything that belongs to it, its repository included. */
-async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id: number, planned: Planned): Promise<void> {
-  const { given, settings, place, name, path, branch, storage, importUrl } = planned
+async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id: number, planned: PlannedProject): Promise<void> {
+  const { given, settings, target, name, path, branch, storage, importUrl } = planned
   const now = ctx.now()
   // as it is now: a group may be deleted, renamed or made less visible at the same moment (SEC-132)
-  const [, namespace] = await allEnded([holdReservation(tx, id), lockNamespace(tx, place.id)])
+  const [, namespace] = await allEnded([lockReservation(tx, id), lockNamespace(tx, target.id)])
   if (!namespace) throw invalidNamespace()
-  if (place.personal) await checkLimit(tx, caller.user, place.id)
+  if (target.personal) await checkLimit(tx, caller.user, target.id)
   const visibility = await checkedVisibility(tx, caller, namespace, planned)
   const row = tx
     .insert(projects)
@@ -87,7 +87,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
       id,
       shared_runners_enabled: settings.shared_runners_enabled,
       ...columnsOf(given),
-      namespace_id: place.id,
+      namespace_id: target.id,
       creator_id: caller.user.id,
       name,
       path,
@@ -101,13 +101,13 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
     })
     // sent now, before the rows that refer to it
     .execute()
-  const membership = { user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id }
+  const membership = { user_id: target.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id }
   const event = { project_id: id, author_id: caller.user.id, action: 'created', target_type: 'Project', target_id: id, created_at: now } as const
   const branchOf = given.default_branch ?? null
   await allEnded([
     row,
     claimRoute(tx, `${namespace.full_path}/${path}`, { project_id: id }),
-    place.personal && tx.insert(members).values(membership),
+    target.personal && tx.insert(members).values(membership),
     recordEvent(tx, event),
     importUrl !== null && recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: branchOf }),
     // before the transaction ends: a project whose row exists has its repository
@@ -121,11 +121,11 @@ async function checkedVisibility(
   tx: Transaction,
   caller: SignedIn,
   namespace: { full_path: string; visibility: number },
-  { given, settings, place, name, path, branch }: Planned,
+  { given, settings, target, name, path, branch }: PlannedProject,
 ): Promise<number> {
-  const ceiling = place.personal ? null : namespace.visibility
-  const usual = () => Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
-  const level = given.visibility === undefined ? usual() : VISIBILITY_LEVEL[given.visibility]
+  const ceiling = target.personal ? null : namespace.visibility
+  const defaultLevel = () => Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
+  const level = given.visibility === undefined ? defaultLevel() : VISIBILITY_LEVEL[given.visibility]
   const faults = attributeFaults(given)
   const add = (field: string, texts: string[]) => {
     if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
@@ -135,12 +135,12 @@ async function checkedVisibility(
   add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
   if (given.avatar) add('avatar', imageFaults(given.avatar.data))
   if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-  await addTakenFaults(tx, { id: place.id, full_path: namespace.full_path }, { name, path }, null, add)
+  await addTakenFaults(tx, { id: target.id, full_path: namespace.full_path }, { name, path }, null, add)
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   return level
 }
 
-async function commitReadme(ctx: Context, caller: SignedIn, id: number, { given, name, branch }: Planned): Promise<void> {
+async function commitReadme(ctx: Context, caller: SignedIn, id: number, { given, name, branch }: PlannedProject): Promise<void> {
   const subject = await findProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
   const content = `# ${name}\n\n${given.description ? `${given.description}\n` : ''}`
   const commit: NewCommit = { branch, commit_message: 'Initial commit', actions: [{ action: 'create', file_path: 'README.md', content }] }
@@ -148,7 +148,7 @@ async function commitReadme(ctx: Context, caller: SignedIn, id: number, { given,
 }
 
 /** A namespace as a place for projects. */
-export interface Place {
+export interface ProjectNamespace {
   id: number
   personal: boolean
   owner_id: number | null
@@ -157,21 +157,21 @@ export interface Place {
 const invalidNamespace = () => invalidRecord({ namespace: ['is not valid'] })
 
 /** The namespace to create in: by default the caller's own; another one only where they may (PR-7). */
-async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<Place> {
+async function targetNamespace(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<ProjectNamespace> {
   const invalid = invalidNamespace()
   const [row] = await ctx.db.write
     .select()
     .from(namespaces)
     .where(namespaceId === undefined ? eq(namespaces.owner_id, caller.user.id) : eq(namespaces.id, namespaceId))
   if (!row) throw invalid
-  const place = await placeIn(ctx, caller, row)
-  if (!place) throw invalid
-  if (!place.personal && caller.user.external && !caller.user.admin) throw limitReached(0)
-  return place
+  const target = await namespaceFor(ctx, caller, row)
+  if (!target) throw invalid
+  if (!target.personal && caller.user.external && !caller.user.admin) throw limitReached(0)
+  return target
 }
 
 /** A namespace as a place for a project of this caller; null where they may not create one (5.2 row 4). */
-export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespace): Promise<Place | null> {
+export async function namespaceFor(ctx: Context, caller: SignedIn, namespace: Namespace): Promise<ProjectNamespace | null> {
   const { id, owner_id } = namespace
   if (namespace.kind === 'user') {
     if (owner_id !== caller.user.id && !caller.user.admin) return null
@@ -183,7 +183,7 @@ export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespa
 }
 
 /** A project that a push may create. */
-export interface PushPlace {
+export interface PushTarget {
   namespace_id: number
   path: string
   full_path: string
@@ -193,7 +193,7 @@ export interface PushPlace {
  * Where a push to an unknown path may create a project: its namespace exists, the caller may create projects in it, and
  * the name is valid.
  */
-export async function placeForPush(ctx: Context, caller: SignedIn, fullPath: string): Promise<PushPlace | null> {
+export async function findPushTarget(ctx: Context, caller: SignedIn, fullPath: string): Promise<PushTarget | null> {
   const at = fullPath.lastIndexOf('/')
   const path = fullPath.slice(at + 1)
   if (at < 1 || path.endsWith('.wiki') || projectPathFaults(path).length > 0) return null
@@ -202,7 +202,7 @@ export async function placeForPush(ctx: Context, caller: SignedIn, fullPath: str
     .from(namespaces)
     .where(eq(sql`lower(${namespaces.full_path})`, fullPath.slice(0, at).toLowerCase()))
   if (!namespace) return null
-  return (await placeIn(ctx, caller, namespace)) ? { namespace_id: namespace.id, path, full_path: fullPath } : null
+  return (await namespaceFor(ctx, caller, namespace)) ? { namespace_id: namespace.id, path, full_path: fullPath } : null
 }
 
 const limitReached = (limit: number) =>
@@ -227,28 +227,28 @@ export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: 
  */
 export async function addTakenFaults(
   tx: Transaction,
-  place: { id: number; full_path: string },
+  target: { id: number; full_path: string },
   { name, path }: { name: string; path: string },
-  except: number | null,
+  exceptId: number | null,
   add: (field: string, texts: string[]) => void,
 ) {
-  const twins = tx
+  const sameName = tx
     .select({ id: projects.id })
     .from(projects)
-    .where(sql`${projects.namespace_id} = ${place.id} and lower(${projects.name}) = lower(${name}) and ${projects.id} is distinct from ${except}`)
+    .where(sql`${projects.namespace_id} = ${target.id} and lower(${projects.name}) = lower(${name}) and ${projects.id} is distinct from ${exceptId}`)
   const lower = path.toLowerCase()
   const neighbours = [lower, `${lower}.wiki`, ...(lower.endsWith('.wiki') ? [lower.slice(0, -'.wiki'.length)] : [])]
-  const clashes = tx
+  const samePath = tx
     .select({ id: projects.id })
     .from(projects)
-    .where(sql`${projects.namespace_id} = ${place.id} and lower(${projects.path}) in ${neighbours} and ${projects.id} is distinct from ${except}`)
-  const [names, paths, routeTaken] = await allEnded([twins, clashes, except === null && isRouteTaken(tx, `${place.full_path}/${path}`)])
+    .where(sql`${projects.namespace_id} = ${target.id} and lower(${projects.path}) in ${neighbours} and ${projects.id} is distinct from ${exceptId}`)
+  const [names, paths, routeTaken] = await allEnded([sameName, samePath, exceptId === null && isRouteTaken(tx, `${target.full_path}/${path}`)])
   if (names.length > 0) add('name', ['has already been taken'])
   if (paths.length > 0 || routeTaken) add('path', ['has already been taken'])
 }
 
 /** Two callers want one path at once: the index decides, and the loser gets the usual message. */
-export const taken = (index: string) => invalidRecord({ [index.includes('name') ? 'name' : 'path']: ['has already been taken'] })
+export const takenError = (index: string) => invalidRecord({ [index.includes('name') ? 'name' : 'path']: ['has already been taken'] })
 
 /** The name of a storage for a new project. */
 export function pickStorage(ctx: Context, settings: Settings): string {

@@ -22,12 +22,12 @@ export interface DeployKey {
 }
 
 /** Deploy keys one project may have (SEC-130). */
-const MAX = 100
+const MAX_DEPLOY_KEYS = 100
 
 const fields = { key: sshKeys, can_push: deployKeysProjects.can_push }
 const missing = () => notFound('Deploy Key')
 
-const tell = (ctx: Context, tx: Transaction, project: Project, action: AuditAction, { id, fingerprint }: SshKey) =>
+const auditKey = (ctx: Context, tx: Transaction, project: Project, action: AuditAction, { id, fingerprint }: SshKey) =>
   audit(ctx, tx, { action, target: { type: 'project', id: project.id, name: fullPathOf(project) }, changes: { key_id: id, fingerprint } })
 
 /** All deploy keys, by id (DK-1). */
@@ -77,7 +77,7 @@ export async function findDeployKey(ctx: Context, { id }: Project, keyId: number
 }
 
 /** Whether the caller manages a project that has the key, and so knows it. */
-async function reaches(tx: Transaction, { user }: SignedIn, keyId: number): Promise<boolean> {
+async function knowsKey(tx: Transaction, { user }: SignedIn, keyId: number): Promise<boolean> {
   if (user.admin) return true
   const level = projectLevel(projects, sql`${user.id}::bigint`)
   const found = await tx
@@ -90,10 +90,10 @@ async function reaches(tx: Transaction, { user }: SignedIn, keyId: number): Prom
 }
 
 async function link(ctx: Context, tx: Transaction, project: Project, key: SshKey, can_push: boolean): Promise<DeployKey> {
-  const held = await tx.$count(deployKeysProjects, eq(deployKeysProjects.project_id, project.id))
-  if (held >= MAX) throw invalidRecord({ base: [`there are already ${MAX}`] })
+  const linkedCount = await tx.$count(deployKeysProjects, eq(deployKeysProjects.project_id, project.id))
+  if (linkedCount >= MAX_DEPLOY_KEYS) throw invalidRecord({ base: [`there are already ${MAX_DEPLOY_KEYS}`] })
   await tx.insert(deployKeysProjects).values({ key_id: key.id, project_id: project.id, can_push, created_at: ctx.now() })
-  await tell(ctx, tx, project, 'deploy_key_added', key)
+  await auditKey(ctx, tx, project, 'deploy_key_added', key)
   return { key, can_push }
 }
 
@@ -109,7 +109,7 @@ export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, g
     if (known?.user_id === null) {
       const here = await linked(tx, project.id, known.id)
       if (here) return here
-      if (await reaches(tx, caller, known.id)) return link(ctx, tx, project, known, given.can_push)
+      if (await knowsKey(tx, caller, known.id)) return link(ctx, tx, project, known, given.can_push)
     }
     const found = faults(known !== undefined)
     if (Object.keys(found).length > 0) throw invalidRecord(found)
@@ -128,7 +128,7 @@ export function enableDeployKey(ctx: Context, caller: SignedIn, project: Project
       .select()
       .from(sshKeys)
       .where(and(eq(sshKeys.id, keyId), isNull(sshKeys.user_id)))
-    if (!key || !(await reaches(tx, caller, keyId))) throw missing()
+    if (!key || !(await knowsKey(tx, caller, keyId))) throw missing()
     return link(ctx, tx, project, key, false)
   }
   return retryOnUniqueViolation(() => ctx.db.transaction(enable))
@@ -151,7 +151,7 @@ export function updateDeployKey(
       await tx.update(sshKeys).set({ title, updated_at: ctx.now() }).where(eq(sshKeys.id, keyId))
     }
     if (can_push !== undefined) await tx.update(deployKeysProjects).set({ can_push }).where(onProject(project.id, keyId))
-    await tell(ctx, tx, project, 'deploy_key_updated', found.key)
+    await auditKey(ctx, tx, project, 'deploy_key_updated', found.key)
     return { key: { ...found.key, title: title ?? found.key.title }, can_push: can_push ?? found.can_push }
   })
 }
@@ -162,7 +162,7 @@ export async function removeDeployKey(ctx: Context, project: Project, keyId: num
     const found = await linked(tx, project.id, keyId)
     if (!found) throw missing()
     await tx.delete(deployKeysProjects).where(onProject(project.id, keyId))
-    await tell(ctx, tx, project, 'deploy_key_removed', found.key)
+    await auditKey(ctx, tx, project, 'deploy_key_removed', found.key)
   })
 }
 
@@ -190,7 +190,7 @@ export async function findAnyKey(ctx: Context, by: { id: number } | { fingerprin
     .from(deployKeysProjects)
     .where(eq(deployKeysProjects.key_id, key.id))
     .orderBy(asc(deployKeysProjects.id))
-    .limit(MAX)
+    .limit(MAX_DEPLOY_KEYS)
   return { key, projects: found }
 }
 

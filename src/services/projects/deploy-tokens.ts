@@ -22,21 +22,21 @@ export interface TokenSource {
 }
 
 /** Tokens one project or group may have (SEC-130). */
-const MAX = 100
+const MAX_DEPLOY_TOKENS = 100
 /** What a token may be made for: neither packages nor images are served here. */
 const SCOPES = ['read_repository']
 /** Milliseconds within which a second use is not recorded. */
-const USED_EVERY = 60_000
+const LAST_USED_INTERVAL_MS = 60_000
 
-const of = ({ kind, id }: TokenSource) => eq(kind === 'project' ? deployTokens.project_id : deployTokens.group_id, id)
+const belongsTo = ({ kind, id }: TokenSource) => eq(kind === 'project' ? deployTokens.project_id : deployTokens.group_id, id)
 
 /** Tokens by id: of one source, or of all (DK-8). */
 export async function listDeployTokens(ctx: Context, source: TokenSource | null, paging: Paging): Promise<Page<DeployToken>> {
   const { limit, offset } = limits(paging)
-  const here: SQL | undefined = source ? of(source) : undefined
+  const condition: SQL | undefined = source ? belongsTo(source) : undefined
   const [items, total] = await Promise.all([
-    ctx.db.read.select().from(deployTokens).where(here).orderBy(asc(deployTokens.id)).limit(limit).offset(offset),
-    ctx.db.read.select({ total: count() }).from(deployTokens).where(here),
+    ctx.db.read.select().from(deployTokens).where(condition).orderBy(asc(deployTokens.id)).limit(limit).offset(offset),
+    ctx.db.read.select({ total: count() }).from(deployTokens).where(condition),
   ])
   return { items, total: total[0]?.total ?? 0 }
 }
@@ -45,7 +45,7 @@ export async function getDeployToken(ctx: Context, source: TokenSource, id: numb
   const [row] = await ctx.db.write
     .select()
     .from(deployTokens)
-    .where(and(of(source), eq(deployTokens.id, id)))
+    .where(and(belongsTo(source), eq(deployTokens.id, id)))
   if (!row) throw notFound('DeployToken')
   return row
 }
@@ -79,7 +79,8 @@ export async function createDeployToken(
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   const value = newSecret(ctx.random)
   return ctx.db.transaction(async (tx) => {
-    if ((await tx.$count(deployTokens, of(source))) >= MAX) throw invalidRecord({ base: [`there are already ${MAX} tokens`] })
+    if ((await tx.$count(deployTokens, belongsTo(source))) >= MAX_DEPLOY_TOKENS)
+      throw invalidRecord({ base: [`there are already ${MAX_DEPLOY_TOKENS} tokens`] })
     const owner = source.kind === 'project' ? { project_id: source.id } : { group_id: source.id }
     const { name, scopes, username = '', expires_at = null } = given
     const values = { ...owner, creator_id: user.id, name, username, scopes, expires_at, digest: digestOf(value), created_at: ctx.now() }
@@ -123,7 +124,7 @@ export async function findDeployToken(ctx: Context, value: string): Promise<Pres
   const { token, group } = row
   const now = ctx.now()
   const valid = token.expires_at === null || token.expires_at > now
-  if (valid && (!token.last_used_at || now.getTime() - token.last_used_at.getTime() > USED_EVERY))
+  if (valid && (!token.last_used_at || now.getTime() - token.last_used_at.getTime() > LAST_USED_INTERVAL_MS))
     ctx.jobs.add('deploy token last used', async () => {
       await ctx.db.write.update(deployTokens).set({ last_used_at: now }).where(eq(deployTokens.id, token.id))
     })
@@ -133,6 +134,6 @@ export async function findDeployToken(ctx: Context, value: string): Promise<Pres
 /** The level a token gives on a project: that of a reporter on its own, and on those of its group and below. */
 export function levelOfToken({ project_id, group }: PresentedToken, project: Project): number {
   const { full_path } = project.namespace
-  const opens = project_id === project.id || (group !== null && (full_path === group || full_path.startsWith(`${group}/`)))
-  return opens ? LEVELS.reporter : 0
+  const covers = project_id === project.id || (group !== null && (full_path === group || full_path.startsWith(`${group}/`)))
+  return covers ? LEVELS.reporter : 0
 }

@@ -10,10 +10,10 @@ export const forkVisibilityFaults = (level: number, source: number): string[] =>
   level > source ? [`${visibilityWord(level)} is not allowed since the fork source project has lower visibility.`] : []
 
 /** Adjusts `forks_count`, the number of existing forks (PR-25). */
-export async function countForks(tx: Transaction, sourceId: number, more: 1 | -1): Promise<void> {
+export async function countForks(tx: Transaction, sourceId: number, delta: 1 | -1): Promise<void> {
   await tx
     .update(projects)
-    .set({ forks_count: sql`greatest(${projects.forks_count} + ${more}, 0)` })
+    .set({ forks_count: sql`greatest(${projects.forks_count} + ${delta}, 0)` })
     .where(eq(projects.id, sourceId))
 }
 
@@ -29,7 +29,7 @@ export async function descendsFrom(tx: Transaction, id: number, ancestorId: numb
 }
 
 /** Whether two projects come from the same source, at any distance (MR-31). */
-export async function inOneNetwork(tx: Pick<Transaction, 'execute'>, one: number, other: number): Promise<boolean> {
+export async function inSameNetwork(tx: Pick<Transaction, 'execute'>, one: number, other: number): Promise<boolean> {
   if (one === other) return true
   const { rows } = await tx.execute(sql`with recursive
     one (id) as (select ${one}::bigint union select p.forked_from_id from ${projects} p join one on p.id = one.id where p.forked_from_id is not null),

@@ -14,15 +14,15 @@ import { isRestricted, readSettings, type Settings } from '../core/settings.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { shareObjects } from '../repository/lfs/objects.js'
 import { copyRepository } from '../repository/object-copies.js'
-import { protectDefaultBranch } from '../repository/push/follow.js'
-import { maintainSoon } from '../repository/push/upkeep.js'
+import { protectDefaultBranch } from '../repository/push/finish.js'
+import { enqueueMaintenance } from '../repository/push/maintenance-job.js'
 import { checkQuota } from '../repository/quotas.js'
 import { mayReadCode } from '../repository/reading.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, visibilityFaults } from './attributes.js'
-import { addTakenFaults, checkLimit, type Place, placeIn } from './create.js'
+import { addTakenFaults, checkLimit, namespaceFor, type ProjectNamespace } from './create.js'
 import { countForks, descendsFrom, forkVisibilityFaults } from './fork-network.js'
-import { endReservation, giveUpReservation, holdReservation, reserveProject } from './reservations.js'
+import { cancelReservation, endReservation, lockReservation, reserveProject } from './reservations.js'
 
 export interface NewFork {
   /** Id or path; by default the caller's own. */
@@ -36,7 +36,7 @@ export interface NewFork {
 }
 
 /** Milliseconds after which a transaction that waits for the disk sends a statement to stay alive. */
-const SIGN_OF_LIFE = 10_000
+const KEEPALIVE_INTERVAL_MS = 10_000
 
 /**
  * Creates an independent project with the branches and tags of another one (PR-19, PR-25); returns its id. Objects come
@@ -46,8 +46,8 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
   const { project: source } = subject
   // external users create no projects (AC-8)
   if (caller.user.external && !caller.user.admin) throw forbidden()
-  const place = await targetOf(ctx, caller, given)
-  const fork = { caller, subject, place, settings: await readSettings(ctx), given }
+  const target = await targetNamespace(ctx, caller, given)
+  const fork = { caller, subject, target, settings: await readSettings(ctx), given }
   const from = { storage: source.storage, id: source.id, kind: 'project' } as const
   if (!(await ctx.git.exists(from))) throw notFound('Repository')
   await checkQuota(ctx, repositoryOf(ctx, source))
@@ -56,17 +56,17 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
   await ctx.db.transaction((tx) => checkFork(tx, fork))
   const id = await reserveProject(ctx, storage)
   try {
-    const make = () =>
+    const attempt = () =>
       ctx.db.transaction(async (tx) => {
-        await holdReservation(tx, id)
-        const copied = await alive(tx, () => copyRepository(ctx, caller.user.id, from, { ...from, id }, source.default_branch))
-        if (!copied) throw await unreadable(ctx, caller, source.id)
+        await lockReservation(tx, id)
+        const copied = await withKeepalive(tx, () => copyRepository(ctx, caller.user.id, from, { ...from, id }, source.default_branch))
+        if (!copied) throw await notReadable(ctx, caller, source.id)
         await insertFork(ctx, tx, fork, { id, storage })
-        if (!source.empty_repo) await maintainSoon(tx, id)
+        if (!source.empty_repo) await enqueueMaintenance(tx, id)
       })
-    await retryOnUniqueViolation(make)
+    await retryOnUniqueViolation(attempt)
   } catch (error) {
-    await giveUpReservation(ctx, id)
+    await cancelReservation(ctx, id)
     throw error
   }
   return id
@@ -76,25 +76,25 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
 interface Fork {
   caller: SignedIn
   subject: ProjectSubject
-  place: Place
+  target: ProjectNamespace
   settings: Settings
   given: NewFork
 }
 
 /** The answer to a caller who could read the code of a project a moment ago. */
-async function unreadable(ctx: Context, caller: SignedIn, id: number): Promise<Failure> {
+async function notReadable(ctx: Context, caller: SignedIn, id: number): Promise<Failure> {
   await findProjectFor(ctx, caller, String(id))
   return forbidden()
 }
 
 /** Keeps an open transaction alive, which Postgres would end after a long silence. */
-async function alive<T>(tx: Transaction, work: () => Promise<T>): Promise<T> {
-  const timer = setInterval(() => void tx.execute(sql`select 1`).catch(() => undefined), SIGN_OF_LIFE)
+async function withKeepalive<T>(tx: Transaction, work: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => void tx.execute(sql`select 1`).catch(() => undefined), KEEPALIVE_INTERVAL_MS)
   return work().finally(() => clearInterval(timer))
 }
 
 /** 404 where the caller may not create a project, whether the namespace exists or not. */
-async function targetOf(ctx: Context, caller: SignedIn, given: NewFork): Promise<Place> {
+async function targetNamespace(ctx: Context, caller: SignedIn, given: NewFork): Promise<ProjectNamespace> {
   const named = given.namespace ?? given.namespace_path
   const id = given.namespace_id ?? (given.namespace === undefined ? null : numericId(given.namespace))
   const where =
@@ -104,9 +104,9 @@ async function targetOf(ctx: Context, caller: SignedIn, given: NewFork): Promise
         ? sql`${namespaces.id} = (select r.namespace_id from ${routes} r where r.key = ${named.toLowerCase()})`
         : eq(namespaces.owner_id, caller.user.id)
   const [namespace] = await ctx.db.write.select().from(namespaces).where(where)
-  const place = namespace && (await placeIn(ctx, caller, namespace))
-  if (!place) throw notFound('Target Namespace')
-  return place
+  const target = namespace && (await namespaceFor(ctx, caller, namespace))
+  if (!target) throw notFound('Target Namespace')
+  return target
 }
 
 /**
@@ -118,11 +118,11 @@ function visibilityOf(
   source: ProjectSubject['project'],
   ceiling: number | null,
   settings: Settings,
-  asked: Visibility | undefined,
+  requested: Visibility | undefined,
 ) {
   const highest = Math.min(source.visibility, ceiling ?? VISIBILITY_LEVEL.public)
-  if (asked !== undefined) {
-    const level = VISIBILITY_LEVEL[asked]
+  if (requested !== undefined) {
+    const level = VISIBILITY_LEVEL[requested]
     const faults = visibilityFaults(caller.user, settings, level, ceiling)
     return { level, faults: [...faults, ...forkVisibilityFaults(level, source.visibility)] }
   }
@@ -134,10 +134,10 @@ function visibilityOf(
  * Everything that can be wrong, checked before anything is copied and again with the rows: 409 for names that are
  * taken, 400 for the rest.
  */
-async function checkFork(tx: Transaction, { caller, subject: { project }, place, settings, given }: Fork) {
-  const namespace = await lockNamespace(tx, place.id)
+async function checkFork(tx: Transaction, { caller, subject: { project }, target, settings, given }: Fork) {
+  const namespace = await lockNamespace(tx, target.id)
   if (!namespace) throw notFound('Target Namespace')
-  if (place.personal) await checkLimit(tx, caller.user, place.id)
+  if (target.personal) await checkLimit(tx, caller.user, target.id)
   const faults = attributeFaults({ description: given.description })
   const add = (field: string, texts: string[]) => {
     if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
@@ -146,7 +146,7 @@ async function checkFork(tx: Transaction, { caller, subject: { project }, place,
   const path = given.path || project.path
   add('name', projectNameFaults(name))
   add('path', projectPathFaults(path))
-  const { level, faults: tooOpen } = visibilityOf(caller, project, place.personal ? null : namespace.visibility, settings, given.visibility)
+  const { level, faults: tooOpen } = visibilityOf(caller, project, target.personal ? null : namespace.visibility, settings, given.visibility)
   add('visibility_level', tooOpen)
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   await addTakenFaults(tx, namespace, { name, path }, null, add)
@@ -155,7 +155,7 @@ async function checkFork(tx: Transaction, { caller, subject: { project }, place,
 }
 
 /** What a fork takes over from its source. */
-const inherited = (source: typeof projects.$inferSelect) => ({
+const inheritedColumns = (source: typeof projects.$inferSelect) => ({
   default_branch: source.default_branch,
   empty_repo: source.empty_repo,
   commit_count: source.commit_count,
@@ -175,12 +175,12 @@ const inherited = (source: typeof projects.$inferSelect) => ({
 })
 
 async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, storage }: { id: number; storage: string }) {
-  const { caller, subject, place, settings, given } = fork
+  const { caller, subject, target, settings, given } = fork
   const { attributes, fullPath } = await checkFork(tx, fork)
   // as it is now: if it was deleted or hidden meanwhile, there is nothing to fork
   const [source] = await tx.select().from(projects).where(eq(projects.id, subject.project.id)).for('update')
   if (!source) throw notFound('Project')
-  if (!(await mayReadCode(ctx, caller.user.id, source.id))) throw await unreadable(ctx, caller, source.id)
+  if (!(await mayReadCode(ctx, caller.user.id, source.id))) throw await notReadable(ctx, caller, source.id)
   if (attributes.visibility > source.visibility)
     throw invalidRecord({ visibility_level: forkVisibilityFaults(attributes.visibility, source.visibility) })
   const now = ctx.now()
@@ -188,11 +188,11 @@ async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, stora
     .insert(projects)
     .overridingSystemValue()
     .values({
-      ...inherited(source),
+      ...inheritedColumns(source),
       ...attributes,
       id,
       storage,
-      namespace_id: place.id,
+      namespace_id: target.id,
       creator_id: caller.user.id,
       forked_from_id: source.id,
       import_status: 'finished',
@@ -203,8 +203,8 @@ async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, stora
       last_activity_at: now,
     })
   await claimRoute(tx, fullPath, { project_id: id })
-  if (place.personal)
-    await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
+  if (target.personal)
+    await tx.insert(members).values({ user_id: target.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
   // G-73 is about the first push; a fork gets its branches without one, and clients expect them to be protected all the
   // same
   if (!source.empty_repo) await protectDefaultBranch(tx, id, source.default_branch, settings)

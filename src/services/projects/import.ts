@@ -12,15 +12,15 @@ import { askHead, BadTarget, checkTarget, type Target } from '../../lib/ssrf-gua
 import { isUnavailable } from '../../lib/unavailable.js'
 import { parseUrl } from '../../lib/url.js'
 import { readSettings, type Settings } from '../core/settings.js'
-import { followBranches } from '../repository/push/follow.js'
-import { maintainSoon } from '../repository/push/upkeep.js'
+import { updateDefaultBranch } from '../repository/push/finish.js'
+import { enqueueMaintenance } from '../repository/push/maintenance-job.js'
 import { repositoryLimit } from '../repository/quotas.js'
 import { repositoryOf } from '../repository/repositories.js'
 
 /** Milliseconds; git itself gives up earlier. */
-const DEADLINE = 24 * 3_600_000
-const REDIRECTS = 3
-const LONGEST = 2_048
+const DEADLINE_MS = 24 * 3_600_000
+const MAX_REDIRECTS = 3
+const MAX_URL_LENGTH = 2_048
 
 const PROTOCOLS = ['http:', 'https:', 'git:'] as const
 
@@ -32,7 +32,7 @@ const rulesOf = (ctx: Context, protocols: readonly string[] = PROTOCOLS) => ({ p
 export async function readImportUrl(ctx: Context, settings: Settings, url: string, readme: boolean | undefined): Promise<string> {
   if (!settings.import_sources.includes('git')) throw refuse('is not allowed: imports by URL are switched off')
   if (readme) throw refuse("can't be given together with initialize_with_readme")
-  if (url.length > LONGEST) throw refuse(`is too long (maximum is ${LONGEST} characters)`)
+  if (url.length > MAX_URL_LENGTH) throw refuse(`is too long (maximum is ${MAX_URL_LENGTH} characters)`)
   await checkTarget(url, rulesOf(ctx)).catch((error: unknown) => {
     if (error instanceof BadTarget) throw refuse(error.message)
     throw error
@@ -43,7 +43,7 @@ export async function readImportUrl(ctx: Context, settings: Settings, url: strin
 const purposeOf = (projectId: number) => `import of project ${projectId}`
 
 /** A project to be filled by an import. */
-export interface Imported {
+export interface NewImport {
   id: number
   creatorId: number
   url: string
@@ -51,7 +51,7 @@ export interface Imported {
 }
 
 /** Records an import beside its project. */
-export async function recordImport(ctx: Context, tx: Transaction, { id, creatorId, url, defaultBranch }: Imported): Promise<void> {
+export async function recordImport(ctx: Context, tx: Transaction, { id, creatorId, url, defaultBranch }: NewImport): Promise<void> {
   await tx.insert(projectImports).values({ project_id: id, url: ctx.encryption.seal(url, purposeOf(id)), default_branch: defaultBranch })
   await enqueue(tx, importJob, { project: id }, { key: String(id), lane: `imports of user ${creatorId}` })
 }
@@ -66,7 +66,7 @@ export const importJob = defineJob({
   },
   // so that they leave turns to other work
   concurrency: 2,
-  deadline: DEADLINE,
+  deadline: DEADLINE_MS,
 })
 
 interface Import {
@@ -75,24 +75,24 @@ interface Import {
   default_branch: string | null
 }
 
-async function importProject(ctx: Context, work: Import, ended: AbortSignal): Promise<void> {
+async function importProject(ctx: Context, work: Import, jobSignal: AbortSignal): Promise<void> {
   const { id } = work
-  const signal = AbortSignal.any([ctx.stopping, ended])
+  const signal = AbortSignal.any([ctx.stopping, jobSignal])
   try {
     const [project] = await ctx.db.write.update(projects).set({ import_status: 'started' }).where(eq(projects.id, id)).returning()
     if (!project) return
-    await bring(ctx, repositoryOf(ctx, project), work, signal)
-    await finish(ctx, id, { import_status: 'finished', import_error: null })
+    await fetchImport(ctx, repositoryOf(ctx, project), work, signal)
+    await finishImport(ctx, id, { import_status: 'finished', import_error: null })
   } catch (error) {
     // begun anew by whoever takes the job next
     signal.throwIfAborted()
     ctx.log.warn({ project: id, reason: error instanceof Error ? error.name : undefined }, 'an import failed')
-    await finish(ctx, id, { import_status: 'failed', import_error: reasonOf(error) })
+    await finishImport(ctx, id, { import_status: 'failed', import_error: reasonOf(error) })
   }
 }
 
 /** Ends an import, and forgets its URL. */
-async function finish(ctx: Context, id: number, end: { import_status: 'finished' | 'failed'; import_error: string | null }) {
+async function finishImport(ctx: Context, id: number, end: { import_status: 'finished' | 'failed'; import_error: string | null }) {
   await ctx.db.transaction(async (tx) => {
     await tx
       .update(projects)
@@ -110,11 +110,11 @@ function reasonOf(error: unknown): string {
   return 'The repository could not be fetched'
 }
 
-const bring = async (ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import, signal: AbortSignal): Promise<void> =>
+const fetchImport = async (ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import, signal: AbortSignal): Promise<void> =>
   fillRepository(ctx, repository, { id, default_branch, source: await sourceOf(ctx, ctx.encryption.open(sealed, purposeOf(id))) }, signal)
 
 /** What an empty repository is filled from. */
-export interface Filling {
+export interface RepositorySource {
   /** The project. */
   id: number
   source: FetchSource
@@ -125,7 +125,7 @@ export interface Filling {
 }
 
 /** Fetches everything into the repository of a project, which may not become larger than it may be. */
-export async function fillRepository(ctx: Context, repository: GitRepository, filling: Filling, signal: AbortSignal): Promise<void> {
+export async function fillRepository(ctx: Context, repository: GitRepository, filling: RepositorySource, signal: AbortSignal): Promise<void> {
   const { id, source, default_branch, refspecs = [] } = filling
   const head = await repository.remoteHead(source, signal)
   const limit = (await repositoryLimit(ctx)) ?? undefined
@@ -138,14 +138,14 @@ export async function fillRepository(ctx: Context, repository: GitRepository, fi
     throw new TooLarge('the repository is too large')
   }
   const branches = await repository.refs('refs/heads/')
-  const wanted = [default_branch, head].find((name) => name !== null && branches.some((branch) => branch.name === `refs/heads/${name}`))
-  if (wanted) {
-    await repository.setHeadBranch(wanted)
-    await ctx.db.write.update(projects).set({ default_branch: wanted }).where(eq(projects.id, id))
+  const defaultBranch = [default_branch, head].find((name) => name !== null && branches.some((branch) => branch.name === `refs/heads/${name}`))
+  if (defaultBranch) {
+    await repository.setHeadBranch(defaultBranch)
+    await ctx.db.write.update(projects).set({ default_branch: defaultBranch }).where(eq(projects.id, id))
   }
   const moves = branches.map(({ name, oid }) => ({ ref: name, old: ZERO, new: oid }))
-  await followBranches(ctx, id, moves, await readSettings(ctx))
-  await maintainSoon(ctx.db, id)
+  await updateDefaultBranch(ctx, id, moves, await readSettings(ctx))
+  await enqueueMaintenance(ctx.db, id)
 }
 
 /**
@@ -160,7 +160,7 @@ async function sourceOf(ctx: Context, url: string) {
     named.hostname = first?.family === 6 ? `[${first.address}]` : (first?.address ?? '')
     return { url: named.href, addresses: [], virtualHost: target.url.host }
   }
-  const { url: found, addresses, credentials } = await followed(ctx, target)
+  const { url: found, addresses, credentials } = await followRedirects(ctx, target)
   return { url: found.href, addresses: addresses.map(({ address }) => address), ...(credentials && { authorization: basic(credentials) }) }
 }
 
@@ -172,7 +172,7 @@ const ADVERTISEMENT = '/info/refs'
  * Follows up to three redirects, each checked like the first URL; credentials are sent to no other place (SEC-138,
  * SEC-139).
  */
-async function followed(ctx: Context, first: Target): Promise<Target> {
+async function followRedirects(ctx: Context, first: Target): Promise<Target> {
   first.url.search = ''
   let target = first
   for (let hop = 0; ; hop++) {
@@ -196,7 +196,7 @@ async function followed(ctx: Context, first: Target): Promise<Target> {
         throw new BadTarget('is not the address of a Git repository')
       return target
     }
-    const next = hop === REDIRECTS ? null : parseUrl(location, asked.href)
+    const next = hop === MAX_REDIRECTS ? null : parseUrl(location, asked.href)
     if (!next) throw new BadTarget('is redirected too often')
     if (!next.pathname.endsWith(ADVERTISEMENT)) throw new BadTarget('is not the address of a Git repository')
     next.pathname = next.pathname.slice(0, -ADVERTISEMENT.length)
@@ -204,10 +204,10 @@ async function followed(ctx: Context, first: Target): Promise<Target> {
     next.username = ''
     next.password = ''
     const here = await checkTarget(next.href, rulesOf(ctx, ['http:', 'https:']))
-    target = { ...here, credentials: isSamePlace(target.url, here.url) ? credentials : null }
+    target = { ...here, credentials: isSameServer(target.url, here.url) ? credentials : null }
   }
 }
 
 /** The same server, or the same one behind TLS. */
-const isSamePlace = (from: URL, to: URL) =>
+const isSameServer = (from: URL, to: URL) =>
   from.origin === to.origin || (from.protocol === 'http:' && to.protocol === 'https:' && from.hostname === to.hostname && !from.port && !to.port)

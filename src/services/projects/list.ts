@@ -64,7 +64,7 @@ interface Shape {
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
-const open = (feature: SQL, viewerKind: ViewerKind) =>
+const isFeatureOpen = (feature: SQL, viewerKind: ViewerKind) =>
   viewerKind === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
 
 /** The condition of each filter; its values are placeholders of the same name. */
@@ -77,9 +77,9 @@ const FILTERS: Record<string, (viewerKind: ViewerKind) => SQL> = {
     union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts})`,
   membership: () => withLevel(projects, user, ANY_LEVEL),
   starred: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
-  with_issues_enabled: (viewerKind) => open(sql`${projects.issues_access_level}`, viewerKind),
+  with_issues_enabled: (viewerKind) => isFeatureOpen(sql`${projects.issues_access_level}`, viewerKind),
   with_merge_requests_enabled: (viewerKind) =>
-    sql`(${open(sql`${projects.merge_requests_access_level}`, viewerKind)} and ${open(sql`${projects.repository_access_level}`, viewerKind)})`,
+    sql`(${isFeatureOpen(sql`${projects.merge_requests_access_level}`, viewerKind)} and ${isFeatureOpen(sql`${projects.repository_access_level}`, viewerKind)})`,
   min_access_level: () => withLevel(projects, user, sql`${sql.placeholder('min_access_level')}::integer`),
   id_after: () => sql`${projects.id} > ${sql.placeholder('id_after')}`,
   id_before: () => sql`${projects.id} < ${sql.placeholder('id_before')}`,
@@ -153,7 +153,7 @@ export interface ListedProject {
  * Filters and orders that depend on more than the list's version: stars, activity, custom attributes, the source of
  * forks.
  */
-const UNVERSIONED = new Set(['starred', 'last_activity_after', 'last_activity_before', 'custom_attributes', 'forkedFrom'])
+const UNVERSIONED_FILTERS = new Set(['starred', 'last_activity_after', 'last_activity_before', 'custom_attributes', 'forkedFrom'])
 
 /**
  * All projects that the caller can see and that pass the filters (PR-1, PR-2, PR-9, GR-15); the permission filter is
@@ -169,7 +169,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     starred: viewer ? filter.starred : undefined,
     with_issues_enabled: filter.with_issues_enabled,
     with_merge_requests_enabled: filter.with_merge_requests_enabled,
-    ...(filter.group && { [placeOf(filter.group)]: true }),
+    ...(filter.group && { [groupScope(filter.group)]: true }),
   }
   const given = {
     archived: filter.archived,
@@ -192,18 +192,18 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const shape: Omit<Shape, 'order' | 'descending'> = { viewerKind, filters, words: words.shape }
   const descending = filter.sort === 'desc'
   const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }
-  const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED.has(name))
+  const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED_FILTERS.has(name))
   // the order changes no total
-  const counts = filters.some((name) => UNVERSIONED.has(name)) ? null : JSON.stringify([shape, values])
+  const totalKey = filters.some((name) => UNVERSIONED_FILTERS.has(name)) ? null : JSON.stringify([shape, values])
   return ctx.listCache.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
-    totalKey: counts,
+    totalKey: totalKey,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => counted(ctx.db, shape).execute(values),
     rows: (wanted) => rows(ctx.db, viewerKind).execute({ ids: wanted, user: values.user }),
   })
 }
 
-function placeOf({ only, subgroups, shared }: NonNullable<ProjectFilter['group']>) {
+function groupScope({ only, subgroups, shared }: NonNullable<ProjectFilter['group']>) {
   if (only) return only
   const own = subgroups ? 'tree' : 'direct'
   return shared ? `${own} or shared` : own
@@ -213,8 +213,8 @@ function placeOf({ only, subgroups, shared }: NonNullable<ProjectFilter['group']
  * All projects directly in a group, or shared with it, that the caller may see, newest first and archived ones
  * included; the contract sets no limit (GR-3).
  */
-export async function projectsOfGroup(ctx: Context, caller: Pick<Caller, 'user'>, id: number, which: 'own' | 'shared'): Promise<ListedProject[]> {
-  const group = { id, ...(which === 'shared' && { only: which }) }
+export async function projectsOfGroup(ctx: Context, caller: Pick<Caller, 'user'>, id: number, kind: 'own' | 'shared'): Promise<ListedProject[]> {
+  const group = { id, ...(kind === 'shared' && { only: kind }) }
   const found: ListedProject[] = []
   for (let page = 1; ; page++) {
     const { items, total } = await listProjects(ctx, caller, { group, order_by: 'id', sort: 'desc', page, per_page: MAX_CACHED_IDS })

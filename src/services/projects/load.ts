@@ -63,11 +63,11 @@ const group = groupLevel(projects.namespace_id, user)
 const shared = sharedLevel(projects.id, user)
 
 /** The caller's settings for projects and groups, read once for all rows. */
-const notifiedIn = (key: SQL) => sql<NotificationLevel | null>`((select jsonb_object_agg(
+const notificationLevelIn = (key: SQL) => sql<NotificationLevel | null>`((select jsonb_object_agg(
   coalesce('p' || s.project_id, 'g' || s.namespace_id), s.level) from ${notificationSettings} s
   where s.user_id = ${user} and num_nonnulls(s.project_id, s.namespace_id) = 1) ->> ${key})`
-const notified = notifiedIn(sql`('p' || ${projects.id})`)
-const groupNotified = notifiedIn(sql`('g' || ${projects.namespace_id})`)
+const notified = notificationLevelIn(sql`('p' || ${projects.id})`)
+const groupNotified = notificationLevelIn(sql`('g' || ${projects.namespace_id})`)
 
 /**
  * The groups it is shared with: the project makes each of them visible to whoever sees it (G-67), so none is hidden
@@ -83,7 +83,7 @@ const ownConfidential = sql<number>`case when ${projects.open_confidential_issue
   where i.project_id = ${projects.id} and i.confidential and i.state = 'opened' and (i.author_id = ${user} or i.assignee_id = ${user})) end`
 
 const source = alias(projects, 'source')
-const sourcePlace = alias(namespaces, 'source_namespace')
+const sourceNamespace = alias(namespaces, 'source_namespace')
 
 /**
  * Differs whenever a record differs for this viewer: the transactions that wrote its rows, those of a fork's source if
@@ -101,7 +101,7 @@ const joined = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .leftJoin(users, eq(users.id, namespaces.owner_id))
     .leftJoin(source, sql`${source.id} = ${projects.forked_from_id} and ${visibleProject(viewerKind, user, source)}`)
-    .leftJoin(sourcePlace, eq(sourcePlace.id, source.namespace_id))
+    .leftJoin(sourceNamespace, eq(sourceNamespace.id, source.namespace_id))
     .where(where)
 
 /** Ids of projects, with a key that differs whenever their records do. */
@@ -127,17 +127,17 @@ const records = statement('project records', (db, { viewerKind, keyed }: { viewe
     group_notified: groupNotified,
     shared: decoded(shared, Number),
     source,
-    sourcePlace,
+    sourcePlace: sourceNamespace,
   }
   return joined(db, viewerKind, columns, inIds(projects.id))
 })
 
-type Found = Awaited<ReturnType<ReturnType<typeof records>['execute']>>[number]
+type JoinedRow = Awaited<ReturnType<ReturnType<typeof records>['execute']>>[number]
 
-function recordOf({ shared, source, sourcePlace, ...row }: Found, viewer: ActorUser | null) {
+function recordOf({ shared, source, sourcePlace: sourceNamespace, ...row }: JoinedRow, viewer: ActorUser | null) {
   const owns = row.owner !== null && row.owner.id === viewer?.id
   const level = owns ? LEVELS.owner : Math.max(row.direct, row.group, shared)
-  return { ...row, level, forked_from: source && sourcePlace && { project: source, namespace: sourcePlace } }
+  return { ...row, level, forked_from: source && sourceNamespace && { project: source, namespace: sourceNamespace } }
 }
 
 /** Projects as this caller sees them, in no order. The caller must already be known to see them. */

@@ -10,7 +10,7 @@ import type { UserRefRecord } from '../../entities/identity/user.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { effectiveMemberships } from '../groups/members.js'
 
-const withLevel = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
+const projectUsers = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
   db
     .select({
       id: users.id,
@@ -39,7 +39,7 @@ export async function listProjectUsers(
   projectId: number,
   { search, skip_users, ...paging }: { search?: string | undefined; skip_users?: number[] | undefined } & Paging,
 ): Promise<Page<UserRefRecord>> {
-  const query = withLevel(ctx.db, { search: Boolean(search), skip: Boolean(skip_users && skip_users.length > 0) })
+  const query = projectUsers(ctx.db, { search: Boolean(search), skip: Boolean(skip_users && skip_users.length > 0) })
   const values = { source: projectId, search: substring(search ?? ''), skip: skip_users ?? [] }
   const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
   return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))

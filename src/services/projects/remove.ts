@@ -7,27 +7,27 @@ import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { removeAvatar } from '../identity/avatars.js'
 import { finishObjectDeletions, releaseObjects } from '../repository/lfs/objects.js'
-import { dropUploads } from './uploads.js'
+import { removeUploads } from './uploads.js'
 
 /**
  * Deletes projects with all their rows; their files are recorded for removal afterwards (SEC-134), and the fork counts
  * of their sources are adjusted. `which` is a condition on `projects p`.
  */
-export async function deleteProjectRows(tx: Transaction, which: SQL): Promise<void> {
+export async function deleteProjectRows(tx: Transaction, condition: SQL): Promise<void> {
   await tx.execute(
-    sql`insert into pending_repository_deletions (project_id, storage) select p.id, p.storage from projects p where ${which} on conflict do nothing`,
+    sql`insert into pending_repository_deletions (project_id, storage) select p.id, p.storage from projects p where ${condition} on conflict do nothing`,
   )
   await tx.execute(
-    sql`insert into pending_avatar_deletions (kind, id) select 'project', p.id from projects p where ${which} and p.avatar is not null on conflict do nothing`,
+    sql`insert into pending_avatar_deletions (kind, id) select 'project', p.id from projects p where ${condition} and p.avatar is not null on conflict do nothing`,
   )
   await tx.execute(sql`update projects s set forks_count = greatest(s.forks_count - f.gone, 0)
-    from (select p.forked_from_id as id, count(*) as gone from projects p where ${which} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
+    from (select p.forked_from_id as id, count(*) as gone from projects p where ${condition} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
   // open merge requests from them are closed (PR-26)
   await tx.execute(sql`update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
         merge_commit_message = null, should_remove_source_branch = null, rebase_user_id = null
-      from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${which}`)
-  await releaseObjects(tx, which)
-  await tx.execute(sql`delete from projects p where ${which}`)
+      from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${condition}`)
+  await releaseObjects(tx, condition)
+  await tx.execute(sql`delete from projects p where ${condition}`)
   await enqueue(tx, removeFiles, {}, { key: '', lane: removeFiles.kind })
 }
 
@@ -44,7 +44,7 @@ export const removeFiles = defineJob({
  * Removes the files of deleted projects and groups, and the repositories of projects that were never completed. A
  * locked row belongs to a project that is being created. `alone`: no other service can be creating one.
  */
-export async function finishDeletions(ctx: Context, { alone = false } = {}): Promise<void> {
+export async function finishDeletions(ctx: Context, { alone: exclusive = false } = {}): Promise<void> {
   for (const { kind, id } of await ctx.db.write.select().from(pendingAvatarDeletions)) {
     await removeAvatar(ctx, kind, id)
     await ctx.db.write.delete(pendingAvatarDeletions).where(and(eq(pendingAvatarDeletions.kind, kind), eq(pendingAvatarDeletions.id, id)))
@@ -52,7 +52,7 @@ export async function finishDeletions(ctx: Context, { alone = false } = {}): Pro
   const pending = await ctx.db.write
     .select()
     .from(pendingRepositoryDeletions)
-    .where(alone ? undefined : sql`${pendingRepositoryDeletions.due_at} <= pg_catalog.now()`)
+    .where(exclusive ? undefined : sql`${pendingRepositoryDeletions.due_at} <= pg_catalog.now()`)
   for (const { project_id } of pending) {
     await ctx.db.transaction(async (tx) => {
       const [row] = await tx
@@ -65,7 +65,7 @@ export async function finishDeletions(ctx: Context, { alone = false } = {}): Pro
         for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage: row.storage, id: project_id, kind })
       }
       await removeAvatar(ctx, 'project', project_id)
-      await dropUploads(ctx, project_id)
+      await removeUploads(ctx, project_id)
       await ctx.archives.drop(String(project_id))
       await tx.delete(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, project_id))
     })

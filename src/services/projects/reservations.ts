@@ -7,7 +7,7 @@ import { Unavailable } from '../../lib/unavailable.js'
 import { removeFiles } from './remove.js'
 
 /** Time between the reservation of an id and the moment its transaction holds it. */
-const GRACE = '1 minute'
+const RESERVATION_TTL = '1 minute'
 
 /**
  * Reserves the id of a new project. Its repository is pending deletion until the project exists, so a kill leaves
@@ -16,15 +16,15 @@ const GRACE = '1 minute'
 export async function reserveProject(ctx: Context, storage: string): Promise<number> {
   // what a loss of power undoes here is a reservation of which nothing was made
   const { rows } = await ctx.db.write.execute<{ id: string }>(sql`insert into ${pendingRepositoryDeletions} (project_id, storage, due_at)
-    select nextval(pg_get_serial_sequence('projects', 'id')), ${storage}, pg_catalog.now() + ${GRACE}::interval
+    select nextval(pg_get_serial_sequence('projects', 'id')), ${storage}, pg_catalog.now() + ${RESERVATION_TTL}::interval
     from set_config('synchronous_commit', 'off', true) returning project_id as id`)
   return Number(rows[0]?.id)
 }
 
 /** Nobody removes the repository while this transaction lasts; before anything is made. */
-export async function holdReservation(tx: Transaction, id: number): Promise<void> {
-  const [held] = await tx.select().from(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, id)).for('update')
-  if (!held) throw new Unavailable('the reservation of the project is over')
+export async function lockReservation(tx: Transaction, id: number): Promise<void> {
+  const [reservation] = await tx.select().from(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, id)).for('update')
+  if (!reservation) throw new Unavailable('the reservation of the project is over')
 }
 
 /** The project is there. */
@@ -33,7 +33,7 @@ export async function endReservation(tx: Transaction, id: number): Promise<void>
 }
 
 /** There will be no such project; what was made for it is removed in the background. */
-export async function giveUpReservation(ctx: Context, id: number): Promise<void> {
+export async function cancelReservation(ctx: Context, id: number): Promise<void> {
   const due = ctx.db.write
     .update(pendingRepositoryDeletions)
     .set({ due_at: sql`pg_catalog.now()` })

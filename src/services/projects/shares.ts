@@ -27,10 +27,10 @@ export async function shareProject(
   return ctx.db.transaction(async (tx) => {
     const [project] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id)).for('update')
     if (!project) throw notFound('Project')
-    const above = await ancestorsOf(tx, project.namespace_id)
+    const ancestors = await ancestorsOf(tx, project.namespace_id)
     // a lock on a group applies to its subgroups too: no owner below can undo it
-    if (above.some(({ locked }) => locked)) throw refused('The project sharing with group is disabled')
-    if (above.some((ancestor) => ancestor.id === group.id))
+    if (ancestors.some(({ locked }) => locked)) throw refused('The project sharing with group is disabled')
+    if (ancestors.some((ancestor) => ancestor.id === group.id))
       throw conflict('Project cannot be shared with the group it is in or one of its ancestors.')
     const [existing] = await tx
       .select()
@@ -62,7 +62,7 @@ const ancestorsOf = (tx: Transaction, namespaceId: number) =>
 export async function unshareProject(ctx: Context, subject: ProjectSubject, groupId: number): Promise<void> {
   const { id } = subject.project
   await ctx.db.transaction(async (tx) => {
-    const [gone] = await tx
+    const [removed] = await tx
       .delete(projectShares)
       .where(
         and(
@@ -72,11 +72,11 @@ export async function unshareProject(ctx: Context, subject: ProjectSubject, grou
         ),
       )
       .returning()
-    if (!gone) throw notFound('Group Link')
+    if (!removed) throw notFound('Group Link')
     await audit(ctx, tx, {
       action: 'project_unshared',
       target: { type: 'project', id, name: fullPathOf(subject.project) },
-      changes: { group_id: groupId, group_access: gone.group_access },
+      changes: { group_id: groupId, group_access: removed.group_access },
     })
   })
 }

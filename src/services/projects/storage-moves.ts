@@ -13,10 +13,10 @@ import { repositoryOf } from '../repository/repositories.js'
 /**
  * How long a former copy stays: longer than the longest clone may take (an hour), so whoever began to read it can end.
  */
-const GRACE = '70 minutes'
+const FORMER_COPY_RETENTION = '70 minutes'
 /** Milliseconds after which calls that knew the former place are over. */
-const CALLS_OVER = 60_000
-const DEADLINE = 6 * 3_600_000
+const MAX_CALL_MS = 60_000
+const DEADLINE_MS = 6 * 3_600_000
 
 /** Asks for a project to be moved to another storage by a job; 400 where there is no such storage (SEC-187). */
 export async function requestMove(ctx: Context, tx: Transaction, project: { id: number; storage: string }, storage: string): Promise<void> {
@@ -36,95 +36,95 @@ export const moveRepository = defineJob({
   input: z.object({ project: z.int() }),
   run: (ctx: Context, { project }, { signal }) => moveProject(ctx, project, signal),
   concurrency: 2,
-  deadline: DEADLINE,
+  deadline: DEADLINE_MS,
 })
 
 /** Does what the job does. A run that was cut short anywhere is taken back by the next one (SEC-187). */
 export async function moveProject(ctx: Context, id: number, signal: AbortSignal): Promise<void> {
   const run = randomUUID()
-  const begun = await begin(ctx, id, run)
-  if (!begun) return
-  const { from, to, project } = begun
+  const started = await startRun(ctx, id, run)
+  if (!started) return
+  const { from, to, project } = started
   // from now on no other run can end, so all it has left is ours to remove
-  await ctx.git.undoRelocation(id, from, await sparedOf(ctx, id))
-  if (!project || from === to) return end(ctx, id, run)
+  await ctx.git.undoRelocation(id, from, await formerStorages(ctx, id))
+  if (!project || from === to) return endRun(ctx, id, run)
   for (const name of [from, to]) if (ctx.config.storages[name] === undefined) throw new Error(`there is no storage called ${name}`)
   if (project.importing) throw new Unavailable('the project is being imported', 30)
-  await makeWay(ctx, id, to)
+  await removeFormerCopy(ctx, id, to)
   const stop = AbortSignal.any([ctx.stopping, signal])
   await ctx.git.relocate(
     id,
     { from, to },
-    { run, signal: stop, isWritten: () => isWritten(ctx, id), commit: () => commit(ctx, id, { run, from, to }) },
+    { run, signal: stop, isWritten: () => hasOpenIntent(ctx, id), commit: () => commitMove(ctx, id, { run, from, to }) },
   )
-  await matchHead(ctx, id)
+  await syncHead(ctx, id)
 }
 
 /** Makes this the run that counts; null: nothing was asked for. */
-async function begin(ctx: Context, id: number, run: string) {
+async function startRun(ctx: Context, id: number, run: string) {
   return ctx.db.transaction(async (tx) => {
     const [row] = await tx
       .select({ storage: projects.storage, import_status: projects.import_status })
       .from(projects)
       .where(eq(projects.id, id))
       .for('update')
-    const [asked] = await tx.select().from(repositoryMoves).where(eq(repositoryMoves.project_id, id)).for('update')
-    if (!asked) return null
-    const from = row?.storage ?? asked.from_storage
+    const [requested] = await tx.select().from(repositoryMoves).where(eq(repositoryMoves.project_id, id)).for('update')
+    if (!requested) return null
+    const from = row?.storage ?? requested.from_storage
     await tx.update(repositoryMoves).set({ run, from_storage: from }).where(eq(repositoryMoves.project_id, id))
     const importing = row?.import_status === 'scheduled' || row?.import_status === 'started'
-    return { from, to: asked.to_storage, project: row ? { importing } : null }
+    return { from, to: requested.to_storage, project: row ? { importing } : null }
   })
 }
 
-const end = async (ctx: Context, id: number, run: string): Promise<void> =>
+const endRun = async (ctx: Context, id: number, run: string): Promise<void> =>
   void (await ctx.db.write.delete(repositoryMoves).where(and(eq(repositoryMoves.project_id, id), eq(repositoryMoves.run, run))))
 
 /** The storages in which former copies still have readers. */
-const sparedOf = async (ctx: Context, id: number): Promise<string[]> =>
+const formerStorages = async (ctx: Context, id: number): Promise<string[]> =>
   (await ctx.db.write.select().from(formerRepositories).where(eq(formerRepositories.project_id, id))).map(({ storage }) => storage)
 
 /** Removes a former copy that lies where the project goes back to, once nobody reads it. */
-async function makeWay(ctx: Context, id: number, storage: string): Promise<void> {
+async function removeFormerCopy(ctx: Context, id: number, storage: string): Promise<void> {
   const [former] = await ctx.db.write
     .select({ due: sql<boolean>`due_at <= pg_catalog.now()`, age: sql<number>`extract(epoch from pg_catalog.now() - left_at)::float8 * 1000` })
     .from(formerRepositories)
     .where(and(eq(formerRepositories.project_id, id), eq(formerRepositories.storage, storage)))
   if (!former) return
-  if (!former.due && (former.age < CALLS_OVER || (await ctx.git.isReadFrom(id, storage))))
+  if (!former.due && (former.age < MAX_CALL_MS || (await ctx.git.isReadFrom(id, storage))))
     throw new Unavailable('its former copy in that storage is still being read', 60)
-  await forget(ctx, id, storage)
+  await deleteFormerCopy(ctx, id, storage)
 }
 
-async function forget(ctx: Context, id: number, storage: string): Promise<void> {
+async function deleteFormerCopy(ctx: Context, id: number, storage: string): Promise<void> {
   await ctx.git.removeFormer(id, storage)
   await ctx.db.write.delete(formerRepositories).where(and(eq(formerRepositories.project_id, id), eq(formerRepositories.storage, storage)))
 }
 
 /** Whether an intent of the project is open: refs are about to move, or what follows is still to be done. */
-const isWritten = async (ctx: Context, id: number): Promise<boolean> =>
+const hasOpenIntent = async (ctx: Context, id: number): Promise<boolean> =>
   (await ctx.db.write.select({ id: refIntents.id }).from(refIntents).where(eq(refIntents.project_id, id)).limit(1)).length > 0
 
 /** The moment of the move: from its commit on every process finds the repository in its new place. */
-async function commit(ctx: Context, id: number, { run, from, to }: { run: string; from: string; to: string }): Promise<void> {
+async function commitMove(ctx: Context, id: number, { run, from, to }: { run: string; from: string; to: string }): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select({ storage: projects.storage }).from(projects).where(eq(projects.id, id)).for('update')
-    const [asked] = await tx.select().from(repositoryMoves).where(eq(repositoryMoves.project_id, id)).for('update')
-    if (asked?.run !== run || asked.to_storage !== to || row?.storage !== from) throw new Unavailable('the move was taken over')
+    const [requested] = await tx.select().from(repositoryMoves).where(eq(repositoryMoves.project_id, id)).for('update')
+    if (requested?.run !== run || requested.to_storage !== to || row?.storage !== from) throw new Unavailable('the move was taken over')
     await tx.update(projects).set({ storage: to }).where(eq(projects.id, id))
     await tx.delete(repositoryMoves).where(eq(repositoryMoves.project_id, id))
     await tx
       .insert(formerRepositories)
-      .values({ project_id: id, storage: from, due_at: sql`pg_catalog.now() + ${GRACE}::interval` as unknown as Date })
+      .values({ project_id: id, storage: from, due_at: sql`pg_catalog.now() + ${FORMER_COPY_RETENTION}::interval` as unknown as Date })
       .onConflictDoUpdate({
         target: [formerRepositories.project_id, formerRepositories.storage],
-        set: { left_at: sql`pg_catalog.now()`, due_at: sql`pg_catalog.now() + ${GRACE}::interval` },
+        set: { left_at: sql`pg_catalog.now()`, due_at: sql`pg_catalog.now() + ${FORMER_COPY_RETENTION}::interval` },
       })
   })
 }
 
 /** A change of the default branch that came while HEAD was copied is in the row only. */
-async function matchHead(ctx: Context, id: number): Promise<void> {
+async function syncHead(ctx: Context, id: number): Promise<void> {
   const [project] = await ctx.db.write
     .select({ id: projects.id, storage: projects.storage, branch: projects.default_branch })
     .from(projects)
@@ -144,7 +144,7 @@ export const removeFormerRepositories = defineJob({
     for (const { project_id: id, storage } of due) {
       if (ctx.config.storages[storage] === undefined) continue
       const [project] = await ctx.db.write.select({ storage: projects.storage }).from(projects).where(eq(projects.id, id))
-      if (project?.storage !== storage) await forget(ctx, id, storage)
+      if (project?.storage !== storage) await deleteFormerCopy(ctx, id, storage)
     }
   },
   every: 60_000,

@@ -14,9 +14,9 @@ import {
 import { nextIid } from '../core/iids.js'
 
 /** A thing of the old group, and its replacement in the project's new namespace. */
-interface Twin {
+interface Replacement {
   old: string
-  twin: string
+  replacement: string
 }
 
 /**
@@ -25,45 +25,45 @@ interface Twin {
  * refers any longer to a group that the project has left (SEC-31).
  */
 export async function transferLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
-  await bringLabels(tx, projectId, namespaceId, now)
-  await bringMilestones(tx, projectId, namespaceId, now)
+  await replaceLabels(tx, projectId, namespaceId, now)
+  await replaceMilestones(tx, projectId, namespaceId, now)
 }
 
-const WORN = [
+const LABEL_TABLES = [
   { table: issueLabels, owner: 'issue_id' },
   { table: mergeRequestLabels, owner: 'merge_request_id' },
 ] as const
 
-async function bringLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date) {
+async function replaceLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date) {
   const above = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${namespaceId})`
   const left = sql`(select l.* from ${labels} l where l.namespace_id is not null and l.namespace_id not in ${above} and l.id in (
     ${sql.join(
-      WORN.map(({ table }) => sql`select w.label_id from ${table} w where w.project_id = ${projectId}`),
+      LABEL_TABLES.map(({ table }) => sql`select w.label_id from ${table} w where w.project_id = ${projectId}`),
       sql` union `,
     )}))`
   await tx.execute(sql`insert into ${labels} (project_id, title, color, description, description_html, created_at, updated_at)
     select distinct on (o.title) ${projectId}::bigint, o.title, o.color, o.description, o.description_html, ${now.toISOString()}::timestamptz, ${now.toISOString()}::timestamptz
     from ${left} o where not exists (
       select 1 from ${labels} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id in ${above})) order by o.title, o.id`)
-  const twins = await pairs(
+  const replacements = await findReplacements(
     tx,
     sql`select o.id as old, (select t.id from ${labels} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id in ${above})
-      order by t.project_id nulls last limit 1) as twin from ${left} o`,
+      order by t.project_id nulls last limit 1) as replacement from ${left} o`,
   )
-  if (twins.length === 0) return
-  for (const { table, owner } of WORN) {
+  if (replacements.length === 0) return
+  for (const { table, owner } of LABEL_TABLES) {
     const name = sql.identifier(owner)
     await tx.execute(sql`insert into ${table} (project_id, ${name}, label_id)
-      select w.project_id, w.${name}, p.twin from ${table} w join ${listOf(twins)} on p.old = w.label_id where w.project_id = ${projectId} on conflict do nothing`)
-    await tx.execute(sql`delete from ${table} w using ${listOf(twins)} where w.label_id = p.old and w.project_id = ${projectId}`)
+      select w.project_id, w.${name}, p.replacement from ${table} w join ${replacementList(replacements)} on p.old = w.label_id where w.project_id = ${projectId} on conflict do nothing`)
+    await tx.execute(sql`delete from ${table} w using ${replacementList(replacements)} where w.label_id = p.old and w.project_id = ${projectId}`)
   }
 }
 
-async function bringMilestones(tx: Transaction, projectId: number, namespaceId: number, now: Date) {
-  const HAVING = [issues, mergeRequests] as const
+async function replaceMilestones(tx: Transaction, projectId: number, namespaceId: number, now: Date) {
+  const MILESTONE_TABLES = [issues, mergeRequests] as const
   const left = sql`(select m.* from ${milestones} m where m.namespace_id is not null and m.namespace_id <> ${namespaceId} and m.id in (
     ${sql.join(
-      HAVING.map((table) => sql`select h.milestone_id from ${table} h where h.project_id = ${projectId}`),
+      MILESTONE_TABLES.map((table) => sql`select h.milestone_id from ${table} h where h.project_id = ${projectId}`),
       sql` union `,
     )} union select h.milestone_id from ${releaseMilestones} h join ${releases} r on r.id = h.release_id where r.project_id = ${projectId}))`
   // a group milestone applies to projects directly in the group (MI-8)
@@ -76,22 +76,23 @@ async function bringMilestones(tx: Transaction, projectId: number, namespaceId: 
     await tx.execute(sql`insert into ${milestones} (project_id, iid, title, description, state, start_date, due_date, created_at, updated_at)
       select ${projectId}::bigint, ${iid}, title, description, state, start_date, due_date, created_at, ${now.toISOString()}::timestamptz from ${milestones} where id = ${id}`)
   }
-  const twins = await pairs(
+  const replacements = await findReplacements(
     tx,
-    sql`select o.id as old, (select t.id from ${milestones} t where t.title = o.title and ${here} order by t.project_id nulls last limit 1) as twin from ${left} o`,
+    sql`select o.id as old, (select t.id from ${milestones} t where t.title = o.title and ${here} order by t.project_id nulls last limit 1) as replacement from ${left} o`,
   )
-  if (twins.length === 0) return
-  await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id) select h.release_id, p.twin from ${releaseMilestones} h
-    join ${listOf(twins)} on p.old = h.milestone_id join ${releases} r on r.id = h.release_id where r.project_id = ${projectId} on conflict do nothing`)
-  await tx.execute(sql`delete from ${releaseMilestones} h using ${listOf(twins)}, ${releases} r
+  if (replacements.length === 0) return
+  await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id) select h.release_id, p.replacement from ${releaseMilestones} h
+    join ${replacementList(replacements)} on p.old = h.milestone_id join ${releases} r on r.id = h.release_id where r.project_id = ${projectId} on conflict do nothing`)
+  await tx.execute(sql`delete from ${releaseMilestones} h using ${replacementList(replacements)}, ${releases} r
     where h.milestone_id = p.old and r.id = h.release_id and r.project_id = ${projectId}`)
-  for (const table of HAVING)
+  for (const table of MILESTONE_TABLES)
     await tx.execute(
-      sql`update ${table} h set milestone_id = p.twin from ${listOf(twins)} where h.milestone_id = p.old and h.project_id = ${projectId}`,
+      sql`update ${table} h set milestone_id = p.replacement from ${replacementList(replacements)} where h.milestone_id = p.old and h.project_id = ${projectId}`,
     )
 }
 
-const pairs = async (tx: Transaction, query: SQL): Promise<Twin[]> => (await tx.execute<{ old: string; twin: string }>(query)).rows
+const findReplacements = async (tx: Transaction, query: SQL): Promise<Replacement[]> =>
+  (await tx.execute<{ old: string; replacement: string }>(query)).rows
 
-const listOf = (twins: Twin[]) =>
-  sql`unnest(${sql.param(twins.map(({ old }) => old))}::bigint[], ${sql.param(twins.map(({ twin }) => twin))}::bigint[]) as p(old, twin)`
+const replacementList = (replacements: Replacement[]) =>
+  sql`unnest(${sql.param(replacements.map(({ old }) => old))}::bigint[], ${sql.param(replacements.map(({ replacement }) => replacement))}::bigint[]) as p(old, replacement)`

@@ -9,7 +9,7 @@ import { numericId } from '../../lib/numeric-id.js'
 import { visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { isRouteTaken, lockNamespace, moveRoute } from '../identity/namespaces.js'
-import { addTakenFaults, checkLimit, placeIn } from './create.js'
+import { addTakenFaults, checkLimit, namespaceFor } from './create.js'
 import { lowerForks } from './fork-network.js'
 import { transferLabels } from './transfer-labels.js'
 
@@ -25,7 +25,7 @@ export async function transferProject(
   caller: SignedIn,
   { id }: Pick<Project, 'id'>,
   targetId: number,
-  { same, refuse }: { same: string; refuse: (text: string) => Failure },
+  { sameMessage, refuse }: { sameMessage: string; refuse: (text: string) => Failure },
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [before] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id))
@@ -37,7 +37,7 @@ export async function transferProject(
     const [project] = await tx.select().from(projects).where(eq(projects.id, id)).for('update')
     if (!project || !source || project.namespace_id !== source.id) throw notFound('Project')
     if (!target) throw notFound('Namespace')
-    if (target.id === source.id) throw refuse(same)
+    if (target.id === source.id) throw refuse(sameMessage)
     // a project moved into a personal namespace counts against its limit too (PR-14)
     if (target.kind === 'user') await checkLimit(tx, caller.user, target.id)
     const faults: string[] = []
@@ -53,7 +53,7 @@ export async function transferProject(
       sql`delete from project_shares s using namespace_ancestry a where s.project_id = ${id} and s.group_id = a.ancestor_id and a.descendant_id = ${target.id}`,
     )
     await transferLabels(tx, id, target.id, ctx.now())
-    if (target.owner_id !== null) await makeOwnersMembership(tx, id, target.owner_id)
+    if (target.owner_id !== null) await addOwnerMembership(tx, id, target.owner_id)
     await audit(ctx, tx, {
       action: 'project_transferred',
       target: { type: 'project', id, name: fullPathOf({ ...project, namespace: source }) },
@@ -69,7 +69,7 @@ export async function transferProject(
 const taken = (fields: string[]) => `Project with same ${fields.includes('path') ? 'path' : 'name'} in target namespace already exists`
 
 /** The owner of a personal project is one of its members (AC-13). */
-async function makeOwnersMembership(tx: Transaction, project_id: number, user_id: number) {
+async function addOwnerMembership(tx: Transaction, project_id: number, user_id: number) {
   const membership = { access_level: 40, expires_at: null, requested_at: null }
   await tx
     .insert(members)
@@ -94,6 +94,6 @@ export async function transferTarget(ctx: Context, caller: SignedIn, named: stri
   else if (namespace.owner_id !== caller.user.id && !caller.user.admin) throw notFound('Namespace')
   // what external users may not create they may not move there either (AC-8)
   if (caller.user.external && !caller.user.admin) throw forbidden()
-  if (!(await placeIn(ctx, caller, namespace))) throw forbidden()
+  if (!(await namespaceFor(ctx, caller, namespace))) throw forbidden()
   return namespace
 }

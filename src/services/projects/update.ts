@@ -10,11 +10,11 @@ import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { readSettings, type Settings } from '../core/settings.js'
-import { removeAvatar, imageFaults, storeAvatar } from '../identity/avatars.js'
+import { imageFaults, removeAvatar, storeAvatar } from '../identity/avatars.js'
 import { moveRoute } from '../identity/namespaces.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
-import { addTakenFaults, taken } from './create.js'
+import { addTakenFaults, takenError } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
 import { deleteProjectRows } from './remove.js'
 import { requestMove } from './storage-moves.js'
@@ -47,14 +47,14 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
     () =>
       ctx.db.transaction(async (tx) => {
         // as it is now: a group may be made less visible or renamed at the same moment
-        const [place] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id)).for('share')
-        if (!place) throw notFound('Project')
-        const faults = await changeFaults(tx, caller, project, given, { place, settings, name, path, level })
+        const [namespace] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id)).for('share')
+        if (!namespace) throw notFound('Project')
+        const faults = await changeFaults(tx, caller, project, given, { namespace, settings, name, path, level })
         if (Object.keys(faults).length > 0) throw invalidRecord(faults)
         const changed = await tx
           .update(projects)
           .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
-          .where(and(eq(projects.id, project.id), eq(projects.namespace_id, place.id)))
+          .where(and(eq(projects.id, project.id), eq(projects.namespace_id, namespace.id)))
           .returning({ id: projects.id })
         if (changed.length === 0) throw notFound('Project')
         if (level !== project.visibility)
@@ -65,9 +65,9 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
           })
         if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
         if (storage !== undefined) await requestMove(ctx, tx, project, storage)
-        if (moved) await moveRoute(tx, project.id, `${place.full_path}/${project.path}`, `${place.full_path}/${path}`)
+        if (moved) await moveRoute(tx, project.id, `${namespace.full_path}/${project.path}`, `${namespace.full_path}/${path}`)
       }),
-    taken,
+    takenError,
   )
   if (branch !== undefined && branch !== project.default_branch) await repositoryOf(ctx, project).setHeadBranch(branch)
   if (given.avatar !== undefined) await setAvatar(ctx, project, given.avatar)
@@ -76,7 +76,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
 /** The values that a project is to have, and what they are checked against. */
 interface NewValues {
   /** The namespace that the project is in. */
-  place: typeof namespaces.$inferSelect
+  namespace: typeof namespaces.$inferSelect
   settings: Settings
   name: string
   path: string
@@ -91,21 +91,21 @@ async function changeFaults(
   given: ProjectChange,
   values: NewValues,
 ): Promise<Record<string, string[]>> {
-  const { place, settings, name, path, level } = values
+  const { namespace, settings, name, path, level } = values
   const faults = attributeFaults(given)
   const add = (field: string, texts: string[]) => {
     if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
   }
   if (given.name !== undefined) add('name', projectNameFaults(name))
   if (given.path !== undefined) add('path', projectPathFaults(path))
-  const ceiling = place.kind === 'group' ? place.visibility : null
+  const ceiling = namespace.kind === 'group' ? namespace.visibility : null
   if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
   if (level > project.visibility && project.forked_from_id !== null) {
     const [source] = await tx.select({ visibility: projects.visibility }).from(projects).where(eq(projects.id, project.forked_from_id)).for('share')
     if (source) add('visibility_level', forkVisibilityFaults(level, source.visibility))
   }
   if (given.avatar) add('avatar', imageFaults(given.avatar.data))
-  await addTakenFaults(tx, place, { name, path }, project.id, add)
+  await addTakenFaults(tx, namespace, { name, path }, project.id, add)
   return faults
 }
 

@@ -15,7 +15,7 @@ import { readSettings } from '../core/settings.js'
 import { checkUploadQuota } from '../repository/quotas.js'
 
 /** What is embedded in pages and not downloaded, by extension: images and videos, never SVG or HTML (UP-7). */
-const SHOWN: Record<string, string> = {
+const INLINE_TYPES: Record<string, string> = {
   png: 'image/png',
   jpg: 'image/jpeg',
   jpeg: 'image/jpeg',
@@ -32,20 +32,20 @@ const SHOWN: Record<string, string> = {
 }
 
 /** The type a file is shown as; null: it is downloaded. */
-export function shownType(filename: string): string | null {
+export function inlineType(filename: string): string | null {
   const extension = /\.([a-z0-9]+)$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
-  return Object.hasOwn(SHOWN, extension) ? (SHOWN[extension] as string) : null
+  return Object.hasOwn(INLINE_TYPES, extension) ? (INLINE_TYPES[extension] as string) : null
 }
 
 const MEBIBYTE = 1024 * 1024
-const LONGEST = 255
+const MAX_NAME_LENGTH = 255
 
 /** A safe file name from the given one (UP-7). */
 export function safeName(given: string): string {
   const name = given
     .slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1)
     .replace(/[^A-Za-z0-9._-]+/g, '_')
-    .slice(-LONGEST)
+    .slice(-MAX_NAME_LENGTH)
   return /^\.*$/.test(name) ? 'file' : name
 }
 
@@ -59,7 +59,7 @@ export interface UploadRecord {
 }
 
 /** Stores a file that a user attaches to a text of the project, under a URL that nobody can guess (UP-1). */
-export async function keepUpload(
+export async function storeUpload(
   ctx: Context,
   caller: SignedIn,
   { project }: ProjectSubject,
@@ -89,7 +89,7 @@ export async function keepUpload(
   }
 }
 
-const found = statement('upload by address', (db) =>
+const uploadByUrl = statement('upload by address', (db) =>
   db
     .select({ project_id: projectUploads.project_id, size: projectUploads.size })
     .from(projectUploads)
@@ -104,7 +104,7 @@ export async function findUpload(
   ctx: Context,
   { path, secret, filename }: { path: string; secret: string; filename: string },
 ): Promise<{ project_id: number; size: number } | null> {
-  const [row] = await found(ctx.db, null).execute({ path: path.toLowerCase(), secret, filename })
+  const [row] = await uploadByUrl(ctx.db, null).execute({ path: path.toLowerCase(), secret, filename })
   return row ?? null
 }
 
@@ -123,6 +123,6 @@ export async function readUpload(
 }
 
 /** Removes all uploads of a project. */
-export async function dropUploads(ctx: Context, projectId: number): Promise<void> {
+export async function removeUploads(ctx: Context, projectId: number): Promise<void> {
   await rm(folderOf(ctx, projectId), { recursive: true, force: true })
 }

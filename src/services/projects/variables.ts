@@ -31,14 +31,14 @@ const MAX_KEY = 255
 const FORMAT = "can contain only letters, digits and '_'."
 const TAKEN = { key: ['has already been taken'] }
 
-const of = ({ kind, id }: VariableSource) => eq(kind === 'project' ? variables.project_id : variables.group_id, id)
-const called = (source: VariableSource, key: string) => and(of(source), eq(variables.key, key))
-const missing = ({ kind }: VariableSource) => notFound(kind === 'project' ? 'Variable' : 'GroupVariable')
+const belongsTo = ({ kind, id }: VariableSource) => eq(kind === 'project' ? variables.project_id : variables.group_id, id)
+const hasKey = (source: VariableSource, key: string) => and(belongsTo(source), eq(variables.key, key))
+const notFoundError = ({ kind }: VariableSource) => notFound(kind === 'project' ? 'Variable' : 'GroupVariable')
 
 /** A value can be decrypted only where it was encrypted, not in a row that was moved by hand. */
 const purpose = ({ kind, id }: VariableSource, key: string) => `${kind} ${id} variable ${key}`
 
-const opened = (
+const decrypted = (
   ctx: Context,
   source: VariableSource,
   { key, sealed, protected: isProtected }: Pick<Row, 'key' | 'sealed' | 'protected'>,
@@ -49,7 +49,7 @@ const opened = (
 })
 
 /** The audit row: the key, never the value (SEC-135). */
-const tell = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, key: string) =>
+const auditVariable = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, key: string) =>
   audit(ctx, tx, { action, target: { type: kind, id, name: fullPath }, changes: { key } })
 
 const listed = statement('variables', (db, kind: VariableSource['kind']) =>
@@ -71,14 +71,14 @@ const listed = statement('variables', (db, kind: VariableSource['kind']) =>
 export async function listVariables(ctx: Context, source: VariableSource, paging: Paging): Promise<Page<Variable>> {
   const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  return { items: items.map((row) => opened(ctx, source, row)), total }
+  return { items: items.map((row) => decrypted(ctx, source, row)), total }
 }
 
 /** One variable; keys are case-sensitive (V-3). */
 export async function getVariable(ctx: Context, source: VariableSource, key: string): Promise<Variable> {
-  const [row] = await ctx.db.read.select().from(variables).where(called(source, key))
-  if (!row) throw missing(source)
-  return opened(ctx, source, row)
+  const [row] = await ctx.db.read.select().from(variables).where(hasKey(source, key))
+  if (!row) throw notFoundError(source)
+  return decrypted(ctx, source, row)
 }
 
 /** What is wrong with a key (V-5). */
@@ -113,8 +113,8 @@ export async function createVariable(
             })
             .returning(),
         )
-        await tell(ctx, tx, source, 'variable_added', key)
-        return opened(ctx, source, row)
+        await auditVariable(ctx, tx, source, 'variable_added', key)
+        return decrypted(ctx, source, row)
       }),
     () => invalidRecord(TAKEN),
   )
@@ -135,19 +135,19 @@ export async function updateVariable(
         ...(given.protected !== undefined && { protected: given.protected }),
         updated_at: ctx.now(),
       })
-      .where(called(source, key))
+      .where(hasKey(source, key))
       .returning()
-    if (!row) throw missing(source)
-    await tell(ctx, tx, source, 'variable_updated', key)
-    return opened(ctx, source, row)
+    if (!row) throw notFoundError(source)
+    await auditVariable(ctx, tx, source, 'variable_updated', key)
+    return decrypted(ctx, source, row)
   })
 }
 
 /** Deletes a variable (V-9). */
 export async function deleteVariable(ctx: Context, source: VariableSource, key: string): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    const gone = await tx.delete(variables).where(called(source, key)).returning({ id: variables.id })
-    if (gone.length === 0) throw missing(source)
-    await tell(ctx, tx, source, 'variable_removed', key)
+    const deleted = await tx.delete(variables).where(hasKey(source, key)).returning({ id: variables.id })
+    if (deleted.length === 0) throw notFoundError(source)
+    await auditVariable(ctx, tx, source, 'variable_removed', key)
   })
 }

@@ -7,7 +7,7 @@ import { canArchive } from '../../git/wire/archive.js'
 import type { CachedFile } from '../../lib/files/file-cache.js'
 import { repositoryOf } from './repositories.js'
 
-/** The names of each kind of archive (RE-6). */
+/** The archive formats and their aliases (RE-6). */
 const KINDS = {
   'tar.gz': 'tar.gz',
   tgz: 'tar.gz',
@@ -25,7 +25,7 @@ export type ArchiveFormat = keyof typeof KINDS
 export const ARCHIVE_FORMATS = Object.keys(KINDS) as [ArchiveFormat, ...ArchiveFormat[]]
 
 export interface ArchivePlan {
-  /** Names the bytes: the same ones have the same name. */
+  /** The cache key: equal for archives with the same content. */
   name: string
   commit: Oid
   kind: ArchiveKind
@@ -35,8 +35,8 @@ export interface ArchivePlan {
 }
 
 /**
- * What an archive will hold and what it is called: 404 `File` where there is nothing to pack, 406 for a kind this
- * machine cannot make.
+ * Determines the content and file name of an archive; 404 `File` for an unknown revision or path, 406 for a format that
+ * this machine cannot produce.
  */
 export async function planArchive(
   ctx: Context,
@@ -49,16 +49,16 @@ export async function planArchive(
   const ref = sha || project.default_branch
   const found = await repository.resolve(ref)
   if (!found) throw notFound('File')
-  const below = (path ?? '').replace(/^\/+|\/+$/g, '')
-  if (below !== '' && !(await repository.entry(found.commit, below))) throw notFound('File')
+  const subpath = (path ?? '').replace(/^\/+|\/+$/g, '')
+  if (subpath !== '' && !(await repository.entry(found.commit, subpath))) throw notFound('File')
   const prefix = `${project.path}-${ref.replaceAll('/', '-')}-${found.commit}`
   const name = createHash('sha256')
-    .update(JSON.stringify([project.id, found.commit, kind, prefix, below]))
+    .update(JSON.stringify([project.id, found.commit, kind, prefix, subpath]))
     .digest('hex')
-  return { name, commit: found.commit, kind, prefix, path: below, filename: `${prefix}.${format}` }
+  return { name, commit: found.commit, kind, prefix, path: subpath, filename: `${prefix}.${format}` }
 }
 
-/** The bytes of the archive, which git packs once for all who ask for them (RE-13). */
+/** The archive file; concurrent and later requests share it through the cache (RE-13). */
 export const openArchive = (ctx: Context, { project }: ProjectSubject, plan: ArchivePlan, signal: AbortSignal): Promise<CachedFile> => {
   const { filename: _, name, ...packed } = plan
   const holder = ctx.origin?.address

@@ -5,34 +5,34 @@ import type { Commit } from '../../git/types.js'
 import { Slice } from '../../lib/async/yield.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { MAX_JSON_BLOB } from './blobs.js'
-import { placeOf } from './files.js'
+import { findFile } from './files.js'
 import { repositoryOf } from './repositories.js'
 
-/** Consecutive lines that come from one commit. */
+/** Consecutive lines that were last changed by one commit. */
 export interface BlamedLines {
   commit: Commit
   lines: string[]
 }
 
-/** Lines of a file, counted from one. */
+/** Line numbers from 1, both inclusive. */
 export interface LineRange {
   start: number
   end: number
 }
 
-/** Lines of one answer; of longer files a range is asked for. */
+/** Maximum number of lines per response; longer files need a range. */
 const MAX_LINES = 50_000
-/** Milliseconds that git may take. */
-const DEADLINE = 20_000
+/** How long git may take. */
+const DEADLINE_MS = 20_000
 
-/** Which commit each line of a file comes from (RF-4); 413 for a file or an answer that is too large. */
+/** The last commit of each line of a file (RF-4); 413 when the file or the response is too large. */
 export async function blameFile(
   ctx: Context,
   subject: ProjectSubject,
   { path, ref, range, signal }: { path: string; ref: string; range?: LineRange | undefined; signal: AbortSignal },
 ): Promise<BlamedLines[]> {
   const repository = repositoryOf(ctx, subject.project)
-  const { entry, commit } = await placeOf(ctx, subject, path, ref)
+  const { entry, commit } = await findFile(ctx, subject, path, ref)
   const info = await repository.objectInfo(entry.oid)
   if (info && info.size > MAX_JSON_BLOB) throw tooLarge()
   const content = info && (await repository.blob(entry.oid))
@@ -41,8 +41,8 @@ export async function blameFile(
   if (lines.length === 0 && !range) return []
   if (lines.length === 0) throw refused('range[start] is beyond the last line')
   const first = range?.start ?? 1
-  const asked = { start: first, end: first + lines.length - 1 }
-  const { groups, truncated } = await repository.blame(commit, path, { ...(range && { range: asked }), deadline: DEADLINE, signal })
+  const requested = { start: first, end: first + lines.length - 1 }
+  const { groups, truncated } = await repository.blame(commit, path, { ...(range && { range: requested }), deadline: DEADLINE_MS, signal })
   if (truncated) {
     const found = groups.reduce((sum, { count }) => sum + count, 0)
     throw found > 0 && groups.length > 1_000 ? tooLarge() : new Unavailable('The file has too long a history, ask for a range of its lines', 30)
@@ -56,7 +56,7 @@ export async function blameFile(
   })
 }
 
-/** The lines of a range, or all; 413 for more than an answer may have. */
+/** The lines of a range, or all; 413 for more than `MAX_LINES`. */
 async function linesOf(content: Buffer, { start, end }: LineRange = { start: 1, end: Number.POSITIVE_INFINITY }): Promise<string[]> {
   const lines: string[] = []
   const slice = new Slice()

@@ -5,10 +5,10 @@ import { notFound, tooLarge } from '../../failures.js'
 import type { GitRepository } from '../../git/types.js'
 import { repositoryOf } from './repositories.js'
 
-/** Bytes of a blob that JSON may hold (SEC-146); raw answers stream any size. */
+/** Maximum bytes of a blob in a JSON response (SEC-146); raw responses stream any size. */
 export const MAX_JSON_BLOB = 10 * 1024 * 1024
-/** Bytes that are examined to tell text from binary content, as Git does. */
-const SNIFFED = 8_000
+/** How many bytes are examined to tell text from binary content; the same as in Git. */
+const SNIFFED_BYTES = 8_000
 
 async function blobSize(repository: GitRepository, sha: string): Promise<number> {
   const info = /^[0-9a-f]{40}$/.test(sha) ? await repository.objectInfo(sha) : null
@@ -25,13 +25,13 @@ export async function readBlob(ctx: Context, { project }: ProjectSubject, sha: s
   return content
 }
 
-/** The bytes of a blob of any size, as `text/plain` when they look like text (RE-3); `open` gives them, or a part. */
+/** A blob of any size, as `text/plain` when it looks like text (RE-3); `open` reads it, or a byte range of it. */
 export async function openBlob(
   ctx: Context,
   { project }: ProjectSubject,
   sha: string,
   signal: AbortSignal,
-): Promise<{ size: number; type: string; open(part?: Part): Promise<Readable | Buffer> }> {
+): Promise<{ size: number; type: string; open(part?: ByteRange): Promise<Readable | Buffer> }> {
   const repository = repositoryOf(ctx, project)
   const size = await blobSize(repository, sha)
   if (size <= MAX_JSON_BLOB) {
@@ -39,22 +39,22 @@ export async function openBlob(
     if (!content) throw notFound('Blob')
     return { size, type: typeOf(content), open: async (part) => (part ? content.subarray(part.start, part.end + 1) : content) }
   }
-  const open = async (part?: Part) => {
+  const open = async (part?: ByteRange) => {
     const blob = await repository.blobStream(sha, signal)
     if (!blob) throw notFound('Blob')
-    return part ? partOf(blob.stream, part) : blob.stream
+    return part ? sliceStream(blob.stream, part) : blob.stream
   }
   return { size, type: 'application/octet-stream', open }
 }
 
-/** The first and the last byte of a part. */
-interface Part {
+/** The offsets of the first and the last byte. */
+interface ByteRange {
   start: number
   end: number
 }
 
-/** Git gives a blob from its beginning: what comes before the part is read and dropped. */
-function partOf(stream: Readable, { start, end }: Part): Readable {
+/** A byte range of a stream. Git can only read a blob from its beginning, so earlier bytes are skipped. */
+function sliceStream(stream: Readable, { start, end }: ByteRange): Readable {
   const cut = async function* () {
     let at = 0
     for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -65,10 +65,10 @@ function partOf(stream: Readable, { start, end }: Part): Readable {
     }
   }
   const part = Readable.from(cut(), { objectMode: false })
-  // what has not begun to be read does not end with its reader
+  // a generator that was never started does not destroy its source
   finished(part, () => stream.destroy())
   return part
 }
 
-/** Git's own test: a NUL near the start makes it binary. No charset is named, because it is not known (RE-3). */
-const typeOf = (content: Buffer) => (content.subarray(0, SNIFFED).includes(0) ? 'application/octet-stream' : 'text/plain')
+/** Binary when there is a NUL near the start, as in Git. There is no charset, because it is not known (RE-3). */
+const typeOf = (content: Buffer) => (content.subarray(0, SNIFFED_BYTES).includes(0) ? 'application/octet-stream' : 'text/plain')

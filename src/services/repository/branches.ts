@@ -13,12 +13,12 @@ import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { createCommit } from './commits/create.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
-import { PROTECTED } from './push/rules.js'
+import { PROTECTED_BRANCH } from './push/rules.js'
 import { repositoryOf } from './repositories.js'
 
 const HEADS = 'refs/heads/'
 
-/** A branch with everything its view shows to one caller. */
+/** A branch as one caller sees it. */
 export interface BranchRecord {
   name: string
   commit: Commit
@@ -31,7 +31,7 @@ export interface BranchRecord {
 }
 
 /**
- * Names that match a search: substring without case, `^` at the start, `$` at the end; an exact match comes first
+ * Filters by a case-insensitive substring; `^` anchors it at the start and `$` at the end. An exact match comes first
  * (BR-1).
  */
 export function searchNames<T>(items: T[], search: string | undefined, nameOf: (item: T) => string): T[] {
@@ -51,7 +51,7 @@ export function searchNames<T>(items: T[], search: string | undefined, nameOf: (
 
 export type BranchSort = 'name_asc' | 'updated_asc' | 'updated_desc'
 
-/** Branches of a project, by name or last update (BR-1). Details are read for the branches of the page only. */
+/** Branches of a project, ordered by name or last update (BR-1). Details are read only for the branches of the page. */
 export async function listBranches(
   ctx: Context,
   subject: ProjectSubject,
@@ -94,8 +94,8 @@ async function records(ctx: Context, subject: ProjectSubject, refs: Ref[]): Prom
 }
 
 /**
- * Branches that the default branch contains and has gone beyond: one at its very head may just have been created, and
- * counts as not merged (BR-21).
+ * Which branches the default branch contains. A branch at the head of the default branch may just have been created and
+ * does not count as merged (BR-21).
  */
 async function mergedBranches(repository: GitRepository, refs: Ref[], root: Oid): Promise<boolean[]> {
   const contained = await repository.merged(
@@ -120,7 +120,7 @@ function record(subject: ProjectSubject, protections: Protections, name: string,
   }
 }
 
-/** One branch: 400 for what cannot be a ref name, 404 for a branch that does not exist (BR-2). */
+/** One branch; 400 for an invalid ref name, 404 for a branch that does not exist (BR-2). */
 export async function getBranch(ctx: Context, subject: ProjectSubject, name: string): Promise<BranchRecord> {
   if (!checkRefName(HEADS + name)) throw refused('The branch refname is invalid')
   const oid = await repositoryOf(ctx, subject.project).ref(HEADS + name)
@@ -134,8 +134,8 @@ export async function branchExists(ctx: Context, { project }: ProjectSubject, na
 }
 
 /**
- * Creates a branch (BR-4). In an empty repository the default branch is created first, and may be the one that is asked
- * for (BR-20).
+ * Creates a branch (BR-4). In an empty repository the default branch is created first; it may be the requested one
+ * (BR-20).
  */
 export async function createBranch(
   ctx: Context,
@@ -147,15 +147,15 @@ export async function createBranch(
   if (branchNameFault(branch)) throw refused('Branch name is invalid')
   if (await repository.ref(HEADS + branch)) throw refused('Branch already exists')
   const { default_branch } = given.project
-  const begins = (ref === default_branch || ref === 'HEAD') && (await repository.refsPage(HEADS, { skip: 0, limit: 0 })).total === 0
-  if (begins) {
-    // checked before anything is created: the two names cannot coexist (SEC-83), or the caller may not create the
-    // branch
+  const isFirst = (ref === default_branch || ref === 'HEAD') && (await repository.refsPage(HEADS, { skip: 0, limit: 0 })).total === 0
+  if (isFirst) {
+    // checked before the default branch is created: the two names may not coexist (SEC-83), or the caller may not
+    // create the branch
     if (branch.startsWith(`${default_branch}/`) || default_branch.startsWith(`${branch}/`)) throw refused('Branch name is invalid')
-    if (!mayPushTo(given, await protectionsOf(ctx, given.project.id), branch)) throw refused(PROTECTED)
+    if (!mayPushTo(given, await protectionsOf(ctx, given.project.id), branch)) throw refused(PROTECTED_BRANCH)
   }
-  const subject = begins ? await withFirstCommit(ctx, given, caller) : given
-  if (begins && branch === default_branch) return getBranch(ctx, subject, branch)
+  const subject = isFirst ? await createDefaultBranch(ctx, given, caller) : given
+  if (isFirst && branch === default_branch) return getBranch(ctx, subject, branch)
   const start = await repository.resolve(ref)
   if (!start) throw refused('Invalid reference name')
   try {
@@ -167,8 +167,8 @@ export async function createBranch(
   return getBranch(ctx, subject, branch)
 }
 
-/** Creates the default branch with an empty README.md; once, also when two calls start at once (BR-20). */
-async function withFirstCommit(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<ProjectSubject> {
+/** Creates the default branch with an empty README.md; concurrent calls create it once (BR-20). */
+async function createDefaultBranch(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<ProjectSubject> {
   const { project } = subject
   const readme = { action: 'create', file_path: 'README.md', content: '' }
   try {
@@ -179,7 +179,7 @@ async function withFirstCommit(ctx: Context, subject: ProjectSubject, caller: Si
   return { ...subject, project: { ...project, empty_repo: false } }
 }
 
-/** Deletes a branch: 404 when there is none, 400 with the reason for the default branch and protected ones (BR-5). */
+/** Deletes a branch; 404 when there is none, 400 for the default branch and protected branches (BR-5). */
 export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller: SignedIn, name: string): Promise<void> {
   const oid = checkRefName(HEADS + name) ? await repositoryOf(ctx, subject.project).ref(HEADS + name) : null
   if (!oid) throw notFound('Branch')
@@ -192,8 +192,8 @@ export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller
 }
 
 /**
- * Deletes all merged branches that are neither protected nor part of an open merge request (BR-6); one that moves
- * meanwhile stays.
+ * Deletes all merged branches that are neither protected nor part of an open merge request (BR-6); a branch that moves
+ * meanwhile is kept.
  */
 export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
@@ -201,11 +201,11 @@ export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject
   const refs = await repository.refs(HEADS)
   const root = refs.find(({ name }) => name === HEADS + subject.project.default_branch)
   if (!root) return
-  const [protections, joined] = await Promise.all([protectionsOf(ctx, subject.project.id), branchesOfOpenRequests(ctx, subject.project.id)])
+  const [protections, inOpenRequests] = await Promise.all([protectionsOf(ctx, subject.project.id), branchesOfOpenRequests(ctx, subject.project.id)])
   const merged = await mergedBranches(repository, refs, root.oid)
   for (const [i, ref] of refs.entries()) {
     const name = ref.name.slice(HEADS.length)
-    if (!merged[i] || protections.isProtected(name) || joined.has(name)) continue
+    if (!merged[i] || protections.isProtected(name) || inOpenRequests.has(name)) continue
     try {
       await moveRefs(ctx, subject, caller.user.id, [{ ref: ref.name, old: ref.oid, new: ZERO }])
     } catch (error) {

@@ -12,7 +12,7 @@ export interface ContributorFilter extends Paging {
 
 const compare = (a: string | number, b: string | number) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** The authors of the default branch (RE-7); 404 where there is none. Ties are ordered by e-mail address. */
+/** The commit authors of the default branch (RE-7); 404 when it does not exist. Ties are ordered by e-mail address. */
 export async function listContributors(
   ctx: Context,
   { project }: ProjectSubject,

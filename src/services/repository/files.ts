@@ -9,8 +9,8 @@ import { MAX_JSON_BLOB } from './blobs.js'
 import { createCommit, PATH_FAULTS } from './commits/create.js'
 import { repositoryOf } from './repositories.js'
 
-/** Everything known of a file but its content (RF-2). */
-export interface FileFacts {
+/** The metadata of a file, without its content (RF-2). */
+export interface FileMetadata {
   path: string
   ref: string
   size: number
@@ -21,21 +21,21 @@ export interface FileFacts {
   executable: boolean
 }
 
-export interface FileRecord extends FileFacts {
+export interface FileRecord extends FileMetadata {
   content: Buffer
 }
 
-interface FilePlace {
+interface FileLocation {
   entry: TreeEntry
   commit: Oid
   ref: string
 }
 
 /**
- * The file at a path of a revision, by default the default branch: 404 `Commit` for the revision, 404 `File` for the
- * path.
+ * The file at a path of a revision, by default of the default branch. 404 `Commit` for an unknown revision, 404 `File`
+ * for an unknown path.
  */
-export async function placeOf(ctx: Context, { project }: ProjectSubject, path: string, ref = 'HEAD'): Promise<FilePlace> {
+export async function findFile(ctx: Context, { project }: ProjectSubject, path: string, ref = 'HEAD'): Promise<FileLocation> {
   const repository = repositoryOf(ctx, project)
   const named = ref === 'HEAD' ? project.default_branch : ref
   const found = await repository.resolve(named)
@@ -45,48 +45,57 @@ export async function placeOf(ctx: Context, { project }: ProjectSubject, path: s
   return { entry, commit: found.commit, ref: named }
 }
 
-/** Bytes of a file that are read at once, and remembered, to make its digest. */
-const SMALL = 32 * 1024
+/** Files up to this size are read whole, and cached, to compute the digest; larger ones are streamed. */
+const MAX_CACHED_BYTES = 32 * 1024
 
-/** The facts of a file of any size; a large one is streamed, for its digest only (SEC-146). */
-export async function factsOf(ctx: Context, subject: ProjectSubject, path: string, ref: string | undefined, signal: AbortSignal): Promise<FileFacts> {
-  const place = await placeOf(ctx, subject, path, ref)
+/** The metadata of a file of any size; a large file is streamed to compute its digest (SEC-146). */
+export async function fileMetadata(
+  ctx: Context,
+  subject: ProjectSubject,
+  path: string,
+  ref: string | undefined,
+  signal: AbortSignal,
+): Promise<FileMetadata> {
+  const location = await findFile(ctx, subject, path, ref)
   const repository = repositoryOf(ctx, subject.project)
-  const info = await repository.objectInfo(place.entry.oid)
-  const content = info && info.size <= SMALL ? await repository.blob(place.entry.oid) : (await repository.blobStream(place.entry.oid, signal))?.stream
+  const info = await repository.objectInfo(location.entry.oid)
+  const content =
+    info && info.size <= MAX_CACHED_BYTES
+      ? await repository.blob(location.entry.oid)
+      : (await repository.blobStream(location.entry.oid, signal))?.stream
   if (!info || !content) throw notFound('File')
   const hash = createHash('sha256')
   if (Buffer.isBuffer(content)) hash.update(content)
   else for await (const chunk of content) hash.update(chunk as Buffer)
-  return facts(ctx, subject, path, place, { size: info.size, sha256: hash.digest('hex') })
+  return metadataOf(ctx, subject, path, location, { size: info.size, sha256: hash.digest('hex') })
 }
 
-/** Everything that RF-1 shows of a file; 413 for one too large for JSON. */
+/** The metadata and content of a file (RF-1); 413 when it is too large for JSON. */
 export async function readFile(ctx: Context, subject: ProjectSubject, path: string, ref: string): Promise<FileRecord> {
   const repository = repositoryOf(ctx, subject.project)
-  const place = await placeOf(ctx, subject, path, ref)
-  const info = await repository.objectInfo(place.entry.oid)
+  const location = await findFile(ctx, subject, path, ref)
+  const info = await repository.objectInfo(location.entry.oid)
   if (info && info.size > MAX_JSON_BLOB) throw tooLarge()
-  const content = info && (await repository.blob(place.entry.oid))
+  const content = info && (await repository.blob(location.entry.oid))
   if (!content) throw notFound('File')
   const sha256 = createHash('sha256').update(content).digest('hex')
-  return { ...(await facts(ctx, subject, path, place, { size: content.length, sha256 })), content }
+  return { ...(await metadataOf(ctx, subject, path, location, { size: content.length, sha256 })), content }
 }
 
-async function facts(
+async function metadataOf(
   ctx: Context,
   { project }: ProjectSubject,
   path: string,
-  { entry, commit, ref }: FilePlace,
+  { entry, commit, ref }: FileLocation,
   content: { size: number; sha256: string },
-): Promise<FileFacts> {
+): Promise<FileMetadata> {
   const [last] = await repositoryOf(ctx, project).lastCommits(commit, [path])
   return { path, ref, ...content, blob: entry.oid, commit, lastCommit: last ?? commit, executable: entry.mode === '100755' }
 }
 
 /**
- * Changes one file by a commit of one action (RF-5 to RF-8), with the same rules and messages. A path names one file
- * exactly here, so a path that C-38 would normalise is refused (RF-8).
+ * Changes one file by a commit with one action (RF-5 to RF-8), with the rules and messages of commits. The path must be
+ * exact: one that the commits API would normalise (C-38) is refused (RF-8).
  */
 export async function writeFile(
   ctx: Context,

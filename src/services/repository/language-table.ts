@@ -1,15 +1,16 @@
 import * as linguist from 'linguist-languages'
 
-/** Which language a file counts for, by its name: null for data, prose and unknown files. */
+/** Maps file names to programming languages. */
 export interface LanguageTable {
+  /** The language of a file; null for data, prose and unknown files. */
   of(path: string): string | null
 }
 
 /**
- * Extensions that several languages share but that nearly always mean one, or a kind that is not counted. For all
- * others the language that lists it first counts.
+ * Extensions that several languages share but that nearly always mean one of them, or (null) a kind that is not
+ * counted. For others the first language in the list counts.
  */
-const USUAL: Record<string, string | null> = {
+const PREFERRED: Record<string, string | null> = {
   '.as': 'ActionScript',
   '.asm': 'Assembly',
   '.bas': 'BASIC',
@@ -80,7 +81,7 @@ function load(data: Readonly<Record<string, Described>>): LanguageTable {
   const add = (extension: string, name: string | null) => {
     if (!byExtension.has(extension)) byExtension.set(extension, name)
   }
-  for (const [extension, name] of Object.entries(USUAL)) add(extension, name)
+  for (const [extension, name] of Object.entries(PREFERRED)) add(extension, name)
   for (const { name, group = name, extensions, filenames } of counted) {
     if (extensions?.[0]) add(extensions[0].toLowerCase(), group)
     for (const filename of filenames ?? []) if (!byFilename.has(filename)) byFilename.set(filename, group)

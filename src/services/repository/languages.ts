@@ -5,8 +5,8 @@ import { statement } from '../../db/statement.js'
 import type { GitRepository, Oid } from '../../git/types.js'
 
 /**
- * Counts the languages of the default branch and stores them with the project, unless they are stored for this very
- * commit (PU-7). Part of maintenance: no reader waits for it.
+ * Counts the bytes per language of the default branch and stores them, unless they are already stored for this commit
+ * (PU-7). Part of maintenance, so no request waits for it.
  */
 export async function updateLanguages(ctx: Context, projectId: number, repository: GitRepository, head: Oid | null): Promise<void> {
   if (head === null) {
@@ -18,31 +18,31 @@ export async function updateLanguages(ctx: Context, projectId: number, repositor
     .from(projectLanguages)
     .where(eq(projectLanguages.project_id, projectId))
   if (known?.commit === head) return
-  // megabytes of data, loaded when they are first needed
+  // several megabytes of data, so loaded on first use
   const { languageTable: table } = await import('./language-table.js')
   const bytes = new Map<string, number>()
-  const whole = await repository.fileSizes(head, (path, size) => {
+  const complete = await repository.fileSizes(head, (path, size) => {
     const language = size > 0 ? table.of(path) : null
     if (language !== null) bytes.set(language, (bytes.get(language) ?? 0) + size)
   })
-  if (!whole) return
+  if (!complete) return
   const row = { commit: head, bytes: Object.fromEntries(bytes) }
   await ctx.db.write.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes)
     select p.id, ${row.commit}, ${JSON.stringify(row.bytes)}::jsonb from ${projects} p where p.id = ${projectId}
     on conflict (project_id) do update set commit = excluded.commit, bytes = excluded.bytes`)
 }
 
-const kept = statement('languages of a project', (db) =>
+const languageBytes = statement('languages of a project', (db) =>
   db
     .select({ bytes: projectLanguages.bytes })
     .from(projectLanguages)
     .where(eq(projectLanguages.project_id, sql.placeholder('project'))),
 )
 
-/** The languages with their percentage of the bytes, the largest first (PR-5). */
+/** The languages with their percentage of all bytes, the largest first (PR-5). */
 export async function languagesOf(ctx: Context, projectId: number): Promise<Record<string, number>> {
-  const [row] = await kept(ctx.db, null).execute({ project: projectId })
-  const counted = Object.entries(row?.bytes ?? {}).sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
-  const total = counted.reduce((sum, [, bytes]) => sum + bytes, 0)
-  return Object.fromEntries(counted.map(([name, bytes]) => [name, Math.round((bytes / total) * 10_000) / 100]))
+  const [row] = await languageBytes(ctx.db, null).execute({ project: projectId })
+  const byBytes = Object.entries(row?.bytes ?? {}).sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
+  const total = byBytes.reduce((sum, [, bytes]) => sum + bytes, 0)
+  return Object.fromEntries(byBytes.map(([name, bytes]) => [name, Math.round((bytes / total) * 10_000) / 100]))
 }

@@ -4,8 +4,8 @@ import { sharePointedObjects } from './lfs/sharing.js'
 import { mayReadCode } from './reading.js'
 
 /**
- * Copies commits of one project's repository into another, with the LFS objects they point to, for a user who may read
- * the source's code at this moment (SEC-43). False, and nothing copied, where they may not.
+ * Copies commits of one project's repository into another, with the LFS objects they point to. Returns false and copies
+ * nothing when the user may not currently read the source's code (SEC-43).
  */
 export async function copyCommits(
   ctx: Context,
@@ -22,8 +22,8 @@ export async function copyCommits(
 }
 
 /**
- * Creates the repository of a fork, for a user who may read the source's code at this moment (SEC-43). False, and
- * nothing created, where they may not.
+ * Creates the repository of a fork. Returns false and creates nothing when the user may not currently read the source's
+ * code (SEC-43).
  */
 export async function copyRepository(ctx: Context, readerId: number, from: RepositoryKey, to: RepositoryKey, branch: string): Promise<boolean> {
   if (!(await mayReadCode(ctx, readerId, from.id))) return false

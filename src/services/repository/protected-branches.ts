@@ -24,7 +24,7 @@ export async function listProtectedBranches(
   )
 }
 
-/** By its exact name or pattern (BR-10). */
+/** An entry by its exact name or pattern (BR-10). */
 export async function getProtectedBranch(ctx: Context, { project }: ProjectSubject, name: string): Promise<ProtectedBranch> {
   const entry = (await protectionsOf(ctx, project.id)).branches.find((branch) => branch.name === name)
   if (!entry) throw notFound()
@@ -36,7 +36,7 @@ const nameFaults = (name: string): string[] => {
   return lengthOf(name) > 255 ? ['is too long (maximum is 255 characters)'] : []
 }
 
-/** Changes protection entries together with their audit row, in one transaction. */
+/** Changes a protection entry and audits it in one transaction. */
 async function audited<Row extends { id: number; project_id: number; name: string }>(
   ctx: Context,
   project: Project,
@@ -52,7 +52,7 @@ async function audited<Row extends { id: number; project_id: number; name: strin
   })
 }
 
-/** Protects branches by name or pattern: 409 for a name that is protected already, 422 for an invalid one (BR-11). */
+/** Protects branches by name or pattern; 409 when the entry exists, 422 for an invalid name (BR-11). */
 export async function protectBranch(
   ctx: Context,
   { project }: ProjectSubject,
@@ -88,7 +88,7 @@ export async function changeProtectedBranch(
   return row
 }
 
-const branchCalled = (project: Project, name: string) => and(eq(protectedBranches.project_id, project.id), eq(protectedBranches.name, name))
+const hasName = (project: Project, name: string) => and(eq(protectedBranches.project_id, project.id), eq(protectedBranches.name, name))
 
 /** Removes an entry (BR-13). */
 export async function removeProtectedBranch(ctx: Context, subject: ProjectSubject, name: string): Promise<void> {
@@ -96,7 +96,7 @@ export async function removeProtectedBranch(ctx: Context, subject: ProjectSubjec
 }
 
 /**
- * Protects one branch by its name; absent flags mean false for a new entry and no change for an existing one (BR-7).
+ * Protects one branch by its name. A missing flag means false for a new entry and no change for an existing one (BR-7).
  */
 export async function protectOneBranch(
   ctx: Context,
@@ -117,13 +117,13 @@ export async function protectOneBranch(
   )
 }
 
-/** Removes the protection of one branch; false when there is no entry of exactly that name (BR-8). */
+/** Removes the entry with exactly this name; false when there is none (BR-8). */
 export async function unprotectOneBranch(ctx: Context, { project }: ProjectSubject, name: string): Promise<boolean> {
-  const gone = await audited(ctx, project, 'protected_branch_removed', async (tx) => {
+  const removed = await audited(ctx, project, 'protected_branch_removed', async (tx) => {
     await lockSource(tx, { kind: 'project', id: project.id })
-    return (await tx.delete(protectedBranches).where(branchCalled(project, name)).returning())[0]
+    return (await tx.delete(protectedBranches).where(hasName(project, name)).returning())[0]
   })
-  return gone !== undefined
+  return removed !== undefined
 }
 
 /** Protected tags of a project (BR-14). */
@@ -155,7 +155,7 @@ export async function protectTag(ctx: Context, { project }: ProjectSubject, name
 }
 
 export async function removeProtectedTag(ctx: Context, { project }: ProjectSubject, name: string): Promise<void> {
-  const called = and(eq(protectedTags.project_id, project.id), eq(protectedTags.name, name))
-  const gone = await audited(ctx, project, 'protected_tag_removed', async (tx) => (await tx.delete(protectedTags).where(called).returning())[0])
-  if (!gone) throw notFound()
+  const named = and(eq(protectedTags.project_id, project.id), eq(protectedTags.name, name))
+  const removed = await audited(ctx, project, 'protected_tag_removed', async (tx) => (await tx.delete(protectedTags).where(named).returning())[0])
+  if (!removed) throw notFound()
 }

@@ -23,7 +23,7 @@ const tagsOf = statement('protected tags', (db) =>
     .orderBy(protectedTags.id),
 )
 
-/** All protection entries of a project, in two reads. */
+/** All protection entries of a project, in two queries. */
 export async function protectionsOf(ctx: Context, projectId: number): Promise<Protections> {
   const [branches, tags] = await Promise.all([
     branchesOf(ctx.db, null).execute({ project: projectId }),
@@ -32,13 +32,13 @@ export async function protectionsOf(ctx: Context, projectId: number): Promise<Pr
   return new Protections(branches, tags)
 }
 
-/** The entries of branches only. */
+/** The protection entries of a project's branches only. */
 export const branchProtectionsOf = async (ctx: Context, projectId: number): Promise<Protections> =>
   new Protections(await branchesOf(ctx.db, null).execute({ project: projectId }), [])
 
 /**
- * `*` matches any run of characters, `/` included (BR-16). Takes linear time: the literal pieces are found one after
- * the other.
+ * Matches a name against a pattern, in which `*` stands for any characters, `/` included (BR-16). Takes linear time:
+ * the literal pieces are searched one after the other.
  */
 export function matchesPattern(pattern: string, name: string): boolean {
   const pieces = pattern.split('*')
@@ -56,13 +56,13 @@ export function matchesPattern(pattern: string, name: string): boolean {
   return true
 }
 
-/** Of several levels the one that admits most users; 0 admits nobody (BR-16). */
+/** The lowest of several access levels; 0 means no one and does not count (BR-16). */
 const mostPermissive = (levels: number[]) => {
   const real = levels.filter((level) => level > 0)
   return real.length > 0 ? Math.min(...real) : 0
 }
 
-/** What a project's entries say about a branch or tag. */
+/** The protection entries of a project, and what they say about a branch or tag. */
 export class Protections {
   constructor(
     readonly branches: ProtectedBranch[],
@@ -81,7 +81,7 @@ export class Protections {
     return this.tags.some((entry) => matchesPattern(entry.name, tag))
   }
 
-  /** The level needed to push: developer where no entry applies (G-71); 0 is nobody. */
+  /** The access level needed to push: developer when no entry matches (G-71); 0 when no one may. */
   pushLevel(branch: string): number {
     const entries = this.matching(branch)
     return entries.length === 0 ? LEVELS.developer : mostPermissive(entries.map((entry) => entry.push_level))
@@ -102,13 +102,13 @@ export class Protections {
   }
 }
 
-/** Whether the caller reaches a configured level; 0 is nobody, administrators included. */
+/** Whether the caller has a required access level; 0 excludes everyone, even administrators. */
 export const reaches = (subject: ProjectSubject, level: number) => level > 0 && effectiveLevel(subject) >= level
 
-/** The right to write code, and the branch's push level: `can_push` of a branch, C-28 of the commits API. */
+/** Whether the caller may push to a branch: `can_push` of a branch, and the check of the commits API (C-28). */
 export const mayPushTo = (subject: ProjectSubject, protections: Protections, branch: string) =>
   subject.can('push_code') && reaches(subject, protections.pushLevel(branch))
 
-/** Whoever may push to a branch may merge into it, and so may whoever reaches its merge level (G-72). */
+/** Whether the caller may merge into a branch: they need its push level or its merge level (G-72). */
 export const mayMergeInto = (subject: ProjectSubject, protections: Protections, branch: string) =>
   subject.can('accept_merge_request') && (reaches(subject, protections.pushLevel(branch)) || reaches(subject, protections.mergeLevel(branch)))

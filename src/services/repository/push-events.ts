@@ -4,25 +4,26 @@ import { type GitRepository, type RefUpdate, ZERO } from '../../git/types.js'
 type Repository = Pick<GitRepository, 'commit' | 'countNew' | 'headBranch' | 'ref' | 'resolve'>
 
 /**
- * Commits that are counted for one push, because the caller waits for it; a larger push is recorded with this number.
+ * Maximum number of commits counted per push, because the caller waits for it; larger pushes are recorded with this
+ * number.
  */
 const MAX_COUNTED = 10_000
-const TITLE = 70
+const MAX_TITLE_LENGTH = 70
 
 const BRANCH = 'refs/heads/'
 const TAG = 'refs/tags/'
 
-/** The data of the push events: one event for each ref (EV-5, PU-7). */
+/** The data of the push events, one per branch or tag (EV-5, PU-7). */
 export async function pushDataOf(repository: Repository, moves: RefUpdate[]): Promise<PushData[]> {
   const events: PushData[] = []
-  let left = MAX_COUNTED
+  let remaining = MAX_COUNTED
   for (const move of moves) {
     const branch = move.ref.startsWith(BRANCH)
     if (!branch && !move.ref.startsWith(TAG)) continue
-    const described = move.new === ZERO ? { commit_count: 0, commit_title: null } : await describe(repository, move, branch, left)
-    left = Math.max(0, left - described.commit_count)
+    const summary = move.new === ZERO ? { commit_count: 0, commit_title: null } : await summarise(repository, move, branch, remaining)
+    remaining = Math.max(0, remaining - summary.commit_count)
     events.push({
-      ...described,
+      ...summary,
       action: move.old === ZERO ? 'created' : move.new === ZERO ? 'removed' : 'pushed',
       ref_type: branch ? 'branch' : 'tag',
       commit_from: move.old === ZERO ? null : move.old,
@@ -34,10 +35,10 @@ export async function pushDataOf(repository: Repository, moves: RefUpdate[]): Pr
 }
 
 /**
- * The commits that a branch has now and that it, or for a new one the default branch, did not have before; for a tag
- * the commit it names.
+ * Counts the commits that are new on a branch (on a new one: not on the default branch) and names the newest; for a tag
+ * the tagged commit.
  */
-async function describe(repository: Repository, move: RefUpdate, branch: boolean, most: number) {
+async function summarise(repository: Repository, move: RefUpdate, branch: boolean, limit: number) {
   const tip = branch ? move.new : (await repository.resolve(move.new))?.commit
   const commit = tip === undefined ? null : await repository.commit(tip)
   const commit_title = commit && firstLine(commit.message)
@@ -45,7 +46,7 @@ async function describe(repository: Repository, move: RefUpdate, branch: boolean
   if (commit.parents.length === 1 && commit.parents[0] === move.old) return { commit_count: 1, commit_title }
   const before = move.old === ZERO ? await defaultHead(repository, move.ref) : move.old
   if (before === move.new) return { commit_count: 0, commit_title }
-  return { commit_count: await repository.countNew(before ? [before] : [], move.new, most), commit_title }
+  return { commit_count: await repository.countNew(before ? [before] : [], move.new, limit), commit_title }
 }
 
 async function defaultHead(repository: Repository, ref: string): Promise<string | null> {
@@ -53,8 +54,8 @@ async function defaultHead(repository: Repository, ref: string): Promise<string 
   return name === null || BRANCH + name === ref ? null : repository.ref(BRANCH + name)
 }
 
-/** Without characters that the database cannot store. */
+/** The first line of a message, shortened, without NUL characters, which the database cannot store. */
 function firstLine(message: string): string {
   const line = (message.trimStart().split('\n', 1)[0] ?? '').trimEnd().replaceAll('\0', '\ufffd')
-  return [...line.slice(0, 2 * TITLE)].slice(0, TITLE).join('')
+  return [...line.slice(0, 2 * MAX_TITLE_LENGTH)].slice(0, MAX_TITLE_LENGTH).join('')
 }

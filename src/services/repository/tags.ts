@@ -17,7 +17,7 @@ import { repositoryOf, signatureOf } from './repositories.js'
 
 const TAGS = 'refs/tags/'
 
-/** A tag with everything its view shows. `tag` is null for a lightweight one. */
+/** A tag with its commit and release. `tag` is null for a lightweight tag. */
 export interface TagRecord {
   name: string
   target: string
@@ -27,7 +27,7 @@ export interface TagRecord {
   release: { tag_name: string; description: string } | null
 }
 
-/** The tags of a project by name or date (TG-1); tags of trees and blobs are left out. */
+/** The tags of a project, ordered by name or date (TG-1); tags of trees and blobs are left out. */
 export async function listTags(
   ctx: Context,
   subject: ProjectSubject,
@@ -52,7 +52,7 @@ export async function listTags(
   return { items: await records(ctx, subject, items, 'page'), total }
 }
 
-const notesOf = statement('releases of tags', (db) =>
+const releasesOf = statement('releases of tags', (db) =>
   db
     .select({ id: releases.id, tag_name: releases.tag, description: prefixOf(releases.description) })
     .from(releases)
@@ -62,18 +62,18 @@ const notesOf = statement('releases of tags', (db) =>
 async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[], size: 'whole' | 'page'): Promise<TagRecord[]> {
   const repository = repositoryOf(ctx, project)
   const names = refs.map(({ name }) => name.slice(TAGS.length))
-  const [protections, commits, tags, notes] = await Promise.all([
+  const [protections, commits, tags, releaseRows] = await Promise.all([
     protectionsOf(ctx, project.id),
     repository.commits(refs.map(({ peeled }) => peeled)),
     Promise.all(refs.map(({ oid, peeled }) => (oid === peeled ? null : repository.tag(oid)))),
-    names.length > 0 ? notesOf(ctx.db, null).execute({ project: project.id, tags: names }) : [],
+    names.length > 0 ? releasesOf(ctx.db, null).execute({ project: project.id, tags: names }) : [],
   ])
-  await completeTexts(ctx, LONG.releases, notes, size)
-  const described = new Map(notes.map(({ tag_name, description }) => [tag_name, { tag_name, description }]))
+  await completeTexts(ctx, LONG.releases, releaseRows, size)
+  const byTag = new Map(releaseRows.map(({ tag_name, description }) => [tag_name, { tag_name, description }]))
   return refs.flatMap((ref, i) => {
     const commit = commits[i]
     const name = names[i] as string
-    const release = described.get(name) ?? null
+    const release = byTag.get(name) ?? null
     return commit ? [{ name, target: ref.oid, tag: tags[i] ?? null, commit, protected: protections.isTagProtected(name), release }] : []
   })
 }
@@ -95,7 +95,7 @@ export async function getTag(ctx: Context, subject: ProjectSubject, name: string
   return tag
 }
 
-/** Creates a tag: annotated if there is a message, with the caller as tagger (TG-3). */
+/** Creates a tag; with a message an annotated one, with the caller as tagger (TG-3). */
 export async function createTag(
   ctx: Context,
   subject: ProjectSubject,
@@ -124,7 +124,7 @@ export async function createTag(
   return getTag(ctx, subject, tag_name)
 }
 
-/** Deletes a tag, and its release with it (TG-4). */
+/** Deletes a tag and its release (TG-4). */
 export async function deleteTag(ctx: Context, subject: ProjectSubject, caller: SignedIn, name: string): Promise<void> {
   const ref = await findRef(ctx, subject, name)
   if (!ref) throw notFound('Tag')

@@ -8,8 +8,8 @@ import { repositoryOf } from './repositories.js'
 const RANK = { tree: 0, blob: 1, commit: 2 } as const
 
 /**
- * One level of a tree (trees, blobs, submodules, each by name), or everything below (by path); 404 `Tree` for an empty
- * repository, an unknown ref or path (RE-1).
+ * One level of a tree (trees, blobs, submodules, each ordered by name), or all levels (ordered by path). 404 `Tree` for
+ * an empty repository and for an unknown ref or path (RE-1).
  */
 export async function listTree(
   ctx: Context,
@@ -18,16 +18,16 @@ export async function listTree(
 ): Promise<Page<TreeEntry>> {
   const repository = repositoryOf(ctx, project)
   const found = await repository.resolve(ref || project.default_branch)
-  const below = (path ?? '').replace(/^\/+|\/+$/g, '')
+  const subpath = (path ?? '').replace(/^\/+|\/+$/g, '')
   if (found && recursive) {
     const { limit, offset } = limits(paging)
-    const part = await repository.treePage(found.commit, below, { skip: offset, limit })
+    const part = await repository.treePage(found.commit, subpath, { skip: offset, limit })
     if (!part) throw notFound('Tree')
     return { items: part.entries, total: part.total }
   }
-  const entries = found && (await repository.tree(found.commit, below, { recursive: false }))
+  const entries = found && (await repository.tree(found.commit, subpath, { recursive: false }))
   if (!entries) throw notFound('Tree')
-  // Git's own order compares a folder's name with a slash appended
+  // unlike Git, whose order appends a slash to the names of trees
   const sorted = [...entries].sort((a, b) => RANK[a.type] - RANK[b.type] || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
   return slice(sorted, paging)
 }

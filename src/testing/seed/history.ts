@@ -1,7 +1,7 @@
 import type { SignedIn } from '../../access/actor.js'
 import { findProjectFor } from '../../access/rules.js'
 import { type Change, type GitRepository, type HistoryDraft, type Oid, type Signature, ZERO } from '../../git/types.js'
-import { changesOf } from '../../services/repository/commits/create.js'
+import { parseActions } from '../../services/repository/commits/create.js'
 import { moveRefs } from '../../services/repository/push/door.js'
 import { repositoryOf, signatureOf } from '../../services/repository/repositories.js'
 import type { SeedAuthor, SeedCommit, SeedFiles, SeedProject } from './declaration.js'
@@ -94,7 +94,7 @@ class Drafting {
   /** `has`: the files of the tree before, and afterwards those after it. */
   async #changes(files: SeedFiles | undefined, actions: SeedCommit['actions'], has: Set<string>, at: string): Promise<Change[]> {
     const asked = [...Object.entries(files ?? {}).map(([path, content]) => actionFor(path, content, has.has(path))), ...(actions ?? [])]
-    const { changes, fault } = await changesOf(asked)
+    const { changes, fault } = await parseActions(asked)
     if (fault) throw seedFault(at, fault)
     for (const change of changes) {
       if (change.action === 'delete') has.delete(change.path)

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { events, members, projects, refIntents, users } from '../../../src/db/schema/index.js'
 import { dropOldEvents } from '../../../src/services/activity/events.js'
 import { endExpiredMemberships } from '../../../src/services/groups/members.js'
-import { settleIntent, settleLeftIntents } from '../../../src/services/repository/push/settle.js'
+import { resolveAbandonedIntents, resolveIntent } from '../../../src/services/repository/push/recovery.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
 import { aCommit, aProject, aToken, aUser, drawnOf, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
@@ -183,8 +183,8 @@ describe('what is recorded (EV-5)', () => {
     const updates = [{ ref: 'refs/heads/main', old: '0'.repeat(40), new: head }]
     const values = { project_id: project.id, actor_id: project.creator.id, origin: 'git' as const, updates }
     const [intent] = await t.ctx.db.write.insert(refIntents).values(values).returning()
-    await settleLeftIntents(t.ctx, { start: true })
-    await settleIntent(t.ctx, intent as typeof refIntents.$inferSelect)
+    await resolveAbandonedIntents(t.ctx, { start: true })
+    await resolveIntent(t.ctx, intent as typeof refIntents.$inferSelect)
     const pushed = await eventsOf(project, '?action=pushed')
     expect(pushed.map(({ push_data }) => push_data?.['commit_to'])).toEqual([head])
   })

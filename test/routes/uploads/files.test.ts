@@ -4,7 +4,7 @@ import { eq } from 'drizzle-orm'
 import supertest from 'supertest'
 import { describe, expect, it } from 'vitest'
 import { projectUploads } from '../../../src/db/schema/index.js'
-import { safeName, shownType } from '../../../src/services/projects/uploads.js'
+import { inlineType, safeName } from '../../../src/services/projects/uploads.js'
 import { testApp } from '../../support/app.js'
 import { bytes } from '../../support/bytes.js'
 import { aCast, statuses } from '../../support/cast.js'
@@ -132,5 +132,5 @@ it.each([
   [`${'a'.repeat(300)}.png`, `${'a'.repeat(251)}.png`],
 ])('UP-7: %j becomes %j', (given, name) => {
   expect(safeName(given)).toBe(name)
-  expect(shownType('a.constructor')).toBeNull()
+  expect(inlineType('a.constructor')).toBeNull()
 })

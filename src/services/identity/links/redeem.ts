@@ -7,7 +7,7 @@ import { audit } from '../../core/audit.js'
 import { revokeGrants } from '../oauth.js'
 import { hashPassword } from '../passwords.js'
 import { passwordFault, type User } from '../users.js'
-import { type AccountLink, findLink, consumeLink } from './links.js'
+import { type AccountLink, consumeLink, findLink } from './links.js'
 
 /** Confirms the address that a link was sent to. False when the link is not valid. */
 export async function confirmAddress(ctx: Context, token: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { Context } from '../../../context.js'
 import { projects, refIntents } from '../../../db/schema/index.js'
 import type { Examination, GitRepository } from '../../../git/types.js'
 import { readSettings } from '../../core/settings.js'
-import { protectDefaultBranch } from '../../repository/push/follow.js'
+import { protectDefaultBranch } from '../../repository/push/finish.js'
 import type { Check } from './fault.js'
 
 const HEADS = 'refs/heads/'

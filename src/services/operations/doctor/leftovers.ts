@@ -2,7 +2,7 @@ import { lt, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { pendingRepositoryDeletions, refIntents } from '../../../db/schema/index.js'
 import { finishDeletions } from '../../projects/remove.js'
-import { settleIntent } from '../../repository/push/settle.js'
+import { resolveIntent } from '../../repository/push/recovery.js'
 import type { Check } from './fault.js'
 
 /** A running service is never busy with anything this old. */
@@ -18,7 +18,7 @@ export async function* leftovers(ctx: Context): Check {
   for (const intent of await ctx.db.write.select().from(refIntents).where(lt(refIntents.created_at, old)).orderBy(refIntents.id)) {
     const refs = intent.updates.map(({ ref }) => ref).join(', ')
     const repair = async () => {
-      await settleIntent(ctx, intent)
+      await resolveIntent(ctx, intent)
       return 'finished or undone, by what the refs say'
     }
     yield { kind: 'unfinished push', of: `project ${intent.project_id}`, text: `a move of ${refs} was begun and not ended`, repair }

@@ -4,7 +4,7 @@ import { and, asc, eq, gt, notExists, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../../db/schema/index.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
-import { BROKEN_UPLOAD, removeUnused, unnamedObjects } from '../../repository/lfs/objects.js'
+import { orphanedObjects, removeIfUnused, STALLED_UPLOAD_AGE_MS } from '../../repository/lfs/objects.js'
 import type { Check } from './fault.js'
 import type { DoctorOptions } from './repositories.js'
 
@@ -41,10 +41,10 @@ export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check
     last = rows.at(-1)?.oid ?? ''
   }
   for (const { oid } of await unused(ctx)) yield { kind: 'unused LFS object', of: oid, text: 'no project has it', repair: () => removed(ctx, oid) }
-  for await (const oid of unnamedObjects(ctx)) {
+  for await (const oid of orphanedObjects(ctx)) {
     yield { kind: 'orphan LFS object', of: oid, text: 'no row names it', repair: () => removed(ctx, oid) }
   }
-  for (const name of await ctx.lfs.leftovers(BROKEN_UPLOAD)) {
+  for (const name of await ctx.lfs.leftovers(STALLED_UPLOAD_AGE_MS)) {
     const repair = async () => {
       await ctx.lfs.removeLeftover(name)
       return 'removed'
@@ -53,7 +53,7 @@ export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check
   }
 }
 
-const removed = async (ctx: Context, oid: string) => ((await removeUnused(ctx, oid)) ? 'removed' : 'left: a project has it now')
+const removed = async (ctx: Context, oid: string) => ((await removeIfUnused(ctx, oid)) ? 'removed' : 'left: a project has it now')
 
 /** Objects that no project has, and that are not about to be removed. */
 const unused = (ctx: Context) =>

@@ -4,7 +4,7 @@ import { events, mergeRequests, mergeRequestVersions } from '../../../db/schema/
 import { type GitRepository, type Oid, ZERO } from '../../../git/types.js'
 import { readSettings } from '../../core/settings.js'
 import { headRef, keepRef, setRefs } from '../../issuables/merge-requests/versions/keep-around.js'
-import { followBranches } from '../../repository/push/follow.js'
+import { updateDefaultBranch } from '../../repository/push/finish.js'
 import type { Check } from './fault.js'
 
 /** The merge requests of one project against its repository. */
@@ -90,7 +90,7 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
         const now = (await repository.ref(ref)) ?? ZERO
         if (there.has(oid) && (now === ZERO || (await repository.isAncestor(now, oid)))) {
           await repository.updateRefs([{ ref, old: now, new: oid }])
-          await followBranches(ctx, projectId, [{ ref, old: now, new: oid }], await readSettings(ctx))
+          await updateDefaultBranch(ctx, projectId, [{ ref, old: now, new: oid }], await readSettings(ctx))
           return `${branch} put to ${oid}`
         }
         if (there.has(oid) && now !== ZERO && (await repository.isAncestor(oid, now))) return 'in the branch again'

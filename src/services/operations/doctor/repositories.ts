@@ -4,7 +4,7 @@ import { events, notes, pipelines, projects, todos } from '../../../db/schema/in
 import type { Examination } from '../../../git/types.js'
 import { type GitRepository, type Oid, type RepositoryKey, ZERO } from '../../../git/types.js'
 import { readSettings } from '../../core/settings.js'
-import { followBranches } from '../../repository/push/follow.js'
+import { updateDefaultBranch } from '../../repository/push/finish.js'
 import { repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
 import { orphanRepositories } from '../orphans.js'
 import type { OnProgress } from '../progress.js'
@@ -128,7 +128,7 @@ async function turnBack(ctx: Context, project: Project, repository: GitRepositor
   // a file without an id may have hidden a packed value, which is older than what was pushed
   const to = back ?? (oid === ZERO ? old : ZERO)
   if (old !== to) await repository.updateRefs([{ ref: name, old, new: to }])
-  await followBranches(ctx, project.id, [{ ref: name, old: oid, new: to }], await readSettings(ctx))
+  await updateDefaultBranch(ctx, project.id, [{ ref: name, old: oid, new: to }], await readSettings(ctx))
   if (to !== ZERO) return `put back to ${to}`
   return 'removed'
 }

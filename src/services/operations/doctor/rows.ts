@@ -12,7 +12,7 @@ import {
   projects,
   users,
 } from '../../../db/schema/index.js'
-import { type AvatarKind, removeAvatar, imageFaults, readAvatar } from '../../identity/avatars.js'
+import { type AvatarKind, imageFaults, readAvatar, removeAvatar } from '../../identity/avatars.js'
 import type { Check } from './fault.js'
 
 interface Counter {

@@ -10,7 +10,7 @@ import { emailFault } from '../../../lib/email.js'
 import { checkPath, normalisePath } from '../../../lib/git-path.js'
 import { lengthOf } from '../../../lib/path.js'
 import { mayPushTo } from '../protection.js'
-import { PROTECTED, refusalOf } from '../push/rules.js'
+import { PROTECTED_BRANCH, refusalOf } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
 import { commitToBranch, invalidBranch, type Rules } from './write.js'
@@ -35,19 +35,19 @@ export interface CreatedCommit {
   stats: Stats
 }
 
-/** Actions of one commit; more are 413 (SEC-97). */
+/** Maximum number of actions per commit; more are 413 (SEC-97). */
 const MAX_ACTIONS = 10_000
-/** Characters of a message. */
+/** Maximum length of a commit message in characters. */
 export const MAX_MESSAGE = 1_000_000
-/** Bytes of content that are decoded before yielding to the event loop. */
-const PIECE = 2 * 1024 * 1024
+/** How many bytes of content are decoded before yielding to the event loop. */
+const YIELD_BYTES = 2 * 1024 * 1024
 
 const EXISTS = 'A file with this name already exists'
-const MISSING = "A file with this name doesn't exist"
+const DOES_NOT_EXIST = "A file with this name doesn't exist"
 
 /**
- * Applies all actions to one tree, makes one commit and moves the branch, or changes nothing and says why (C-17 to
- * C-46). The caller's right to write has been checked.
+ * Applies all actions in one commit and moves the branch to it, or throws and changes nothing (C-17 to C-46). Write
+ * access has been checked by the endpoint.
  */
 export async function createCommit(
   ctx: Context,
@@ -67,46 +67,46 @@ export async function createCommit(
     const empty = project.empty_repo && (await repository.refs('refs/heads/')).length === 0
     if (!bypassProtection) {
       const blocked = empty && rules.settings.default_branch_protection === 2 && !subject.can('manage_protection')
-      if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(PROTECTED)
+      if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(PROTECTED_BRANCH)
     }
     const base = await baseOf(repository, given, empty)
-    if (base.parent && !(await mayStartFrom({ subject, repository, ...rules }, branch, base.old, base.parent))) throw refused(PROTECTED)
-    return { commit: await draftOf(ctx, repository, { caller, given, author: identity }, base.parent), old: base.old }
+    if (base.parent && !(await mayResetTo({ subject, repository, ...rules }, branch, base.old, base.parent))) throw refused(PROTECTED_BRANCH)
+    return { commit: await draftCommit(ctx, repository, { caller, given, author: identity }, base.parent), old: base.old }
   }
   const describe = (commit: Oid) => Promise.all([repository.commit(commit), repository.stats([commit])])
   const [commit, [stats]] = await commitToBranch(ctx, { subject, caller, branch }, draft, describe)
   return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
 }
 
-/** Makes the commit of all actions on top of a parent, with its objects on the disk. */
-async function draftOf(
+/** Writes the objects of a commit with all actions on top of a parent. */
+async function draftCommit(
   ctx: Context,
   repository: GitRepository,
   { caller, given, author }: { caller: SignedIn; given: NewCommit; author: Signature },
   parent: Oid | null,
 ): Promise<Oid> {
   for (const action of given.actions) await checkLastCommit(repository, parent, action)
-  const read = await changesOf(given.actions)
-  const adding = read.changes.reduce((sum, change) => sum + ('content' in change && change.content ? change.content.length : 0), 0)
-  if (!read.fault) await checkQuota(ctx, repository, adding)
+  const parsed = await parseActions(given.actions)
+  const addedBytes = parsed.changes.reduce((sum, change) => sum + ('content' in change && change.content ? change.content.length : 0), 0)
+  if (!parsed.fault) await checkQuota(ctx, repository, addedBytes)
   const drafted = await repository.draftCommit({
     parents: parent ? [parent] : [],
-    changes: read.changes,
+    changes: parsed.changes,
     author,
     committer: signatureOf(ctx, caller),
     message: given.commit_message,
-    ...(read.fault && { check: true }),
+    ...(parsed.fault && { check: true }),
   })
   if ('fault' in drafted) throw refused(faultText(drafted))
-  if (read.fault) throw refused(read.fault)
+  if (parsed.fault) throw refused(parsed.fault)
   return drafted.commit
 }
 
 /**
- * With `force` a branch may lose its history: a protected branch only where force pushes are allowed (SEC-104, BR-19).
- * The message is that of any refused write to it (PU-9).
+ * Whether `force` may reset a branch to the parent and so drop history. A protected branch must allow force pushes
+ * (SEC-104, BR-19). The error is the one of any refused write to the branch (PU-9).
  */
-async function mayStartFrom(
+async function mayResetTo(
   at: Rules & { subject: ProjectSubject; repository: GitRepository },
   branch: string,
   old: Oid,
@@ -117,7 +117,7 @@ async function mayStartFrom(
   return (await refusalOf({ ...at, door: 'api' }, move)) === null
 }
 
-/** The author: name and address may each be given, and default to the caller's (C-43, SEC-100). */
+/** The author: name and address default to the caller's, each on its own (C-43, SEC-100). */
 function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }: NewCommit) {
   const own = signatureOf(ctx, caller)
   for (const [field, value] of Object.entries({ author_name, author_email })) {
@@ -129,8 +129,8 @@ function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }:
 }
 
 /**
- * Where the commit goes: its parent, and the value the branch must still have (C-29 to C-31, C-36, C-37). `start_sha`
- * names a start that need not be a branch; with `force` an existing branch begins anew at the start (X-10).
+ * The parent of the commit, and the value that the branch must still have (C-29 to C-31, C-36, C-37). `start_sha` is a
+ * start that need not be a branch head; with `force` an existing branch is reset to the start (X-10).
  */
 async function baseOf(repository: GitRepository, given: NewCommit, empty: boolean): Promise<{ parent: Oid | null; old: Oid }> {
   const { branch, start_branch, start_sha, force } = given
@@ -144,14 +144,14 @@ async function baseOf(repository: GitRepository, given: NewCommit, empty: boolea
   ])
   if (!source)
     throw refused(start_sha ? `There is no commit ${start_sha} to start from` : 'You can only create or edit files when you are on a branch')
-  const elsewhere = start_sha ? source !== target : (start_branch || branch) !== branch
-  if (target && elsewhere && !force) throw refused(`A branch called '${branch}' already exists. Switch to that branch in order to make changes`)
+  const differentStart = start_sha ? source !== target : (start_branch || branch) !== branch
+  if (target && differentStart && !force) throw refused(`A branch called '${branch}' already exists. Switch to that branch in order to make changes`)
   if (target) return { parent: source, old: target }
   if (branchNameFault(branch)) throw refused(invalidBranch(branch))
   return { parent: source, old: ZERO }
 }
 
-/** Full ids only: an abbreviation may become ambiguous between two attempts. */
+/** Accepts full ids only: an abbreviation may become ambiguous between two attempts. */
 async function startCommit(repository: GitRepository, sha: string): Promise<Oid | null> {
   return /^[0-9a-f]{40}$/.test(sha) ? ((await repository.commit(sha))?.oid ?? null) : null
 }
@@ -160,35 +160,32 @@ async function headOf(repository: GitRepository, branch: string): Promise<Oid | 
   return branch === '' || branch.includes('\0') ? null : repository.ref(`refs/heads/${branch}`)
 }
 
-const textOf = (value: unknown) => (value === undefined || value === null ? undefined : typeof value === 'object' ? undefined : String(value))
+const stringOf = (value: unknown) => (value === undefined || value === null ? undefined : typeof value === 'object' ? undefined : String(value))
 
 /**
- * Checks `last_commit_id`, for changes of existing files only, against the newest commit that touched the file (C-42).
+ * Compares `last_commit_id` with the newest commit that touched the file; only for changes of existing files (C-42).
  */
 async function checkLastCommit(repository: GitRepository, parent: Oid | null, action: ActionInput) {
-  const known = textOf(action['last_commit_id'])
-  const kind = textOf(action['action'])
-  if (!known || !parent || !kind || !['update', 'move', 'delete'].includes(kind)) return
-  const path = normalisePath(textOf(kind === 'move' ? (action['previous_path'] ?? action['file_path']) : action['file_path']) ?? '')
+  const lastCommitId = stringOf(action['last_commit_id'])
+  const kind = stringOf(action['action'])
+  if (!lastCommitId || !parent || !kind || !['update', 'move', 'delete'].includes(kind)) return
+  const path = normalisePath(stringOf(kind === 'move' ? (action['previous_path'] ?? action['file_path']) : action['file_path']) ?? '')
   if (checkPath(path)) return
   const [newest] = await repository.lastCommits(parent, [path])
-  if (newest && newest !== known) throw refused(`The file has changed since you started editing it: ${path}`)
+  if (newest && newest !== lastCommitId) throw refused(`The file has changed since you started editing it: ${path}`)
 }
 
-/**
- * The actions as changes, up to the first that is invalid, and what is wrong with it (C-24 to C-27, C-34, C-38, C-39).
- */
-/** Reads actions as they are sent; the fault is that of the first wrong one. */
-export async function changesOf(actions: ActionInput[]): Promise<{ changes: Change[]; fault: string | null }> {
+/** Parses actions up to the first invalid one, and returns its fault (C-24 to C-27, C-34, C-38, C-39). */
+export async function parseActions(actions: ActionInput[]): Promise<{ changes: Change[]; fault: string | null }> {
   const changes: Change[] = []
   let bytes = 0
   for (const action of actions) {
-    const change = await changeOf(action)
+    const change = await parseAction(action)
     if (typeof change === 'string') return { changes, fault: change }
     changes.push(change)
     // decoding 100 MiB takes a third of a second (SEC-145)
     bytes += 'content' in change ? (change.content?.length ?? 0) : 0
-    if (bytes < PIECE) continue
+    if (bytes < YIELD_BYTES) continue
     bytes = 0
     await setImmediate()
   }
@@ -202,10 +199,10 @@ export const PATH_FAULTS = {
   invalid: (path: string) => `invalid path: '${path}'`,
 }
 
-async function changeOf(action: ActionInput): Promise<Change | string> {
-  const kind = textOf(action['action']) ?? ''
+async function parseAction(action: ActionInput): Promise<Change | string> {
+  const kind = stringOf(action['action']) ?? ''
   if (kind !== 'create' && kind !== 'update' && kind !== 'delete' && kind !== 'move') return `Unknown action '${kind}'`
-  const given = [textOf(action['file_path']), ...(kind === 'move' ? [textOf(action['previous_path'])] : [])]
+  const given = [stringOf(action['file_path']), ...(kind === 'move' ? [stringOf(action['previous_path'])] : [])]
   const paths: string[] = []
   for (const text of given) {
     if (text === undefined || text.trim() === '') return PATH_FAULTS.blank()
@@ -215,10 +212,10 @@ async function changeOf(action: ActionInput): Promise<Change | string> {
     paths.push(path)
   }
   const [path, from] = paths as [string, string]
-  const text = textOf(action['content'])
+  const text = stringOf(action['content'])
   const encoding = action['encoding'] ?? ''
-  if (encoding !== '' && encoding !== 'text' && encoding !== 'base64') return `Unknown encoding '${textOf(encoding) ?? ''}'`
-  const content = text === undefined ? undefined : await contentOf(text, encoding)
+  if (encoding !== '' && encoding !== 'text' && encoding !== 'base64') return `Unknown encoding '${stringOf(encoding) ?? ''}'`
+  const content = text === undefined ? undefined : await decodeContent(text, encoding)
   if (content === null) return `The content of ${path} is not valid base64`
   const executable = typeof action['execute_filemode'] === 'boolean' ? { executable: action['execute_filemode'] } : {}
   if (kind === 'delete') return { action: kind, path }
@@ -227,8 +224,8 @@ async function changeOf(action: ActionInput): Promise<Change | string> {
   return { action: kind, path, content, ...executable }
 }
 
-/** Decodes a content: line endings of text become LF, binary content stays as it is (C-39). Null for invalid base64. */
-async function contentOf(text: string, encoding: '' | 'text' | 'base64'): Promise<Buffer | null> {
+/** Decodes content: CRLF becomes LF in text, binary content is not changed (C-39). Null for invalid base64. */
+async function decodeContent(text: string, encoding: '' | 'text' | 'base64'): Promise<Buffer | null> {
   const content = encoding === 'base64' ? await decodeBase64(text) : Buffer.from(text, 'utf8')
   if (!content?.includes('\r\n') || content.subarray(0, 8_000).includes(0)) return content
   return Buffer.from(content.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
@@ -236,5 +233,5 @@ async function contentOf(text: string, encoding: '' | 'text' | 'base64'): Promis
 
 function faultText({ fault, path }: { fault: 'exists' | 'missing' | 'invalid_path'; path: string }): string {
   if (fault === 'exists') return EXISTS
-  return fault === 'missing' ? MISSING : PATH_FAULTS.invalid(path)
+  return fault === 'missing' ? DOES_NOT_EXIST : PATH_FAULTS.invalid(path)
 }

@@ -4,23 +4,23 @@ import type { Context } from '../../../context.js'
 import { notFound, refused } from '../../../failures.js'
 import type { Commit, PickDraft } from '../../../git/types.js'
 import { mayPushTo } from '../protection.js'
-import { PROTECTED } from '../push/rules.js'
+import { PROTECTED_BRANCH } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
 import { findCommit } from './read.js'
 import { commitToBranch } from './write.js'
 
-export interface Pick {
-  /** Anything that names a commit. */
+export interface PickTarget {
+  /** A commit id, abbreviation, branch or tag. */
   sha: string
   branch: string
 }
 
 /**
- * Applies to a branch what a commit changed against its first parent (C-48 to C-51). The author is kept, and the caller
- * is the committer.
+ * Cherry-picks a commit's changes against its first parent onto a branch (C-48 to C-51). The author is kept; the caller
+ * becomes the committer.
  */
-export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
+export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: PickTarget): Promise<Commit> {
   const picked = await findCommit(ctx, subject, sha)
   return pick(ctx, { subject, caller, branch }, 'cherry-pick', {
     commit: picked.oid,
@@ -29,8 +29,8 @@ export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: 
   })
 }
 
-/** Reverts on a branch what a commit changed against its first parent, with the message of Git's own revert (RE-10). */
-export async function revert(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
+/** Reverts a commit's changes against its first parent on a branch, with the message of `git revert` (RE-10). */
+export async function revert(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: PickTarget): Promise<Commit> {
   const reverted = await findCommit(ctx, subject, sha)
   const [first, ...others] = reverted.parents
   const merge = others.length > 0 ? `, reversing\nchanges made to ${first}` : ''
@@ -43,12 +43,12 @@ export async function revert(ctx: Context, subject: ProjectSubject, caller: Sign
   })
 }
 
-const DONE = { 'cherry-pick': 'cherry-picked', revert: 'reverted' }
+const PAST_TENSE = { 'cherry-pick': 'cherry-picked', revert: 'reverted' }
 
 async function pick(
   ctx: Context,
   { subject, caller, branch }: { subject: ProjectSubject; caller: SignedIn; branch: string },
-  verb: keyof typeof DONE,
+  verb: keyof typeof PAST_TENSE,
   draft: Omit<PickDraft, 'onto' | 'committer'>,
 ): Promise<Commit> {
   const repository = repositoryOf(ctx, subject.project)
@@ -58,12 +58,12 @@ async function pick(
     async ({ protections }) => {
       const head = branch === '' || branch.includes('\0') ? null : await repository.ref(`refs/heads/${branch}`)
       if (!head) throw notFound('Branch')
-      if (!mayPushTo(subject, protections, branch)) throw refused(PROTECTED)
+      if (!mayPushTo(subject, protections, branch)) throw refused(PROTECTED_BRANCH)
       await checkQuota(ctx, repository)
       const drafted = await repository.draftPick({ ...draft, onto: head, committer: signatureOf(ctx, caller) })
       if ('refusal' in drafted)
         throw refused(
-          `Sorry, we cannot ${verb} this commit automatically. This commit may already have been ${DONE[verb]}, or a more recent commit may have updated some of its content.`,
+          `Sorry, we cannot ${verb} this commit automatically. This commit may already have been ${PAST_TENSE[verb]}, or a more recent commit may have updated some of its content.`,
         )
       return { commit: drafted.commit, old: head }
     },

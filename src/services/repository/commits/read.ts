@@ -20,10 +20,10 @@ export interface CommitRecord {
   stats?: Stats | undefined
 }
 
-/** The commits of a ref, newest first (C-9 to C-14). An unknown ref, or an empty repository, has none. */
+/** The commits of a ref, newest first (C-9 to C-14); empty for an unknown ref and for an empty repository. */
 export async function listCommits(ctx: Context, { project }: ProjectSubject, filter: CommitFilter): Promise<Page<CommitRecord>> {
   const repository = repositoryOf(ctx, project)
-  const from = filter.all ? await everyTip(repository) : await startOf(repository, filter.ref_name || project.default_branch)
+  const from = filter.all ? await allTips(repository) : await tipOf(repository, filter.ref_name || project.default_branch)
   if (from.length === 0) return { items: [], total: 0 }
   const { offset: skip, limit } = limits(filter)
   const { commits, total } = await repository.log({
@@ -40,19 +40,19 @@ export async function listCommits(ctx: Context, { project }: ProjectSubject, fil
   return { items: commits.map((commit, i) => ({ commit, stats: stats[i] })), total }
 }
 
-async function everyTip(repository: GitRepository): Promise<Oid[]> {
+async function allTips(repository: GitRepository): Promise<Oid[]> {
   const refs = await Promise.all([repository.refs('refs/heads/'), repository.refs('refs/tags/')])
   const tips = [...new Set(refs.flat().map(({ peeled }) => peeled))]
   const commits = await repository.commits(tips)
   return tips.filter((_, i) => commits[i] !== null)
 }
 
-async function startOf(repository: GitRepository, revision: string): Promise<Oid[]> {
+async function tipOf(repository: GitRepository, revision: string): Promise<Oid[]> {
   const found = await repository.resolve(revision)
   return found ? [found.commit] : []
 }
 
-/** The commit that a branch, tag, id or abbreviation names; 404 when there is none (C-8). */
+/** The commit of a branch, tag, id or abbreviation; 404 when there is none (C-8). */
 export async function findCommit(ctx: Context, { project }: ProjectSubject, revision: string): Promise<Commit> {
   const repository = repositoryOf(ctx, project)
   const found = await repository.resolve(revision)
@@ -81,7 +81,7 @@ export interface CommitRef {
 
 const PREFIXES = { branch: ['refs/heads/'], tag: ['refs/tags/'], all: ['refs/heads/', 'refs/tags/'] } as const
 
-/** The branches, then the tags, that contain a commit, each by name (RE-8). */
+/** The branches, then the tags, that contain a commit, each ordered by name (RE-8). */
 export async function refsOf(
   ctx: Context,
   subject: ProjectSubject,
@@ -97,19 +97,16 @@ export async function refsOf(
   return slice(refs, paging)
 }
 
-/** Line counts against the first parent (C-6). */
+/** Added and deleted lines against the first parent (C-6). */
 export async function statsOf(ctx: Context, { project }: ProjectSubject, oid: Oid): Promise<Stats> {
   const [stats] = await repositoryOf(ctx, project).stats([oid])
   return stats ?? { additions: 0, deletions: 0 }
 }
 
-/**
- * A commit's diff has at most 100 files, 5,000 lines and 512,000 bytes, and a file of 102,400 bytes or more no text
- * (C-52, C-57).
- */
+/** Limits of a commit's diff (C-52, C-57). A file's diff of `fileBytes` or more has no text. */
 export const DIFF_LIMITS: DiffLimits = { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 }
 
-/** What a commit changed against its first parent, one element for each file. */
+/** The diff of a commit against its first parent, one element per file. */
 export const diffOf = (ctx: Context, { project }: ProjectSubject, commit: Commit): Promise<Diff> =>
   repositoryOf(ctx, project).diff(commit.parents[0] ?? null, commit.oid, DIFF_LIMITS)
 
@@ -117,15 +114,15 @@ export interface Comparison {
   /** Oldest first. */
   commits: Commit[]
   diffs: FileDiff[]
-  /** Whether changed files are left out. */
+  /** Whether the diff is truncated. */
   overflow: boolean
   sameRef: boolean
   timedOut: boolean
 }
 
-const MAX_COMPARED = 1_000
+const MAX_COMPARED_COMMITS = 1_000
 
-/** What `to` has and `from` does not (RE-4): from their merge base, or directly from `from`. */
+/** Compares two revisions (RE-4): the diff is from their merge base or, with `straight`, from `from` itself. */
 export async function compare(
   ctx: Context,
   { project }: ProjectSubject,
@@ -135,13 +132,13 @@ export async function compare(
   const [left, right] = await Promise.all([repository.resolve(from), repository.resolve(to)])
   if (!left || !right) throw notFound('Ref')
   const base = straight ? left.commit : await repository.mergeBase(left.commit, right.commit)
-  const log = await repository.log({ from: [right.commit], exclude: [left.commit], skip: 0, limit: MAX_COMPARED })
+  const log = await repository.log({ from: [right.commit], exclude: [left.commit], skip: 0, limit: MAX_COMPARED_COMMITS })
   const diff = await repository.diff(base, right.commit, DIFF_LIMITS)
   return {
     commits: log.commits.reverse(),
     diffs: diff.files,
     overflow: diff.truncated,
     sameRef: left.commit === right.commit,
-    timedOut: diff.truncated || log.total > MAX_COMPARED,
+    timedOut: diff.truncated || log.total > MAX_COMPARED_COMMITS,
   }
 }

@@ -11,25 +11,25 @@ import type { SshKey } from '../../identity/keys.js'
 import { repositoryOf } from '../repositories.js'
 import { findCommit } from './read.js'
 
-/** What is known of a signature (RE-11). */
+/** The result of verifying a signature (RE-11). */
 export type VerificationStatus = 'verified' | 'unverified' | 'same_user_different_email' | 'other_user' | 'unverified_key' | 'unknown_key'
 
 export type CommitSignature =
   | { type: 'PGP'; status: VerificationStatus; keyid: string | null; key: GpgKey | null; user: GpgUser | null }
   | { type: 'SSH'; status: VerificationStatus; key: SshKey | null }
 
-/** Characters of a signature: that of an RSA key of 16,384 bits has 3,000. */
-const MAX_SIGNATURE = 32_768
-/** Stored keys that are tried for one signature: only one can have made it, but several can hold its subkey. */
+/** Maximum length of a signature in characters; one by an RSA key of 16,384 bits has 3,000. */
+const MAX_SIGNATURE_LENGTH = 32_768
+/** Maximum number of stored keys tried per signature: several keys can contain the signing subkey. */
 const MAX_KEYS = 10
-/** What Git signs with SSH keys. */
+/** The namespace of Git's SSH signatures. */
 const NAMESPACE = 'git'
 
-/** The signature of a commit, checked against the keys that people have stored (RE-11); 404 where there is none. */
+/** The signature of a commit, verified with the keys that users have stored (RE-11); 404 when there is none. */
 export async function signatureOfCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<CommitSignature> {
   const commit = await findCommit(ctx, subject, sha)
   const signed = await repositoryOf(ctx, subject.project).signedCommit(commit.oid)
-  if (!signed || signed.signature.length > MAX_SIGNATURE) throw notFound('GPG Signature')
+  if (!signed || signed.signature.length > MAX_SIGNATURE_LENGTH) throw notFound('GPG Signature')
   const found = signed.signature.startsWith('-----BEGIN SSH SIGNATURE-----')
     ? await sshSignature(ctx, commit, signed)
     : signed.signature.startsWith('-----BEGIN PGP ')
@@ -39,7 +39,7 @@ export async function signatureOfCommit(ctx: Context, subject: ProjectSubject, s
   return found
 }
 
-interface Signed {
+interface SignedText {
   signature: string
   text: Buffer
 }
@@ -61,16 +61,16 @@ async function confirmedEmails(ctx: Context, userId: number): Promise<Set<string
   return new Set(rows.map(({ email }) => email))
 }
 
-async function gpgSignature(ctx: Context, commit: Commit, { signature, text }: Signed): Promise<CommitSignature> {
+async function gpgSignature(ctx: Context, commit: Commit, { signature, text }: SignedText): Promise<CommitSignature> {
   const none = { type: 'PGP' as const, key: null, user: null }
-  const read = await readGpgSignature(signature)
-  if (!read?.keyid) return { ...none, status: 'unverified', keyid: read?.keyid ?? null }
-  const { keyid } = read
+  const parsed = await readGpgSignature(signature)
+  if (!parsed?.keyid) return { ...none, status: 'unverified', keyid: parsed?.keyid ?? null }
+  const { keyid } = parsed
   let found: { key: GpgKey; valid: boolean; users: GpgUser[] } | undefined
   for (const key of await gpgKeysFor(ctx, keyid, committerOf(commit))) {
-    const made = await read.madeBy(key.key, text)
+    const made = await parsed.madeBy(key.key, text)
     if (made && (!found || made.valid)) found = { key, ...made }
-    // anybody can put the subkey of another into a key of theirs, but it signs for its own alone
+    // a key can contain a copy of another key's subkey, but the signature is valid only for the real owner
     if (made?.valid) break
   }
   if (!found) return { ...none, status: 'unknown_key', keyid }
@@ -80,7 +80,7 @@ async function gpgSignature(ctx: Context, commit: Commit, { signature, text }: S
   return { type: 'PGP', status: gpgStatus(found, confirmed, committerOf(commit)), keyid, key, user }
 }
 
-/** By the rule of SEC-129. */
+/** The status of a GPG signature whose key is known (SEC-129). */
 function gpgStatus({ valid, users }: { valid: boolean; users: GpgUser[] }, confirmed: Set<string>, committer: string): VerificationStatus {
   if (!users.some(({ email }) => confirmed.has(email))) return 'unverified_key'
   if (!valid) return 'unverified'
@@ -88,7 +88,7 @@ function gpgStatus({ valid, users }: { valid: boolean; users: GpgUser[] }, confi
   return users.some(({ email }) => email === committer) ? 'verified' : 'same_user_different_email'
 }
 
-/** The keys that may have made a signature: those that have this id, or a subkey that has it; the committer's first. */
+/** The stored keys whose key id or subkey id is `keyid`; the committer's first. */
 async function gpgKeysFor(ctx: Context, keyid: string, committer: string): Promise<GpgKey[]> {
   const owner = sql`select ${users.id} from ${users} where lower(${users.email}) = ${committer}
     union select ${emails.user_id} from ${emails} where lower(${emails.email}) = ${committer} and ${emails.confirmed_at} is not null`
@@ -100,13 +100,13 @@ async function gpgKeysFor(ctx: Context, keyid: string, committer: string): Promi
     .limit(MAX_KEYS)
 }
 
-async function sshSignature(ctx: Context, commit: Commit, { signature, text }: Signed): Promise<CommitSignature> {
-  const read = readSshSignature(signature)
-  if (!read?.covers(text, NAMESPACE)) return { type: 'SSH', status: 'unverified', key: null }
+async function sshSignature(ctx: Context, commit: Commit, { signature, text }: SignedText): Promise<CommitSignature> {
+  const parsed = readSshSignature(signature)
+  if (!parsed?.covers(text, NAMESPACE)) return { type: 'SSH', status: 'unverified', key: null }
   const [key] = await ctx.db.read
     .select()
     .from(sshKeys)
-    .where(and(eq(sshKeys.fingerprint_sha256, read.sha256), isNotNull(sshKeys.user_id)))
+    .where(and(eq(sshKeys.fingerprint_sha256, parsed.sha256), isNotNull(sshKeys.user_id)))
   if (!key || key.user_id === null) return { type: 'SSH', status: 'unknown_key', key: null }
   const expired = key.expires_at !== null && key.expires_at.getTime() <= commit.committer.seconds * 1_000
   const confirmed = await confirmedEmails(ctx, key.user_id)

@@ -6,7 +6,7 @@ import type { Commit, Stats } from '../../../git/types.js'
 import { checkPath } from '../../../lib/git-path.js'
 import { lengthOf } from '../../../lib/path.js'
 import { mayPushTo } from '../protection.js'
-import { PROTECTED } from '../push/rules.js'
+import { PROTECTED_BRANCH } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
 import { MAX_MESSAGE } from './create.js'
@@ -19,7 +19,7 @@ export interface SubmoduleUpdate {
   commit_message?: string | undefined
 }
 
-/** Makes a submodule point at another commit, by a commit on a branch (RE-12). */
+/** Sets a submodule to another commit, by a commit on a branch (RE-12). */
 export async function updateSubmodule(
   ctx: Context,
   subject: ProjectSubject,
@@ -32,7 +32,7 @@ export async function updateSubmodule(
   const draft = async ({ protections }: { protections: Parameters<typeof mayPushTo>[1] }) => {
     const head = branch === '' || branch.includes('\0') ? null : await repository.ref(`refs/heads/${branch}`)
     if (!head) throw refused('You can only create or edit files when you are on a branch')
-    if (!mayPushTo(subject, protections, branch)) throw refused(PROTECTED)
+    if (!mayPushTo(subject, protections, branch)) throw refused(PROTECTED_BRANCH)
     const entry = checkPath(submodule) ? null : await repository.entry(head, submodule)
     if (entry?.type !== 'commit') throw refused('Invalid submodule path')
     if (entry.oid === oid) throw refused(`The submodule ${submodule} is already at ${oid}`)

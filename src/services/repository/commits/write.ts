@@ -11,44 +11,44 @@ import { type Protections, protectionsOf } from '../protection.js'
 import { moveUnderIntent, withBranch } from '../push/door.js'
 import { repositoryOf } from '../repositories.js'
 
-/** How often a commit is made again on a branch that moved meanwhile; then the caller has to retry (C-33). */
-const TRIES = 8
+/** How often a commit is attempted on a branch that moves meanwhile; then the client has to retry (C-33). */
+const MAX_ATTEMPTS = 8
 /**
- * Milliseconds of pause between attempts, times their number: gives way to writers of the same branch in other
- * processes.
+ * Maximum random delay between attempts, multiplied by their number, so that writers in other processes get their
+ * chance.
  */
-const PAUSE = 20
+const RETRY_DELAY_MS = 20
 
 export const invalidBranch = (branch: string) => `Something went wrong when we tried to create '${branch}' for you: Branch name is invalid`
 
-/** What decides whether a caller may write to a branch. */
+/** Protection entries and settings that decide whether a caller may write to a branch. */
 export interface Rules {
   protections: Protections
   settings: Settings
 }
 
-/** A commit whose objects are on the disk but which no branch has yet, and the value its branch must still have. */
-interface Drafted {
+/** A commit that is written but not on its branch yet, and the value that the branch must still have. */
+interface DraftedCommit {
   commit: Oid
   old: Oid
 }
 
 /**
- * Makes a commit and moves a branch to it, by the same rules as a push; `draft` is called again when the branch has
- * moved meanwhile, and `describe` reads what the answer says of the commit while the branch moves. Writers of one
- * branch take turns here; those of other processes are detected at the ref (C-33, SEC-102).
+ * Makes a commit and moves a branch to it, by the same rules as a push. `draft` is called again when the branch has
+ * moved meanwhile; `describe` reads the commit for the response while the branch moves. Writers of one branch are
+ * serialised within this process; those of other processes are detected by the compare-and-swap (C-33, SEC-102).
  */
 export async function commitToBranch<T>(
   ctx: Context,
   { subject, caller, branch }: { subject: ProjectSubject; caller: SignedIn; branch: string },
-  draft: (rules: Rules) => Promise<Drafted>,
+  draft: (rules: Rules) => Promise<DraftedCommit>,
   describe: (commit: Oid) => Promise<T>,
 ): Promise<T> {
   const { project } = subject
   const repository = repositoryOf(ctx, project)
   return withBranch(ctx, project.id, branch, async () => {
     const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
-    for (let tried = 1; ; tried++) {
+    for (let attempt = 1; ; attempt++) {
       const { commit, old } = await draft({ protections, settings })
       const described = describe(commit)
       described.catch(() => undefined)
@@ -58,8 +58,8 @@ export async function commitToBranch<T>(
       } catch (error) {
         if (error instanceof RefNameConflict) throw refused(invalidBranch(branch))
         if (!(error instanceof RefChanged)) throw error
-        if (tried === TRIES) throw new Unavailable(`Could not update branch ${branch}`)
-        await sleep(Math.random() * PAUSE * tried)
+        if (attempt === MAX_ATTEMPTS) throw new Unavailable(`Could not update branch ${branch}`)
+        await sleep(Math.random() * RETRY_DELAY_MS * attempt)
         continue
       }
       return described

@@ -4,13 +4,13 @@ import { numericId } from '../../../lib/numeric-id.js'
 
 export type LfsOperation = 'download' | 'upload'
 
-/** Seconds for which a token is valid: long enough for one large object on a slow line (LF-5). */
-const LIFETIME = 1_800
+/** Validity of a token: long enough for one large object on a slow connection (LF-5). */
+const LIFETIME_S = 1_800
 const PREFIX = 'lfs.'
 const TOKEN = /^lfs\.k?\d+\.\d+\.(?:download|upload)\.\d+\./
 const PURPOSE = 'lfs token'
 
-/** What a client needs for the LFS routes of one project, in the form of `git-lfs-authenticate`. */
+/** Credentials for the LFS routes of one project, in the format of `git-lfs-authenticate`. */
 export interface LfsCredentials {
   href: string
   header: { Authorization: string }
@@ -19,7 +19,7 @@ export interface LfsCredentials {
   expires_at: string
 }
 
-/** Whose a token is: a user's, or a deploy key's. */
+/** The holder of a token: a user or a deploy key. */
 export type LfsHolder = { userId: number } | { deployKey: number }
 
 /** What a token allows: one operation of one holder on one project; an upload includes downloads. */
@@ -30,8 +30,8 @@ export interface LfsGrant {
 }
 
 /**
- * Credentials for the LFS routes of a project, with a token that lasts half an hour. It proves only who asks: what they
- * may do is decided at every use. The caller has checked that they may do this now.
+ * Creates credentials for the LFS routes of a project, with a token valid for half an hour. The token only identifies
+ * the holder: their access is checked again at every use. The caller has checked it for this operation.
  */
 export function lfsCredentials(
   ctx: Context,
@@ -39,21 +39,21 @@ export function lfsCredentials(
   project: Pick<Project, 'id' | 'path' | 'namespace'>,
   operation: LfsOperation,
 ): LfsCredentials {
-  const expires = Math.floor(ctx.now().getTime() / 1_000) + LIFETIME
+  const expires = Math.floor(ctx.now().getTime() / 1_000) + LIFETIME_S
   const claim = `${PREFIX}${'userId' in holder ? holder.userId : `k${holder.deployKey}`}.${project.id}.${operation}.${expires}`
   const token = `${claim}.${ctx.encryption.sign(claim, PURPOSE)}`
   return {
     href: `${ctx.links.http(fullPathOf(project))}/info/lfs`,
     header: { Authorization: `Basic ${Buffer.from(`lfs:${token}`).toString('base64')}` },
-    expires_in: LIFETIME,
+    expires_in: LIFETIME_S,
     expires_at: new Date(expires * 1_000).toISOString().replace(/\.\d+Z$/, 'Z'),
   }
 }
 
-/** Whether a password is meant as such a token. */
+/** Whether a password has the format of an LFS token. */
 export const isLfsToken = (password: string): boolean => TOKEN.test(password)
 
-/** What a token allows; `expired` where it did; null where it was not made here. */
+/** What a token allows; `expired` when it has expired, null when its signature is not valid. */
 export function lfsGrant(ctx: Context, token: string): LfsGrant | 'expired' | null {
   const end = token.lastIndexOf('.')
   const claim = token.slice(0, end)

@@ -17,19 +17,19 @@ export interface LfsLock {
 export interface LockFilter {
   path?: string | undefined
   id?: number | undefined
-  /** The id of a lock: only those after it. */
+  /** Only locks with a greater id. */
   cursor?: number | undefined
   limit?: number | undefined
 }
 
-/** Locks of one page. */
+/** Maximum number of locks per page. */
 const MAX_LOCKS = 100
-/** Bytes of a locked path. */
+/** Maximum length of a path in bytes. */
 const MAX_PATH = 2_000
 
 const columns = { id: lfsLocks.id, path: lfsLocks.path, locked_at: lfsLocks.locked_at, user_id: lfsLocks.user_id, owner: users.name }
 
-/** The locks of a project in the order of their ids, and the cursor of the next page. */
+/** The locks of a project, ordered by id, and the cursor of the next page. */
 export async function listLocks(ctx: Context, projectId: number, filter: LockFilter): Promise<{ locks: LfsLock[]; next: number | null }> {
   const limit = Math.min(filter.limit ?? MAX_LOCKS, MAX_LOCKS)
   const found = await ctx.db.write
@@ -50,7 +50,7 @@ export async function listLocks(ctx: Context, projectId: number, filter: LockFil
   return { locks, next: found.length > limit ? (locks.at(-1)?.id ?? null) : null }
 }
 
-/** Locks a file; where it is locked, the lock that is there and `created` false. */
+/** Locks a file. If it is already locked, returns the existing lock and `created` false. */
 export async function lockFile(
   ctx: Context,
   caller: SignedIn,
@@ -59,15 +59,15 @@ export async function lockFile(
 ): Promise<{ lock: LfsLock; created: boolean }> {
   if (path === '' || path.includes('\0') || Buffer.byteLength(path) > MAX_PATH) throw unprocessable(`path is not of 1 to ${MAX_PATH} bytes`)
   const values = { project_id: project.id, user_id: caller.user.id, path, locked_at: ctx.now() }
-  const made = await ctx.db.write.insert(lfsLocks).values(values).onConflictDoNothing().returning({ id: lfsLocks.id })
+  const inserted = await ctx.db.write.insert(lfsLocks).values(values).onConflictDoNothing().returning({ id: lfsLocks.id })
   const { locks } = await listLocks(ctx, project.id, { path })
   const [lock] = locks
-  // it was unlocked at this moment
+  // it was unlocked between the two statements
   if (!lock) throw conflict('The lock has changed, try again')
-  return { lock, created: made.length > 0 }
+  return { lock, created: inserted.length > 0 }
 }
 
-/** Ends a lock: one's own, or with `force` that of another user, for maintainers. */
+/** Removes a lock: the caller's own or, with `force` and for maintainers, that of another user. */
 export async function unlockFile(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number, force: boolean): Promise<LfsLock> {
   const { id: projectId } = subject.project
   const [lock] = (await listLocks(ctx, projectId, { id })).locks

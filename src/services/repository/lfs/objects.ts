@@ -7,33 +7,31 @@ import { Failure, tooLarge } from '../../../failures.js'
 import type { StagedObject } from '../../../lib/files/object-store.js'
 import { readSettings } from '../../core/settings.js'
 
-/** An object as pointers and clients name it: the SHA-256 of its bytes in hex, and their number. */
+/** An object as in pointer files: the SHA-256 of its content in hex, and its size in bytes. */
 export interface LfsObject {
   oid: string
   size: number
 }
 
 const MEBIBYTE = 1024 * 1024
-/** Objects that are put in their place at a time. */
-const KEPT_AT_ONCE = 4
-/** Objects whose deletion is looked up at a time. */
-const BATCH = 1_000
-/** Milliseconds after which a file that no row names counts as left by a killed upload. */
-const UNNAMED = 86_400_000
-/** Milliseconds without a write after which an upload is broken: a slower client has been sent away long before. */
-export const BROKEN_UPLOAD = 600_000
+const MAX_CONCURRENT_STORES = 4
+const BATCH_SIZE = 1_000
+/** Age at which a file without a row counts as left behind by a killed upload. */
+const UNREFERENCED_FILE_AGE_MS = 86_400_000
+/** Time without a write after which an upload is abandoned; slow clients are disconnected long before. */
+export const STALLED_UPLOAD_AGE_MS = 600_000
 
-/** Bytes that one object may have, and the objects of one project together; infinite: no limit (LF-11). */
+/** Maximum bytes of one object, and of all objects of a project; infinite when unlimited (LF-11). */
 export async function lfsLimits(ctx: Context): Promise<{ object: number; project: number }> {
   const { lfs_object_size_limit, project_lfs_size_limit } = await readSettings(ctx)
   const bytes = (limit: number) => (limit > 0 ? limit * MEBIBYTE : Number.POSITIVE_INFINITY)
   return { object: bytes(lfs_object_size_limit), project: bytes(project_lfs_size_limit) }
 }
 
-/** Whether LFS is served for a project: its own switch and that of its group must be on (LF-1). */
+/** Whether LFS is enabled for a project: its own setting and that of its group must be on (LF-1). */
 export const servesLfs = ({ lfs_enabled, namespace }: Pick<Project, 'lfs_enabled' | 'namespace'>): boolean => lfs_enabled && namespace.lfs_enabled
 
-/** Those of these objects that belong to a project, with their sizes. */
+/** The sizes of those of the objects that belong to a project, by oid. */
 export async function objectsOf(ctx: Context, projectId: number, oids: string[]): Promise<Map<string, number>> {
   if (oids.length === 0) return new Map()
   const rows = await ctx.db.write
@@ -44,23 +42,23 @@ export async function objectsOf(ctx: Context, projectId: number, oids: string[])
   return new Map(rows.map(({ oid, size }) => [oid, size]))
 }
 
-/** Nobody else adds or removes this object until the transaction ends. */
-const holdObject = (tx: Transaction, oid: string) => tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`lfs ${oid}`}, 0))`)
+/** Serialises adding and removing an object until the transaction ends. */
+const lockObject = (tx: Transaction, oid: string) => tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`lfs ${oid}`}, 0))`)
 
 /**
- * Puts an object that has arrived in its place and gives it to a project. File and row are there together, or neither:
- * a file without a row is removed after a day. Throws 413 beyond the project's quota.
+ * Stores an uploaded object and adds it to a project. The file is stored before the row is committed; a file left
+ * without a row is removed after a day. Throws 413 beyond the project's quota.
  */
-export async function keepObject(ctx: Context, projectId: number, oid: string, staged: StagedObject): Promise<void> {
+export async function storeObject(ctx: Context, projectId: number, oid: string, staged: StagedObject): Promise<void> {
   const limits = await lfsLimits(ctx)
-  // a slow store must not hold all connections to the database
-  await ctx.mutex.runHere(`lfs keep ${Number.parseInt(oid.slice(0, 2), 16) % KEPT_AT_ONCE}`, () =>
+  // a slow store must not occupy all database connections
+  await ctx.mutex.runHere(`lfs keep ${Number.parseInt(oid.slice(0, 2), 16) % MAX_CONCURRENT_STORES}`, () =>
     ctx.db.transaction(async (tx) => {
-      await holdObject(tx, oid)
+      await lockObject(tx, oid)
       const has = and(eq(lfsObjectProjects.project_id, projectId), eq(lfsObjectProjects.oid, oid))
       const known =
         (await tx.update(lfsObjectProjects).set({ unreferenced_since: null }).where(has).returning({ oid: lfsObjectProjects.oid })).length > 0
-      // looked at before, and again once nobody else can change it
+      // checked before the file is stored, and again with the project locked
       const check = (used: number) => {
         if (!known && used + staged.size > limits.project) throw tooLarge()
       }
@@ -79,7 +77,7 @@ export async function keepObject(ctx: Context, projectId: number, oid: string, s
   )
 }
 
-/** Bytes of the objects of a project. */
+/** Total bytes of the objects of a project; 404 when the project is gone. */
 async function sizeOf(tx: Transaction, projectId: number, { lock = false } = {}): Promise<number> {
   const query = tx.select({ size: projects.lfs_objects_size }).from(projects).where(eq(projects.id, projectId))
   const [project] = await (lock ? query.for('no key update') : query)
@@ -88,46 +86,46 @@ async function sizeOf(tx: Transaction, projectId: number, { lock = false } = {})
 }
 
 /**
- * Gives objects of one project to another, without copying a byte: all of them, or those in `oids`. Whoever calls this
- * has found that the acting user may read the source's code (SEC-43).
+ * Adds objects of one project to another without copying files: all of them, or those in `oids`. The caller has checked
+ * that the acting user may read the source's code (SEC-43).
  */
 export async function shareObjects(tx: Transaction, from: number, to: number, oids?: string[]): Promise<void> {
-  const which: SQL = oids ? sql`and l.oid = any(${sql.param(oids)}::text[])` : sql``
-  // locked, so that a deletion of the source waits; the sum is that of what was added
+  const condition: SQL = oids ? sql`and l.oid = any(${sql.param(oids)}::text[])` : sql``
+  // locks the rows, so that a deletion in the source waits; only added objects count towards the size
   await tx.execute(sql`with shared as (
-      select l.oid from ${lfsObjectProjects} l where l.project_id = ${from} ${which} order by l.oid for key share),
+      select l.oid from ${lfsObjectProjects} l where l.project_id = ${from} ${condition} order by l.oid for key share),
     added as (insert into ${lfsObjectProjects} (project_id, oid) select ${to}::bigint, s.oid from shared s on conflict do nothing returning oid),
     more as (select coalesce(sum(o.size), 0) as bytes from added a join ${lfsObjects} o on o.oid = a.oid)
     update ${projects} set lfs_objects_size = lfs_objects_size + more.bytes from more where id = ${to} and more.bytes > 0`)
 }
 
 /**
- * Records that the objects of projects about to be deleted may be needed no more. `which` is a condition on
+ * Records the objects of projects about to be deleted as candidates for removal. `condition` is a condition on
  * `projects p`.
  */
-export const releaseObjects = (tx: Transaction, which: SQL) =>
+export const releaseObjects = (tx: Transaction, condition: SQL) =>
   tx.execute(sql`insert into ${pendingLfsDeletions} (oid)
-    select distinct l.oid from ${lfsObjectProjects} l join projects p on p.id = l.project_id where ${which} on conflict do nothing`)
+    select distinct l.oid from ${lfsObjectProjects} l join projects p on p.id = l.project_id where ${condition} on conflict do nothing`)
 
-/** Removes objects of deleted projects that no other project has (LF-12). */
+/** Removes objects of deleted projects that no other project uses (LF-12). */
 export async function finishObjectDeletions(ctx: Context): Promise<void> {
   for (;;) {
-    const pending = await ctx.db.write.select().from(pendingLfsDeletions).orderBy(pendingLfsDeletions.oid).limit(BATCH)
+    const pending = await ctx.db.write.select().from(pendingLfsDeletions).orderBy(pendingLfsDeletions.oid).limit(BATCH_SIZE)
     for (const { oid } of pending) {
       if (ctx.stopping.aborted) return
-      await removeUnused(ctx, oid)
+      await removeIfUnused(ctx, oid)
     }
-    if (pending.length < BATCH) return
+    if (pending.length < BATCH_SIZE) return
   }
 }
 
 /**
- * Removes an object, row and file, unless a project has it; whether it is gone. The file goes first: a kill in between
- * leaves the row.
+ * Removes an object, row and file, unless a project uses it; returns whether it was removed. The file is deleted before
+ * the transaction commits, so a kill in between leaves the row.
  */
-export async function removeUnused(ctx: Context, oid: string): Promise<boolean> {
+export async function removeIfUnused(ctx: Context, oid: string): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {
-    await holdObject(tx, oid)
+    await lockObject(tx, oid)
     const used = await tx.select({ oid: lfsObjectProjects.oid }).from(lfsObjectProjects).where(eq(lfsObjectProjects.oid, oid)).limit(1)
     if (used.length === 0) {
       await ctx.lfs.delete(oid)
@@ -138,33 +136,34 @@ export async function removeUnused(ctx: Context, oid: string): Promise<boolean> 
   })
 }
 
-/** Files without a row that are older than a day; an upload gets its row right after its file. */
-export async function* unnamedObjects(ctx: Context): AsyncGenerator<string> {
+/** Files without a row that are older than a day; an upload inserts its row right after its file. */
+export async function* orphanedObjects(ctx: Context): AsyncGenerator<string> {
   let batch: string[] = []
   for await (const { oid, keptAt } of ctx.lfs.list()) {
-    if (Date.now() - keptAt >= UNNAMED) batch.push(oid)
-    if (batch.length < BATCH) continue
-    yield* await withoutRow(ctx, batch)
+    if (Date.now() - keptAt >= UNREFERENCED_FILE_AGE_MS) batch.push(oid)
+    if (batch.length < BATCH_SIZE) continue
+    yield* await filterOrphaned(ctx, batch)
     batch = []
   }
-  yield* await withoutRow(ctx, batch)
+  yield* await filterOrphaned(ctx, batch)
 }
 
-async function withoutRow(ctx: Context, oids: string[]): Promise<string[]> {
+async function filterOrphaned(ctx: Context, oids: string[]): Promise<string[]> {
   if (oids.length === 0) return []
   const rows = await ctx.db.write.select({ oid: lfsObjects.oid }).from(lfsObjects).where(inArray(lfsObjects.oid, oids))
   const known = new Set(rows.map(({ oid }) => oid))
   return oids.filter((oid) => !known.has(oid))
 }
 
-/** Removes what killed uploads left behind: files that are not whole, and files that never got their row. */
-export async function clearBrokenUploads(ctx: Context, unchanged = BROKEN_UPLOAD): Promise<void> {
+/** Removes incomplete files of abandoned uploads. */
+export async function removeStalledUploads(ctx: Context, unchanged = STALLED_UPLOAD_AGE_MS): Promise<void> {
   for (const name of await ctx.lfs.leftovers(unchanged))
-    await ctx.lfs.removeLeftover(name).catch((fault: unknown) => ctx.log.warn({ err: fault, name }, 'a broken LFS upload cannot be removed'))
+    await ctx.lfs.removeLeftover(name).catch((fault: unknown) => ctx.log.warn({ err: fault, name }, 'an abandoned LFS upload cannot be removed'))
 }
 
-export async function clearUnnamedObjects(ctx: Context): Promise<void> {
+/** Removes files of objects that never got their row. */
+export async function removeOrphanedObjects(ctx: Context): Promise<void> {
   let removed = 0
-  for await (const oid of unnamedObjects(ctx)) if (await removeUnused(ctx, oid)) removed++
-  if (removed > 0) ctx.log.warn({ removed }, 'removed LFS objects that no row names')
+  for await (const oid of orphanedObjects(ctx)) if (await removeIfUnused(ctx, oid)) removed++
+  if (removed > 0) ctx.log.warn({ removed }, 'removed LFS objects without a database row')
 }

@@ -6,12 +6,12 @@ import { mayReadCode } from '../reading.js'
 import { objectsOf, shareObjects } from './objects.js'
 import { markReferenced } from './unreferenced.js'
 
-/** Projects of a fork network that are asked for objects. */
+/** Maximum number of projects of a fork network that are searched for objects. */
 const MAX_SOURCES = 10
 
 /**
- * Gives a project the objects that commits copied into its repository point to, as far as the source has them. Whoever
- * copied them may read the source's code.
+ * Adds to a project those objects of the source that commits copied into its repository point to. The caller has
+ * checked that the user may read the source's code.
  */
 export async function sharePointedObjects(ctx: Context, from: number, to: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void> {
   await ctx.db.write.execute(sql`update ${lfsObjectProjects} t set unreferenced_since = null
@@ -27,38 +27,37 @@ export async function sharePointedObjects(ctx: Context, from: number, to: Reposi
 }
 
 /**
- * Those of these objects that a project does not have. What another project of its fork network has, whose code the
- * user may read at this moment, it gets from there: nothing has to be sent again (LF-3). Those it has will be referred
- * to.
+ * The objects that a project does not have. Objects are first shared from other projects of its fork network whose code
+ * the user may currently read, so that they need not be uploaded again (LF-3). Existing ones are marked as referenced.
  */
 export async function missingObjects(ctx: Context, userId: number | null, projectId: number, objects: LfsPointer[]): Promise<LfsPointer[]> {
   const missing = async () => {
-    const there = await objectsOf(
+    const owned = await objectsOf(
       ctx,
       projectId,
       objects.map(({ oid }) => oid),
     )
-    return objects.filter(({ oid }) => !there.has(oid))
+    return objects.filter(({ oid }) => !owned.has(oid))
   }
   await markReferenced(
     ctx,
     projectId,
     objects.map(({ oid }) => oid),
   )
-  let wanted = await missing()
-  if (wanted.length === 0 || userId === null) return wanted
-  for (const source of await sourcesIn(ctx, projectId, wanted)) {
+  let stillMissing = await missing()
+  if (stillMissing.length === 0 || userId === null) return stillMissing
+  for (const source of await findSources(ctx, projectId, stillMissing)) {
     if (!(await mayReadCode(ctx, userId, source))) continue
-    const oids = wanted.map(({ oid }) => oid)
+    const oids = stillMissing.map(({ oid }) => oid)
     await ctx.db.transaction((tx) => shareObjects(tx, source, projectId, oids))
-    wanted = await missing()
-    if (wanted.length === 0) break
+    stillMissing = await missing()
+    if (stillMissing.length === 0) break
   }
-  return wanted
+  return stillMissing
 }
 
-/** Other projects of the fork network that have one of these objects, the oldest first. */
-async function sourcesIn(ctx: Context, projectId: number, objects: LfsPointer[]): Promise<number[]> {
+/** Other projects of the fork network that have any of the objects, the oldest first. */
+async function findSources(ctx: Context, projectId: number, objects: LfsPointer[]): Promise<number[]> {
   const oids = objects.map(({ oid }) => oid)
   const { rows } = await ctx.db.write.execute<{ id: string }>(sql`with recursive
     up (id, above) as (select p.id, p.forked_from_id from ${projects} p where p.id = ${projectId}

@@ -5,34 +5,31 @@ import type { GitRepository } from '../../../git/types.js'
 import { repositoryById } from '../repositories.js'
 import { finishObjectDeletions } from './objects.js'
 
-/**
- * How long a project keeps an object that no commit points to any more: as long as Git keeps such commits (SEC-164).
- */
-const GRACE = '14 days'
-/** Objects of one statement. */
-const BATCH = 1_000
+/** How long a project keeps an object that no commit points to: as long as Git keeps unreachable commits (SEC-164). */
+const GRACE_PERIOD = '14 days'
+const BATCH_SIZE = 1_000
 
 /**
- * Takes from a project the objects that no commit of any ref has pointed to for two weeks (LF-14). A client that names
- * an object, to upload or in a push, makes it count as referred to until the next look, so that no push in flight loses
- * what it needs.
+ * Removes from a project the objects that no reachable commit has pointed to for two weeks (LF-14). An object named by
+ * a client, in an upload or a push, counts as referenced until the next run, so that a concurrent push does not lose
+ * it.
  */
 export async function dropUnreferenced(ctx: Context, projectId: number, repository: Pick<GitRepository, 'eachLfsPointer'>): Promise<void> {
-  const held = await ctx.db.write
+  const owned = await ctx.db.write
     .select({ oid: lfsObjectProjects.oid, since: lfsObjectProjects.unreferenced_since })
     .from(lfsObjectProjects)
     .where(eq(lfsObjectProjects.project_id, projectId))
-  if (held.length === 0) return
-  const unreferenced = new Map(held.map(({ oid, since }) => [oid, since]))
-  const back: string[] = []
+  if (owned.length === 0) return
+  const unreferenced = new Map(owned.map(({ oid, since }) => [oid, since]))
+  const referencedAgain: string[] = []
   await repository.eachLfsPointer(({ oid }) => {
-    if (unreferenced.get(oid)) back.push(oid)
+    if (unreferenced.get(oid)) referencedAgain.push(oid)
     unreferenced.delete(oid)
   })
-  await markReferenced(ctx, projectId, back)
+  await markReferenced(ctx, projectId, referencedAgain)
   const names = [...unreferenced.keys()]
-  for (let at = 0; at < names.length; at += BATCH) {
-    const oids = names.slice(at, at + BATCH)
+  for (let at = 0; at < names.length; at += BATCH_SIZE) {
+    const oids = names.slice(at, at + BATCH_SIZE)
     await release(ctx, projectId, oids)
     const found = and(eq(lfsObjectProjects.project_id, projectId), inArray(lfsObjectProjects.oid, oids), isNull(lfsObjectProjects.unreferenced_since))
     await ctx.db.write.update(lfsObjectProjects).set({ unreferenced_since: ctx.now() }).where(found)
@@ -40,7 +37,7 @@ export async function dropUnreferenced(ctx: Context, projectId: number, reposito
   await finishObjectDeletions(ctx)
 }
 
-/** Somebody refers to these objects, or is about to. */
+/** Marks objects as referenced, or about to be. */
 export async function markReferenced(ctx: Context, projectId: number, oids: string[]): Promise<void> {
   if (oids.length === 0) return
   const named = and(
@@ -51,28 +48,28 @@ export async function markReferenced(ctx: Context, projectId: number, oids: stri
   await ctx.db.write.update(lfsObjectProjects).set({ unreferenced_since: null }).where(named)
 }
 
-/** Takes those of these objects from a project that are still unreferenced after the grace. */
+/** Removes those of the objects from a project that have been unreferenced for the grace period. */
 async function release(ctx: Context, projectId: number, oids: string[]): Promise<void> {
-  const before = sql`${ctx.now().toISOString()}::timestamptz - ${GRACE}::interval`
+  const before = sql`${ctx.now().toISOString()}::timestamptz - ${GRACE_PERIOD}::interval`
   await ctx.db.transaction(async (tx) => {
-    const gone = await tx
+    const released = await tx
       .delete(lfsObjectProjects)
       .where(and(eq(lfsObjectProjects.project_id, projectId), inArray(lfsObjectProjects.oid, oids), lt(lfsObjectProjects.unreferenced_since, before)))
       .returning({ oid: lfsObjectProjects.oid })
-    if (gone.length === 0) return
-    const named = gone.map(({ oid }) => oid)
+    if (released.length === 0) return
+    const named = released.map(({ oid }) => oid)
     const bytes = sql`(select sum(${lfsObjects.size}) from ${lfsObjects} where ${inArray(lfsObjects.oid, named)})`
     await tx
       .update(projects)
       .set({ lfs_objects_size: sql`${projects.lfs_objects_size} - ${bytes}` })
       .where(eq(projects.id, projectId))
-    await tx.insert(pendingLfsDeletions).values(gone).onConflictDoNothing()
+    await tx.insert(pendingLfsDeletions).values(released).onConflictDoNothing()
   })
 }
 
-/** Looks again at projects with objects whose time is over, also where nobody pushes any more. */
-export async function dropDueObjects(ctx: Context): Promise<void> {
-  const before = sql`${ctx.now().toISOString()}::timestamptz - ${GRACE}::interval`
+/** Removes expired objects of all projects, including those without further pushes. */
+export async function dropExpiredObjects(ctx: Context): Promise<void> {
+  const before = sql`${ctx.now().toISOString()}::timestamptz - ${GRACE_PERIOD}::interval`
   const due = await ctx.db.write
     .selectDistinct({ id: lfsObjectProjects.project_id })
     .from(lfsObjectProjects)

@@ -9,19 +9,19 @@ import { servesLfs } from '../lfs/objects.js'
 import { missingObjects } from '../lfs/sharing.js'
 import { quotaRefusal } from '../quotas.js'
 import { repositoryOf } from '../repositories.js'
-import { finishMoves } from './follow.js'
-import { abandonIntent, recordIntent } from './intents.js'
-import { pushSetting, refusalOf } from './rules.js'
-import { settleOwn } from './settle.js'
+import { finishMoves } from './finish.js'
+import { cancelIntent, recordIntent } from './intents.js'
+import { resolveOwnIntent } from './recovery.js'
+import { loadPushRules, refusalOf } from './rules.js'
 
 /**
- * Moves refs for the API, all or none, by all the rules of a push: 403 below developer, 400 with the reason where a
- * rule refuses (PU-9), RefChanged when another writer was faster.
+ * Moves refs for the API, all or none, by the rules of a push: 403 without push access, 400 with the reason of a
+ * refusal (PU-9), RefChanged when another writer was faster.
  */
 export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: RefUpdate[]): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
-  const setting = await pushSetting(ctx, subject, 'api', repository)
+  const setting = await loadPushRules(ctx, subject, 'api', repository)
   for (const move of moves) {
     const reason = await refusalOf(setting, move)
     if (reason) throw refused(reason)
@@ -32,22 +32,22 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
   })
 }
 
-/** Refs that the API is about to move, the objects being there. */
+/** Refs that the API is about to move; their objects are already written. */
 export interface Write {
   projectId: number
   actorId: number
   moves: RefUpdate[]
   settings: Settings
   repository: GitRepository
-  /** What the moves merge. */
+  /** The merge request that the moves merge, if any. */
   merge?: MergeIntent
-  /** The row of the intent where it is recorded already. */
+  /** The id of the intent, if it is already recorded. */
   intent?: number
 }
 
 /**
- * Moves refs under an intent, and does all that follows (SEC-158): the one way for commits, merges, branches and tags
- * of the API. A push over Git goes the same way, with git in place of `move`. Throws what `move` throws, such as
+ * Records an intent, moves the refs and finishes the move (SEC-158). All commits, merges, branches and tags of the API
+ * take this path; a push over Git does the same, but git moves the refs. Rethrows what `move` throws, such as
  * RefChanged, when nothing has moved.
  */
 export async function moveUnderIntent(ctx: Context, write: Write, move = () => write.repository.updateRefs(write.moves)): Promise<void> {
@@ -56,15 +56,15 @@ export async function moveUnderIntent(ctx: Context, write: Write, move = () => w
   try {
     await move()
   } catch (error) {
-    await abandonIntent(ctx, intent, error)
+    await cancelIntent(ctx, intent, error)
     throw error
   }
   await finishMoves(ctx, { projectId, moves, intent, settings, repository, merge })
 }
 
 /**
- * Serialises work on one branch, in the order of arrival. This saves writers lost races; compare-and-swap makes them
- * safe.
+ * Serialises work on one branch within this process, in the order of arrival. It avoids lost races; correctness depends
+ * only on the compare-and-swap.
  */
 export const withBranch = <T>(ctx: Context, projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
   ctx.mutex.run(`branch ${projectId} ${branch}`, work)
@@ -75,27 +75,27 @@ function nameConflict(ref: string) {
   return `${noun === 'tag' ? 'Tag' : 'Branch'} name conflicts with the name of another ${noun}`
 }
 
-/** A push over Git that has been accepted. */
+/** An accepted push over Git, whose refs git moves now. */
 export interface PushIntent {
-  /** Its refs have moved: what follows from that, and the end of the intent. */
+  /** Finishes the push after its refs have moved, and ends the intent. */
   finish(moved: RefUpdate[]): Promise<void>
-  /** The push is over, however it went: nothing to do after `finish`. */
-  settle(): Promise<void>
+  /** Called when the push is over in any way; resolves the intent unless `finish` has succeeded. */
+  close(): Promise<void>
 }
 
-/** Objects that are named when a push is refused. */
-const MAX_NAMED = 20
+/** How many missing objects the message lists. */
+const MAX_LISTED_OBJECTS = 20
 
-/** The message for a push that brings pointers without objects (LF-10). */
-function missingText(missing: LfsPointer[]): string {
-  const named = missing.slice(0, MAX_NAMED).map(({ oid, size }) => `  ${oid} (${size} bytes)`)
-  const more = missing.length > named.length ? [`  and ${missing.length - named.length} more`] : []
-  return ['Objects of Git LFS are missing. Upload them with "git lfs push --all <remote>" and push again:', ...named, ...more].join('\n')
+/** The message for a push with LFS pointers whose objects are missing (LF-10). */
+function missingObjectsMessage(missing: LfsPointer[]): string {
+  const listed = missing.slice(0, MAX_LISTED_OBJECTS).map(({ oid, size }) => `  ${oid} (${size} bytes)`)
+  const more = missing.length > listed.length ? [`  and ${missing.length - listed.length} more`] : []
+  return ['Objects of Git LFS are missing. Upload them with "git lfs push --all <remote>" and push again:', ...listed, ...more].join('\n')
 }
 
 /**
- * The verdict on a push over Git: every command on a branch, tag or note is checked, one refusal refuses all (GH-18),
- * and an accepted push is recorded before its refs move.
+ * Decides on a push over Git. Every command is checked, and one refusal refuses the whole push (GH-18); returns its
+ * message. An accepted push is recorded as an intent before its refs move.
  */
 export async function acceptPush(
   ctx: Context,
@@ -104,10 +104,10 @@ export async function acceptPush(
   commands: RefUpdate[],
   repository: Pick<Quarantine, 'isAncestor' | 'objectInfo' | 'newPointers'>,
 ): Promise<PushIntent | string> {
-  const setting = await pushSetting(ctx, subject, 'git', repository)
-  // what was pushed lies in the repository's folder already; a deletion brings nothing
-  const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
-  if (full) return full
+  const setting = await loadPushRules(ctx, subject, 'git', repository)
+  // the pushed objects are already in the repository's folder and count; deletions bring none
+  const quotaError = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
+  if (quotaError) return quotaError
   for (const command of commands) {
     // git treats a ref whose old value is missing as broken, and then moves or deletes it without comparing (GH-22)
     if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))
@@ -118,7 +118,7 @@ export async function acceptPush(
   const { id } = subject.project
   if (setting.settings.lfs_pointer_check_enabled && servesLfs(subject.project)) {
     const missing = await missingObjects(ctx, actorId, id, await repository.newPointers())
-    if (missing.length > 0) return missingText(missing)
+    if (missing.length > 0) return missingObjectsMessage(missing)
   }
   const intent = await recordIntent(ctx, { projectId: id, actorId, door: 'git', moves: commands })
   let finished = false
@@ -127,8 +127,8 @@ export async function acceptPush(
       await finishMoves(ctx, { projectId: id, moves: moved, intent, settings: setting.settings, repository: repositoryOf(ctx, subject.project) })
       finished = true
     },
-    async settle() {
-      if (!finished) await settleOwn(ctx, intent)
+    async close() {
+      if (!finished) await resolveOwnIntent(ctx, intent)
     },
   }
 }

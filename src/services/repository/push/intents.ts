@@ -7,7 +7,7 @@ import type { RefUpdate } from '../../../git/types.js'
 import { isUnavailable } from '../../../lib/unavailable.js'
 import type { Door } from './rules.js'
 
-interface Intent {
+interface NewIntent {
   projectId: number
   actorId: number
   door: Door
@@ -15,8 +15,8 @@ interface Intent {
   merge?: MergeIntent | null
 }
 
-/** Records what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
-export async function recordIntent(ctx: Context, { projectId, actorId, door, moves, merge = null }: Intent): Promise<number> {
+/** Records ref updates after their objects are written and before the refs move (SEC-158). Returns the intent's id. */
+export async function recordIntent(ctx: Context, { projectId, actorId, door, moves, merge = null }: NewIntent): Promise<number> {
   const { id } = onlyRow(
     await ctx.db.write
       .insert(refIntents)
@@ -35,11 +35,11 @@ export async function recordIntent(ctx: Context, { projectId, actorId, door, mov
 }
 
 /**
- * Ends an intent whose refs were not moved because of `error`. Where git does not say that nothing moved, the refs are
- * examined later.
+ * Ends an intent whose refs did not move because of `error`. If the error leaves open whether they moved, the intent is
+ * kept and resolved later by looking at the refs.
  */
-export async function abandonIntent(ctx: Context, intent: number, error: unknown): Promise<void> {
-  leaveIntent(ctx, intent)
+export async function cancelIntent(ctx: Context, intent: number, error: unknown): Promise<void> {
+  releaseIntent(ctx, intent)
   if (!(error instanceof RefChanged || error instanceof RefNameConflict || error instanceof RepositoryMoving)) return
   try {
     await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
@@ -49,7 +49,7 @@ export async function abandonIntent(ctx: Context, intent: number, error: unknown
   }
 }
 
-/** Nobody works on this intent any more: it is settled in the background, according to the refs. */
-export function leaveIntent(ctx: Context, intent: number): void {
-  if (ctx.intents.has(intent)) ctx.intents.set(intent, 'left')
+/** Marks an intent as abandoned by this process; it is resolved in the background by looking at its refs. */
+export function releaseIntent(ctx: Context, intent: number): void {
+  if (ctx.intents.has(intent)) ctx.intents.set(intent, 'abandoned')
 }

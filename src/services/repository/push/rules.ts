@@ -5,46 +5,44 @@ import { branchNameFault } from '../../../lib/branch-name.js'
 import { readSettings, type Settings } from '../../core/settings.js'
 import { type Protections, protectionsOf, reaches } from '../protection.js'
 
-/** Where the move came from: some rules differ (BR-19). */
+/** Where a ref update came from; some rules depend on it (BR-19). */
 export type Door = 'api' | 'git'
 
-/** The message for callers who may not write a protected branch, over the API and Git alike (C-28, PU-9). */
-export const PROTECTED = 'You are not allowed to push into this branch'
+/** The message for callers who may not write to a protected branch, over the API and Git (C-28, PU-9). */
+export const PROTECTED_BRANCH = 'You are not allowed to push into this branch'
 
-/** What the rules about a move need, loaded once for each push. */
-export interface PushSetting {
+/** What is needed to decide on ref updates, loaded once per push. */
+export interface PushRules {
   subject: ProjectSubject
   protections: Protections
   settings: Settings
   door: Door
-  /** Reads the repository with the new objects in sight, for the fast-forward question. */
+  /** A view of the repository that includes the new objects, for the fast-forward check. */
   repository: Pick<GitRepository, 'isAncestor'>
 }
 
-export async function pushSetting(
+export async function loadPushRules(
   ctx: Context,
   subject: ProjectSubject,
   door: Door,
   repository: Pick<GitRepository, 'isAncestor'>,
-): Promise<PushSetting> {
+): Promise<PushRules> {
   const [protections, settings] = await Promise.all([protectionsOf(ctx, subject.project.id), readSettings(ctx)])
   return { subject, protections, settings, door, repository }
 }
 
-/**
- * Whether this caller may make this move, for every way to write (SEC-104): null, or the reason why not (GH-19, GH-20).
- */
-export async function refusalOf(setting: PushSetting, move: RefUpdate): Promise<string | null> {
+/** Why the caller may not make a ref update, or null; used for every way to write (SEC-104, GH-19, GH-20). */
+export async function refusalOf(setting: PushRules, move: RefUpdate): Promise<string | null> {
   const { subject } = setting
   if (!subject.can('push_code')) return 'You are not allowed to push code to this project.'
   if (move.ref.startsWith('refs/heads/')) return refuseBranch(setting, move, move.ref.slice('refs/heads/'.length))
   if (move.ref.startsWith('refs/tags/')) return refuseTag(setting, move, move.ref.slice('refs/tags/'.length))
-  // notes move as they like, forward or not
+  // notes may also be force-pushed
   return move.ref.startsWith('refs/notes/') ? null : 'Only branches, tags and notes can be pushed.'
 }
 
 async function refuseBranch(
-  { subject, protections, settings, door, repository }: PushSetting,
+  { subject, protections, settings, door, repository }: PushRules,
   move: RefUpdate,
   branch: string,
 ): Promise<string | null> {
@@ -60,15 +58,15 @@ async function refuseBranch(
     const fault = branchNameFault(branch)
     if (fault) return `Branch name '${branch}' is invalid`
   }
-  if (project.empty_repo && settings.default_branch_protection === 2 && !reaches(subject, 40)) return PROTECTED
+  if (project.empty_repo && settings.default_branch_protection === 2 && !reaches(subject, 40)) return PROTECTED_BRANCH
   if (!protections.isProtected(branch)) return null
-  if (!reaches(subject, protections.pushLevel(branch))) return PROTECTED
+  if (!reaches(subject, protections.pushLevel(branch))) return PROTECTED_BRANCH
   if (move.old === ZERO || protections.allowsForcePush(branch)) return null
   return (await repository.isAncestor(move.old, move.new)) ? null : 'You are not allowed to force push code to a protected branch on this project.'
 }
 
-function refuseTag({ subject, protections }: PushSetting, move: RefUpdate, tag: string): string | null {
-  // a delete is one whatever old value the client claims
+function refuseTag({ subject, protections }: PushRules, move: RefUpdate, tag: string): string | null {
+  // a deletion stays one, whatever old value the client claims
   const creates = move.old === ZERO && move.new !== ZERO
   if (!creates && !subject.can('delete_tag')) return 'You are not allowed to change existing tags on this project.'
   if (!protections.isTagProtected(tag)) return null

@@ -16,7 +16,7 @@ import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { readSettings, type Settings } from '../../../core/settings.js'
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
 import { moveUnderIntent, withBranch } from '../../../repository/push/door.js'
-import { leaveIntent, recordIntent } from '../../../repository/push/intents.js'
+import { recordIntent, releaseIntent } from '../../../repository/push/intents.js'
 import { checkQuota } from '../../../repository/quotas.js'
 import { signatureOf } from '../../../repository/repositories.js'
 import { follows, makeVersions } from '../versions/make.js'
@@ -145,7 +145,7 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: Acceptin
     noted.intent = await recordIntent(ctx, { ...who, door: 'api', moves: [{ ref, old: start, new: commit }], merge: choices })
   }
   const drafted = await repository.draftMerge({ into: start, from: head, author, committer: author, message }, intend).catch((error: unknown) => {
-    if (noted.intent !== undefined) leaveIntent(ctx, noted.intent)
+    if (noted.intent !== undefined) releaseIntent(ctx, noted.intent)
     throw error
   })
   const { intent } = noted

@@ -13,7 +13,7 @@ import { recordEvent } from '../../../activity/events.js'
 import { actAs } from '../../../core/acting.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
 import { findVisibleProject } from '../../../identity/acting-users.js'
-import { inOneNetwork } from '../../../projects/fork-network.js'
+import { inSameNetwork } from '../../../projects/fork-network.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { refuseFaults, textFaults } from '../../texts.js'
 import { descriptionColumns, followCreation, type NewIssuable, newAttributes, textOf } from '../../writing.js'
@@ -121,7 +121,7 @@ function faultsOf({ title, description, labels, source_branch, target_branch }: 
 /** Refuses in the order of MR-30 to MR-34. */
 async function refuse(ctx: Context, { caller, source, target, given, branches }: Requested): Promise<void> {
   refuseSameBranch(branches)
-  if (!(await inOneNetwork(ctx.db.write, source.project.id, target.project.id)))
+  if (!(await inSameNetwork(ctx.db.write, source.project.id, target.project.id)))
     throw unprocessable('Source project is not a fork of the target project')
   await refuseDuplicate(ctx.db.write, caller, target, branches, given.title.trim())
   if (!target.can('propose_merge_request')) throw unprocessable('Target project has disabled merge requests')

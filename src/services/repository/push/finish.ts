@@ -9,43 +9,43 @@ import type { Settings } from '../../core/settings.js'
 import { Protections } from '../protection.js'
 import { pushDataOf } from '../push-events.js'
 import { repositoryById } from '../repositories.js'
-import { leaveIntent } from './intents.js'
-import { maintainSoon, upkeepOf } from './upkeep.js'
+import { releaseIntent } from './intents.js'
+import { enqueueMaintenance, maintenanceJob } from './maintenance-job.js'
 
-/** Refs that have moved. */
-export interface Moved {
+/** Ref updates that have been made. */
+export interface CompletedMoves {
   projectId: number
   moves: RefUpdate[]
   intent: number | null
   settings: Settings
-  /** Looked up if it is not given. */
+  /** Looked up when missing. */
   repository?: GitRepository
-  /** What the moves merged. */
+  /** The merge request that the moves merged, if any. */
   merge?: MergeIntent | null
 }
 
 /**
- * Does everything that follows when refs have moved, and ends the intent. All of it holds before the caller gets an
- * answer (PU-1), except maintenance, which runs soon after. The refs have moved, so what fails here is tried again
- * until it succeeds.
+ * Applies everything that follows from moved refs, and ends the intent. All of it is done before the caller gets a
+ * response (PU-1), except maintenance, which is enqueued. The refs have moved, so a failure is retried in the
+ * background until it succeeds.
  */
-export async function finishMoves(ctx: Context, moved: Moved): Promise<void> {
+export async function finishMoves(ctx: Context, moved: CompletedMoves): Promise<void> {
   const { projectId, intent } = moved
   try {
-    await follow(ctx, moved)
+    await applyMoves(ctx, moved)
     if (intent !== null) ctx.intents.delete(intent)
   } catch (error) {
-    // what took too long is quick once maintenance has written the new commits into the graph
-    if (intent !== null) leaveIntent(ctx, intent)
-    await maintainSoon(ctx.db, projectId).catch(() => undefined)
+    // if it timed out, the retry is faster once maintenance has added the new commits to the commit-graph
+    if (intent !== null) releaseIntent(ctx, intent)
+    await enqueueMaintenance(ctx.db, projectId).catch(() => undefined)
     throw error
   }
 }
 
-export async function follow(ctx: Context, { projectId, moves, intent, settings, repository, merge = null }: Moved): Promise<void> {
+export async function applyMoves(ctx: Context, { projectId, moves, intent, settings, repository, merge = null }: CompletedMoves): Promise<void> {
   let actor: Promise<number | null> | undefined
   let found: Promise<GitRepository | null> | undefined
-  const queued: NewJob[] = [upkeepOf(projectId)]
+  const queued: NewJob[] = [maintenanceJob(projectId)]
   const event: PushEvent = {
     projectId,
     moves,
@@ -57,8 +57,8 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
   }
   const [pushes] = await Promise.all([
     event.repository().then((git) => (git ? pushDataOf(git, moves) : [])),
-    followBranches(ctx, projectId, moves, settings),
-    dropReleases(ctx, projectId, moves),
+    updateDefaultBranch(ctx, projectId, moves, settings),
+    deleteReleases(ctx, projectId, moves),
     ...ctx.followers.push.map((follower) => follower(ctx, event)),
   ])
   const now = ctx.now().toISOString()
@@ -71,14 +71,14 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
     select 'pushes', 'INSERT', ${projectId}::bigint, actor_id, ${JSON.stringify({ moves: named })}::jsonb from finished
     where ${hasListener(projectId, 'push', 'tag_push', 'repository_update')}`
   // The only statement here that waits for the disk; it makes everything committed before it durable (SEC-157).
-  // Events, jobs and hooks go with the intent, so a push has them once, however often it is finished.
+  // Events, jobs and hooks are written together with the deletion of the intent, so that a retry does not repeat them.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), queued as (${insertOf(queued)}), hooked as (${hooked})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     where id = ${projectId}`)
   ctx.db.committed()
 }
 
-/** Who moved the refs of an intent, unless that user has been removed meanwhile. */
+/** The id of the user who moved the refs of an intent; null when they have been removed meanwhile. */
 async function actorIdOf(ctx: Context, intent: number | null): Promise<number | null> {
   if (intent === null) return null
   const [row] = await ctx.db.write
@@ -89,17 +89,17 @@ async function actorIdOf(ctx: Context, intent: number | null): Promise<number | 
   return row?.id ?? null
 }
 
-/** A deleted tag loses its release (PU-8). */
-async function dropReleases(ctx: Context, projectId: number, moves: RefUpdate[]): Promise<void> {
-  const gone = moves.filter((move) => move.new === ZERO && move.ref.startsWith('refs/tags/')).map(({ ref }) => ref.slice('refs/tags/'.length))
-  if (gone.length > 0) await ctx.db.write.delete(releases).where(and(eq(releases.project_id, projectId), inArray(releases.tag, gone)))
+/** Deletes the releases of deleted tags (PU-8). */
+async function deleteReleases(ctx: Context, projectId: number, moves: RefUpdate[]): Promise<void> {
+  const deletedTags = moves.filter((move) => move.new === ZERO && move.ref.startsWith('refs/tags/')).map(({ ref }) => ref.slice('refs/tags/'.length))
+  if (deletedTags.length > 0) await ctx.db.write.delete(releases).where(and(eq(releases.project_id, projectId), inArray(releases.tag, deletedTags)))
 }
 
 /**
- * The first branch becomes the default branch and is protected; without its last branch a repository is empty again
- * (PU-1, BR-17).
+ * Makes the first branch of an empty repository the default branch and protects it; marks the repository as empty when
+ * its last branch is deleted (PU-1, BR-17).
  */
-export async function followBranches(ctx: Context, projectId: number, moves: RefUpdate[], settings: Settings) {
+export async function updateDefaultBranch(ctx: Context, projectId: number, moves: RefUpdate[], settings: Settings) {
   const branches = moves.filter(({ ref }) => ref.startsWith('refs/heads/'))
   if (!branches.some((move) => move.old === ZERO || move.new === ZERO)) return
   const repository = await repositoryById(ctx, projectId)
@@ -127,15 +127,15 @@ export async function followBranches(ctx: Context, projectId: number, moves: Ref
   })
 }
 
-/** The first of these refs that exists, as a branch. */
+/** The branch name of the first of these refs that exists. */
 async function firstBranch(repository: GitRepository, refs: string[]): Promise<string> {
   for (const ref of refs) if (await repository.ref(ref)) return ref.slice('refs/heads/'.length)
   return (refs.at(-1) as string).slice('refs/heads/'.length)
 }
 
 /**
- * Protects the first default branch of a project as the setting `default_branch_protection` says: not at all, with push
- * level developer, or with push and merge level maintainer (G-73).
+ * Protects the first default branch of a project according to the setting `default_branch_protection`: not at all, with
+ * push level developer, or with push and merge level maintainer (G-73).
  */
 export async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
   const level = settings.default_branch_protection

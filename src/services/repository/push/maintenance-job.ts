@@ -8,29 +8,30 @@ import { defineJob } from '../../../jobs/kinds.js'
 import { dropOldEvents } from '../../activity/events.js'
 import { updateLanguages } from '../languages.js'
 import { runMaintenance } from '../maintenance.js'
-import { repositoryById, whileThere } from '../repositories.js'
+import { repositoryById, unlessRemoved } from '../repositories.js'
 
-/** Milliseconds before the maintenance of a repository that has changed, so that a burst of commits causes little. */
-const GAP = 2_000
-/** Milliseconds; a large repository is packed for long. */
-const DEADLINE = 6 * 3_600_000
+/** Delay before maintenance after a change, so that a burst of pushes causes one run. */
+const MAINTENANCE_DELAY_MS = 2_000
+/** Packing a large repository can take hours. */
+const DEADLINE_MS = 6 * 3_600_000
 
-/** Maintenance of a repository that has changed. */
-export const upkeep = defineJob({
+/** Maintenance of a changed repository. */
+export const maintenance = defineJob({
   kind: 'repository upkeep',
   input: z.object({ project: z.int() }),
-  run: (ctx: Context, { project }, { signal }) => whileThere(ctx, project, () => maintainRepository(ctx, project, signal)),
+  run: (ctx: Context, { project }, { signal }) => unlessRemoved(ctx, project, () => maintainRepository(ctx, project, signal)),
   priority: 'low',
-  deadline: DEADLINE,
+  deadline: DEADLINE_MS,
 })
 
-/** The same as a job to be written. */
-export const upkeepOf = (projectId: number): NewJob => newJob(upkeep, { project: projectId }, { key: String(projectId), delay: GAP })
+/** The maintenance job of a project, to be inserted together with other rows. */
+export const maintenanceJob = (projectId: number): NewJob =>
+  newJob(maintenance, { project: projectId }, { key: String(projectId), delay: MAINTENANCE_DELAY_MS })
 
-export const maintainSoon = (db: Transaction | Database, projectId: number): Promise<void> =>
-  enqueue(db, upkeep, { project: projectId }, { key: String(projectId), delay: GAP })
+export const enqueueMaintenance = (db: Transaction | Database, projectId: number): Promise<void> =>
+  enqueue(db, maintenance, { project: projectId }, { key: String(projectId), delay: MAINTENANCE_DELAY_MS })
 
-/** Size, commit count, languages, commit-graph and packs: a push neither waits for these nor fails with them. */
+/** Updates size, commit count, languages, commit-graph and packs. A push does not wait for these or fail with them. */
 async function maintainRepository(ctx: Context, projectId: number, signal: AbortSignal) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
