@@ -1,13 +1,13 @@
 import { LEVELS } from '../access/can.js'
 import type { Context } from '../context.js'
 import type { SshLogin } from '../services/identity/ssh-logins.js'
-import { deployKeyReach } from '../services/projects/deploy-keys.js'
+import { deployKeyAccess } from '../services/projects/deploy-keys.js'
 import type { GitCaller } from './admission.js'
 
 /** A deploy key reads what it is attached to, and with `can_push` writes it like a maintainer (DK-7). */
 export function deployKeyCaller(ctx: Context, { key, user }: Pick<SshLogin, 'key' | 'user'>): GitCaller {
   const level: GitCaller['level'] = async ({ id }) => {
-    const reach = await deployKeyReach(ctx, key.id, id)
+    const reach = await deployKeyAccess(ctx, key.id, id)
     return reach === null ? 0 : reach.can_push && user ? LEVELS.maintainer : LEVELS.reporter
   }
   return { user, reads: true, writes: user !== null, level, deployKey: key.id }

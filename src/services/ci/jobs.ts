@@ -18,7 +18,7 @@ interface Shape {
   scope: boolean
 }
 
-/** The ids of a page; only its rows are joined with what is shown. */
+/** Selects the ids of a page first, so that only its rows are joined with the displayed columns. */
 const find = statement('jobs', (db, { of, scope }: Shape) => {
   const page = db
     .select({ id: commitStatuses.id, total: sql<number>`count(*) over ()`.as('total') })
@@ -52,8 +52,8 @@ const find = statement('jobs', (db, { of, scope }: Shape) => {
 type Row = Omit<JobRecord, 'commit' | 'status'> & { status: Omit<JobRecord['status'], 'author'>; author: JobRecord['status']['author'] }
 
 /**
- * Reads the commits of a page at once. Messages and addresses are part of the code: a caller who may not download it
- * sees the job without its commit (PL-11).
+ * Adds the commits, read in one batch. Commit messages and addresses count as code: callers who may not download it see
+ * jobs without commits (PL-11).
  */
 async function withCommits(ctx: Context, { project, can }: ProjectSubject, rows: Row[]): Promise<JobRecord[]> {
   if (rows.length === 0) return []
@@ -68,7 +68,7 @@ export interface JobFilter extends Paging {
   scope?: PipelineState[] | undefined
 }
 
-/** The latest statuses of a project (PL-11); replaced ones appear only in the list of a commit's statuses (PL-2). */
+/** The latest statuses of a project (PL-11); replaced ones are only in the list of a commit's statuses (PL-2). */
 export const listJobs = (ctx: Context, subject: ProjectSubject, filter: JobFilter) => list(ctx, subject, filter, null)
 
 /** The jobs of one pipeline (PL-10). */
@@ -84,7 +84,7 @@ async function list(ctx: Context, subject: ProjectSubject, { scope, ...paging }:
   return { items: await withCommits(ctx, subject, items), total }
 }
 
-/** One job: any status, also one that was replaced (PL-11). */
+/** One job: any status, including replaced ones (PL-11). */
 export async function getJob(ctx: Context, subject: ProjectSubject, id: number): Promise<JobRecord> {
   const rows = await find(ctx.db, { of: 'job', scope: false }).execute({ project: subject.project.id, id, limit: 1, offset: 0 })
   const [job] = await withCommits(ctx, subject, rows)

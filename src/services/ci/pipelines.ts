@@ -19,10 +19,7 @@ import { repositoryOf } from '../repository/repositories.js'
 
 const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
 
-/**
- * Names a pipeline: by commit and ref, or by its id, which must then belong to that commit and, where given, to that
- * ref.
- */
+/** Selects a pipeline by commit and ref, or by its id, which must then match the commit and ref if these are given. */
 export interface PipelineSelector {
   project: number
   sha: Oid | null
@@ -30,11 +27,11 @@ export interface PipelineSelector {
   id: number | null
 }
 
-/** What the text of a query that names a pipeline depends on. */
+/** What the SQL text of a query with a selector depends on. */
 export const shapeOf = ({ sha, ref, id }: PipelineSelector) => ({ sha: sha !== null, ref: ref !== null, id: id !== null })
 export type PipelineShape = ReturnType<typeof shapeOf>
 
-/** The condition for that pipeline, with placeholders for its parts. */
+/** SQL condition for a selector, with placeholders for its parts. */
 export const matchesSelector = ({ sha, ref, id }: PipelineShape): SQL =>
   and(
     ofProject,
@@ -48,8 +45,7 @@ const lock = step('lock a pipeline', (db, shape: PipelineShape) =>
 )
 
 /**
- * Locks a pipeline until the burst ends: the statements after this one see all statuses posted before, and nobody posts
- * another meanwhile.
+ * Locks a pipeline until the burst ends: later statements see all statuses posted before, and concurrent posts wait.
  */
 export const lockPipeline = (on: Sender, at: PipelineSelector) => lock(on, shapeOf(at)).execute({ ...at })
 
@@ -82,14 +78,14 @@ export async function createPipeline(ctx: Context, { project }: ProjectSubject, 
         )
     })
   } catch (error) {
-    // somebody else created it at the same moment, and our number was given back; or the project has just been deleted
+    // created by a concurrent call, and the iid was rolled back; or the project has just been deleted
     if (!isUniqueViolation(error) && !isMissingReference(error)) throw error
   }
 }
 
 /**
- * The status of a pipeline by the states of its latest statuses, first match (PL-5, ST-20): one index lookup for each
- * state, however many statuses there are. A status cannot be marked as allowed to fail here.
+ * The status of a pipeline, from the states of its latest statuses, first match (PL-5, ST-20). It takes one index
+ * lookup per state, however many statuses there are. A status cannot be allowed to fail.
  */
 const computedStatus = (shape: PipelineShape) => sql`(select id, case
     when present <@ '{created}' then 'created'
@@ -110,10 +106,7 @@ const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
     .where(sql`${pipelines.id} = computed.id and ${pipelines.status} <> computed.status`),
 )
 
-/**
- * Updates everything that depends on the statuses of a locked pipeline, in the same burst, after statuses were added,
- * changed or cancelled.
- */
+/** Updates the status of a locked pipeline, in the same burst, after statuses were added, changed or cancelled. */
 export const updatePipelineStatus = (ctx: Context, on: Sender, at: PipelineSelector) => [
   recompute(on, shapeOf(at)).execute({ ...at, now: ctx.now().toISOString() }),
 ]
@@ -139,7 +132,7 @@ const newestOf = statement('newest pipeline of a commit', (db) =>
     .limit(1),
 )
 
-/** The newest pipeline of a commit over all refs (C-7, PL-6). */
+/** The newest pipeline of a commit on any ref (C-7, PL-6). */
 export async function lastPipelineOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<PipelineBasicRecord | null> {
   const [found] = await newestOf(ctx.db, null).execute({ project: project.id, sha })
   return found ?? null
@@ -198,7 +191,7 @@ const listed = statement('pipelines', (db, { scope, order, descending, filters }
     .offset(sql.placeholder('offset'))
 })
 
-/** The pipelines of a project (PL-8); blank texts are no filter. */
+/** The pipelines of a project (PL-8); blank filters are ignored. */
 export async function listPipelines(ctx: Context, { project }: ProjectSubject, filter: PipelineFilter): Promise<Page<PipelineBasicRecord>> {
   const values = {
     status: filter.status,
@@ -266,8 +259,7 @@ const cancelOpen = step('cancel open statuses', (db, shape: PipelineShape) =>
 )
 
 /**
- * Cancels everything in a pipeline that is not finished, replaced statuses too (PL-12). A finished pipeline stays as it
- * is.
+ * Cancels all unfinished statuses of a pipeline, including replaced ones (PL-12). A finished pipeline is not changed.
  */
 export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
   const at = { project: subject.project.id, sha: null, ref: null, id }

@@ -19,8 +19,8 @@ import { repositoryOf } from '../repository/repositories.js'
 import { createPipeline, lockPipeline, matchesSelector, type PipelineShape, shapeOf, updatePipelineStatus } from './pipelines.js'
 
 /**
- * What may be posted: the event that leads to each state, and the states it may come from (ST-17, PL-3). A new status
- * comes from `created`; a finished one never changes again.
+ * The states that can be posted: the event that leads to each, and the states it may follow (ST-17, PL-3). A new status
+ * starts from `created`; a finished one never changes.
  */
 const TRANSITIONS = {
   pending: { event: 'enqueue', from: ['created'] },
@@ -51,11 +51,11 @@ export interface NewStatus {
   pipeline_id?: number | undefined
 }
 
-/** Characters of a name, a description or a URL (SEC-63). */
+/** Maximum length of a name, a description or a URL in characters (SEC-63). */
 const MAX_TEXT = 255
 /**
- * Characters of a ref, the limit of a path parameter (W-7): git knows branches with longer names than can be created
- * here.
+ * Maximum length of a ref in bytes, the same as for path parameters (W-7): pushed branches can have longer names than
+ * the API can create.
  */
 const MAX_REF = 1_024
 const URL_SCHEMES = ['http', 'https', 'ssh', 'git']
@@ -86,7 +86,7 @@ function checkTexts({
 
 const userColumns = userRefColumns(users)
 
-/** What a status shows of itself, as one of a commit and as a job. */
+/** The columns of a status that are shown both for a commit status and for a job. */
 export const statusColumns = {
   id: commitStatuses.id,
   status: commitStatuses.status,
@@ -102,9 +102,9 @@ export const statusColumns = {
 const placeholder = (name: string) => sql`${sql.placeholder(name)}`
 
 /**
- * Changes the poster's unfinished status of that name, if its state allows it (ST-14, ST-15), or else adds one and
- * marks older ones as replaced (ST-16). Returns one row: the poster, the pipeline and the unfinished status, if any,
- * and what was written, if anything was.
+ * Updates the poster's unfinished status of that name, if the transition is allowed (ST-14, ST-15). If there is none,
+ * adds one and marks older ones as replaced (ST-16). Returns one row: the poster and, where they exist, the pipeline,
+ * the unfinished status and the written one.
  */
 const post = step('post a status', (db, at: PipelineShape) => {
   const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(matchesSelector(at)))
@@ -118,7 +118,7 @@ const post = step('post a status', (db, at: PipelineShape) => {
     from open where s.id = open.id and open.status = any(${placeholder('from')}) returning s.*`)
   const replaced = db.$with('replaced', {}).as(sql`update ${commitStatuses} s set latest = false
     where ${ofName} and s.latest and not exists (select 1 from open) returning s.id`)
-  // the count makes it wait for the older ones: only one of a name may be the latest
+  // the count orders the insert after `replaced`: only one status of a name may be the latest
   const added = db.$with('added', {}).as(sql`insert into ${commitStatuses}
       (project_id, pipeline_id, user_id, name, status, target_url, description, coverage, created_at, started_at, finished_at)
     select ${placeholder('project')}, pipeline.id, poster.id, ${placeholder('name')}, ${placeholder('status')}, ${placeholder('target_url')}, ${placeholder('description')},
@@ -151,8 +151,8 @@ const post = step('post a status', (db, at: PipelineShape) => {
 const blankToNull = (text: string | undefined) => (text === undefined || text.trim() === '' ? null : text)
 
 /**
- * Records a status of a commit (ST-9 to ST-24, PL-1 to PL-4): in the poster's unfinished status of that name, or else
- * in a new one, which replaces the older ones.
+ * Records a status of a commit (ST-9 to ST-24, PL-1 to PL-4): updates the poster's unfinished status of that name, or
+ * adds a new one that replaces older ones.
  */
 export async function postStatus(ctx: Context, subject: ProjectSubject, caller: SignedIn, posted: NewStatus): Promise<CommitStatusRecord> {
   const sha = await commitOf(ctx, subject, posted.sha)
@@ -174,11 +174,11 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
     from: TRANSITIONS[status].from,
     coverage: posted.coverage ?? null,
     created_at: now,
-    // the times are set when it starts to run and when it finishes (ST-19)
+    // set when the status starts to run and when it finishes (ST-19)
     started_at: status === 'running' ? now : null,
     finished_at: status === 'pending' || status === 'running' ? null : now,
   }
-  // another process may make the pipeline and its first status after the lock has found none
+  // another process may create the pipeline and its first status after the lock has found none
   const write = () => retryOnUniqueViolation(writeOnce)
   const writeOnce = async () => {
     const [, [row]] = await ctx.db.burst((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...updatePipelineStatus(ctx, on, at)])
@@ -195,7 +195,7 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   return { ...row, id: row.id, sha, ref: row.ref, pipeline_id: row.pipeline, status, name }
 }
 
-/** The full id of what the path names; that of a commit seen before is cached. */
+/** The full id of the commit in the path; for full ids the cache is used. */
 async function commitOf(ctx: Context, subject: ProjectSubject, revision: string): Promise<Oid> {
   const known = /^[0-9a-f]{40}$/.test(revision) && (await repositoryOf(ctx, subject.project).commit(revision))
   return (known || (await findCommit(ctx, subject, revision))).oid
@@ -210,15 +210,12 @@ async function inDefaultBranch(ctx: Context, { project }: ProjectSubject, sha: O
   return Boolean(head && (head === sha || (await repository.isAncestor(sha, head))))
 }
 
-/**
- * Up to this many branches are checked one by one, with caching; for more of them git is asked once, in a process of
- * its own.
- */
+/** Up to this many branches are checked one by one, with caching; for more, a single git process is run. */
 const MAX_BRANCHES_CHECKED = 50
 
 /**
- * The branch of a status without a given one: the default branch if it contains the commit, otherwise the first by name
- * that does (ST-11).
+ * The branch of a status that is posted without ref: the default branch if it contains the commit, otherwise the first
+ * by name that does (ST-11).
  */
 async function refOf(ctx: Context, subject: ProjectSubject, sha: Oid): Promise<string> {
   const { project } = subject
@@ -241,7 +238,7 @@ interface ListShape {
   name: boolean
 }
 
-/** The ids of a page; only its rows are joined with their authors. */
+/** Selects the ids of a page first, so that only its rows are joined with their authors. */
 const listed = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
   const page = db
     .select({ id: commitStatuses.id, sha: pipelines.sha, ref: pipelines.ref, total: sql<number>`count(*) over ()`.as('total') })
@@ -283,12 +280,12 @@ export interface StatusFilter extends Paging {
   all?: boolean | undefined
 }
 
-/** The statuses of a commit, which may be named in any way (ST-1 to ST-8). */
+/** The statuses of a commit, given by id, abbreviation, branch or tag (ST-1 to ST-8). */
 export async function listStatuses(ctx: Context, subject: ProjectSubject, filter: StatusFilter): Promise<Page<CommitStatusRecord>> {
   const { project } = subject
   const sha = await commitOf(ctx, subject, filter.sha)
   if (filter.stage && filter.stage !== STAGE) return { items: [], total: 0 }
-  // a commit that is only on other branches has nothing on the default branch that could be meant (ST-5)
+  // for a commit that is not on the default branch, all refs are listed (ST-5)
   const ref = filter.ref || ((await inDefaultBranch(ctx, subject, sha)) ? project.default_branch : '')
   const shape = { all: filter.all === true, ref: ref !== '', name: Boolean(filter.name) }
   const run = (at: Paging) => listed(ctx.db, shape).execute({ project: project.id, sha, ref, name: filter.name, ...limits(at) })

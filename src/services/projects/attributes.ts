@@ -36,7 +36,7 @@ export interface ProjectAttributes {
   tag_list?: string[] | undefined
   topics?: string[] | undefined
   ci_config_path?: string | null | undefined
-  /** Null removes it. */
+  /** Null removes the avatar. */
   avatar?: { data: Buffer } | null | undefined
 }
 
@@ -56,7 +56,7 @@ const SAME_NAME = [
 
 const FEATURES = ['issues', 'merge_requests', 'wiki', 'snippets'] as const
 
-/** Given attributes → columns; others are not in the result. `*_access_level` wins over `*_enabled`. */
+/** The columns of the given attributes. `*_access_level` takes precedence over `*_enabled`. */
 export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$inferInsert> {
   const columns: Record<string, unknown> = {}
   for (const name of SAME_NAME) if (given[name] !== undefined) columns[name] = given[name]
@@ -75,7 +75,7 @@ export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$in
   return columns as Partial<typeof projects.$inferInsert>
 }
 
-/** What is wrong with attributes by themselves, without other rows: field → messages. */
+/** Field → messages for attributes that can be validated without other rows. */
 export function attributeFaults(given: ProjectAttributes): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
   if (given.description && lengthOf(given.description) > 2_000) faults['description'] = [tooLong(2_000)]
@@ -84,7 +84,7 @@ export function attributeFaults(given: ProjectAttributes): Record<string, string
   return faults
 }
 
-/** Levels that are restricted to administrators (PR-15), and levels above the group's (AC-5). */
+/** Messages for a visibility restricted to administrators (PR-15), or above that of the group (AC-5). */
 export function visibilityFaults(user: ActorUser, settings: Settings, level: number, ceiling: number | null): string[] {
   const word = visibilityWord(level)
   const faults: string[] = []

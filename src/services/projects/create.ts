@@ -58,24 +58,24 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   return id
 }
 
-/** A project to be made, with its defaults filled in. */
+/** A project to be created, with defaults filled in. */
 interface PlannedProject {
   given: NewProject
   settings: Settings
   target: ProjectNamespace
   name: string
   path: string
-  /** Its default branch. */
+  /** The default branch. */
   branch: string
   storage: string
   importUrl: string | null
 }
 
-/** Writes a reserved project and everything that belongs to it, its repository included. */
+/** Inserts a project with a reserved id and everything that belongs to it, and creates its repository. */
 async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id: number, planned: PlannedProject): Promise<void> {
   const { given, settings, target, name, path, branch, storage, importUrl } = planned
   const now = ctx.now()
-  // as it is now: a group may be deleted, renamed or made less visible at the same moment (SEC-132)
+  // read again with a lock: the group may be deleted, renamed or made less visible concurrently (SEC-132)
   const [, namespace] = await allEnded([lockReservation(tx, id), lockNamespace(tx, target.id)])
   if (!namespace) throw invalidNamespace()
   if (target.personal) await checkLimit(tx, caller.user, target.id)
@@ -99,7 +99,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
       updated_at: now,
       last_activity_at: now,
     })
-    // sent now, before the rows that refer to it
+    // sent before the rows that refer to it
     .execute()
   const membership = { user_id: target.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id }
   const event = { project_id: id, author_id: caller.user.id, action: 'created', target_type: 'Project', target_id: id, created_at: now } as const
@@ -110,13 +110,13 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
     target.personal && tx.insert(members).values(membership),
     recordEvent(tx, event),
     importUrl !== null && recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: branchOf }),
-    // before the transaction ends: a project whose row exists has its repository
+    // before the transaction commits, so that every project row has a repository
     ctx.git.create({ storage, id, kind: 'project' }, branch),
     endReservation(tx, id),
   ])
 }
 
-/** The visibility of the new project; throws when anything that was given is invalid. */
+/** Validates the attributes and returns the visibility of the new project. */
 async function checkedVisibility(
   tx: Transaction,
   caller: SignedIn,
@@ -147,7 +147,7 @@ async function commitReadme(ctx: Context, caller: SignedIn, id: number, { given,
   await createCommit(ctx, subject, caller, commit, { bypassProtection: true })
 }
 
-/** A namespace as a place for projects. */
+/** A namespace in which a project is created. */
 export interface ProjectNamespace {
   id: number
   personal: boolean
@@ -156,7 +156,7 @@ export interface ProjectNamespace {
 
 const invalidNamespace = () => invalidRecord({ namespace: ['is not valid'] })
 
-/** The namespace to create in: by default the caller's own; another one only where they may (PR-7). */
+/** The namespace to create a project in: by default the caller's own; 400 when they may not create one there (PR-7). */
 async function targetNamespace(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<ProjectNamespace> {
   const invalid = invalidNamespace()
   const [row] = await ctx.db.write
@@ -170,7 +170,7 @@ async function targetNamespace(ctx: Context, caller: SignedIn, namespaceId: numb
   return target
 }
 
-/** A namespace as a place for a project of this caller; null where they may not create one (5.2 row 4). */
+/** The namespace as a `ProjectNamespace`; null when the caller may not create projects in it (5.2 row 4). */
 export async function namespaceFor(ctx: Context, caller: SignedIn, namespace: Namespace): Promise<ProjectNamespace | null> {
   const { id, owner_id } = namespace
   if (namespace.kind === 'user') {
@@ -182,7 +182,7 @@ export async function namespaceFor(ctx: Context, caller: SignedIn, namespace: Na
   return { id, personal: false, owner_id: null }
 }
 
-/** A project that a push may create. */
+/** The namespace and path of a project that a push may create. */
 export interface PushTarget {
   namespace_id: number
   path: string
@@ -190,8 +190,8 @@ export interface PushTarget {
 }
 
 /**
- * Where a push to an unknown path may create a project: its namespace exists, the caller may create projects in it, and
- * the name is valid.
+ * The project that a push to an unknown path may create. Null when the namespace does not exist, the caller may not
+ * create projects in it, or the name is not valid.
  */
 export async function findPushTarget(ctx: Context, caller: SignedIn, fullPath: string): Promise<PushTarget | null> {
   const at = fullPath.lastIndexOf('/')
@@ -209,8 +209,8 @@ const limitReached = (limit: number) =>
   new Failure('forbidden', { error: [`Your project limit is ${limit} projects! Please contact your administrator to increase it`] })
 
 /**
- * Refuses a personal project beyond the user's limit (PR-14); the namespace row is locked, so that two creations cannot
- * both take the last place (SEC-131).
+ * Throws 403 when the user has reached their limit of personal projects (PR-14). The caller has locked the namespace,
+ * so that concurrent creations cannot exceed the limit (SEC-131).
  */
 export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
   if (user.admin) return
@@ -222,8 +222,8 @@ export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: 
 }
 
 /**
- * Name and path are each unique within a namespace; `x` and `x.wiki` exclude each other (AC-19). `except` is the
- * project that is being changed.
+ * Adds faults for a name or path that another project of the namespace has; `x` and `x.wiki` also conflict (AC-19).
+ * `exceptId` is the project that is being changed.
  */
 export async function addTakenFaults(
   tx: Transaction,
@@ -247,10 +247,10 @@ export async function addTakenFaults(
   if (paths.length > 0 || routeTaken) add('path', ['has already been taken'])
 }
 
-/** Two callers want one path at once: the index decides, and the loser gets the usual message. */
+/** The error when a concurrent call has taken the name or path, from the violated unique index. */
 export const takenError = (index: string) => invalidRecord({ [index.includes('name') ? 'name' : 'path']: ['has already been taken'] })
 
-/** The name of a storage for a new project. */
+/** Picks a random enabled storage for a new project. */
 export function pickStorage(ctx: Context, settings: Settings): string {
   const known = Object.keys(ctx.config.storages)
   const enabled = settings.repository_storages?.filter((name) => known.includes(name)) ?? known

@@ -15,13 +15,13 @@ import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { type NewKey, prepareKey, type SshKey } from '../identity/keys.js'
 
-/** A deploy key as one project has it. */
+/** A deploy key in a project. */
 export interface DeployKey {
   key: SshKey
   can_push: boolean
 }
 
-/** Deploy keys one project may have (SEC-130). */
+/** Maximum number of deploy keys per project (SEC-130). */
 const MAX_DEPLOY_KEYS = 100
 
 const fields = { key: sshKeys, can_push: deployKeysProjects.can_push }
@@ -41,7 +41,7 @@ export async function listAllDeployKeys(ctx: Context, paging: Paging): Promise<P
   return { items, total: total[0]?.total ?? 0 }
 }
 
-/** Those of a project, by id (DK-2). */
+/** The deploy keys of a project, by id (DK-2). */
 export async function listDeployKeys(ctx: Context, { id }: Project, paging: Paging): Promise<Page<DeployKey>> {
   const { limit, offset } = limits(paging)
   const here = eq(deployKeysProjects.project_id, id)
@@ -76,7 +76,7 @@ export async function findDeployKey(ctx: Context, { id }: Project, keyId: number
   return found
 }
 
-/** Whether the caller manages a project that has the key, and so knows it. */
+/** Whether the caller may use a deploy key elsewhere: they maintain a project that has it. */
 async function knowsKey(tx: Transaction, { user }: SignedIn, keyId: number): Promise<boolean> {
   if (user.admin) return true
   const level = projectLevel(projects, sql`${user.id}::bigint`)
@@ -98,8 +98,8 @@ async function link(ctx: Context, tx: Transaction, project: Project, key: SshKey
 }
 
 /**
- * Adds a key to a project: one that is there is returned as it is, one that the caller knows from another project is
- * shared; 400 for any other that is stored already (DK-3).
+ * Adds a deploy key to a project. An existing key of the project is returned unchanged, and one of another project that
+ * the caller maintains is shared; 400 for any other key that is already stored (DK-3).
  */
 export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, given: NewKey & { can_push: boolean }): Promise<DeployKey> {
   const add = async (tx: Transaction) => {
@@ -119,7 +119,7 @@ export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, g
   return retryOnUniqueViolation(() => ctx.db.transaction(add))
 }
 
-/** Opens the project to a key that the caller knows from another one (DK-5). */
+/** Enables a deploy key of another project that the caller maintains (DK-5). */
 export function enableDeployKey(ctx: Context, caller: SignedIn, project: Project, keyId: number): Promise<DeployKey> {
   const enable = async (tx: Transaction) => {
     const here = await linked(tx, project.id, keyId)
@@ -134,7 +134,7 @@ export function enableDeployKey(ctx: Context, caller: SignedIn, project: Project
   return retryOnUniqueViolation(() => ctx.db.transaction(enable))
 }
 
-/** Changes the title, which all projects of the key see, and whether it may write this one (DK-4). */
+/** Changes the title, which all projects of the key share, and whether it may push to this one (DK-4). */
 export function updateDeployKey(
   ctx: Context,
   project: Project,
@@ -156,7 +156,7 @@ export function updateDeployKey(
   })
 }
 
-/** Takes a key from a project; with its last project a trigger removes it (DK-6). */
+/** Removes a key from a project; a trigger deletes a key without projects (DK-6). */
 export async function removeDeployKey(ctx: Context, project: Project, keyId: number): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const found = await linked(tx, project.id, keyId)
@@ -166,19 +166,19 @@ export async function removeDeployKey(ctx: Context, project: Project, keyId: num
   })
 }
 
-/** What a deploy key may do in a project; null: nothing. */
-export async function deployKeyReach(ctx: Context, keyId: number, projectId: number): Promise<{ can_push: boolean } | null> {
+/** What a deploy key may do in a project; null when it has no access. */
+export async function deployKeyAccess(ctx: Context, keyId: number, projectId: number): Promise<{ can_push: boolean } | null> {
   const [row] = await ctx.db.read.select({ can_push: deployKeysProjects.can_push }).from(deployKeysProjects).where(onProject(projectId, keyId))
   return row ?? null
 }
 
-/** A key of anybody, with the projects that a deploy key opens. */
+/** Any SSH key, with its projects if it is a deploy key. */
 export interface AnyKey {
   key: SshKey
   projects: { id: number; project_id: number; can_push: boolean }[]
 }
 
-/** Any key, by its id or by a fingerprint of either kind (OT-6). */
+/** Any SSH key, by its id or its MD5 or SHA256 fingerprint (OT-6). */
 export async function findAnyKey(ctx: Context, by: { id: number } | { fingerprint: string }): Promise<AnyKey> {
   const [key] = await ctx.db.write
     .select()

@@ -14,23 +14,23 @@ import { limits, type Page, type Paging } from '../core/page.js'
 
 export type DeployToken = typeof deployTokens.$inferSelect
 
-/** The owner of the tokens. */
+/** The project or group that tokens belong to. */
 export interface TokenSource {
   kind: 'project' | 'group'
   id: number
   fullPath: string
 }
 
-/** Tokens one project or group may have (SEC-130). */
+/** Maximum number of tokens per project or group (SEC-130). */
 const MAX_DEPLOY_TOKENS = 100
-/** What a token may be made for: neither packages nor images are served here. */
+/** The available scopes; there are no package and container registries. */
 const SCOPES = ['read_repository']
-/** Milliseconds within which a second use is not recorded. */
+/** Minimum time between two recorded uses of a token. */
 const LAST_USED_INTERVAL_MS = 60_000
 
 const belongsTo = ({ kind, id }: TokenSource) => eq(kind === 'project' ? deployTokens.project_id : deployTokens.group_id, id)
 
-/** Tokens by id: of one source, or of all (DK-8). */
+/** The tokens of one source, or of all, ordered by id (DK-8). */
 export async function listDeployTokens(ctx: Context, source: TokenSource | null, paging: Paging): Promise<Page<DeployToken>> {
   const { limit, offset } = limits(paging)
   const condition: SQL | undefined = source ? belongsTo(source) : undefined
@@ -68,7 +68,7 @@ function faultsOf({ name, username, scopes }: NewDeployToken): Record<string, st
   return faults
 }
 
-/** Creates a token and returns it with its value, which is stored nowhere. */
+/** Creates a token and returns it with its value, of which only a digest is stored. */
 export async function createDeployToken(
   ctx: Context,
   { user }: SignedIn,
@@ -104,16 +104,16 @@ export async function revokeDeployToken(ctx: Context, source: TokenSource, id: n
   })
 }
 
-/** A deploy token that somebody presents to Git. */
+/** A deploy token presented as a Git credential. */
 export interface PresentedToken {
   username: string
   valid: boolean
   project_id: number | null
-  /** Full path of the group whose projects it opens. */
+  /** Full path of the group whose projects it gives access to. */
   group: string | null
 }
 
-/** The token of this value; null when it is none. */
+/** The token with this value, which may have expired; null when there is none. */
 export async function findDeployToken(ctx: Context, value: string): Promise<PresentedToken | null> {
   const [row] = await ctx.db.read
     .select({ token: deployTokens, group: namespaces.full_path })
@@ -131,7 +131,7 @@ export async function findDeployToken(ctx: Context, value: string): Promise<Pres
   return { username: token.username, valid, project_id: token.project_id, group }
 }
 
-/** The level a token gives on a project: that of a reporter on its own, and on those of its group and below. */
+/** The access level of a token on a project: reporter on its own project, or on projects of its group and subgroups. */
 export function levelOfToken({ project_id, group }: PresentedToken, project: Project): number {
   const { full_path } = project.namespace
   const covers = project_id === project.id || (group !== null && (full_path === group || full_path.startsWith(`${group}/`)))

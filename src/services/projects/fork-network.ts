@@ -5,11 +5,11 @@ import { namespaces, projects } from '../../db/schema/index.js'
 import { visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 
-/** A fork is not more visible than its source (AC-5). */
+/** Messages for a fork that would be more visible than its source (AC-5). */
 export const forkVisibilityFaults = (level: number, source: number): string[] =>
   level > source ? [`${visibilityWord(level)} is not allowed since the fork source project has lower visibility.`] : []
 
-/** Adjusts `forks_count`, the number of existing forks (PR-25). */
+/** Adjusts `forks_count` of a source, the number of its existing forks (PR-25). */
 export async function countForks(tx: Transaction, sourceId: number, delta: 1 | -1): Promise<void> {
   await tx
     .update(projects)
@@ -18,8 +18,8 @@ export async function countForks(tx: Transaction, sourceId: number, delta: 1 | -
 }
 
 /**
- * Whether a project is the other one or a fork of it, at any distance. `union` ends the walk even where two concurrent
- * links have closed a circle.
+ * Whether a project is the other one or a direct or indirect fork of it. `union` ends the recursion even if concurrent
+ * calls have created a cycle.
  */
 export async function descendsFrom(tx: Transaction, id: number, ancestorId: number): Promise<boolean> {
   const { rows } = await tx.execute(sql`with recursive line (id) as (
@@ -28,7 +28,7 @@ export async function descendsFrom(tx: Transaction, id: number, ancestorId: numb
   return rows.length > 0
 }
 
-/** Whether two projects come from the same source, at any distance (MR-31). */
+/** Whether two projects are in the same fork network (MR-31). */
 export async function inSameNetwork(tx: Pick<Transaction, 'execute'>, one: number, other: number): Promise<boolean> {
   if (one === other) return true
   const { rows } = await tx.execute(sql`with recursive
@@ -39,8 +39,8 @@ export async function inSameNetwork(tx: Pick<Transaction, 'execute'>, one: numbe
 }
 
 /**
- * Hiding a source hides its forks too, at any distance (AC-5, SEC-41): refusing instead would let the owner of a fork
- * keep the source visible.
+ * Lowers the visibility of all direct and indirect forks to that of their source (AC-5, SEC-41). Refusing instead would
+ * let the owner of a fork prevent the change.
  */
 export async function lowerForks(ctx: Context, tx: Transaction, id: number, visibility: number): Promise<void> {
   const { rows } = await tx.execute<{ id: string; name: string; before: number }>(sql`with recursive below (id) as (

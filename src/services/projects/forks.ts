@@ -25,7 +25,7 @@ import { countForks, descendsFrom, forkVisibilityFaults } from './fork-network.j
 import { cancelReservation, endReservation, lockReservation, reserveProject } from './reservations.js'
 
 export interface NewFork {
-  /** Id or path; by default the caller's own. */
+  /** Id or path of the target namespace; by default the caller's own. */
   namespace?: string | undefined
   namespace_id?: number | undefined
   namespace_path?: string | undefined
@@ -35,12 +35,12 @@ export interface NewFork {
   visibility?: Visibility | undefined
 }
 
-/** Milliseconds after which a transaction that waits for the disk sends a statement to stay alive. */
+/** How often a transaction sends a statement while the repository is copied. */
 const KEEPALIVE_INTERVAL_MS = 10_000
 
 /**
- * Creates an independent project with the branches and tags of another one (PR-19, PR-25); returns its id. Objects come
- * before rows: what a kill leaves without a row is removed at the next start.
+ * Creates a fork with the branches and tags of another project and returns its id (PR-19, PR-25). The repository is
+ * copied before the rows are committed; one that a kill leaves without a row is removed later.
  */
 export async function forkProject(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewFork): Promise<number> {
   const { project: source } = subject
@@ -51,7 +51,7 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
   const from = { storage: source.storage, id: source.id, kind: 'project' } as const
   if (!(await ctx.git.exists(from))) throw notFound('Repository')
   await checkQuota(ctx, repositoryOf(ctx, source))
-  // on the storage of the source, whatever the storage of new projects: objects cannot be shared across storages
+  // in the storage of the source: objects cannot be shared across storages
   const { storage } = source
   await ctx.db.transaction((tx) => checkFork(tx, fork))
   const id = await reserveProject(ctx, storage)
@@ -81,19 +81,19 @@ interface Fork {
   given: NewFork
 }
 
-/** The answer to a caller who could read the code of a project a moment ago. */
+/** The error for a caller who lost access to the source's code meanwhile: 404 or 403. */
 async function notReadable(ctx: Context, caller: SignedIn, id: number): Promise<Failure> {
   await findProjectFor(ctx, caller, String(id))
   return forbidden()
 }
 
-/** Keeps an open transaction alive, which Postgres would end after a long silence. */
+/** Keeps an open transaction alive, which Postgres would end when idle for too long. */
 async function withKeepalive<T>(tx: Transaction, work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => void tx.execute(sql`select 1`).catch(() => undefined), KEEPALIVE_INTERVAL_MS)
   return work().finally(() => clearInterval(timer))
 }
 
-/** 404 where the caller may not create a project, whether the namespace exists or not. */
+/** The namespace of the fork; 404 when it does not exist or the caller may not create projects in it. */
 async function targetNamespace(ctx: Context, caller: SignedIn, given: NewFork): Promise<ProjectNamespace> {
   const named = given.namespace ?? given.namespace_path
   const id = given.namespace_id ?? (given.namespace === undefined ? null : numericId(given.namespace))
@@ -110,8 +110,8 @@ async function targetNamespace(ctx: Context, caller: SignedIn, given: NewFork): 
 }
 
 /**
- * The lowest of the levels of source and namespace, and of the levels open to non-administrators; the caller may only
- * ask for a lower one (PR-25).
+ * The visibility of a fork: the highest one that source and namespace allow and that is not restricted to
+ * administrators. The caller may only request a lower one (PR-25).
  */
 function visibilityOf(
   caller: SignedIn,
@@ -131,8 +131,8 @@ function visibilityOf(
 }
 
 /**
- * Everything that can be wrong, checked before anything is copied and again with the rows: 409 for names that are
- * taken, 400 for the rest.
+ * Validates a fork, before the repository is copied and again before the rows are inserted: 409 for taken names, 400
+ * for other faults.
  */
 async function checkFork(tx: Transaction, { caller, subject: { project }, target, settings, given }: Fork) {
   const namespace = await lockNamespace(tx, target.id)
@@ -154,13 +154,13 @@ async function checkFork(tx: Transaction, { caller, subject: { project }, target
   return { attributes: { name, path, visibility: level }, fullPath: `${namespace.full_path}/${path}` }
 }
 
-/** What a fork takes over from its source. */
+/** The columns that a fork copies from its source. */
 const inheritedColumns = (source: typeof projects.$inferSelect) => ({
   default_branch: source.default_branch,
   empty_repo: source.empty_repo,
   commit_count: source.commit_count,
   repository_size: source.repository_size,
-  // users who could not use a feature of the source must not use it in the copy
+  // a feature that is restricted in the source stays restricted in the fork
   issues_access_level: source.issues_access_level,
   merge_requests_access_level: source.merge_requests_access_level,
   wiki_access_level: source.wiki_access_level,
@@ -177,7 +177,7 @@ const inheritedColumns = (source: typeof projects.$inferSelect) => ({
 async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, storage }: { id: number; storage: string }) {
   const { caller, subject, target, settings, given } = fork
   const { attributes, fullPath } = await checkFork(tx, fork)
-  // as it is now: if it was deleted or hidden meanwhile, there is nothing to fork
+  // read again with a lock: the source may have been deleted or hidden meanwhile
   const [source] = await tx.select().from(projects).where(eq(projects.id, subject.project.id)).for('update')
   if (!source) throw notFound('Project')
   if (!(await mayReadCode(ctx, caller.user.id, source.id))) throw await notReadable(ctx, caller, source.id)
@@ -205,8 +205,7 @@ async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, stora
   await claimRoute(tx, fullPath, { project_id: id })
   if (target.personal)
     await tx.insert(members).values({ user_id: target.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
-  // G-73 is about the first push; a fork gets its branches without one, and clients expect them to be protected all the
-  // same
+  // a fork gets its branches without a first push (G-73), but clients expect a protected default branch all the same
   if (!source.empty_repo) await protectDefaultBranch(tx, id, source.default_branch, settings)
   await tx.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes)
     select ${id}::bigint, l.commit, l.bytes from ${projectLanguages} l where l.project_id = ${source.id}`)
@@ -223,7 +222,7 @@ async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, stora
   await endReservation(tx, id)
 }
 
-/** Makes a project the fork of another one whose code the caller may copy (PR-20). Nothing is copied. */
+/** Sets the fork relation to a source that the caller may fork (PR-20). Nothing is copied. */
 export async function linkFork(ctx: Context, caller: SignedIn, subject: ProjectSubject, named: string): Promise<void> {
   const { id } = subject.project
   const source = await findProjectFor(ctx, caller, named, 'Source Project')
@@ -248,7 +247,7 @@ export async function linkFork(ctx: Context, caller: SignedIn, subject: ProjectS
   })
 }
 
-/** Removes the fork relation; false when there is none (PR-21). */
+/** Removes the fork relation of a project; false when there is none (PR-21). */
 export async function unlinkFork(ctx: Context, subject: ProjectSubject): Promise<boolean> {
   const { id } = subject.project
   return ctx.db.transaction(async (tx) => {

@@ -17,7 +17,7 @@ import { enqueueMaintenance } from '../repository/push/maintenance-job.js'
 import { repositoryLimit } from '../repository/quotas.js'
 import { repositoryOf } from '../repository/repositories.js'
 
-/** Milliseconds; git itself gives up earlier. */
+/** git itself times out earlier. */
 const DEADLINE_MS = 24 * 3_600_000
 const MAX_REDIRECTS = 3
 const MAX_URL_LENGTH = 2_048
@@ -28,7 +28,7 @@ const refuse = (text: string) => invalidRecord({ import_url: [text] })
 
 const rulesOf = (ctx: Context, protocols: readonly string[] = PROTOCOLS) => ({ protocols, allowLocal: ctx.config.allowLocalRequests })
 
-/** The URL of a new project's import, if it may be called at all (OT-10, SEC-138). */
+/** Validates the import URL of a new project, including its target address (OT-10, SEC-138). */
 export async function readImportUrl(ctx: Context, settings: Settings, url: string, readme: boolean | undefined): Promise<string> {
   if (!settings.import_sources.includes('git')) throw refuse('is not allowed: imports by URL are switched off')
   if (readme) throw refuse("can't be given together with initialize_with_readme")
@@ -42,7 +42,7 @@ export async function readImportUrl(ctx: Context, settings: Settings, url: strin
 
 const purposeOf = (projectId: number) => `import of project ${projectId}`
 
-/** A project to be filled by an import. */
+/** An import into a new project. */
 export interface NewImport {
   id: number
   creatorId: number
@@ -50,13 +50,13 @@ export interface NewImport {
   defaultBranch: string | null
 }
 
-/** Records an import beside its project. */
+/** Records an import and enqueues its job, in the transaction that creates the project. */
 export async function recordImport(ctx: Context, tx: Transaction, { id, creatorId, url, defaultBranch }: NewImport): Promise<void> {
   await tx.insert(projectImports).values({ project_id: id, url: ctx.encryption.seal(url, purposeOf(id)), default_branch: defaultBranch })
   await enqueue(tx, importJob, { project: id }, { key: String(id), lane: `imports of user ${creatorId}` })
 }
 
-/** Brings a recorded import; those of one person take turns. */
+/** Runs a recorded import; imports of one user run one after the other. */
 export const importJob = defineJob({
   kind: 'import',
   input: z.object({ project: z.int() }),
@@ -64,7 +64,7 @@ export const importJob = defineJob({
     const [row] = await ctx.db.write.select().from(projectImports).where(eq(projectImports.project_id, project))
     if (row) await importProject(ctx, { id: project, sealed: row.url, default_branch: row.default_branch }, signal)
   },
-  // so that they leave turns to other work
+  // leaves capacity for other jobs
   concurrency: 2,
   deadline: DEADLINE_MS,
 })
@@ -84,14 +84,14 @@ async function importProject(ctx: Context, work: Import, jobSignal: AbortSignal)
     await fetchImport(ctx, repositoryOf(ctx, project), work, signal)
     await finishImport(ctx, id, { import_status: 'finished', import_error: null })
   } catch (error) {
-    // begun anew by whoever takes the job next
+    // the job is retried from the start
     signal.throwIfAborted()
     ctx.log.warn({ project: id, reason: error instanceof Error ? error.name : undefined }, 'an import failed')
     await finishImport(ctx, id, { import_status: 'failed', import_error: reasonOf(error) })
   }
 }
 
-/** Ends an import, and forgets its URL. */
+/** Ends an import and deletes its URL. */
 async function finishImport(ctx: Context, id: number, end: { import_status: 'finished' | 'failed'; import_error: string | null }) {
   await ctx.db.transaction(async (tx) => {
     await tx
@@ -102,7 +102,7 @@ async function finishImport(ctx: Context, id: number, end: { import_status: 'fin
   })
 }
 
-/** A message for users; git's own messages could contain what they must not see. */
+/** The error message for users; git's own messages could contain secrets or internal addresses. */
 function reasonOf(error: unknown): string {
   if (error instanceof BadTarget) return `The import URL ${error.message}`
   if (error instanceof TooLarge) return 'The repository is too large'
@@ -113,24 +113,24 @@ function reasonOf(error: unknown): string {
 const fetchImport = async (ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import, signal: AbortSignal): Promise<void> =>
   fillRepository(ctx, repository, { id, default_branch, source: await sourceOf(ctx, ctx.encryption.open(sealed, purposeOf(id))) }, signal)
 
-/** What an empty repository is filled from. */
+/** The source of an import into an empty repository. */
 export interface RepositorySource {
-  /** The project. */
+  /** The id of the project. */
   id: number
   source: FetchSource
-  /** The default branch that is wanted; null: that of the source. */
+  /** The default branch; null for that of the source. */
   default_branch: string | null
-  /** Of what comes besides branches and tags. */
+  /** Refspecs to fetch in addition to branches and tags. */
   refspecs?: readonly string[]
 }
 
-/** Fetches everything into the repository of a project, which may not become larger than it may be. */
+/** Fetches everything into the repository of a project, within its size limit. */
 export async function fillRepository(ctx: Context, repository: GitRepository, filling: RepositorySource, signal: AbortSignal): Promise<void> {
   const { id, source, default_branch, refspecs = [] } = filling
   const head = await repository.remoteHead(source, signal)
   const limit = (await repositoryLimit(ctx)) ?? undefined
   await repository.fetch(source, signal, { bytes: limit, refspecs })
-  // a small repository arrives before its size is checked for the first time; nothing else can be in it yet
+  // a fast fetch can end before its size is first checked; the repository has no other content yet
   if (limit !== undefined && (await repository.size()) > limit) {
     const head = await repository.headBranch()
     await ctx.git.remove(repository.key)
@@ -149,8 +149,8 @@ export async function fillRepository(ctx: Context, repository: GitRepository, fi
 }
 
 /**
- * What git connects to: checked again now, because names may resolve to other addresses, and after all redirects,
- * because git itself follows none.
+ * The URL and addresses that git connects to. They are checked again, because names may resolve to other addresses now.
+ * Redirects are followed here, because git does not follow them.
  */
 async function sourceOf(ctx: Context, url: string) {
   const target = await checkTarget(url, rulesOf(ctx))
@@ -169,7 +169,7 @@ const basic = ({ user, password }: { user: string; password: string }) => `Basic
 const ADVERTISEMENT = '/info/refs'
 
 /**
- * Follows up to three redirects, each checked like the first URL; credentials are sent to no other place (SEC-138,
+ * Follows up to three redirects, each checked like the first URL. Credentials are not sent to another server (SEC-138,
  * SEC-139).
  */
 async function followRedirects(ctx: Context, first: Target): Promise<Target> {
@@ -208,6 +208,6 @@ async function followRedirects(ctx: Context, first: Target): Promise<Target> {
   }
 }
 
-/** The same server, or the same one behind TLS. */
+/** Whether two URLs have the same origin, or differ only by an upgrade to HTTPS. */
 const isSameServer = (from: URL, to: URL) =>
   from.origin === to.origin || (from.protocol === 'http:' && to.protocol === 'https:' && from.hostname === to.hostname && !from.port && !to.port)

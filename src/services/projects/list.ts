@@ -17,8 +17,8 @@ import { keyedProjects } from './load.js'
 export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const
 
 /**
- * Only projects of a group (GR-15): directly in it unless `only` says otherwise, in its subgroups (X-18), shared with
- * it.
+ * Restricts a list to projects of a group (GR-15): those directly in it, with `subgroups` also those of its subgroups
+ * (X-18), with `shared` also those shared with it; or only the latter.
  */
 export interface GroupFilter {
   id: number
@@ -50,11 +50,11 @@ export interface ProjectFilter extends Paging {
   /** Only forks of this project (PR-9). */
   forkedFrom?: number | undefined
   group?: GroupFilter | undefined
-  /** The search text, read as fuzzy words (GR-17) where `search` is one piece of text (PR-1). */
+  /** A search text whose words are matched separately (GR-17); `search` is matched as a whole (PR-1). */
   words?: string | undefined
 }
 
-/** What the text of the list query depends on. */
+/** What the SQL text of the list query depends on. */
 interface Shape {
   viewerKind: ViewerKind
   order: (typeof ORDERS)[number]
@@ -137,27 +137,24 @@ const counted = statement(
   planOf,
 )
 
-/** The permission is checked again, for these rows only: a cached list is only a hint where to look. */
+/** Visibility is checked again for these rows, because the ids may come from the cache. */
 const rows = statement('listed projects', (db, viewerKind: ViewerKind) =>
   keyedProjects(db, viewerKind, { version: versionOf('projects') }, sql`${inIds(projects.id)} and ${visibleProject(viewerKind, user)}`),
 )
 
-/** A project of a list, not loaded yet: `key` differs whenever what this viewer is shown of it differs. */
+/** A project of a list page, not loaded yet; `key` changes whenever its representation for this viewer does. */
 export interface ListedProject {
   id: number
   key: string
   version: Version
 }
 
-/**
- * Filters and orders that depend on more than the list's version: stars, activity, custom attributes, the source of
- * forks.
- */
+/** Filters on data that does not raise the list's version: stars, activity, custom attributes, the source of forks. */
 const UNVERSIONED_FILTERS = new Set(['starred', 'last_activity_after', 'last_activity_before', 'custom_attributes', 'forkedFrom'])
 
 /**
- * All projects that the caller can see and that pass the filters (PR-1, PR-2, PR-9, GR-15); the permission filter is
- * part of the query (SEC-33).
+ * The projects that the caller may see and that match the filters (PR-1, PR-2, PR-9, GR-15); the query itself filters
+ * by visibility (SEC-33).
  */
 export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ListedProject>> {
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
@@ -193,7 +190,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const descending = filter.sort === 'desc'
   const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }
   const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED_FILTERS.has(name))
-  // the order changes no total
+  // the total does not depend on the order
   const totalKey = filters.some((name) => UNVERSIONED_FILTERS.has(name)) ? null : JSON.stringify([shape, values])
   return ctx.listCache.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
     totalKey: totalKey,
@@ -210,8 +207,8 @@ function groupScope({ only, subgroups, shared }: NonNullable<ProjectFilter['grou
 }
 
 /**
- * All projects directly in a group, or shared with it, that the caller may see, newest first and archived ones
- * included; the contract sets no limit (GR-3).
+ * All projects directly in a group, or shared with it, that the caller may see, newest first, including archived ones;
+ * the contract sets no limit (GR-3).
  */
 export async function projectsOfGroup(ctx: Context, caller: Pick<Caller, 'user'>, id: number, kind: 'own' | 'shared'): Promise<ListedProject[]> {
   const group = { id, ...(kind === 'shared' && { only: kind }) }

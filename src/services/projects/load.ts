@@ -20,28 +20,28 @@ type Row = typeof projects.$inferSelect
 
 type ShownNamespace = NamespaceRecord & { full_name: string; lfs_enabled: boolean }
 
-/** What the basic view shows. */
+/** A project as in the basic view. */
 export interface BasicProjectRecord {
   project: Row
   namespace: ShownNamespace
 }
 
-/** A project with everything its views show to one caller. */
+/** A project with everything that its views show to one caller. */
 export interface ProjectRecord extends BasicProjectRecord {
   /** The owner of a personal project. */
   owner: UserRefRecord | null
-  /** Null: shared with nobody. */
+  /** Null when it is not shared. */
   shares: { group_id: number; group_name: string; group_full_path: string; group_access_level: number; expires_at: string | null }[] | null
-  /** The caller's effective level, that of direct membership, and that on the group; 0 without one. */
+  /** The caller's effective access level, that of a direct membership, and that on the group; 0 for none. */
   level: number
   direct: number
   group: number
-  /** What the caller wants to be mailed about in the project, and in its group; null: they have not said. */
+  /** The caller's notification levels for the project and for its group; null when not set. */
   notified: NotificationLevel | null
   group_notified: NotificationLevel | null
-  /** Open confidential issues of the caller; unused for those who see all of them. */
+  /** Number of the caller's open confidential issues; unused for callers who see all of them. */
   own_confidential: number
-  /** The source of a fork, if the caller can see it. */
+  /** The source of a fork, if the caller may see it. */
   forked_from: BasicProjectRecord | null
 }
 
@@ -62,7 +62,7 @@ const direct = directLevel(projects.id, user)
 const group = groupLevel(projects.namespace_id, user)
 const shared = sharedLevel(projects.id, user)
 
-/** The caller's settings for projects and groups, read once for all rows. */
+/** The caller's notification levels for projects and groups, read once for all rows. */
 const notificationLevelIn = (key: SQL) => sql<NotificationLevel | null>`((select jsonb_object_agg(
   coalesce('p' || s.project_id, 'g' || s.namespace_id), s.level) from ${notificationSettings} s
   where s.user_id = ${user} and num_nonnulls(s.project_id, s.namespace_id) = 1) ->> ${key})`
@@ -70,7 +70,7 @@ const notified = notificationLevelIn(sql`('p' || ${projects.id})`)
 const groupNotified = notificationLevelIn(sql`('g' || ${projects.namespace_id})`)
 
 /**
- * The groups it is shared with: the project makes each of them visible to whoever sees it (G-67), so none is hidden
+ * The groups that a project is shared with. Every caller who sees the project may see them (G-67), so none is hidden
  * (SEC-39).
  */
 const shares = sql<
@@ -86,14 +86,14 @@ const source = alias(projects, 'source')
 const sourceNamespace = alias(namespaces, 'source_namespace')
 
 /**
- * Differs whenever a record differs for this viewer: the transactions that wrote its rows, those of a fork's source if
- * they see it, and their levels. Rows as text would differ as well, and cost as much as all else.
+ * Changes whenever the record changes for this viewer. It contains the ids of the transactions that wrote its rows and
+ * those of a visible fork source, and the viewer's access levels. Rows as text would work too, but double the cost.
  */
 const recordKey = sql<string>`row(${projects.id}, ${projects}.xmin, ${namespaces}.xmin,
   ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
   ${direct}, ${group}, ${notified}, ${groupNotified}, ${shared}, ${shares}, ${ownConfidential}, source.xmin, source_namespace.xmin)::text`
 
-/** The ids of projects, with these columns. */
+/** Selects projects with these columns. */
 const joined = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, viewerKind: ViewerKind, columns: Columns, where: SQL) =>
   db
     .select({ id: projects.id, ...columns })
@@ -104,7 +104,7 @@ const joined = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>
     .leftJoin(sourceNamespace, eq(sourceNamespace.id, source.namespace_id))
     .where(where)
 
-/** Ids of projects, with a key that differs whenever their records do. */
+/** Selects projects with a key that changes whenever their records do. */
 export const keyedProjects = <Columns extends SelectedFields>(
   db: Pick<ReadDatabase, 'select'>,
   viewerKind: ViewerKind,
@@ -114,7 +114,7 @@ export const keyedProjects = <Columns extends SelectedFields>(
 
 const records = statement('project records', (db, { viewerKind, keyed }: { viewerKind: ViewerKind; keyed: boolean }) => {
   const columns = {
-    // for one project it would cost as much as all else again
+    // as expensive as all other columns together, so only for lists
     ...(keyed && { key: recordKey }),
     project: projects,
     namespace: namespaceColumns,
@@ -140,16 +140,16 @@ function recordOf({ shared, source, sourcePlace: sourceNamespace, ...row }: Join
   return { ...row, level, forked_from: source && sourceNamespace && { project: source, namespace: sourceNamespace } }
 }
 
-/** Projects as this caller sees them, in no order. The caller must already be known to see them. */
+/** Projects as this viewer sees them, in any order. Visibility must have been checked. */
 export async function loadProjects(ctx: Context, viewer: ActorUser | null, ids: number[]): Promise<(ProjectRecord & { id: number; key: string })[]> {
   const rows = await records(ctx.db, { viewerKind: viewerKindOf(viewer), keyed: true }).execute({ ids, user: viewer?.id ?? 0 })
   return rows.map((row) => recordOf(row, viewer) as ProjectRecord & { id: number; key: string })
 }
 
-/** One project as this caller sees it. */
+/** One project as this viewer sees it. Visibility must have been checked. */
 export async function loadProject(ctx: Context, viewer: ActorUser | null, id: number): Promise<ProjectRecord> {
   const [row] = await records(ctx.db, { viewerKind: viewerKindOf(viewer), keyed: false }).execute({ ids: [id], user: viewer?.id ?? 0 })
-  // it existed when the call began
+  // removed since the request began
   if (!row) throw notFound('Project')
   return recordOf(row, viewer)
 }

@@ -33,7 +33,7 @@ const projectUsers = statement('people of a project', (db, { search, skip }: { s
     .offset(sql.placeholder('offset')),
 )
 
-/** Users with a level on the project, each once, however they got it (PR-4). */
+/** Users with an access level on the project, direct, inherited or by a share, each once (PR-4). */
 export async function listProjectUsers(
   ctx: Context,
   projectId: number,
@@ -68,7 +68,7 @@ const ancestors = statement('groups above a project', (db, { viewerKind }: { vie
     .offset(sql.placeholder('offset')),
 )
 
-/** The groups that a project is in, at any distance, as far as the caller sees them (PR-6, SEC-38). */
+/** The ancestor groups of a project that the caller may see (PR-6, SEC-38). */
 export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, paging: Paging) {
   const query = ancestors(ctx.db, { viewerKind: viewerKindOf(viewer) })
   const run = (at: Paging) => query.execute({ namespace: namespaceId, user: viewer?.id ?? 0, ...limits(at) })

@@ -10,8 +10,8 @@ import { finishObjectDeletions, releaseObjects } from '../repository/lfs/objects
 import { removeUploads } from './uploads.js'
 
 /**
- * Deletes projects with all their rows; their files are recorded for removal afterwards (SEC-134), and the fork counts
- * of their sources are adjusted. `which` is a condition on `projects p`.
+ * Deletes projects with all their rows, records their files for removal (SEC-134) and adjusts the fork counts of their
+ * sources. `condition` is a condition on `projects p`.
  */
 export async function deleteProjectRows(tx: Transaction, condition: SQL): Promise<void> {
   await tx.execute(
@@ -22,7 +22,7 @@ export async function deleteProjectRows(tx: Transaction, condition: SQL): Promis
   )
   await tx.execute(sql`update projects s set forks_count = greatest(s.forks_count - f.gone, 0)
     from (select p.forked_from_id as id, count(*) as gone from projects p where ${condition} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
-  // open merge requests from them are closed (PR-26)
+  // closes open merge requests whose source project is deleted (PR-26)
   await tx.execute(sql`update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
         merge_commit_message = null, should_remove_source_branch = null, rebase_user_id = null
       from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${condition}`)
@@ -31,7 +31,7 @@ export async function deleteProjectRows(tx: Transaction, condition: SQL): Promis
   await enqueue(tx, removeFiles, {}, { key: '', lane: removeFiles.kind })
 }
 
-/** Removes what deleted rows have left on the disk; repeated for what could not be removed, or is due later. */
+/** Removes the files of deleted rows; runs periodically, for failed and not yet due removals. */
 export const removeFiles = defineJob({
   kind: 'remove files',
   input: z.object({}),
@@ -41,8 +41,8 @@ export const removeFiles = defineJob({
 })
 
 /**
- * Removes the files of deleted projects and groups, and the repositories of projects that were never completed. A
- * locked row belongs to a project that is being created. `alone`: no other service can be creating one.
+ * Removes the files of deleted projects and groups, and the repositories of projects whose creation failed. Locked rows
+ * are skipped: their projects are being created. `alone`: no other service can be creating projects.
  */
 export async function finishDeletions(ctx: Context, { alone: exclusive = false } = {}): Promise<void> {
   for (const { kind, id } of await ctx.db.write.select().from(pendingAvatarDeletions)) {

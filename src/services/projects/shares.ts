@@ -13,7 +13,7 @@ export interface NewShare {
   expires_at?: string | null | undefined
 }
 
-/** Gives a group's members access to a project, up to a level, from the next request on (PR-23, AC-15). */
+/** Shares a project with a group: its members get access up to a level from the next request on (PR-23, AC-15). */
 export async function shareProject(
   ctx: Context,
   caller: SignedIn,
@@ -28,7 +28,7 @@ export async function shareProject(
     const [project] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id)).for('update')
     if (!project) throw notFound('Project')
     const ancestors = await ancestorsOf(tx, project.namespace_id)
-    // a lock on a group applies to its subgroups too: no owner below can undo it
+    // the lock of a group also applies to its subgroups, whose owners cannot undo it
     if (ancestors.some(({ locked }) => locked)) throw refused('The project sharing with group is disabled')
     if (ancestors.some((ancestor) => ancestor.id === group.id))
       throw conflict('Project cannot be shared with the group it is in or one of its ancestors.')
@@ -58,7 +58,7 @@ const ancestorsOf = (tx: Transaction, namespaceId: number) =>
     .innerJoin(namespaces, eq(namespaces.id, namespaceAncestry.ancestor_id))
     .where(eq(namespaceAncestry.descendant_id, namespaceId))
 
-/** Ends a share; an expired one counts as none (PR-24). */
+/** Ends a share; 404 when there is none or it has expired (PR-24). */
 export async function unshareProject(ctx: Context, subject: ProjectSubject, groupId: number): Promise<void> {
   const { id } = subject.project
   await ctx.db.transaction(async (tx) => {

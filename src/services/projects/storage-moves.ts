@@ -10,15 +10,13 @@ import { defineJob } from '../../jobs/kinds.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { repositoryOf } from '../repository/repositories.js'
 
-/**
- * How long a former copy stays: longer than the longest clone may take (an hour), so whoever began to read it can end.
- */
+/** How long a former copy is kept: longer than the longest clone may take (an hour), so that its readers can finish. */
 const FORMER_COPY_RETENTION = '70 minutes'
-/** Milliseconds after which calls that knew the former place are over. */
+/** Time after which requests that started before the move have ended. */
 const MAX_CALL_MS = 60_000
 const DEADLINE_MS = 6 * 3_600_000
 
-/** Asks for a project to be moved to another storage by a job; 400 where there is no such storage (SEC-187). */
+/** Enqueues the move of a project to another storage; 400 when the storage does not exist (SEC-187). */
 export async function requestMove(ctx: Context, tx: Transaction, project: { id: number; storage: string }, storage: string): Promise<void> {
   if (!Object.hasOwn(ctx.config.storages, storage)) throw invalidRecord({ repository_storage: ['is not included in the list'] })
   const [row] = await tx.select({ storage: projects.storage }).from(projects).where(eq(projects.id, project.id)).for('update')
@@ -30,7 +28,7 @@ export async function requestMove(ctx: Context, tx: Transaction, project: { id: 
   await enqueue(tx, moveRepository, { project: project.id }, { key: String(project.id) })
 }
 
-/** Moves a project's repository and wiki to the storage that was asked for. */
+/** Moves a project's repository and wiki to the requested storage. */
 export const moveRepository = defineJob({
   kind: 'move repository',
   input: z.object({ project: z.int() }),
@@ -39,13 +37,13 @@ export const moveRepository = defineJob({
   deadline: DEADLINE_MS,
 })
 
-/** Does what the job does. A run that was cut short anywhere is taken back by the next one (SEC-187). */
+/** Runs the move. It first undoes an earlier run that was interrupted (SEC-187). */
 export async function moveProject(ctx: Context, id: number, signal: AbortSignal): Promise<void> {
   const run = randomUUID()
   const started = await startRun(ctx, id, run)
   if (!started) return
   const { from, to, project } = started
-  // from now on no other run can end, so all it has left is ours to remove
+  // no other run can commit any more, so its leftovers can be removed
   await ctx.git.undoRelocation(id, from, await formerStorages(ctx, id))
   if (!project || from === to) return endRun(ctx, id, run)
   for (const name of [from, to]) if (ctx.config.storages[name] === undefined) throw new Error(`there is no storage called ${name}`)
@@ -60,7 +58,7 @@ export async function moveProject(ctx: Context, id: number, signal: AbortSignal)
   await syncHead(ctx, id)
 }
 
-/** Makes this the run that counts; null: nothing was asked for. */
+/** Registers this run as the current one; null when no move is requested. */
 async function startRun(ctx: Context, id: number, run: string) {
   return ctx.db.transaction(async (tx) => {
     const [row] = await tx
@@ -80,11 +78,11 @@ async function startRun(ctx: Context, id: number, run: string) {
 const endRun = async (ctx: Context, id: number, run: string): Promise<void> =>
   void (await ctx.db.write.delete(repositoryMoves).where(and(eq(repositoryMoves.project_id, id), eq(repositoryMoves.run, run))))
 
-/** The storages in which former copies still have readers. */
+/** The storages with former copies that are kept for their readers. */
 const formerStorages = async (ctx: Context, id: number): Promise<string[]> =>
   (await ctx.db.write.select().from(formerRepositories).where(eq(formerRepositories.project_id, id))).map(({ storage }) => storage)
 
-/** Removes a former copy that lies where the project goes back to, once nobody reads it. */
+/** Removes a former copy from the target storage of a move back; throws `Unavailable` while it is being read. */
 async function removeFormerCopy(ctx: Context, id: number, storage: string): Promise<void> {
   const [former] = await ctx.db.write
     .select({ due: sql<boolean>`due_at <= pg_catalog.now()`, age: sql<number>`extract(epoch from pg_catalog.now() - left_at)::float8 * 1000` })
@@ -101,11 +99,11 @@ async function deleteFormerCopy(ctx: Context, id: number, storage: string): Prom
   await ctx.db.write.delete(formerRepositories).where(and(eq(formerRepositories.project_id, id), eq(formerRepositories.storage, storage)))
 }
 
-/** Whether an intent of the project is open: refs are about to move, or what follows is still to be done. */
+/** Whether a push intent of the project is open: refs are about to move, or the push is not finished yet. */
 const hasOpenIntent = async (ctx: Context, id: number): Promise<boolean> =>
   (await ctx.db.write.select({ id: refIntents.id }).from(refIntents).where(eq(refIntents.project_id, id)).limit(1)).length > 0
 
-/** The moment of the move: from its commit on every process finds the repository in its new place. */
+/** Commits the move: from then on every process opens the repository in the new storage. */
 async function commitMove(ctx: Context, id: number, { run, from, to }: { run: string; from: string; to: string }): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select({ storage: projects.storage }).from(projects).where(eq(projects.id, id)).for('update')
@@ -123,7 +121,7 @@ async function commitMove(ctx: Context, id: number, { run, from, to }: { run: st
   })
 }
 
-/** A change of the default branch that came while HEAD was copied is in the row only. */
+/** Repeats a change of the default branch that was made while HEAD was copied and is only in the row. */
 async function syncHead(ctx: Context, id: number): Promise<void> {
   const [project] = await ctx.db.write
     .select({ id: projects.id, storage: projects.storage, branch: projects.default_branch })
@@ -135,7 +133,7 @@ async function syncHead(ctx: Context, id: number): Promise<void> {
     await repository.setHeadBranch(project.branch)
 }
 
-/** Removes former copies that nobody can be reading any more. */
+/** Removes former copies after their retention period. */
 export const removeFormerRepositories = defineJob({
   kind: 'remove former repositories',
   input: z.object({}),

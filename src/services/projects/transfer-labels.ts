@@ -13,16 +13,16 @@ import {
 } from '../../db/schema/index.js'
 import { nextIid } from '../core/iids.js'
 
-/** A thing of the old group, and its replacement in the project's new namespace. */
+/** Ids of a label or milestone of the old group and of its replacement in the new namespace. */
 interface Replacement {
   old: string
   replacement: string
 }
 
 /**
- * Labels and milestones of the old group that the project's issues, merge requests and releases have are replaced by
- * those of the same title in the new namespace, which are created in the project where there is none (GR-43). Nothing
- * refers any longer to a group that the project has left (SEC-31).
+ * Replaces labels and milestones of the old group on the project's issues, merge requests and releases by those with
+ * the same title in the new namespace; missing ones are created in the project (GR-43). No reference to a group that
+ * the project has left remains (SEC-31).
  */
 export async function transferLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
   await replaceLabels(tx, projectId, namespaceId, now)

@@ -14,11 +14,11 @@ import { lowerForks } from './fork-network.js'
 import { transferLabels } from './transfer-labels.js'
 
 /**
- * Transfers a project to another namespace, completely or not at all (GR-41 to GR-43, PR-13, PR-18, SEC-133). Rights
- * from the old namespace end, direct members stay; the project becomes no more visible than the group, and its forks no
- * more visible than the project (AC-5). The old path redirects Git to the new one (GH-4; not the API, W-8). The
- * endpoints word their refusals differently: `same` is the message for a project that is there already, and `refuse`
- * makes the answer from a message. Callers check the right to the target themselves.
+ * Transfers a project to another namespace in one transaction (GR-41 to GR-43, PR-13, PR-18, SEC-133). Inherited access
+ * from the old namespace ends and direct members stay. The visibility is lowered to that of the group, and that of
+ * forks to the project's (AC-5). The old path redirects Git (GH-4) but not the API (W-8). The endpoints differ in their
+ * error messages: `sameMessage` is the one for a project that is already there, and `refuse` makes the error from a
+ * message. The caller has checked the access to the target.
  */
 export async function transferProject(
   ctx: Context,
@@ -30,7 +30,7 @@ export async function transferProject(
   await ctx.db.transaction(async (tx) => {
     const [before] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id))
     if (!before) throw notFound('Project')
-    // always in this order, so that two transfers in opposite directions do not wait for each other
+    // locked in order of their ids, so that transfers in opposite directions do not deadlock
     const locked = new Map<number, Awaited<ReturnType<typeof lockNamespace>>>()
     for (const namespace of [before.namespace_id, targetId].sort((a, b) => a - b)) locked.set(namespace, await lockNamespace(tx, namespace))
     const [source, target] = [locked.get(before.namespace_id), locked.get(targetId)]
@@ -38,7 +38,7 @@ export async function transferProject(
     if (!project || !source || project.namespace_id !== source.id) throw notFound('Project')
     if (!target) throw notFound('Namespace')
     if (target.id === source.id) throw refuse(sameMessage)
-    // a project moved into a personal namespace counts against its limit too (PR-14)
+    // a project moved into a personal namespace counts towards the projects limit (PR-14)
     if (target.kind === 'user') await checkLimit(tx, caller.user, target.id)
     const faults: string[] = []
     await addTakenFaults(tx, target, project, project.id, (field, texts) => texts.length > 0 && faults.push(field))
@@ -48,7 +48,7 @@ export async function transferProject(
     const visibility = target.kind === 'group' ? Math.min(project.visibility, target.visibility) : project.visibility
     await moveRoute(tx, id, fullPathOf({ ...project, namespace: source }), fullPathOf({ ...project, namespace: target }))
     await tx.update(projects).set({ namespace_id: target.id, visibility, updated_at: ctx.now() }).where(eq(projects.id, id))
-    // no project is shared with the group it is in, nor with one above (PR-23)
+    // a project cannot be shared with the group it is in or an ancestor of it (PR-23)
     await tx.execute(
       sql`delete from project_shares s using namespace_ancestry a where s.project_id = ${id} and s.group_id = a.ancestor_id and a.descendant_id = ${target.id}`,
     )
@@ -68,7 +68,7 @@ export async function transferProject(
 
 const taken = (fields: string[]) => `Project with same ${fields.includes('path') ? 'path' : 'name'} in target namespace already exists`
 
-/** The owner of a personal project is one of its members (AC-13). */
+/** Makes the owner of a personal project one of its members (AC-13). */
 async function addOwnerMembership(tx: Transaction, project_id: number, user_id: number) {
   const membership = { access_level: 40, expires_at: null, requested_at: null }
   await tx
@@ -78,8 +78,8 @@ async function addOwnerMembership(tx: Transaction, project_id: number, user_id: 
 }
 
 /**
- * The namespace named by an id or a full path, where this caller may put a project (5.2 row 4): 404 when they do not
- * see it, 403 without the right.
+ * The target namespace of a transfer, by id or full path (5.2 row 4). 404 when the caller may not see it, 403 when they
+ * may not create projects in it.
  */
 export async function transferTarget(ctx: Context, caller: SignedIn, named: string): Promise<Namespace> {
   const id = numericId(named)
@@ -92,7 +92,7 @@ export async function transferTarget(ctx: Context, caller: SignedIn, named: stri
   if (!namespace) throw notFound('Namespace')
   if (namespace.kind === 'group') await findGroupFor(ctx, caller, String(namespace.id), 'Namespace')
   else if (namespace.owner_id !== caller.user.id && !caller.user.admin) throw notFound('Namespace')
-  // what external users may not create they may not move there either (AC-8)
+  // external users may neither create nor transfer projects (AC-8)
   if (caller.user.external && !caller.user.admin) throw forbidden()
   if (!(await namespaceFor(ctx, caller, namespace))) throw forbidden()
   return namespace

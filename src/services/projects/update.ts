@@ -23,7 +23,7 @@ export interface ProjectChange extends ProjectAttributes {
   name?: string | undefined
   path?: string | undefined
   default_branch?: string | undefined
-  /** The storage its repository goes to, in the background; for administrators. */
+  /** The storage to move the repository to, in the background; administrators only. */
   repository_storage?: string | undefined
 }
 
@@ -46,7 +46,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
-        // as it is now: a group may be made less visible or renamed at the same moment
+        // read again with a lock: the group may be renamed or made less visible concurrently
         const [namespace] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id)).for('share')
         if (!namespace) throw notFound('Project')
         const faults = await changeFaults(tx, caller, project, given, { namespace, settings, name, path, level })
@@ -73,14 +73,14 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   if (given.avatar !== undefined) await setAvatar(ctx, project, given.avatar)
 }
 
-/** The values that a project is to have, and what they are checked against. */
+/** The new values of a project, and what they are validated against. */
 interface NewValues {
   /** The namespace that the project is in. */
   namespace: typeof namespaces.$inferSelect
   settings: Settings
   name: string
   path: string
-  /** Of its visibility. */
+  /** The visibility level. */
   level: number
 }
 
@@ -116,12 +116,12 @@ export async function setAvatar(ctx: Context, project: { id: number; avatar: str
   if (project.avatar && project.avatar !== avatar) await removeAvatar(ctx, 'project', project.id, project.avatar)
 }
 
-/** Archives or unarchives; the same answer when nothing changes (PR-12). */
+/** Archives or unarchives a project; no error when nothing changes (PR-12). */
 export async function setArchived(ctx: Context, subject: ProjectSubject, archived: boolean): Promise<void> {
   await ctx.db.write.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, subject.project.id))
 }
 
-/** The caller's star, counted once; 304 when nothing changes (PR-22). */
+/** Sets or removes the caller's star; false when nothing changes (PR-22). */
 export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSubject, starred: boolean): Promise<boolean> {
   const star = { project_id: subject.project.id, user_id: caller.user.id }
   return ctx.db.transaction(async (tx) => {
@@ -140,7 +140,7 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
   })
 }
 
-/** The project is invisible at once; its repositories are removed by a job (W-14, SEC-134). */
+/** Deletes a project's rows at once; a job removes its files (W-14, SEC-134). */
 export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await deleteProjectRows(tx, sql`p.id = ${subject.project.id}`)

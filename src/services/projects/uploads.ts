@@ -14,7 +14,7 @@ import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import { readSettings } from '../core/settings.js'
 import { checkUploadQuota } from '../repository/quotas.js'
 
-/** What is embedded in pages and not downloaded, by extension: images and videos, never SVG or HTML (UP-7). */
+/** Media types of files that are served inline, by extension: images and videos, never SVG or HTML (UP-7). */
 const INLINE_TYPES: Record<string, string> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -31,7 +31,7 @@ const INLINE_TYPES: Record<string, string> = {
   ogv: 'video/ogg',
 }
 
-/** The type a file is shown as; null: it is downloaded. */
+/** The media type of a file that is served inline; null when it is served as a download. */
 export function inlineType(filename: string): string | null {
   const extension = /\.([a-z0-9]+)$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
   return Object.hasOwn(INLINE_TYPES, extension) ? (INLINE_TYPES[extension] as string) : null
@@ -40,7 +40,7 @@ export function inlineType(filename: string): string | null {
 const MEBIBYTE = 1024 * 1024
 const MAX_NAME_LENGTH = 255
 
-/** A safe file name from the given one (UP-7). */
+/** Sanitises a file name (UP-7). */
 export function safeName(given: string): string {
   const name = given
     .slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1)
@@ -58,7 +58,7 @@ export interface UploadRecord {
   fullPath: string
 }
 
-/** Stores a file that a user attaches to a text of the project, under a URL that nobody can guess (UP-1). */
+/** Stores a file attached to a text of the project, under an unguessable URL (UP-1). */
 export async function storeUpload(
   ctx: Context,
   caller: SignedIn,
@@ -108,7 +108,7 @@ export async function findUpload(
   return row ?? null
 }
 
-/** Its content; null when the file is missing. */
+/** The content of an upload, or a byte range of it; null when the file is missing. */
 export async function readUpload(
   ctx: Context,
   projectId: number,

@@ -12,7 +12,7 @@ import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
-/** The owner of the variables. */
+/** The project or group that variables belong to. */
 export interface VariableSource {
   kind: 'project' | 'group'
   id: number
@@ -35,7 +35,7 @@ const belongsTo = ({ kind, id }: VariableSource) => eq(kind === 'project' ? vari
 const hasKey = (source: VariableSource, key: string) => and(belongsTo(source), eq(variables.key, key))
 const notFoundError = ({ kind }: VariableSource) => notFound(kind === 'project' ? 'Variable' : 'GroupVariable')
 
-/** A value can be decrypted only where it was encrypted, not in a row that was moved by hand. */
+/** Binds an encrypted value to its source and key, so that it cannot be decrypted in another row. */
 const purpose = ({ kind, id }: VariableSource, key: string) => `${kind} ${id} variable ${key}`
 
 const decrypted = (
@@ -48,7 +48,7 @@ const decrypted = (
   protected: isProtected,
 })
 
-/** The audit row: the key, never the value (SEC-135). */
+/** Audits an action on a variable with its key, never its value (SEC-135). */
 const auditVariable = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, key: string) =>
   audit(ctx, tx, { action, target: { type: kind, id, name: fullPath }, changes: { key } })
 
@@ -67,7 +67,7 @@ const listed = statement('variables', (db, kind: VariableSource['kind']) =>
     .offset(sql.placeholder('offset')),
 )
 
-/** Variables by id (V-2). */
+/** The variables of a project or group, ordered by id (V-2). */
 export async function listVariables(ctx: Context, source: VariableSource, paging: Paging): Promise<Page<Variable>> {
   const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
@@ -120,7 +120,7 @@ export async function createVariable(
   )
 }
 
-/** Changes a variable; its key stays (V-8). */
+/** Changes a variable; the key cannot be changed (V-8). */
 export async function updateVariable(
   ctx: Context,
   source: VariableSource,
