@@ -45,22 +45,22 @@ export async function resolveMentions(
 ): Promise<Target[]> {
   if (references.length === 0) return []
   const projectOf = projectResolver(ctx, caller, subject)
-  const wanted: { project: number; kind: string; iid: number }[] = []
+  const lookups: { project: number; kind: string; iid: number }[] = []
   for (const name of new Set(references.map(({ project }) => project))) {
     const inProject = await projectOf(name)
     if (!inProject || inProject.project.archived) continue
     for (const kind of ['issue', 'merge_request'] as const)
-      for (const iid of numbersOf(references, kind, name)) wanted.push({ project: inProject.project.id, kind, iid })
+      for (const iid of numbersOf(references, kind, name)) lookups.push({ project: inProject.project.id, kind, iid })
   }
-  if (wanted.length === 0) return []
+  if (lookups.length === 0) return []
   const viewerKind = viewerKindOf(caller.user)
   const user = sql`${caller.user?.id ?? 0}::bigint`
-  const asked = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w (project bigint, kind text, iid integer)`
+  const lookupRows = sql`jsonb_to_recordset(${JSON.stringify(lookups)}::jsonb) as w (project bigint, kind text, iid integer)`
   const { rows } = await ctx.db.write.execute<{ type: Target['type']; id: string; project_id: string }>(sql`
-    select 'Issue' as type, ${issues.id}, ${issues.project_id} from ${asked}
+    select 'Issue' as type, ${issues.id}, ${issues.project_id} from ${lookupRows}
       join ${issues} on ${issues.project_id} = w.project and ${issues.iid} = w.iid join ${projects} on ${projects.id} = ${issues.project_id}
       where w.kind = 'issue' and ${visibleIssues(viewerKind, user)}
-    union all select 'MergeRequest', ${mergeRequests.id}, ${mergeRequests.project_id} from ${asked}
+    union all select 'MergeRequest', ${mergeRequests.id}, ${mergeRequests.project_id} from ${lookupRows}
       join ${mergeRequests} on ${mergeRequests.project_id} = w.project and ${mergeRequests.iid} = w.iid
       join ${projects} on ${projects.id} = ${mergeRequests.project_id}
       where w.kind = 'merge_request' and ${visibleMergeRequests(viewerKind, user)}

@@ -34,7 +34,7 @@ import { findUserByName, getUser } from '../identity/users.js'
 type Row = typeof events.$inferInsert
 
 /** An event as lists show it. */
-export type EventRecord = Awaited<ReturnType<ReturnType<typeof listed>['execute']>>[number]
+export type EventRecord = Awaited<ReturnType<ReturnType<typeof listQuery>['execute']>>[number]
 
 /**
  * Records an event and updates the project's last activity (EV-7, G-86). A confidential event does not update it,
@@ -159,7 +159,7 @@ function shownTo({ viewerKind, reach }: Pick<Shape, 'viewerKind' | 'reach'>): SQ
 
 const matchesFilters = ({ of, filters }: Pick<Shape, 'of' | 'filters'>) => and(SCOPES[of](), ...filters.map((name) => FILTERS[name]?.()))
 
-const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) => {
+const countQuery = statement('count of events', (db, shape: Omit<Shape, 'descending'>) => {
   const query = db.select({ total: count() }).from(events)
   return (shape.reach ? query : query.innerJoin(projects, eq(projects.id, events.project_id))).where(and(matchesFilters(shape), shownTo(shape)))
 })
@@ -179,7 +179,7 @@ const noteableColumn = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
  * Selects the ids of one page first, so that only their rows are joined with the displayed columns. The ids are read in
  * index order up to the end of the page; a join with projects would read and sort all events.
  */
-const listed = statement('events', (db, { descending, ...shape }: Shape) => {
+const listQuery = statement('events', (db, { descending, ...shape }: Shape) => {
   const direction = descending ? desc : asc
   const shown = shape.reach ? shownTo(shape) : sql`(select ${shownTo(shape)} from ${projects} where ${projects.id} = ${events.project_id})`
   const page = db
@@ -239,8 +239,8 @@ async function list(
   const shape: Omit<Shape, 'descending'> = { of, viewerKind: viewerKindOf(viewer), reach, filters }
   const values = { ...given, of: id, user: viewer?.id ?? 0 }
   const [items, [all]] = await Promise.all([
-    listed(ctx.db, { ...shape, descending: filter.sort === 'desc' }).execute({ ...values, ...limits(filter) }),
-    counted(ctx.db, shape).execute(values),
+    listQuery(ctx.db, { ...shape, descending: filter.sort === 'desc' }).execute({ ...values, ...limits(filter) }),
+    countQuery(ctx.db, shape).execute(values),
   ])
   const texts = items.flatMap(({ note }) => note ?? [])
   await completeTexts(ctx, LONG.notes, texts, 'page')

@@ -30,12 +30,12 @@ export async function createTodos(
     created_at: now,
     updated_at: now,
   }
-  const made = await tx
+  const inserted = await tx
     .insert(todos)
     .values(users.map((user_id) => ({ user_id, ...shared })))
     .onConflictDoNothing()
     .returning({ id: todos.id })
-  return made.map(({ id }) => id)
+  return inserted.map(({ id }) => id)
 }
 
 /** Marks the user's pending todos on a target done (TO-6). */

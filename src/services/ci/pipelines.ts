@@ -180,7 +180,7 @@ const FILTERS: Record<string, SQL> = {
   updated_before: sql`${pipelines.updated_at} <= ${sql.placeholder('updated_before')}::timestamptz`,
 }
 
-const listed = statement('pipelines', (db, { scope, order, descending, filters }: ListShape) => {
+const listQuery = statement('pipelines', (db, { scope, order, descending, filters }: ListShape) => {
   const direction = descending ? desc : asc
   return db
     .select({ ...basicColumns, total: totalCount() })
@@ -203,14 +203,14 @@ export async function listPipelines(ctx: Context, { project }: ProjectSubject, f
     updated_before: filter.updated_before?.toISOString(),
   }
   const filters = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  const query = listed(ctx.db, { scope: filter.scope ?? null, order: filter.order_by, descending: filter.sort === 'desc', filters })
+  const query = listQuery(ctx.db, { scope: filter.scope ?? null, order: filter.order_by, descending: filter.sort === 'desc', filters })
   const run = (at: Paging) => query.execute({ ...values, project: project.id, ...limits(at) })
   return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
 }
 
 const ofPipeline = sql`from ${commitStatuses} s where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest`
 
-const single = statement('pipeline', (db, by: 'id' | 'ref') =>
+const pipelineQuery = statement('pipeline', (db, by: 'id' | 'ref') =>
   db
     .select({
       ...basicColumns,
@@ -233,14 +233,14 @@ const single = statement('pipeline', (db, by: 'id' | 'ref') =>
 
 /** One pipeline (PL-9). */
 export async function getPipeline(ctx: Context, { project }: ProjectSubject, id: number): Promise<PipelineRecord> {
-  const [found] = await single(ctx.db, 'id').execute({ project: project.id, id })
+  const [found] = await pipelineQuery(ctx.db, 'id').execute({ project: project.id, id })
   if (!found) throw notFound()
   return found
 }
 
 /** The newest pipeline of a ref, by default the default branch (PL-9). */
 export async function latestPipeline(ctx: Context, { project }: ProjectSubject, ref: string | undefined): Promise<PipelineRecord> {
-  const [found] = await single(ctx.db, 'ref').execute({ project: project.id, ref: ref || project.default_branch })
+  const [found] = await pipelineQuery(ctx.db, 'ref').execute({ project: project.id, ref: ref || project.default_branch })
   if (!found) throw notFound()
   return found
 }

@@ -239,7 +239,7 @@ interface ListShape {
 }
 
 /** Selects the ids of a page first, so that only its rows are joined with their authors. */
-const listed = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
+const listQuery = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
   const page = db
     .select({ id: commitStatuses.id, sha: pipelines.sha, ref: pipelines.ref, total: sql<number>`count(*) over ()`.as('total') })
     .from(pipelines)
@@ -288,6 +288,6 @@ export async function listStatuses(ctx: Context, subject: ProjectSubject, filter
   // for a commit that is not on the default branch, all refs are listed (ST-5)
   const ref = filter.ref || ((await inDefaultBranch(ctx, subject, sha)) ? project.default_branch : '')
   const shape = { all: filter.all === true, ref: ref !== '', name: Boolean(filter.name) }
-  const run = (at: Paging) => listed(ctx.db, shape).execute({ project: project.id, sha, ref, name: filter.name, ...limits(at) })
+  const run = (at: Paging) => listQuery(ctx.db, shape).execute({ project: project.id, sha, ref, name: filter.name, ...limits(at) })
   return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
 }

@@ -133,22 +133,22 @@ export class ListCache {
       const [now] = await currentVersion(db, kind).execute()
       if (now?.version === cached.version) return { items: [], total: start + cached.ids.length }
     }
-    const read = cachedPage.length > 0 ? await list.rows(cachedPage) : []
+    const loaded = cachedPage.length > 0 ? await list.rows(cachedPage) : []
     const isAt = (version: Version | undefined) =>
-      read.length > 0 && read.length === cachedPage.length && read.every((row) => row.version === version)
+      loaded.length > 0 && loaded.length === cachedPage.length && loaded.every((row) => row.version === version)
     const page = async (ids: Float64Array, items: T[]): Promise<Page<T>> => {
       // the last window
       if (ids.length < span && (ids.length > 0 || start === 0)) return { items, total: start + ids.length }
       return this.page(kind, key ?? list.totalKey ?? null, items, paging, list.count)
     }
-    if (cached && isAt(cached.version)) return page(cached.ids, inOrder(cachedPage, read))
+    if (cached && isAt(cached.version)) return page(cached.ids, inOrder(cachedPage, loaded))
     const [found] = await list.ids({ limit: span, offset: start })
     const ids = parseIds(found?.ids)
     if (key !== null && found?.version && ids.length > 0) this.#lists.set(name, { version: found.version, ids })
     const currentPage = pageOf(ids)
     // the version was raised by a change that does not affect this page: the rows already read are current
-    const same = isAt(found?.version) && currentPage.length === cachedPage.length && currentPage.every((id, i) => id === cachedPage[i])
-    return page(ids, inOrder(currentPage, same || currentPage.length === 0 ? read : await list.rows(currentPage)))
+    const unchanged = isAt(found?.version) && currentPage.length === cachedPage.length && currentPage.every((id, i) => id === cachedPage[i])
+    return page(ids, inOrder(currentPage, unchanged || currentPage.length === 0 ? loaded : await list.rows(currentPage)))
   }
 
   /** Empties the cache. A crash of Postgres may lose commits that were already read, and it reuses their versions. */

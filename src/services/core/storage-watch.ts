@@ -64,8 +64,8 @@ export class StorageWatch {
 
   /** The error for calls that need a blocked storage; null when it is not blocked. */
   refusal(storage: string): Unavailable | null {
-    const left = this.#blockedFor(storage)
-    return left > 0 ? new Unavailable('The storage of the repository is not available', Math.ceil(left / 1_000)) : null
+    const remainingMs = this.#blockedFor(storage)
+    return remainingMs > 0 ? new Unavailable('The storage of the repository is not available', Math.ceil(remainingMs / 1_000)) : null
   }
 
   /** Reads the failures that all processes recorded and runs due checks; concurrent calls share one round. */
@@ -112,11 +112,11 @@ export class StorageWatch {
     const { circuitbreaker_access_retries: attempts, circuitbreaker_storage_timeout: timeout } = settings
     for (let attempt = 1; attempt <= attempts; attempt++) {
       const check = this.#checks.get(storage) ?? this.#begin(storage)
-      const left = check.begun + Math.max(MAX_WAIT_MS, timeout * 1_000) - performance.now()
-      const outcome = await Promise.race([check.outcome, sleep(Math.max(0, Math.min(left, MAX_WAIT_MS)), 'late' as const, { ref: false })])
+      const remainingMs = check.begun + Math.max(MAX_WAIT_MS, timeout * 1_000) - performance.now()
+      const outcome = await Promise.race([check.outcome, sleep(Math.max(0, Math.min(remainingMs, MAX_WAIT_MS)), 'late' as const, { ref: false })])
       if (outcome === true) return true
       // a hanging attempt is not repeated in parallel: each one would occupy another thread
-      if (outcome === 'late') return left > MAX_WAIT_MS ? null : this.#restartTimeout(storage)
+      if (outcome === 'late') return remainingMs > MAX_WAIT_MS ? null : this.#restartTimeout(storage)
     }
     return false
   }

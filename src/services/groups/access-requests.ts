@@ -21,7 +21,7 @@ import {
   userColumns,
 } from './members.js'
 
-const listed = statement('access requests', (db, kind: MemberSource['kind']) =>
+const listQuery = statement('access requests', (db, kind: MemberSource['kind']) =>
   db
     .select({ user: userColumns, requested_at: members.requested_at, total: totalCount() })
     .from(members)
@@ -39,7 +39,7 @@ const listed = statement('access requests', (db, kind: MemberSource['kind']) =>
 
 /** Access requests, oldest first, without those of blocked users (AR-1). */
 export async function listRequests(ctx: Context, source: MemberSource, paging: Paging): Promise<Page<AccessRequesterRecord>> {
-  const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
+  const run = (at: Paging) => listQuery(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
   return { items: items.map(({ user, requested_at }) => ({ user, requested_at: requested_at as Date })), total }
 }
@@ -60,12 +60,12 @@ export async function requestAccess(ctx: Context, source: MemberSource, { user }
     if (existing && (existing.requested_at !== null || !isExpired(ctx, existing.expires_at))) throw duplicate
     // an expired membership is replaced by the request
     if (existing) await tx.delete(members).where(eq(members.id, existing.id))
-    const made = await tx
+    const inserted = await tx
       .insert(members)
       .values({ ...request, user_id: user.id, ...sourceColumns(source) })
       .onConflictDoNothing()
       .returning({ id: members.id })
-    if (made.length === 0) throw duplicate
+    if (inserted.length === 0) throw duplicate
   })
   const [row] = await ctx.db.read.select(userColumns).from(users).where(eq(users.id, user.id))
   if (!row) throw notFound('User')

@@ -51,8 +51,8 @@ export async function groupFaults(
   }
   if (path !== undefined && path !== self?.path) {
     add('path', ...namespacePathFaults(path, parent ? 'below' : 'top'))
-    const own = path.toLowerCase() === self?.path.toLowerCase()
-    if (!own && (await isRouteTaken(tx, parent ? `${parent.full_path}/${path}` : path))) add('path', TAKEN)
+    const isOwnPath = path.toLowerCase() === self?.path.toLowerCase()
+    if (!isOwnPath && (await isRouteTaken(tx, parent ? `${parent.full_path}/${path}` : path))) add('path', TAKEN)
   }
   if (description && lengthOf(description) > 255) add('description', tooLong(255))
   if (level !== undefined && level !== self?.visibility) {

@@ -56,8 +56,8 @@ const owned = (viewerKind: ViewerKind): SQL =>
 
 /** In a list of subgroups, a signed-in caller sees at least what an anonymous caller sees (GR-14). */
 function listedOrPublic({ viewerKind, all, inParent }: Filters): SQL {
-  const listed = listedGroups(viewerKind, all, user)
-  return inParent && !all ? sql`(${listed} or ${listedGroups('anonymous', all, user)})` : listed
+  const visible = listedGroups(viewerKind, all, user)
+  return inParent && !all ? sql`(${visible} or ${listedGroups('anonymous', all, user)})` : visible
 }
 
 const conditions = (shape: Filters) =>
@@ -85,7 +85,7 @@ const ids = statement('ids of groups', (db, { order, descending, ...filters }: S
   return db.select({ ids: idList(found.getSQL()), version: versionOf('groups') }).from(sql`(select 1) as one`)
 })
 
-const counted = statement('number of groups', (db, filters: Filters) =>
+const countQuery = statement('number of groups', (db, filters: Filters) =>
   db
     .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('groups') })
     .from(namespaces)
@@ -127,7 +127,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
   const key = custom_attributes === undefined ? JSON.stringify([shape, values]) : null
   const { items, total } = await ctx.listCache.pageByIds(ctx.db, 'groups', key, filter, {
     ids: (at) => ids(ctx.db, shape).execute({ ...values, ...at }),
-    count: () => counted(ctx.db, filters).execute(values),
+    count: () => countQuery(ctx.db, filters).execute(values),
     rows: (wanted) => rows(ctx.db, null).execute({ ids: wanted }),
   })
   return { items: items.map(({ group }) => group), total }

@@ -32,7 +32,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
   const table = given as typeof emails
 
   const ofOwner = eq(table.user_id, sql.placeholder('owner'))
-  const listed = statement(
+  const listQuery = statement(
     `list ${type}`,
     (db) =>
       db
@@ -44,7 +44,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
         .offset(sql.placeholder('offset')),
     'once',
   )
-  const named = statement(`find ${type}`, (db) =>
+  const findQuery = statement(`find ${type}`, (db) =>
     db
       .select({ item: table })
       .from(table)
@@ -60,14 +60,14 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
   return {
     /** The items of an account, by id (K-1). */
     async list(ctx: Context, owner: Owner, paging: Paging): Promise<Page<Row>> {
-      const at = (where: Paging) => listed(ctx.db, null).execute({ owner: owner.id, ...limits(where) })
-      const { items, total } = await pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
+      const run = (where: Paging) => listQuery(ctx.db, null).execute({ owner: owner.id, ...limits(where) })
+      const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
       return { items: items.map(({ item }) => item as Row), total }
     },
 
     /** One item; 404 also for those of other accounts (K-2). */
     async find(ctx: Context, owner: Owner, id: number): Promise<Row> {
-      const [found] = await named(ctx.db, null).execute({ owner: owner.id, id })
+      const [found] = await findQuery(ctx.db, null).execute({ owner: owner.id, id })
       if (!found) throw notFound(noun)
       return found.item as Row
     },
@@ -87,8 +87,8 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
         ctx.db.transaction(async (tx) => {
           const faults = await check(tx)
           if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-          const held = await tx.$count(table, eq(table.user_id, owner.id))
-          if (held >= MAX_ITEMS) throw invalidRecord({ base: [`there are already ${MAX_ITEMS}`] })
+          const count = await tx.$count(table, eq(table.user_id, owner.id))
+          if (count >= MAX_ITEMS) throw invalidRecord({ base: [`there are already ${MAX_ITEMS}`] })
           const row = { ...values, user_id: owner.id, ...createdNow(ctx) } as typeof emails.$inferInsert
           const stored = onlyRow(await tx.insert(table).values(row).returning()) as Row
           await auditItem(ctx, tx, owner, stored, 'added')

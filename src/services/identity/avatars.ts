@@ -27,9 +27,9 @@ const TYPES: Record<string, string> = {
 /** What is wrong with an uploaded image: its format as detected, file size or dimensions (UP-4, SEC-78). */
 export function imageFaults(data: Buffer): string[] {
   if (data.length > MAX_BYTES) return ['is too big (should be at most 200 KB)']
-  const read = sizeOf(data)
-  if (!read || !Object.hasOwn(TYPES, read.type ?? '')) return ['only images allowed']
-  const sides = [read, ...(read.images ?? [])].flatMap(({ width, height }) => [width, height])
+  const image = sizeOf(data)
+  if (!image || !Object.hasOwn(TYPES, image.type ?? '')) return ['only images allowed']
+  const sides = [image, ...(image.images ?? [])].flatMap(({ width, height }) => [width, height])
   return sides.every((side) => side > 0 && side <= MAX_SIDE_PIXELS) ? [] : [`is too large (at most ${MAX_SIDE_PIXELS} x ${MAX_SIDE_PIXELS} pixels)`]
 }
 

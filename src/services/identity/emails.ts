@@ -10,8 +10,8 @@ import { mailLink } from './links/mail.js'
 
 export type Email = typeof emails.$inferSelect
 
-const own = accountItems(emails, 'Email', 'email')
-export const { list: listEmails, find: findEmail, remove: removeEmail } = own
+const items = accountItems(emails, 'Email', 'email')
+export const { list: listEmails, find: findEmail, remove: removeEmail } = items
 
 /** Whether an account has this address, as primary or secondary one. `but` is the id of an account to ignore. */
 export async function isEmailTaken(tx: Transaction, email: string, but = 0): Promise<boolean> {
@@ -34,5 +34,5 @@ export async function addEmail(ctx: Context, owner: Owner, given: string): Promi
     const fault = emailFault(email) ?? ((await isEmailTaken(tx, email)) ? 'has already been taken' : excluded)
     return fault ? { email: [fault] } : {}
   }
-  return own.add(ctx, owner, { email }, check, (tx) => mailLink(ctx, tx, 'confirm', email))
+  return items.add(ctx, owner, { email }, check, (tx) => mailLink(ctx, tx, 'confirm', email))
 }

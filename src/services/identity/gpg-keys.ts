@@ -8,8 +8,8 @@ import { accountItems, type Owner } from './account-items.js'
 
 export type GpgKey = typeof gpgKeys.$inferSelect
 
-const own = accountItems(gpgKeys, 'GPG Key', 'gpg_key')
-export const { list: listGpgKeys, find: findGpgKey, remove: removeGpgKey } = own
+const items = accountItems(gpgKeys, 'GPG Key', 'gpg_key')
+export const { list: listGpgKeys, find: findGpgKey, remove: removeGpgKey } = items
 
 /** Maximum length of a key in characters (SEC-63). */
 const MAX_KEY_LENGTH = 100_000
@@ -24,7 +24,7 @@ export async function addGpgKey(ctx: Context, owner: Owner, given: string): Prom
   const isArmored = lengthOf(key) <= MAX_KEY_LENGTH && isOneBlock(key)
   const parsed = isArmored ? await parseGpgKey(key) : null
   const found = parsed ?? { fingerprint: '', primary_keyid: '', subkey_ids: [] }
-  return own.add(ctx, owner, { key, ...found }, async (tx) => (isArmored ? takenFaults(tx, key, parsed) : { key: armorFaults(key) }))
+  return items.add(ctx, owner, { key, ...found }, async (tx) => (isArmored ? takenFaults(tx, key, parsed) : { key: armorFaults(key) }))
 }
 
 /** Whether the text is exactly one armored block with content. */

@@ -21,7 +21,11 @@ export interface ImpersonationToken {
 const SCOPES = ['api', 'read_user']
 const PURPOSE = 'impersonation token'
 
-const shown = (ctx: Context, token: Token): ImpersonationToken => ({ token, value: unsealed(ctx, token), active: isActive(ctx, token) })
+const toImpersonationToken = (ctx: Context, token: Token): ImpersonationToken => ({
+  token,
+  value: unsealed(ctx, token),
+  active: isActive(ctx, token),
+})
 
 /** The value; empty when it cannot be decrypted, so that the token can still be listed and revoked. */
 function unsealed(ctx: Context, { id, sealed }: Token): string {
@@ -33,7 +37,7 @@ function unsealed(ctx: Context, { id, sealed }: Token): string {
   }
 }
 
-const of = (user: Owner) => and(eq(tokens.user_id, user.id), eq(tokens.kind, 'impersonation'))
+const belongsTo = (user: Owner) => and(eq(tokens.user_id, user.id), eq(tokens.kind, 'impersonation'))
 
 export const STATES = ['all', 'active', 'inactive'] as const
 
@@ -44,13 +48,13 @@ export async function listImpersonationTokens(
   { state, ...paging }: { state: (typeof STATES)[number] } & Paging,
 ): Promise<Page<ImpersonationToken>> {
   const active = activeTokens(ctx)
-  const where = and(of(user), state === 'all' ? undefined : state === 'active' ? active : sql`not ${active}`)
+  const where = and(belongsTo(user), state === 'all' ? undefined : state === 'active' ? active : sql`not ${active}`)
   const { limit, offset } = limits(paging)
   const [rows, total] = await Promise.all([
     ctx.db.read.select().from(tokens).where(where).orderBy(asc(tokens.id)).limit(limit).offset(offset),
     ctx.db.read.$count(tokens, where),
   ])
-  return { items: rows.map((token) => shown(ctx, token)), total }
+  return { items: rows.map((token) => toImpersonationToken(ctx, token)), total }
 }
 
 /** One impersonation token; 404 for tokens of other users and of other kinds (T-2). */
@@ -58,9 +62,9 @@ export async function findImpersonationToken(ctx: Context, user: Owner, id: numb
   const [token] = await ctx.db.read
     .select()
     .from(tokens)
-    .where(and(of(user), eq(tokens.id, id)))
+    .where(and(belongsTo(user), eq(tokens.id, id)))
   if (!token) throw notFound('Impersonation Token')
-  return shown(ctx, token)
+  return toImpersonationToken(ctx, token)
 }
 
 /** Creates an impersonation token (T-5, T-6); 400 with the faults of its fields. */
@@ -79,7 +83,7 @@ export async function createImpersonationToken(
   const value = newSecret(ctx.random)
   return ctx.db.transaction(async (tx) => {
     await checkTokenLimit(tx, user.id)
-    const made = onlyRow(
+    const created = onlyRow(
       await tx
         .insert(tokens)
         .values({
@@ -94,8 +98,8 @@ export async function createImpersonationToken(
         })
         .returning(),
     )
-    await auditToken(ctx, tx, 'token_created', made)
-    return { token: made, value, active: isActive(ctx, made) }
+    await auditToken(ctx, tx, 'token_created', created)
+    return { token: created, value, active: isActive(ctx, created) }
   })
 }
 

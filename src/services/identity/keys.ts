@@ -8,8 +8,8 @@ import { accountItems, type Owner } from './account-items.js'
 
 export type SshKey = typeof sshKeys.$inferSelect
 
-const own = accountItems(sshKeys, 'Key', 'key')
-export const { list: listKeys, find: findKey, remove: removeKey } = own
+const items = accountItems(sshKeys, 'Key', 'key')
+export const { list: listKeys, find: findKey, remove: removeKey } = items
 
 const MAX_KEY_LENGTH = 5_000
 
@@ -39,7 +39,7 @@ export async function prepareKey(ctx: Context, { title, key, expires_at }: NewKe
 /** Adds an SSH key (K-5 to K-10); 400 with all faults. */
 export async function addKey(ctx: Context, owner: Owner, given: NewKey): Promise<SshKey> {
   const { values, faults } = await prepareKey(ctx, given)
-  return own.add(ctx, owner, values, async (tx) => {
+  return items.add(ctx, owner, values, async (tx) => {
     const known = values.fingerprint_sha256 !== ''
     return faults(known && (await tx.$count(sshKeys, eq(sshKeys.fingerprint_sha256, values.fingerprint_sha256))) > 0)
   })

@@ -126,7 +126,7 @@ const conditions = ({ admin, search }: ListShape) =>
 const planOf = ({ search }: ListShape) => (search ? 'each' : 'auto')
 
 /** Selects the page first, so that members are counted only for its rows. */
-const listed = statement(
+const listQuery = statement(
   'namespaces of a caller',
   (db, shape: ListShape) => {
     const page = db
@@ -145,7 +145,7 @@ const listed = statement(
   planOf,
 )
 
-const counted = statement(
+const countQuery = statement(
   'number of namespaces',
   (db, shape: ListShape) => db.select({ total: count() }).from(namespaces).where(conditions(shape)),
   planOf,
@@ -164,7 +164,10 @@ export async function listNamespaces(
 ): Promise<Page<NamespaceRecord>> {
   const shape = { admin: caller.user.admin, search: Boolean(search) }
   const values = { user: caller.user.id, search: substring(search ?? '') }
-  const [items, [all]] = await Promise.all([listed(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
+  const [items, [all]] = await Promise.all([
+    listQuery(ctx.db, shape).execute({ ...values, ...limits(paging) }),
+    countQuery(ctx.db, shape).execute(values),
+  ])
   return { items: items.map(toRecord), total: all?.total ?? 0 }
 }
 

@@ -192,8 +192,8 @@ export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFi
 }
 
 function splitSort(sort: (typeof SORTS)[number]) {
-  const at = sort.lastIndexOf('_')
-  return [sort.slice(0, at), sort.slice(at + 1)] as ['created' | 'expires' | 'last_used' | 'name', 'asc' | 'desc']
+  const separator = sort.lastIndexOf('_')
+  return [sort.slice(0, separator), sort.slice(separator + 1)] as ['created' | 'expires' | 'last_used' | 'name', 'asc' | 'desc']
 }
 
 /**

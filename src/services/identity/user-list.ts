@@ -95,7 +95,7 @@ export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
 }
 
 /** Selects the ids of one page first, so that only their rows are joined with the displayed columns. */
-const listed = statement('users', (db, shape: ListShape) => {
+const listQuery = statement('users', (db, shape: ListShape) => {
   const { admin, search, order, descending } = shape
   const direction = descending ? desc : asc
   const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
@@ -123,7 +123,7 @@ const listed = statement('users', (db, shape: ListShape) => {
     .orderBy(...ordered)
 })
 
-const counted = statement('number of users', (db, shape: Omit<ListShape, 'order' | 'descending'>) =>
+const countQuery = statement('number of users', (db, shape: Omit<ListShape, 'order' | 'descending'>) =>
   db
     .select({ total: count(), version: versionOf('users') })
     .from(users)
@@ -152,12 +152,12 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name)
   const shape = { admin, filters, search: words.shape }
-  const values = { ...given, ...words.values, provider: filter.provider, wholeTerm: filter.search?.trim() ?? '' }
-  const rows = await listed(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
+  const values = { ...given, ...words.values, provider: filter.provider, whole: filter.search?.trim() ?? '' }
+  const rows = await listQuery(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
     ...values,
     ...limits(filter),
   })
-  const count = () => counted(ctx.db, shape).execute(values)
+  const count = () => countQuery(ctx.db, shape).execute(values)
   // custom attributes are not part of the list's version
   const key = given.custom_attributes === undefined ? JSON.stringify([shape, values]) : null
   return ctx.listCache.page('users', key, rows, filter, count)

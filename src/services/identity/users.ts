@@ -69,8 +69,8 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
     ctx.db.transaction(async (tx) => {
       const faults = await userFaults(tx, { ...given, email, password, avatar: given.avatar?.data }, null)
       if (Object.keys(faults).length > 0) {
-        const taken = await userConflict(tx, { email, username }, 0)
-        throw taken ? conflict(taken) : invalidRecord(faults)
+        const conflictMessage = await userConflict(tx, { email, username }, 0)
+        throw conflictMessage ? conflict(conflictMessage) : invalidRecord(faults)
       }
       const user = await insertUser(tx, {
         username,
@@ -166,8 +166,8 @@ export async function userFaults(tx: Transaction, user: UserDraft, self: { id: n
   }
   if (username !== undefined) {
     add('username', ...namespacePathFaults(username, 'top'))
-    const own = self !== null && username.toLowerCase() === self.username.toLowerCase()
-    if (!own && (await isRouteTaken(tx, username))) add('username', 'has already been taken')
+    const isOwnUsername = self !== null && username.toLowerCase() === self.username.toLowerCase()
+    if (!isOwnUsername && (await isRouteTaken(tx, username))) add('username', 'has already been taken')
   }
   if (bio && lengthOf(bio) > 255) add('bio', tooLong(255))
   if (projects_limit !== undefined && projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')

@@ -44,17 +44,17 @@ export async function listAllDeployKeys(ctx: Context, paging: Paging): Promise<P
 /** The deploy keys of a project, by id (DK-2). */
 export async function listDeployKeys(ctx: Context, { id }: Project, paging: Paging): Promise<Page<DeployKey>> {
   const { limit, offset } = limits(paging)
-  const here = eq(deployKeysProjects.project_id, id)
+  const ofProject = eq(deployKeysProjects.project_id, id)
   const [items, total] = await Promise.all([
     ctx.db.read
       .select(fields)
       .from(deployKeysProjects)
       .innerJoin(sshKeys, eq(sshKeys.id, deployKeysProjects.key_id))
-      .where(here)
+      .where(ofProject)
       .orderBy(asc(sshKeys.id))
       .limit(limit)
       .offset(offset),
-    ctx.db.read.select({ total: count() }).from(deployKeysProjects).where(here),
+    ctx.db.read.select({ total: count() }).from(deployKeysProjects).where(ofProject),
   ])
   return { items, total: total[0]?.total ?? 0 }
 }
@@ -104,11 +104,11 @@ async function link(ctx: Context, tx: Transaction, project: Project, key: SshKey
 export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, given: NewKey & { can_push: boolean }): Promise<DeployKey> {
   const add = async (tx: Transaction) => {
     const { values, faults } = await prepareKey(ctx, given)
-    const same = values.fingerprint_sha256
-    const [known] = same === '' ? [] : await tx.select().from(sshKeys).where(eq(sshKeys.fingerprint_sha256, same))
+    const fingerprint = values.fingerprint_sha256
+    const [known] = fingerprint === '' ? [] : await tx.select().from(sshKeys).where(eq(sshKeys.fingerprint_sha256, fingerprint))
     if (known?.user_id === null) {
-      const here = await linked(tx, project.id, known.id)
-      if (here) return here
+      const existing = await linked(tx, project.id, known.id)
+      if (existing) return existing
       if (await knowsKey(tx, caller, known.id)) return link(ctx, tx, project, known, given.can_push)
     }
     const found = faults(known !== undefined)
@@ -122,8 +122,8 @@ export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, g
 /** Enables a deploy key of another project that the caller maintains (DK-5). */
 export function enableDeployKey(ctx: Context, caller: SignedIn, project: Project, keyId: number): Promise<DeployKey> {
   const enable = async (tx: Transaction) => {
-    const here = await linked(tx, project.id, keyId)
-    if (here) return here
+    const existing = await linked(tx, project.id, keyId)
+    if (existing) return existing
     const [key] = await tx
       .select()
       .from(sshKeys)

@@ -176,16 +176,16 @@ async function followRedirects(ctx: Context, first: Target): Promise<Target> {
   first.url.search = ''
   let target = first
   for (let hop = 0; ; hop++) {
-    const asked = new URL(target.url.href)
-    asked.pathname = asked.pathname.replace(/\/*$/, ADVERTISEMENT)
-    asked.search = '?service=git-upload-pack'
+    const probeUrl = new URL(target.url.href)
+    probeUrl.pathname = probeUrl.pathname.replace(/\/*$/, ADVERTISEMENT)
+    probeUrl.search = '?service=git-upload-pack'
     const { credentials } = target
     const headers = {
       accept: '*/*',
       'user-agent': 'git/roost',
       ...(credentials && { authorization: basic(credentials) }),
     }
-    const answer = await askHead({ ...target, url: asked }, { headers, answerWithin: 60_000, signal: ctx.stopping }).catch((error: unknown) => {
+    const answer = await askHead({ ...target, url: probeUrl }, { headers, answerWithin: 60_000, signal: ctx.stopping }).catch((error: unknown) => {
       if (error instanceof BadTarget || ctx.stopping.aborted) throw error
       throw new BadTarget('cannot be reached')
     })
@@ -196,15 +196,15 @@ async function followRedirects(ctx: Context, first: Target): Promise<Target> {
         throw new BadTarget('is not the address of a Git repository')
       return target
     }
-    const next = hop === MAX_REDIRECTS ? null : parseUrl(location, asked.href)
+    const next = hop === MAX_REDIRECTS ? null : parseUrl(location, probeUrl.href)
     if (!next) throw new BadTarget('is redirected too often')
     if (!next.pathname.endsWith(ADVERTISEMENT)) throw new BadTarget('is not the address of a Git repository')
     next.pathname = next.pathname.slice(0, -ADVERTISEMENT.length)
     next.search = ''
     next.username = ''
     next.password = ''
-    const here = await checkTarget(next.href, rulesOf(ctx, ['http:', 'https:']))
-    target = { ...here, credentials: isSameServer(target.url, here.url) ? credentials : null }
+    const checked = await checkTarget(next.href, rulesOf(ctx, ['http:', 'https:']))
+    target = { ...checked, credentials: isSameServer(target.url, checked.url) ? credentials : null }
   }
 }
 

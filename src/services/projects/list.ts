@@ -127,7 +127,7 @@ const ids = statement(
   planOf,
 )
 
-const counted = statement(
+const countQuery = statement(
   'number of projects',
   (db, shape: Omit<Shape, 'order' | 'descending'>) =>
     db
@@ -195,15 +195,15 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   return ctx.listCache.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
     totalKey: totalKey,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
-    count: () => counted(ctx.db, shape).execute(values),
+    count: () => countQuery(ctx.db, shape).execute(values),
     rows: (wanted) => rows(ctx.db, viewerKind).execute({ ids: wanted, user: values.user }),
   })
 }
 
 function groupScope({ only, subgroups, shared }: NonNullable<ProjectFilter['group']>) {
   if (only) return only
-  const own = subgroups ? 'tree' : 'direct'
-  return shared ? `${own} or shared` : own
+  const scope = subgroups ? 'tree' : 'direct'
+  return shared ? `${scope} or shared` : scope
 }
 
 /**

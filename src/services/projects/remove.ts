@@ -44,7 +44,7 @@ export const removeFiles = defineJob({
  * Removes the files of deleted projects and groups, and the repositories of projects whose creation failed. Locked rows
  * are skipped: their projects are being created. `alone`: no other service can be creating projects.
  */
-export async function finishDeletions(ctx: Context, { alone: exclusive = false } = {}): Promise<void> {
+export async function finishDeletions(ctx: Context, { alone = false } = {}): Promise<void> {
   for (const { kind, id } of await ctx.db.write.select().from(pendingAvatarDeletions)) {
     await removeAvatar(ctx, kind, id)
     await ctx.db.write.delete(pendingAvatarDeletions).where(and(eq(pendingAvatarDeletions.kind, kind), eq(pendingAvatarDeletions.id, id)))
@@ -52,7 +52,7 @@ export async function finishDeletions(ctx: Context, { alone: exclusive = false }
   const pending = await ctx.db.write
     .select()
     .from(pendingRepositoryDeletions)
-    .where(exclusive ? undefined : sql`${pendingRepositoryDeletions.due_at} <= pg_catalog.now()`)
+    .where(alone ? undefined : sql`${pendingRepositoryDeletions.due_at} <= pg_catalog.now()`)
   for (const { project_id } of pending) {
     await ctx.db.transaction(async (tx) => {
       const [row] = await tx

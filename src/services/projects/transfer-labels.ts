@@ -35,20 +35,20 @@ const LABEL_TABLES = [
 ] as const
 
 async function replaceLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date) {
-  const above = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${namespaceId})`
-  const left = sql`(select l.* from ${labels} l where l.namespace_id is not null and l.namespace_id not in ${above} and l.id in (
+  const ancestors = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${namespaceId})`
+  const orphaned = sql`(select l.* from ${labels} l where l.namespace_id is not null and l.namespace_id not in ${ancestors} and l.id in (
     ${sql.join(
       LABEL_TABLES.map(({ table }) => sql`select w.label_id from ${table} w where w.project_id = ${projectId}`),
       sql` union `,
     )}))`
   await tx.execute(sql`insert into ${labels} (project_id, title, color, description, description_html, created_at, updated_at)
     select distinct on (o.title) ${projectId}::bigint, o.title, o.color, o.description, o.description_html, ${now.toISOString()}::timestamptz, ${now.toISOString()}::timestamptz
-    from ${left} o where not exists (
-      select 1 from ${labels} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id in ${above})) order by o.title, o.id`)
+    from ${orphaned} o where not exists (
+      select 1 from ${labels} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id in ${ancestors})) order by o.title, o.id`)
   const replacements = await findReplacements(
     tx,
-    sql`select o.id as old, (select t.id from ${labels} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id in ${above})
-      order by t.project_id nulls last limit 1) as replacement from ${left} o`,
+    sql`select o.id as old, (select t.id from ${labels} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id in ${ancestors})
+      order by t.project_id nulls last limit 1) as replacement from ${orphaned} o`,
   )
   if (replacements.length === 0) return
   for (const { table, owner } of LABEL_TABLES) {
@@ -61,15 +61,15 @@ async function replaceLabels(tx: Transaction, projectId: number, namespaceId: nu
 
 async function replaceMilestones(tx: Transaction, projectId: number, namespaceId: number, now: Date) {
   const MILESTONE_TABLES = [issues, mergeRequests] as const
-  const left = sql`(select m.* from ${milestones} m where m.namespace_id is not null and m.namespace_id <> ${namespaceId} and m.id in (
+  const orphaned = sql`(select m.* from ${milestones} m where m.namespace_id is not null and m.namespace_id <> ${namespaceId} and m.id in (
     ${sql.join(
       MILESTONE_TABLES.map((table) => sql`select h.milestone_id from ${table} h where h.project_id = ${projectId}`),
       sql` union `,
     )} union select h.milestone_id from ${releaseMilestones} h join ${releases} r on r.id = h.release_id where r.project_id = ${projectId}))`
   // a group milestone applies to projects directly in the group (MI-8)
-  const here = sql`(t.project_id = ${projectId} or t.namespace_id = ${namespaceId})`
+  const inScope = sql`(t.project_id = ${projectId} or t.namespace_id = ${namespaceId})`
   const { rows: missing } = await tx.execute<{ id: string }>(
-    sql`select o.id from ${left} o where not exists (select 1 from ${milestones} t where t.title = o.title and ${here}) order by o.id`,
+    sql`select o.id from ${orphaned} o where not exists (select 1 from ${milestones} t where t.title = o.title and ${inScope}) order by o.id`,
   )
   for (const { id } of missing) {
     const iid = await nextIid(tx, projectId, 'milestone')
@@ -78,7 +78,7 @@ async function replaceMilestones(tx: Transaction, projectId: number, namespaceId
   }
   const replacements = await findReplacements(
     tx,
-    sql`select o.id as old, (select t.id from ${milestones} t where t.title = o.title and ${here} order by t.project_id nulls last limit 1) as replacement from ${left} o`,
+    sql`select o.id as old, (select t.id from ${milestones} t where t.title = o.title and ${inScope} order by t.project_id nulls last limit 1) as replacement from ${orphaned} o`,
   )
   if (replacements.length === 0) return
   await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id) select h.release_id, p.replacement from ${releaseMilestones} h

@@ -43,7 +43,7 @@ export async function transferProject(
     const faults: string[] = []
     await addTakenFaults(tx, target, project, project.id, (field, texts) => texts.length > 0 && faults.push(field))
     if (await isRouteTaken(tx, `${target.full_path}/${project.path}`)) faults.push('path')
-    if (faults.length > 0) throw refuse(taken(faults))
+    if (faults.length > 0) throw refuse(takenMessage(faults))
 
     const visibility = target.kind === 'group' ? Math.min(project.visibility, target.visibility) : project.visibility
     await moveRoute(tx, id, fullPathOf({ ...project, namespace: source }), fullPathOf({ ...project, namespace: target }))
@@ -66,7 +66,7 @@ export async function transferProject(
   })
 }
 
-const taken = (fields: string[]) => `Project with same ${fields.includes('path') ? 'path' : 'name'} in target namespace already exists`
+const takenMessage = (fields: string[]) => `Project with same ${fields.includes('path') ? 'path' : 'name'} in target namespace already exists`
 
 /** Makes the owner of a personal project one of its members (AC-13). */
 async function addOwnerMembership(tx: Transaction, project_id: number, user_id: number) {

@@ -52,7 +52,7 @@ const decrypted = (
 const auditVariable = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, key: string) =>
   audit(ctx, tx, { action, target: { type: kind, id, name: fullPath }, changes: { key } })
 
-const listed = statement('variables', (db, kind: VariableSource['kind']) =>
+const listQuery = statement('variables', (db, kind: VariableSource['kind']) =>
   db
     .select({
       key: variables.key,
@@ -69,7 +69,7 @@ const listed = statement('variables', (db, kind: VariableSource['kind']) =>
 
 /** The variables of a project or group, ordered by id (V-2). */
 export async function listVariables(ctx: Context, source: VariableSource, paging: Paging): Promise<Page<Variable>> {
-  const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
+  const run = (at: Paging) => listQuery(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
   return { items: items.map((row) => decrypted(ctx, source, row)), total }
 }

@@ -23,9 +23,9 @@ export async function runMaintenance(ctx: Context, projectId: number, repository
   if (!(await repository.maintain(options)) || depth === 'usual') return
   if (depth === 'gc') await dropUnreferenced(ctx, projectId, repository)
   // pushes that arrived meanwhile count towards the next run
-  const counted =
+  const counters =
     depth === 'gc' ? { pushes_since_gc: sql`${projects.pushes_since_gc} - ${pushes}`, pushes_housekept: 0 } : { pushes_housekept: pushes }
-  await ctx.db.write.update(projects).set(counted).where(eq(projects.id, projectId))
+  await ctx.db.write.update(projects).set(counters).where(eq(projects.id, projectId))
 }
 
 /** The deepest maintenance that became due at any of the pushes since the last run. */

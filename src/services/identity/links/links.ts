@@ -26,12 +26,12 @@ export async function createLink(
     await tx.select({ id: users.id }).from(users).where(eq(users.id, user_id)).for('update')
     const own = eq(accountLinks.user_id, user_id)
     await tx.delete(accountLinks).where(and(own, sql`(${accountLinks.job_id} = ${job_id} or ${lt(accountLinks.expires_at, now)})`))
-    const made = await tx
+    const recent = await tx
       .select()
       .from(accountLinks)
       .where(and(own, gt(accountLinks.created_at, since(HOUR_MS))))
-    const similar = made.filter((link) => link.email === email && link.purpose === purpose)
-    if (similar.some(({ created_at }) => created_at > since(MINUTE_MS)) || similar.length >= MAX_LINKS.ofAddress || made.length >= MAX_LINKS.ofUser)
+    const similar = recent.filter((link) => link.email === email && link.purpose === purpose)
+    if (similar.some(({ created_at }) => created_at > since(MINUTE_MS)) || similar.length >= MAX_LINKS.ofAddress || recent.length >= MAX_LINKS.ofUser)
       return null
     const token = newSecret(ctx.random, 'mail link')
     await tx

@@ -119,13 +119,13 @@ async function mayResetTo(
 
 /** The author: name and address default to the caller's, each on its own (C-43, SEC-100). */
 function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }: NewCommit) {
-  const own = signatureOf(ctx, caller)
+  const defaults = signatureOf(ctx, caller)
   for (const [field, value] of Object.entries({ author_name, author_email })) {
     if (value === undefined) continue
     if (value.trim() === '' || /[<>\r\n]/.test(value) || lengthOf(value) > 255) throw refused(`${field} is invalid`)
   }
   if (author_email !== undefined && emailFault(author_email.trim())) throw refused('author_email is invalid')
-  return { ...own, name: author_name?.trim() ?? own.name, email: author_email?.trim() ?? own.email }
+  return { ...defaults, name: author_name?.trim() ?? defaults.name, email: author_email?.trim() ?? defaults.email }
 }
 
 /**

@@ -68,10 +68,10 @@ async function gpgSignature(ctx: Context, commit: Commit, { signature, text }: S
   const { keyid } = parsed
   let found: { key: GpgKey; valid: boolean; users: GpgUser[] } | undefined
   for (const key of await gpgKeysFor(ctx, keyid, committerOf(commit))) {
-    const made = await parsed.madeBy(key.key, text)
-    if (made && (!found || made.valid)) found = { key, ...made }
+    const verified = await parsed.madeBy(key.key, text)
+    if (verified && (!found || verified.valid)) found = { key, ...verified }
     // a key can contain a copy of another key's subkey, but the signature is valid only for the real owner
-    if (made?.valid) break
+    if (verified?.valid) break
   }
   if (!found) return { ...none, status: 'unknown_key', keyid }
   const { key, users: all } = found

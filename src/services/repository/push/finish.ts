@@ -44,7 +44,7 @@ export async function finishMoves(ctx: Context, moved: CompletedMoves): Promise<
 
 export async function applyMoves(ctx: Context, { projectId, moves, intent, settings, repository, merge = null }: CompletedMoves): Promise<void> {
   let actor: Promise<number | null> | undefined
-  let found: Promise<GitRepository | null> | undefined
+  let repositoryLookup: Promise<GitRepository | null> | undefined
   const queued: NewJob[] = [maintenanceJob(projectId)]
   const event: PushEvent = {
     projectId,
@@ -53,7 +53,8 @@ export async function applyMoves(ctx: Context, { projectId, moves, intent, setti
     merge,
     actor: () => (actor ??= actorIdOf(ctx, intent)),
     enqueue: (job, input, options) => void queued.push(newJob(job, input, options)),
-    repository: () => (found ??= repository ? Promise.resolve(repository) : repositoryById(ctx, projectId).then((known) => known?.git ?? null)),
+    repository: () =>
+      (repositoryLookup ??= repository ? Promise.resolve(repository) : repositoryById(ctx, projectId).then((known) => known?.git ?? null)),
   }
   const [pushes] = await Promise.all([
     event.repository().then((git) => (git ? pushDataOf(git, moves) : [])),

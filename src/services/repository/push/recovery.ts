@@ -26,7 +26,7 @@ export async function resolveIntent(
       if (current !== update.new && !(await hasAdvanced(repository.git, update.new, current))) continue
       const other = await findSameMove(ctx, intent, update)
       // decided again once the other push has ended
-      if (other === 'under way') return
+      if (other === 'pending') return
       if (other === null) moved.push(update)
     }
   }
@@ -45,15 +45,15 @@ async function findSameMove(
   ctx: Context,
   { id, project_id, created_at }: typeof refIntents.$inferSelect,
   { ref, old, new: to }: RefUpdate,
-): Promise<'under way' | 'made' | null> {
-  const same = sql`${refIntents.updates} @> ${JSON.stringify([{ ref, new: to }])}::jsonb`
+): Promise<'pending' | 'done' | null> {
+  const sameUpdate = sql`${refIntents.updates} @> ${JSON.stringify([{ ref, new: to }])}::jsonb`
   const later = ctx.db.write.select({ id: refIntents.id }).from(refIntents)
-  if ((await later.where(and(eq(refIntents.project_id, project_id), gt(refIntents.id, id), same)).limit(1)).length > 0) return 'under way'
+  if ((await later.where(and(eq(refIntents.project_id, project_id), gt(refIntents.id, id), sameUpdate)).limit(1)).length > 0) return 'pending'
   const move = { ref: ref.replace(/^refs\/(heads|tags)\//, ''), commit_from: old === ZERO ? null : old, commit_to: to === ZERO ? null : to }
   const known = ctx.db.write.select({ id: events.id }).from(events)
   const since = sql`${events.created_at} >= ${created_at.toISOString()}::timestamptz - interval '5 seconds'`
   const recorded = sql`${events.push} @> ${JSON.stringify(move)}::jsonb`
-  return (await known.where(and(eq(events.project_id, project_id), since, recorded)).limit(1)).length > 0 ? 'made' : null
+  return (await known.where(and(eq(events.project_id, project_id), since, recorded)).limit(1)).length > 0 ? 'done' : null
 }
 
 /** Whether `to` is a descendant of `from`, so that a ref may have moved on since. */
@@ -82,9 +82,9 @@ const MIN_SILENCE_MS = 60_000
 
 /**
  * Finishes or drops abandoned intents (SEC-158): those of a killed process at the start, and those interrupted by a
- * lost database connection while the service runs. `exclusive`: no other service uses this database.
+ * lost database connection while the service runs. `alone`: no other service uses this database.
  */
-export async function resolveAbandonedIntents(ctx: Context, { start = false, alone: exclusive = false } = {}): Promise<void> {
+export async function resolveAbandonedIntents(ctx: Context, { start = false, alone = false } = {}): Promise<void> {
   const age = sql<number>`extract(epoch from pg_catalog.now() - ${refIntents.created_at})::float8 * 1000`
   /** Milliseconds since the owner's lease expired; negative while it is alive, null for an intent without owner. */
   const silent = sql<
@@ -96,7 +96,7 @@ export async function resolveAbandonedIntents(ctx: Context, { start = false, alo
     const state = ctx.intents.get(intent.id)
     // an embedded database is used by no other service
     const others = ctx.config.databaseUrl !== undefined || ctx.workers > 1
-    const shared = !exclusive && others && state !== 'abandoned'
+    const shared = !alone && others && state !== 'abandoned'
     const maybeOwn = intent.owner === null || intent.owner === ctx.jobs.id
     if ((state === 'moving' && age < FOREIGN_UNMOVED_AGE_MS) || (!state && !start && maybeOwn && age < MIN_AGE_MS)) continue
     if ((shared || !start) && state !== 'abandoned' && silent !== null && silent < 0) continue
