@@ -7,6 +7,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { Failure, invalidRecord, nullOnFailure } from '../../failures.js'
 import { allEnded } from '../../lib/async/all-ended.js'
@@ -156,13 +157,20 @@ export interface ProjectNamespace {
 
 const invalidNamespace = () => invalidRecord({ namespace: ['is not valid'] })
 
+const findNamespace = statement('namespace of a new project', (db, by: 'id' | 'owner_id') =>
+  db
+    .select()
+    .from(namespaces)
+    .where(eq(namespaces[by], sql.placeholder('value'))),
+)
+
 /** The namespace to create a project in: by default the caller's own; 400 when they may not create one there (PR-7). */
 async function targetNamespace(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<ProjectNamespace> {
   const invalid = invalidNamespace()
-  const [row] = await ctx.db.write
-    .select()
-    .from(namespaces)
-    .where(namespaceId === undefined ? eq(namespaces.owner_id, caller.user.id) : eq(namespaces.id, namespaceId))
+  const [row] =
+    namespaceId === undefined
+      ? await findNamespace(ctx.db, 'owner_id').execute({ value: caller.user.id })
+      : await findNamespace(ctx.db, 'id').execute({ value: namespaceId })
   if (!row) throw invalid
   const target = await namespaceFor(ctx, caller, row)
   if (!target) throw invalid
