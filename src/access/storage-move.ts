@@ -15,7 +15,7 @@ export async function afterStorageMove<Subject>(ctx: Context, load: () => Promis
     const subject = await load()
     const project = projectOf(subject)
     if (!project || ctx.config.storages[project.storage] === undefined) return subject
-    if (!(await ctx.git.isLeaving({ storage: project.storage, id: project.id, kind: 'project' }))) return subject
+    if (!(await ctx.git.isMoving({ storage: project.storage, id: project.id, kind: 'project' }))) return subject
     if (performance.now() > until) throw new Unavailable('The repository is being moved')
   }
 }

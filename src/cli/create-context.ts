@@ -172,7 +172,7 @@ async function openRepositories(
     db,
     storages: Object.keys(config.storages),
     settings: () => settingsCache.read(),
-    probe: git.use,
+    probe: git.checkStorage,
     onChange: (storage, blocked) =>
       blocked ? log.error({ storage }, 'a storage fails; calls that need it are refused') : log.warn({ storage }, 'the storage is used again'),
     onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),

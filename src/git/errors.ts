@@ -59,7 +59,7 @@ export class TooLarge extends Error {
 }
 
 /** What git says, in the C locale, when the machine has run out of something. */
-const EXHAUSTED: [RegExp, string][] = [
+const ERRNO_BY_MESSAGE: [RegExp, string][] = [
   [/No space left on device|Disk quota exceeded/, 'ENOSPC'],
   [/Read-only file system/, 'EROFS'],
   [/Too many open files/, 'EMFILE'],
@@ -72,11 +72,11 @@ export function gitFailure(command: string, exitCode: number | null, stderr: str
   const fault = new GitFault(command, exitCode, stderr)
   // what another server says about itself is not about this machine
   const own = stderr.replaceAll(/^remote:.*$/gm, '')
-  const code = EXHAUSTED.find(([text]) => text.test(own))?.[1]
+  const code = ERRNO_BY_MESSAGE.find(([text]) => text.test(own))?.[1]
   return (code && systemFault(Object.assign(fault, { code }))) || fault
 }
 
 /** A git process was ended because it took longer than it may. */
-export class OutOfTime extends Unavailable {
+export class GitTimeout extends Unavailable {
   override name = 'OutOfTime'
 }

@@ -67,7 +67,7 @@ export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS,
     },
     forget(key) {
       resources.batchProcesses.forget(directory(key))
-      resources.memory.forget(directory(key))
+      resources.cache.forget(directory(key))
     },
     async close() {
       resources.batchProcesses.close()

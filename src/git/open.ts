@@ -13,14 +13,14 @@ import type { Git, GitRepository, RepositoryKey } from './types.js'
 import { type WriteOptions, writeResources } from './write-resources.js'
 
 /** Repositories that stay made (SEC-150). */
-const OPENED = 256
+const MAX_OPEN_REPOSITORIES = 256
 
 /** All repositories of this installation, for reading, writing and the wire protocol. */
 export function openGit(options: WriteOptions): Git {
   const installation = openInstallation(options)
   const resources = writeResources(options, installation)
   const removal = removalOf(installation, resources, options)
-  const opened = new LRUCache<string, GitRepository>({ max: OPENED })
+  const opened = new LRUCache<string, GitRepository>({ max: MAX_OPEN_REPOSITORIES })
   // it holds nothing but its key, and making its functions takes longer than reading an object that is cached
   const open = (key: RepositoryKey) => {
     const name = `${key.kind} ${key.id} ${key.storage}`
@@ -62,12 +62,12 @@ export function openGit(options: WriteOptions): Git {
         installation.directory(to),
         branch,
       ),
-    async refsNow(key) {
+    async snapshotRefs(key) {
       if (!(await installation.exists(key))) return null
       const reader = installation.reader(key)
       return { head: `refs/heads/${(await reader.headBranch()) ?? 'main'}`, refs: await reader.refs('refs/') }
     },
-    save: (key, refs, target) => saveRepository(installation.directory(key), refs, target),
+    saveRepository: (key, refs, target) => saveRepository(installation.directory(key), refs, target),
     restoreRepository: (saved, key) => restoreRepository(saved, installation.directory(key)),
     async close() {
       await Promise.all([resources.close(), installation.close()])

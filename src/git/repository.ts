@@ -17,11 +17,20 @@ import type { WriteResources } from './write-resources.js'
 type Writer = Omit<GitRepository, keyof Reader | 'key' | keyof Wire | keyof Maintenance>
 type Wire = Pick<
   GitRepository,
-  'archive' | 'advertise' | 'uploadPack' | 'uploadArchive' | 'receivePack' | 'remoteHead' | 'fetch' | 'take' | 'lfsPointers' | 'eachLfsPointer'
+  | 'archive'
+  | 'advertise'
+  | 'uploadPack'
+  | 'uploadArchive'
+  | 'receivePack'
+  | 'remoteHead'
+  | 'fetch'
+  | 'copyObjects'
+  | 'lfsPointers'
+  | 'forEachLfsPointer'
 >
 type Maintenance = Pick<
   GitRepository,
-  'size' | 'maintain' | 'examine' | 'dropUnreadableRef' | 'existing' | 'dropCommitGraph' | 'removeStaleLocks' | 'unreached'
+  'size' | 'maintain' | 'examine' | 'dropUnreadableRef' | 'existingObjects' | 'dropCommitGraph' | 'removeStaleLocks' | 'unreachable'
 >
 
 /**
@@ -44,26 +53,26 @@ interface Opened {
 }
 
 function writerOf(
-  { resources: { pool, memory, batchProcesses } }: GitInstallation,
-  { updates, shared }: WriteResources,
+  { resources: { pool, cache, batchProcesses } }: GitInstallation,
+  { refUpdates, shared }: WriteResources,
   { directory, reader }: Opened,
 ): Writer {
   const readObject = (oid: Oid) => batchProcesses.catFile(directory).readKnown(oid)
-  const place = { directory, pool, readObject }
+  const context = { directory, pool, readObject }
   return {
     fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
     setHeadBranch: (branch) => writeHead(directory, branch, shared),
-    whileAt: (ref, oid, work) => updates.holding(directory, ref, oid, work),
-    updateRefs: (moves) => updates.update(directory, moves),
-    draftCommit: (draft) => draftCommit(place, draft),
-    draftHistory: () => draftHistory(place),
-    draftPick: (draft) => draftPick(place, draft),
+    withRefLocked: (ref, oid, work) => refUpdates.withLocked(directory, ref, oid, work),
+    updateRefs: (moves) => refUpdates.update(directory, moves),
+    draftCommit: (draft) => draftCommit(context, draft),
+    draftHistory: () => draftHistory(context),
+    draftPick: (draft) => draftPick(context, draft),
     async canMerge(into, from) {
-      const make = async () => ({ merges: await canMerge(place, into, from, await reader.onlyBase(into, from)) })
-      const answer = await memory.answer(directory, `merges ${into} ${from}`, () => 50, make)
+      const make = async () => ({ merges: await canMerge(context, into, from, await reader.uniqueMergeBase(into, from)) })
+      const answer = await cache.getOrCompute(directory, `merges ${into} ${from}`, () => 50, make)
       return answer?.merges ?? false
     },
-    draftMerge: async (draft, beside) => draftMerge(place, draft, await reader.onlyBase(draft.into, draft.from), beside),
+    draftMerge: async (draft, beside) => draftMerge(context, draft, await reader.uniqueMergeBase(draft.into, draft.from), beside),
     writeCommit: (commit) => writeCommit(directory, commit),
     writeTag: (tag) => writeTag(directory, tag),
   }
@@ -83,16 +92,20 @@ function wireOf(installation: GitInstallation, { wire, archives, checks }: Write
     remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
     fetch(source, signal, { bytes = Number.POSITIVE_INFINITY, refspecs = [] } = {}) {
       const { packBytes, objectBytes } = wire.limits
-      const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE, objectBytes, refspecs }
+      const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE_MS, objectBytes, refspecs }
       return fetchAll(wire.pool, directory, source, limits, signal)
     },
-    take: (from, commits, have) => fetchObjects(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
+    copyObjects: (from, commits, have) => fetchObjects(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
     lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),
-    eachLfsPointer: (take) => eachPointer(checks, directory, take),
+    forEachLfsPointer: (take) => eachPointer(checks, directory, take),
   }
 }
 
-function maintenanceOf(installation: GitInstallation, { checks, shared, unlock }: WriteResources, { directory, key }: Opened): Maintenance {
+function maintenanceOf(
+  installation: GitInstallation,
+  { checks, shared, removeStaleLocksIn }: WriteResources,
+  { directory, key }: Opened,
+): Maintenance {
   const { pool } = installation.resources
   return {
     size: () => repositorySize(directory),
@@ -102,15 +115,15 @@ function maintenanceOf(installation: GitInstallation, { checks, shared, unlock }
       await dropUnreadableRef(directory, name)
       installation.forget(key)
     },
-    existing: (oids) => existing(pool, directory, oids),
+    existingObjects: (oids) => existing(pool, directory, oids),
     async dropCommitGraph() {
       await dropCommitGraph(directory)
       installation.forget(key)
     },
-    removeStaleLocks: () => unlock(directory),
-    unreached: (oids, from) => unreached(pool, directory, oids, from),
+    removeStaleLocks: () => removeStaleLocksIn(directory),
+    unreachable: (oids, from) => unreached(pool, directory, oids, from),
   }
 }
 
 /** Milliseconds to fetch a repository from another server. */
-const IMPORT_DEADLINE = 1_800_000
+const IMPORT_DEADLINE_MS = 1_800_000

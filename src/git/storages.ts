@@ -11,8 +11,8 @@ import type { Git } from './types.js'
 import type { WriteResources } from './write-resources.js'
 
 type Removal = Pick<Git, 'remove' | 'quarantineRepository' | 'removeQuarantinedRepositories'>
-type Moves = Pick<Git, 'isLeaving' | 'relocate' | 'undoRelocation' | 'isReadFrom' | 'removeFormer'>
-type Storages = Pick<Git, 'all' | 'claimStorages' | 'use' | 'ping' | 'clean' | 'leftovers'>
+type Moves = Pick<Git, 'isMoving' | 'relocate' | 'undoRelocation' | 'isFormerCopyInUse' | 'removeFormerCopies'>
+type Storages = Pick<Git, 'listRepositories' | 'claimStorages' | 'checkStorage' | 'ping' | 'removeLeftovers' | 'leftovers'>
 
 /** What a project has. */
 const KINDS = ['project', 'wiki'] as const
@@ -37,7 +37,7 @@ export function removalOf(installation: GitInstallation, { forget }: WriteResour
 /** Moves the repositories of a project from one storage to another. */
 export function movesOf(installation: GitInstallation, { shared, forget }: WriteResources, { storages }: GitOptions, remove: Git['remove']): Moves {
   return {
-    async isLeaving(key) {
+    async isMoving(key) {
       try {
         return await isClosed(installation.directory(key), 'leaving')
       } catch {
@@ -63,11 +63,11 @@ export function movesOf(installation: GitInstallation, { shared, forget }: Write
         await removeGates(installation.directory({ storage: other, id, kind: 'project' }))
       }
     },
-    async isReadFrom(id, storage) {
+    async isFormerCopyInUse(id, storage) {
       const used = await Promise.all(KINDS.map((kind) => isWorkedIn(installation.directory({ storage, id, kind }))))
       return shared || used.includes(true)
     },
-    async removeFormer(id, storage) {
+    async removeFormerCopies(id, storage) {
       for (const kind of KINDS) await remove({ storage, id, kind })
       await removeGates(installation.directory({ storage, id, kind: 'project' }))
     },
@@ -84,14 +84,14 @@ export function storagesOf({ resources }: GitInstallation, { shared }: WriteReso
     if (!(await isStorage(path))) throw new RepositoryMissing()
   }
   return {
-    async *all(unchanged) {
+    async *listRepositories(unchanged) {
       for (const [storage, root] of Object.entries(storages)) yield* repositoriesIn(storage, root, unchanged)
     },
     async claimStorages(inUse) {
       const claimed = Object.entries(storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
       return (await Promise.all(claimed)).flat()
     },
-    use,
+    checkStorage: use,
     async ping() {
       for (const storage of Object.keys(storages)) {
         const refused = refusal?.(storage)
@@ -100,7 +100,7 @@ export function storagesOf({ resources }: GitInstallation, { shared }: WriteReso
       }
       await resources.pool.run('/', ['--version'])
     },
-    clean: () => inEach((path) => removeStale(path, stale)),
+    removeLeftovers: () => inEach((path) => removeStale(path, stale)),
     leftovers: () => inEach((path) => staleIn(path, stale)),
   }
 }

@@ -173,7 +173,7 @@ export interface Contributor {
   commits: number
 }
 
-export interface GrepOptions extends Patience {
+export interface GrepOptions extends SearchDeadline {
   /** Literal paths of files and folders; all when absent. */
   paths?: string[]
   /** Lines shown before and after each hit. */
@@ -183,7 +183,7 @@ export interface GrepOptions extends Patience {
 }
 
 /** Limits on the duration of a search. */
-export interface Patience {
+export interface SearchDeadline {
   /** Milliseconds after which what was found so far is the answer. */
   deadline?: number
   signal?: AbortSignal
@@ -317,10 +317,10 @@ export interface TransportRequest {
  * How much is done: what every push needs; small packs joined; all packs joined; and in addition objects dropped that
  * no ref has reached for two weeks.
  */
-export type Depth = 'usual' | 'incremental' | 'full' | 'gc'
+export type MaintenanceDepth = 'usual' | 'incremental' | 'full' | 'gc'
 
 export interface MaintenanceOptions {
-  depth?: Depth
+  depth?: MaintenanceDepth
   /** Whether packs may be joined at all; the commit-graph is written in any case. */
   packing?: boolean
   /** Whether packs get bitmaps, which make clones faster. */
@@ -367,7 +367,7 @@ export interface FetchSource {
 }
 
 /** Where the refs of a repository were at some moment; HEAD as the name of its branch. */
-export interface RefsThen {
+export interface RefSnapshot {
   head: string
   refs: Pick<Ref, 'name' | 'oid'>[]
 }
@@ -403,7 +403,7 @@ export interface GitRepository {
    * Runs work while nobody can move a ref from a value; nothing in it may move refs of this repository. Throws
    * RefChanged when the ref has another value.
    */
-  whileAt<T>(ref: string, oid: Oid, work: () => Promise<T>): Promise<T>
+  withRefLocked<T>(ref: string, oid: Oid, work: () => Promise<T>): Promise<T>
 
   // objects
   commit(oid: Oid): Promise<Commit | null>
@@ -435,22 +435,22 @@ export interface GitRepository {
    * Passes on every file of a commit with its size, in Git's order; links and submodules are left out. False when it
    * took too long.
    */
-  fileSizes(commit: Oid, take: (path: string, size: number) => void): Promise<boolean>
+  fileSizes(commit: Oid, visit: (path: string, size: number) => void): Promise<boolean>
 
   // history
   log(options: LogOptions): Promise<LogPage>
   /**
    * How many commits `to` has that `from` does not; of histories longer than `most` commits only so many are examined.
    */
-  countNew(from: Oid[], to: Oid, most: number): Promise<number>
+  countNew(from: Oid[], to: Oid, limit: number): Promise<number>
   /** The ids of the commits that `to` has and `from` does not, newest first and at most `most`, and their total. */
-  range(from: Oid[], to: Oid, most: number): Promise<{ oids: Oid[]; total: number }>
+  range(from: Oid[], to: Oid, limit: number): Promise<{ oids: Oid[]; total: number }>
   /** The newest commit reachable from `from` that touched each path; null where none did. */
   lastCommits(from: Oid, paths: string[]): Promise<(Oid | null)[]>
   /** For more than two: the best common ancestor of all. */
   mergeBase(...commits: Oid[]): Promise<Oid | null>
   /** The best common ancestor of two; null: there is none, or more than one. */
-  onlyBase(ours: Oid, theirs: Oid): Promise<Oid | null>
+  uniqueMergeBase(ours: Oid, theirs: Oid): Promise<Oid | null>
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>
   /** Which of `heads` are contained in `into`; warm answers start no process. */
   merged(heads: Oid[], into: Oid): Promise<boolean[]>
@@ -464,7 +464,7 @@ export interface GitRepository {
    * The ids of commits of a history whose message contains a text, newest first; `truncated` when there are more or the
    * deadline was reached.
    */
-  searchLog(from: Oid, text: string, options: { limit: number } & Patience): Promise<{ oids: Oid[]; truncated: boolean }>
+  searchLog(from: Oid, text: string, options: { limit: number } & SearchDeadline): Promise<{ oids: Oid[]; truncated: boolean }>
   /**
    * Where a text occurs in the files of a commit, by path; `truncated` when there is more, the deadline was reached or
    * files were left out.
@@ -477,10 +477,10 @@ export interface GitRepository {
   blame(
     commit: Oid,
     path: string,
-    options: { range?: { start: number; end: number } } & Patience,
+    options: { range?: { start: number; end: number } } & SearchDeadline,
   ): Promise<{ groups: BlameGroup[]; truncated: boolean }>
   /** Of the files at some literal paths of files and folders, those in which the text occurs; by path. */
-  filesWith(commit: Oid, text: string, options: { paths: string[] } & Patience): Promise<string[]>
+  filesWith(commit: Oid, text: string, options: { paths: string[] } & SearchDeadline): Promise<string[]>
 
   // differences
   /** From null: against the empty tree. Renames at 50 %, no copies (C-52 to C-57). */
@@ -505,7 +505,7 @@ export interface GitRepository {
    * Exactly what `git merge --no-ff` would make. `beside` is called with the commit's id while its objects are written,
    * and awaited.
    */
-  draftMerge(draft: MergeDraft, beside?: (commit: Oid) => Promise<void>): Promise<MergeResult>
+  draftMerge(draft: MergeDraft, whileWriting?: (commit: Oid) => Promise<void>): Promise<MergeResult>
   /** A commit of an existing tree with any parents. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>
@@ -532,11 +532,11 @@ export interface GitRepository {
    * Copies commits of another repository of this installation with everything they need, synced; refs here must hold
    * what `have` reaches. No ref moves: keep the commits with refs.
    */
-  take(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>
+  copyObjects(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>
   /** The pointers of Git LFS that commits bring beyond what the branches and `have` reach, each object once. */
   lfsPointers(commits: Oid[], have: Oid[]): Promise<LfsPointer[]>
   /** Passes on the pointers of Git LFS in all commits that refs reach, an object as often as it is found. */
-  eachLfsPointer(take: (pointer: LfsPointer) => void): Promise<void>
+  forEachLfsPointer(visit: (pointer: LfsPointer) => void): Promise<void>
 
   // maintenance
   /** Bytes on disk. */
@@ -551,7 +551,7 @@ export interface GitRepository {
   /** Removes the file of a ref that holds no object id; its value in packed-refs, if any, applies again. */
   dropUnreadableRef(name: string): Promise<void>
   /** Which of these objects exist. */
-  existing(oids: Oid[]): Promise<Set<Oid>>
+  existingObjects(oids: Oid[]): Promise<Set<Oid>>
   /** Removes the commit-graph; maintenance writes another. */
   dropCommitGraph(): Promise<void>
   /**
@@ -563,7 +563,7 @@ export interface GitRepository {
    * Of these commits, those that exist and that no ref reaches, so that they would be collected one day; or that one
    * commit does not reach.
    */
-  unreached(oids: Oid[], from?: Oid): Promise<Oid[]>
+  unreachable(oids: Oid[], from?: Oid): Promise<Oid[]>
 }
 
 /** How a project's repositories go to another storage. */
@@ -572,7 +572,7 @@ export interface Relocation {
   run: string
   signal: AbortSignal
   /** Whether somebody is about to move refs of the project, or has to do what follows from it. */
-  isWritten(): Promise<boolean>
+  hasPendingWrites(): Promise<boolean>
   /** Makes the copies the valid ones; until it returns the gates stay closed. */
   commit(): Promise<void>
 }
@@ -598,13 +598,13 @@ export interface Git {
    * Every repository on the disk that is not being created: none that changed in the last ten minutes, or so many
    * milliseconds.
    */
-  all(unchanged?: number): AsyncIterable<RepositoryKey>
+  listRepositories(minAgeMs?: number): AsyncIterable<RepositoryKey>
   /** The present values of the refs of a repository; null: it does not exist. */
-  refsNow(key: RepositoryKey): Promise<RefsThen | null>
+  snapshotRefs(key: RepositoryKey): Promise<RefSnapshot | null>
   /** Copies a repository into a new folder, with its refs as they were; false: it no longer exists. */
-  save(key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean>
+  saveRepository(key: RepositoryKey, refs: RefSnapshot, target: string): Promise<boolean>
   /** Whether writers of a repository have to wait, or to look where it is now: it is being moved to another storage. */
-  isLeaving(key: RepositoryKey): Promise<boolean>
+  isMoving(key: RepositoryKey): Promise<boolean>
   /**
    * Moves a project's repository and wiki to another storage while they are in use (SEC-187). What was there stays for
    * its readers until `removeFormer`. Throws Unavailable where they are being maintained or written to for too long.
@@ -616,26 +616,26 @@ export interface Git {
    */
   undoRelocation(id: number, storage: string, spared: string[]): Promise<void>
   /** Whether git on this machine is at work in the former copies of a project; true where that cannot be told. */
-  isReadFrom(id: number, storage: string): Promise<boolean>
+  isFormerCopyInUse(id: number, storage: string): Promise<boolean>
   /** Removes the former copies of a project's repository and wiki, and the gates beside them. */
-  removeFormer(id: number, storage: string): Promise<void>
+  removeFormerCopies(id: number, storage: string): Promise<void>
   /** Puts a saved copy in its place, where nothing may exist. */
   restoreRepository(saved: string, key: RepositoryKey): Promise<void>
   /** Moves a repository out of the way, where an administrator can examine it; returns its new place. */
   quarantineRepository(key: RepositoryKey): Promise<string>
   /** Removes what was moved out of the way so many milliseconds ago or earlier; returns where it was. */
-  removeQuarantinedRepositories(older: number): Promise<string[]>
+  removeQuarantinedRepositories(minAgeMs: number): Promise<string[]>
   /**
    * Marks storages as in use, so that one whose disk is not mounted can be told from a new one; `inUse` says whether
    * one should hold repositories. Returns the names of those not mounted.
    */
   claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
   /** Resolves when a storage is mounted and can be read and written. */
-  use(storage: string): Promise<void>
+  checkStorage(storage: string): Promise<void>
   /** Resolves when every storage is mounted and can be read and written, and git can be run. */
   ping(): Promise<void>
   /** Removes what killed processes left behind and nobody holds; returns what that was (SEC-159). */
-  clean(): Promise<string[]>
+  removeLeftovers(): Promise<string[]>
   /** What `clean` would remove. */
   leftovers(): Promise<string[]>
   /** Ends all processes it started. */

@@ -11,7 +11,7 @@ import { Transport } from './wire/transport.js'
 export interface WriteResources {
   /** Services on other machines may use the storages as well. */
   shared: boolean
-  updates: RefUpdates
+  refUpdates: RefUpdates
   wire: Transport
   checks: ProcessPool
   archives: ProcessPool
@@ -19,7 +19,7 @@ export interface WriteResources {
    * Removes locks that no process holds, all or those at the paths. `asking`: the process group that wants one and so
    * holds none.
    */
-  unlock(directory: string, paths?: string[], asking?: number): Promise<void>
+  removeStaleLocksIn(directory: string, paths?: string[], requester?: number): Promise<void>
   /** Ends a repository's processes and drops what is cached of it, for writes as well as for reads. */
   forget(key: RepositoryKey): void
   close(): Promise<void>
@@ -41,25 +41,25 @@ export function writeResources(
   const checks = poolOf(CHECK_POOL)
   const archives = poolOf(wirePool ?? ARCHIVE_POOL)
   const limits = { ...REF_UPDATES_LIMITS, processes: shareOf(REF_UPDATES_LIMITS.processes, workers, 8) }
-  const updates = new RefUpdates(resources.pool, { shared, limits, packed: resources.memory.packed })
-  const unlock: WriteResources['unlock'] = async (directory, paths, asking) => {
-    const holdsNone = (group: number) => group === asking || group === updates.unused(directory)
+  const refUpdates = new RefUpdates(resources.pool, { shared, limits, packed: resources.cache.packed })
+  const removeStaleLocksIn: WriteResources['removeStaleLocksIn'] = async (directory, paths, requester) => {
+    const holdsNone = (group: number) => group === requester || group === refUpdates.idlePid(directory)
     await removeStaleLocks(directory, { shared, paths, holdsNone })
   }
-  const wire = new Transport(poolOf(wirePool ?? WIRE_POOL), hooks, resources.memory.packed, transport, unlock)
+  const wire = new Transport(poolOf(wirePool ?? WIRE_POOL), hooks, resources.cache.packed, transport, removeStaleLocksIn)
   return {
     shared,
-    updates,
+    refUpdates,
     wire,
     checks,
     archives,
-    unlock,
+    removeStaleLocksIn,
     forget(key) {
-      updates.forget(installation.directory(key))
+      refUpdates.forget(installation.directory(key))
       installation.forget(key)
     },
     async close() {
-      updates.close()
+      refUpdates.close()
       await Promise.all([wire.pool.close(), archives.close(), checks.close()])
     },
   }

@@ -101,7 +101,7 @@ describe('log', () => {
       for (let n = 0; n < 8; n++) {
         const [a, b] = [oids[below(400)], oids[n % 3 === 0 ? below(400) : 300 + below(100)]] as [string, string]
         const bases = basesOf(repository, a, b)
-        expect([a, b, await repository.reader.onlyBase(a, b)]).toEqual([a, b, bases.length === 1 ? bases[0] : null])
+        expect([a, b, await repository.reader.uniqueMergeBase(a, b)]).toEqual([a, b, bases.length === 1 ? bases[0] : null])
         expect([a, b, await repository.reader.mergeBase(a, b)]).toEqual([a, b, bases[0] ?? null])
       }
       const heads = oids.filter((_, i) => i % 40 === 0)

@@ -5,14 +5,14 @@ import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CatFile } from '../../src/git/objects/cat-file.js'
-import { PackedCache } from '../../src/git/refs/packed-refs.js'
+import { PackedRefsCache } from '../../src/git/refs/packed-refs.js'
 import { RefStore } from '../../src/git/refs/ref-store.js'
 import { answerLsRefs, readLsRefs } from '../../src/git/wire/ls-refs.js'
 import { rounds } from '../support/rounds.js'
 import { git, workshop } from './support.js'
 
 const { pool, repository } = workshop()
-const packed = new PackedCache(1_000_000)
+const packed = new PackedRefsCache(1_000_000)
 const opened: CatFile[] = []
 afterAll(() => {
   for (const each of opened) each.retire()

@@ -1,7 +1,7 @@
 import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { PackedCache, PackedRefs } from '../../src/git/refs/packed-refs.js'
+import { PackedRefs, PackedRefsCache } from '../../src/git/refs/packed-refs.js'
 import { RefStore } from '../../src/git/refs/ref-store.js'
 import { ZERO } from '../../src/git/types.js'
 import { committed, git, workshop } from './support.js'
@@ -21,7 +21,7 @@ describe('PackedRefs', () => {
     expect(packed.find('refs/tags/v1')).toEqual({ name: 'refs/tags/v1', oid: A, peeled: B })
     expect(packed.find('refs/tags/v2')?.peeled).toBe(B)
     expect(['refs/heads', 'refs/heads/b', 'refs/a', 'refs/z', 'refs/tags/v'].map((name) => packed.find(name))).toEqual(Array(5).fill(null))
-    expect([packed.below('refs/heads/'), packed.below('refs/tags/'), packed.below('refs/x/')]).toEqual([
+    expect([packed.rangeOf('refs/heads/'), packed.rangeOf('refs/tags/'), packed.rangeOf('refs/x/')]).toEqual([
       { from: 0, to: 2 },
       { from: 2, to: 4 },
       { from: 4, to: 4 },
@@ -56,7 +56,7 @@ describe('a page of refs', () => {
     ])
     const printed = git(directory, ['for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads/'])
     const listed = Buffer.from(printed, 'latin1').toString().trim().split('\n')
-    const store = new RefStore(directory, new PackedCache(1_000_000))
+    const store = new RefStore(directory, new PackedRefsCache(1_000_000))
     const lines = (found: { name: string; oid: string }[]) => found.map(({ name, oid }) => `${name} ${oid}`)
     expect(lines(await store.refs('refs/heads/'))).toEqual(listed)
     for (let skip = 0; skip <= listed.length + 1; skip++)
@@ -70,7 +70,7 @@ describe('a page of refs', () => {
   it('sees a file that is rewritten in place of the one it knows, also where both look the same', async () => {
     const directory = await repository()
     const path = join(directory, 'packed-refs')
-    const store = new RefStore(directory, new PackedCache(1_000_000))
+    const store = new RefStore(directory, new PackedRefsCache(1_000_000))
     for (const oid of [A, B, A, B]) {
       await writeFile(path, `${HEADER}${oid} refs/heads/x\n`)
       expect(await store.ref('refs/heads/x')).toBe(oid)

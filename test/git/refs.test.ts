@@ -39,7 +39,7 @@ describe('locks that killed processes left (SEC-159)', () => {
     await new Promise((resolve) => writer.once('spawn', resolve))
     const lock = join(directory, 'refs/heads/x.lock')
     await writeFile(lock, '')
-    const impatient = new RefUpdates(pool, { limits: { ...refs.limits, patience: 0 } })
+    const impatient = new RefUpdates(pool, { limits: { ...refs.limits, lockTimeout: 0 } })
     const update = [{ ref: 'refs/heads/x', old: ZERO, new: a }]
     await expect(impatient.update(directory, update)).rejects.toMatchObject({ name: 'Unavailable' })
     expect(existsSync(lock)).toBe(true)
@@ -55,7 +55,7 @@ describe('locks that killed processes left (SEC-159)', () => {
     const [a = ''] = await commits(directory, 1)
     const lock = join(directory, 'refs/heads/x.lock')
     await writeFile(lock, '')
-    const sharing = new RefUpdates(pool, { limits: { ...refs.limits, patience: 0 }, shared: true })
+    const sharing = new RefUpdates(pool, { limits: { ...refs.limits, lockTimeout: 0 }, shared: true })
     const update = [{ ref: 'refs/heads/x', old: ZERO, new: a }]
     await expect(sharing.update(directory, update)).rejects.toMatchObject({ name: 'Unavailable' })
     await utimes(lock, Date.now() / 1000 - 60, Date.now() / 1000 - 60)

@@ -12,7 +12,7 @@ import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
 import { writePack } from '../../src/git/objects/pack-writer.js'
 import { encodeTree } from '../../src/git/objects/tree-codec.js'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
-import { PackedCache } from '../../src/git/refs/packed-refs.js'
+import { PackedRefsCache } from '../../src/git/refs/packed-refs.js'
 import { maintain } from '../../src/git/storage/maintenance.js'
 import { type GitRepository, type PushCommand, type PushPolicy, type Quarantine, type Service, ZERO } from '../../src/git/types.js'
 import { TRANSPORT_LIMITS } from '../../src/git/wire/limits.js'
@@ -29,7 +29,7 @@ let policy = accept
 const faults: unknown[] = []
 let port = 0
 let transport: Transport
-const packed = new PackedCache(1_000_000)
+const packed = new PackedRefsCache(1_000_000)
 
 const server = createServer(async (req, res) => {
   const url = new URL(req.url ?? '', 'http://localhost')

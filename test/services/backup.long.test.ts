@@ -267,7 +267,7 @@ describe('a backup (SEC-163)', () => {
   it('knows what was deleted while it was made', async () => {
     const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
     await t.ctx.jobs.drain()
-    const refsNow = t.ctx.git.refsNow
+    const refsNow = t.ctx.git.snapshotRefs
     // the moment after the refs were read
     const git = {
       ...t.ctx.git,

@@ -91,8 +91,8 @@ describe('objects that no commit points to any more (LF-14)', () => {
     const work = await client.cloned(client.url(project.fullPath, owner))
     await commitIn(work, 'large.bin', pushed.pointer)
     await dropUnreferenced(later(15), project.id, {
-      async eachLfsPointer(take) {
-        await repository.eachLfsPointer(take)
+      async forEachLfsPointer(take) {
+        await repository.forEachLfsPointer(take)
         expect((await gitRun(work, 'push', 'origin', 'HEAD')).code).toBe(0)
       },
     })

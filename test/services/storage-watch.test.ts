@@ -156,7 +156,7 @@ describe('a storage that fails (SEC-188)', () => {
     await run('mkfifo', [marker], { cwd: second, env: process.env })
     try {
       let begun = 0
-      const use = t.ctx.git.use
+      const use = t.ctx.git.checkStorage
       const watch = new StorageWatch({
         db: t.ctx.db,
         storages: ['second'],

@@ -1,5 +1,5 @@
 import { gitFailure } from '../errors.js'
-import { literal } from '../history/log.js'
+import { literalPath } from '../history/log.js'
 import type { ProcessPool } from '../process/pool.js'
 import { kill } from '../process/spawner.js'
 import type { DiffLine, DiffPaths, Oid } from '../types.js'
@@ -98,7 +98,7 @@ async function holdsLine(
   let head = ''
   const names = paths.map((path) => path.toString('utf8'))
   // a path that cannot be passed as an argument is searched for among all the others
-  const speakable = names.every((name, i) => name.length <= LONGEST && literal(name) === name && paths[i]?.equals(Buffer.from(name)))
+  const speakable = names.every((name, i) => name.length <= LONGEST && literalPath(name) === name && paths[i]?.equals(Buffer.from(name)))
   const options = OPTIONS.filter((option) => option !== '-z')
   const args = ['diff-tree', ...options, '-p', '-U3', from, to, '--', ...(speakable ? names : [])]
   await streamOf(repository, args, (chunk) => {

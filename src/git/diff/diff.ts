@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { OutOfTime } from '../errors.js'
-import { BatchProcess, ENOUGH, type Exchange } from '../process/batch-process.js'
+import { GitTimeout } from '../errors.js'
+import { BatchProcess, type Exchange, STOP_READING } from '../process/batch-process.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { Diff, DiffLimits, Oid, Stats } from '../types.js'
 import { DiffParser } from './diff-parser.js'
@@ -90,7 +90,7 @@ export interface TreePair {
 /** The diff of any two trees by a process of its own, read until the limits are reached. */
 export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Diff> {
   const { parser, end } = await patchOf(pair, CONFIG, limits)
-  if (end === 'late') throw new OutOfTime('git diff-tree ran out of time')
+  if (end === 'late') throw new GitTimeout('git diff-tree ran out of time')
   return parser.finish()
 }
 
@@ -138,8 +138,8 @@ export async function statsOfSmall({ pool, directory, env, from, to }: TreePair)
 const endLine = () => Buffer.from(`end ${randomBytes(12).toString('hex')}\n`)
 
 class PatchAnswer implements Exchange {
-  readonly question: string
-  readonly weight = 65_536
+  readonly input: string
+  readonly expectedBytes = 65_536
   readonly #end = endLine()
   parser: DiffParser
 
@@ -148,13 +148,13 @@ class PatchAnswer implements Exchange {
     to: Oid,
     readonly limits: DiffLimits,
   ) {
-    this.question = `${from} ${to}\n${this.#end}`
+    this.input = `${from} ${to}\n${this.#end}`
     this.parser = new DiffParser(limits, this.#end, true)
   }
 
-  take(chunk: Buffer) {
+  consume(chunk: Buffer) {
     const rest = this.parser.take(chunk)
-    return rest === null && this.parser.full ? ENOUGH : rest
+    return rest === null && this.parser.full ? STOP_READING : rest
   }
 
   reset() {
@@ -167,8 +167,8 @@ class PatchAnswer implements Exchange {
  * follow.
  */
 class NumstatAnswer implements Exchange {
-  readonly question: string
-  readonly weight = 4_096
+  readonly input: string
+  readonly expectedBytes = 4_096
   readonly #end = endLine()
   stats: Stats = { additions: 0, deletions: 0 }
   #rest: Buffer = Buffer.alloc(0)
@@ -176,10 +176,10 @@ class NumstatAnswer implements Exchange {
   #started = false
 
   constructor(from: Oid, to: Oid) {
-    this.question = `${from} ${to}\n${this.#end}`
+    this.input = `${from} ${to}\n${this.#end}`
   }
 
-  take(chunk: Buffer): Buffer | null {
+  consume(chunk: Buffer): Buffer | null {
     const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     let at = 0
     if (!this.#started) {

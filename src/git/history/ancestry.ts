@@ -3,63 +3,69 @@ import { Slice } from '../../lib/async/yield.js'
 import { isOid } from '../objects/cat-file.js'
 import type { RefStore } from '../refs/ref-store.js'
 import type { Oid } from '../types.js'
-import { History, reached, soleBase } from './history.js'
-import { literal } from './log.js'
+import { uniqueMergeBase as findUniqueMergeBase, History, reachableAmong } from './history.js'
+import { literalPath } from './log.js'
 import type { LogSource } from './log-source.js'
 
-const SMALL = () => 100
+const answerBytes = () => 100
 
 /** Which of `heads` are `into` or its ancestors; one walk answers for all that are not cached. */
 export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Promise<boolean[]> {
   const answers = new Map<Oid, boolean>()
   const unknown: Oid[] = []
   for (const head of new Set(heads)) {
-    const known = await source.memory.answer<{ merged: boolean }>(source.directory, `merged ${head} ${into}`, SMALL, async () => null)
+    const known = await source.cache.getOrCompute<{ merged: boolean }>(source.directory, `merged ${head} ${into}`, answerBytes, async () => null)
     if (known) answers.set(head, known.merged)
     else unknown.push(head)
   }
   if (unknown.length > 0) {
-    const history = new History(await source.memory.graph(source.directory), source)
+    const history = new History(await source.cache.graph(source.directory), source)
     const top = await history.node(into)
     const nodes = new Map<Oid, number>()
     for (const head of unknown) {
       const node = await history.node(head)
       if (node >= 0) nodes.set(head, node)
     }
-    const found = top < 0 ? new Set<number>() : await foundIn(history, [...nodes.values()], top)
+    const found = top < 0 ? new Set<number>() : await findReachable(history, [...nodes.values()], top)
     for (const head of unknown) {
       const node = nodes.get(head)
       const merged = node !== undefined && found.has(node)
       answers.set(head, merged)
       // a commit that does not exist today may exist tomorrow
-      if (node !== undefined && top >= 0) await source.memory.answer(source.directory, `merged ${head} ${into}`, SMALL, async () => ({ merged }))
+      if (node !== undefined && top >= 0)
+        await source.cache.getOrCompute(source.directory, `merged ${head} ${into}`, answerBytes, async () => ({ merged }))
     }
   }
   return heads.map((head) => answers.get(head) ?? false)
 }
 
 /** Without a commit-graph the depth of commits is unknown, but their dates tell where two histories may meet. */
-async function foundIn(history: History, nodes: number[], into: number): Promise<Set<number>> {
+async function findReachable(history: History, nodes: number[], into: number): Promise<Set<number>> {
   const [only, ...others] = nodes
-  if (history.graph || only === undefined || others.length > 0) return reached(history, nodes, into)
-  return new Set((await soleBase(history, only, into)) === only ? [only] : [])
+  if (history.graph || only === undefined || others.length > 0) return reachableAmong(history, nodes, into)
+  return new Set((await findUniqueMergeBase(history, only, into)) === only ? [only] : [])
 }
 
 /** The best common ancestor of two commits; null: there is none, or more than one. Needs no process. */
-export async function onlyBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | null> {
-  const found = await foundBase(source, ours, theirs)
+export async function uniqueMergeBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | null> {
+  const found = await cachedMergeBase(source, ours, theirs)
   return found === null || found === 'several' ? null : found
 }
 
 /** Null also where one of the commits does not exist. */
-async function foundBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | 'several' | null> {
-  const found = await source.memory.answer<{ base: Oid | 'several' | null }>(source.directory, `only base ${ours} ${theirs}`, SMALL, async () => {
-    const history = new History(await source.memory.graph(source.directory), source)
-    const [left, right] = [await history.node(ours), await history.node(theirs)]
-    if (left < 0 || right < 0) return null
-    const base = await soleBase(history, left, right)
-    return { base: typeof base === 'number' ? history.oid(base) : base }
-  })
+async function cachedMergeBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | 'several' | null> {
+  const found = await source.cache.getOrCompute<{ base: Oid | 'several' | null }>(
+    source.directory,
+    `only base ${ours} ${theirs}`,
+    answerBytes,
+    async () => {
+      const history = new History(await source.cache.graph(source.directory), source)
+      const [left, right] = [await history.node(ours), await history.node(theirs)]
+      if (left < 0 || right < 0) return null
+      const base = await findUniqueMergeBase(history, left, right)
+      return { base: typeof base === 'number' ? history.oid(base) : base }
+    },
+  )
   return found?.base ?? null
 }
 
@@ -67,10 +73,10 @@ async function foundBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid
 export async function mergeBase(source: LogSource, commits: Oid[]): Promise<Oid | null> {
   if (!commits.every(isOid)) return null
   if (commits.length === 2) {
-    const base = await foundBase(source, ...(commits as [Oid, Oid]))
+    const base = await cachedMergeBase(source, ...(commits as [Oid, Oid]))
     if (base !== 'several') return base
   }
-  const found = await source.memory.answer<{ base: Oid | null }>(source.directory, `base ${commits.join(' ')}`, SMALL, async () => {
+  const found = await source.cache.getOrCompute<{ base: Oid | null }>(source.directory, `base ${commits.join(' ')}`, answerBytes, async () => {
     const { stdout, exitCode } = await run(source, ['merge-base', ...(commits.length > 2 ? ['--octopus'] : []), ...commits], [1, 128])
     if (exitCode === 128) return null // one of them does not exist
     return { base: stdout.toString('latin1').split('\n', 1)[0] || null }
@@ -82,7 +88,7 @@ export async function mergeBase(source: LogSource, commits: Oid[]): Promise<Oid 
 export async function aheadBehind(source: LogSource, a: Oid, b: Oid): Promise<{ ahead: number; behind: number }> {
   const none = { ahead: 0, behind: 0 }
   if (!isOid(a) || !isOid(b)) return none
-  const found = await source.memory.answer(source.directory, `ahead ${a} ${b}`, SMALL, async () => {
+  const found = await source.cache.getOrCompute(source.directory, `ahead ${a} ${b}`, answerBytes, async () => {
     const { stdout, exitCode } = await run(source, ['rev-list', '--left-right', '--count', `${a}...${b}`], [128])
     if (exitCode === 128) return null
     const [ahead = 0, behind = 0] = stdout.toString('latin1').split('\t').map(Number)
@@ -92,21 +98,21 @@ export async function aheadBehind(source: LogSource, a: Oid, b: Oid): Promise<{ 
 }
 
 /** How often the refs may change while git looks at them, before an answer is given that is not remembered. */
-const TRIES = 3
+const MAX_ATTEMPTS = 3
 
 /** Full names of the branches or tags that contain a commit; remembered as long as none of them moves. */
 export async function refsContaining(source: LogSource, refs: RefStore, commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]> {
-  if (!isOid(commit) || (!source.knownCommit(commit) && (await source.objects.info(commit))?.type !== 'commit')) return []
+  if (!isOid(commit) || (!source.cachedCommit(commit) && (await source.objects.info(commit))?.type !== 'commit')) return []
   const find = async () => {
     const { stdout } = await run(source, ['for-each-ref', `--contains=${commit}`, '--format=%(refname)', prefix], [])
     return stdout.toString('utf8').split('\n').filter(Boolean)
   }
   const size = (names: string[]) => names.reduce((sum, name) => sum + 2 * name.length + 50, 100)
-  for (let tried = 0; tried < TRIES; tried++) {
-    const state = await stateOf(refs, prefix)
-    const found = await source.memory.answer(source.directory, `refs with ${commit} of ${state}`, size, async () => {
+  for (let tried = 0; tried < MAX_ATTEMPTS; tried++) {
+    const state = await fingerprintOf(refs, prefix)
+    const found = await source.cache.getOrCompute(source.directory, `refs with ${commit} of ${state}`, size, async () => {
       const names = await find()
-      return (await stateOf(refs, prefix)) === state ? names : null
+      return (await fingerprintOf(refs, prefix)) === state ? names : null
     })
     if (found) return [...found]
   }
@@ -114,16 +120,16 @@ export async function refsContaining(source: LogSource, refs: RefStore, commit: 
 }
 
 /** Characters hashed at once. */
-const PIECE = 16_384
+const HASH_CHUNK_CHARS = 16_384
 
 /** A hash of the refs below a prefix and where they point. */
-async function stateOf(refs: RefStore, prefix: string): Promise<string> {
+async function fingerprintOf(refs: RefStore, prefix: string): Promise<string> {
   const hash = createHash('sha1').update(prefix)
   const slice = new Slice()
   let lines = ''
   for (const line of await refs.lines(prefix)) {
     lines += `${line}\n`
-    if (lines.length < PIECE) continue
+    if (lines.length < HASH_CHUNK_CHARS) continue
     hash.update(lines, 'latin1')
     lines = ''
     if (slice.over) await slice.breathe()
@@ -146,9 +152,9 @@ export async function lastCommits(source: LogSource, from: Oid, paths: string[])
 }
 
 async function lastCommit(source: LogSource, from: Oid, path: string): Promise<Oid | null> {
-  const plain = literal(path)
+  const plain = literalPath(path)
   if (plain === null || !isOid(from)) return null
-  const last = await source.memory.answer<{ oid: Oid | null }>(source.directory, `last ${from} ${plain}`, SMALL, async () => {
+  const last = await source.cache.getOrCompute<{ oid: Oid | null }>(source.directory, `last ${from} ${plain}`, answerBytes, async () => {
     const { stdout, exitCode } = await run(source, ['rev-list', '-1', from, '--', ...(plain === '' ? [] : [plain])], [128])
     return exitCode === 128 ? null : { oid: stdout.toString('latin1').trim() || null }
   })

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { yieldToEventLoop } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
 
-const NONE = 0x70000000
-const MORE = 0x80000000
+const NO_PARENT = 0x70000000
+const EXTRA_PARENTS = 0x80000000
 
 interface Layer {
   /** The name of its file, which says what is in it; empty for a single file. */
@@ -66,11 +66,11 @@ export class CommitGraph {
 
 /** Whether a repository has a commit-graph, of one file or of several. */
 export const hasCommitGraph = (directory: string): boolean =>
-  existsSync(single(directory)) || existsSync(join(chain(directory), 'commit-graph-chain'))
+  existsSync(singleFile(directory)) || existsSync(join(chainDirectory(directory), 'commit-graph-chain'))
 
 /** A text that changes whenever the files of a repository's commit-graph do. */
 export function graphStamp(directory: string): string {
-  const stamps = [single(directory), join(chain(directory), 'commit-graph-chain')].map((file) => {
+  const stamps = [singleFile(directory), join(chainDirectory(directory), 'commit-graph-chain')].map((file) => {
     const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
     return stat ? `${stat.mtimeNs} ${stat.size} ${stat.ino}` : '-'
   })
@@ -81,28 +81,30 @@ export function graphStamp(directory: string): string {
  * Reads the single file, or the chain of split files; null when there is none, or none that can be read, as while it is
  * being rewritten. Layers of `known`, an earlier graph of this repository, are not read again.
  */
-export async function readGraph(directory: string, known: CommitGraph | null = null): Promise<CommitGraph | null> {
+export async function readGraph(directory: string, previous: CommitGraph | null = null): Promise<CommitGraph | null> {
   try {
-    return await decode([{ name: '', chunks: await readChunks(single(directory)) }])
+    return await decode([{ name: '', chunks: await readChunks(singleFile(directory)) }])
   } catch {
     // no single file: look for a chain
   }
   try {
-    const names = (await fs.readFile(join(chain(directory), 'commit-graph-chain'), 'latin1'))
+    const names = (await fs.readFile(join(chainDirectory(directory), 'commit-graph-chain'), 'latin1'))
       .split('\n')
       .filter((name) => /^[0-9a-f]{40}$/.test(name))
     if (names.length === 0) return null
-    const below = commonLayers(known, names)
+    const below = commonLayers(previous, names)
     const more = names.slice(below.length)
-    const files = await Promise.all(more.map(async (name) => ({ name, chunks: await readChunks(join(chain(directory), `graph-${name}.graph`)) })))
-    return await decode(files, known, below)
+    const files = await Promise.all(
+      more.map(async (name) => ({ name, chunks: await readChunks(join(chainDirectory(directory), `graph-${name}.graph`)) })),
+    )
+    return await decode(files, previous, below)
   } catch {
     return null
   }
 }
 
-const single = (directory: string) => join(directory, 'objects/info/commit-graph')
-const chain = (directory: string) => join(directory, 'objects/info/commit-graphs')
+const singleFile = (directory: string) => join(directory, 'objects/info/commit-graph')
+const chainDirectory = (directory: string) => join(directory, 'objects/info/commit-graphs')
 
 type Chunks = Map<string, Buffer>
 
@@ -133,63 +135,63 @@ async function readChunks(path: string): Promise<Chunks> {
 }
 
 /** The layers that a graph and a chain of names have in common, the lowest first. */
-function commonLayers(known: CommitGraph | null, names: string[]): Layer[] {
-  const layers = known?.layers.toReversed() ?? []
+function commonLayers(previous: CommitGraph | null, names: string[]): Layer[] {
+  const layers = previous?.layers.toReversed() ?? []
   const differs = layers.findIndex(({ name }, i) => name !== names[i])
   return differs < 0 ? layers : layers.slice(0, differs)
 }
 
 /** Decodes layers, the lowest first, on top of some of another graph. */
-async function decode(files: { name: string; chunks: Chunks }[], known: CommitGraph | null = null, below: Layer[] = []): Promise<CommitGraph> {
+async function decode(files: { name: string; chunks: Chunks }[], previous: CommitGraph | null = null, below: Layer[] = []): Promise<CommitGraph> {
   let base = below.reduce((sum, { count }) => sum + count, 0)
-  const count = files.reduce((sum, { chunks }) => sum + size(chunks), base)
+  const count = files.reduce((sum, { chunks }) => sum + commitCount(chunks), base)
   const dates = new Float64Array(count)
   const levels = new Uint32Array(count)
   const firstParents = new Int32Array(count)
   const otherParents = new Map<number, number[]>()
-  const lower = base === 0 ? null : known
+  const lower = base === 0 ? null : previous
   if (lower) {
     dates.set(lower.dates.subarray(0, base))
     levels.set(lower.levels.subarray(0, base))
     firstParents.set(lower.firstParents.subarray(0, base))
     for (const [position, parents] of lower.otherParents) if (position < base) otherParents.set(position, parents)
   }
-  const oids = Buffer.concat([...(lower ? [lower.oids.subarray(0, base * 20)] : []), ...files.map(({ chunks }) => wanted(chunks, 'OIDL'))])
+  const oids = Buffer.concat([...(lower ? [lower.oids.subarray(0, base * 20)] : []), ...files.map(({ chunks }) => requireChunk(chunks, 'OIDL'))])
   const layers = below.toReversed()
   for (const { name, chunks } of files) {
-    const data = wanted(chunks, 'CDAT')
+    const data = requireChunk(chunks, 'CDAT')
     const edges = chunks.get('EDGE')
-    const length = size(chunks)
+    const length = commitCount(chunks)
     for (let i = 0; i < length; i++) {
       if (i % 20_000 === 19_999) await yieldToEventLoop()
       const at = i * 36 + 20
       const first = data.readUInt32BE(at)
       const second = data.readUInt32BE(at + 4)
       const high = data.readUInt32BE(at + 8)
-      firstParents[base + i] = first === NONE ? -1 : first
-      if (second >= MORE && edges) otherParents.set(base + i, octopus(edges, second - MORE))
-      else if (second !== NONE) otherParents.set(base + i, [second])
+      firstParents[base + i] = first === NO_PARENT ? -1 : first
+      if (second >= EXTRA_PARENTS && edges) otherParents.set(base + i, extraParents(edges, second - EXTRA_PARENTS))
+      else if (second !== NO_PARENT) otherParents.set(base + i, [second])
       levels[base + i] = high >>> 2
       dates[base + i] = (high & 3) * 0x100000000 + data.readUInt32BE(at + 12)
     }
-    layers.unshift({ name, base, count: length, fanout: wanted(chunks, 'OIDF') })
+    layers.unshift({ name, base, count: length, fanout: requireChunk(chunks, 'OIDF') })
     base += length
   }
   return new CommitGraph(count, oids, dates, levels, firstParents, otherParents, layers)
 }
 
-function octopus(edges: Buffer, at: number): number[] {
+function extraParents(edges: Buffer, at: number): number[] {
   const parents: number[] = []
   for (let i = at; ; i++) {
     const parent = edges.readUInt32BE(i * 4)
-    parents.push(parent >= MORE ? parent - MORE : parent)
-    if (parent >= MORE) return parents
+    parents.push(parent >= EXTRA_PARENTS ? parent - EXTRA_PARENTS : parent)
+    if (parent >= EXTRA_PARENTS) return parents
   }
 }
 
-const size = (chunks: Chunks) => wanted(chunks, 'OIDL').length / 20
+const commitCount = (chunks: Chunks) => requireChunk(chunks, 'OIDL').length / 20
 
-function wanted(chunks: Chunks, name: string): Buffer {
+function requireChunk(chunks: Chunks, name: string): Buffer {
   const chunk = chunks.get(name)
   if (!chunk) throw new Error(`the commit-graph has no ${name}`)
   return chunk

@@ -4,9 +4,9 @@ import type { Contributor, Oid } from '../types.js'
 import type { LogSource } from './log-source.js'
 
 /** Authors that are counted separately; only an abusive history has more (SEC-147). */
-const MAX = 50_000
+const MAX_CONTRIBUTORS = 50_000
 /** Characters of a name or an address that are kept. */
-const LONGEST = 1_000
+const MAX_FIELD_CHARS = 1_000
 
 /**
  * Everybody who wrote a commit in a history, merges excluded, by e-mail address; the name is that of the newest commit.
@@ -14,7 +14,7 @@ const LONGEST = 1_000
  */
 export async function contributors(source: LogSource, head: Oid): Promise<Contributor[]> {
   if (!isOid(head)) return []
-  const found = await source.memory.answer<Contributor[]>(
+  const found = await source.cache.getOrCompute<Contributor[]>(
     source.directory,
     `contributors ${head}`,
     (people) => people.reduce((bytes, { name, email }) => bytes + 120 + 2 * (name.length + email.length), 0),
@@ -33,10 +33,10 @@ async function count({ pool, directory, env, objects }: LogSource, head: Oid): P
     rest = lines.pop() ?? ''
     for (const line of lines) {
       const end = line.indexOf('\0')
-      const email = line.slice(0, Math.min(end, LONGEST))
+      const email = line.slice(0, Math.min(end, MAX_FIELD_CHARS))
       const known = people.get(email)
       if (known) known.commits++
-      else if (people.size < MAX) people.set(email, { name: line.slice(end + 1, end + 1 + LONGEST), email, commits: 1 })
+      else if (people.size < MAX_CONTRIBUTORS) people.set(email, { name: line.slice(end + 1, end + 1 + MAX_FIELD_CHARS), email, commits: 1 })
     }
     return true
   }

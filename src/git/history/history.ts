@@ -15,24 +15,24 @@ export interface Link {
 export type LinkCache = LRUCache<Oid, Link>
 
 /** Commits in the order of a log: 20 bytes and a date each. */
-export interface Order {
+export interface LogOrder {
   oids: Buffer
   /** Committer dates, seconds since 1970. */
   dates: Float64Array
 }
 
 /** The places of some commits in an order; those it does not have are left out. */
-export async function placesIn({ oids }: Order, wanted: Oid[], slice: Slice): Promise<Map<Oid, number>> {
+export async function positionsIn({ oids }: LogOrder, wanted: Oid[], slice: Slice): Promise<Map<Oid, number>> {
   const starts = new Set(wanted.map((oid) => Number.parseInt(oid.slice(0, 8), 16)))
   const whole = new Set(wanted)
-  const places = new Map<Oid, number>()
+  const positions = new Map<Oid, number>()
   for (let at = 0; at < oids.length; at += 20) {
     if (slice.over) await slice.breathe()
     if (!starts.has(oids.readUInt32BE(at))) continue
     const oid = oids.toString('hex', at, at + 20)
-    if (whole.has(oid)) places.set(oid, at / 20)
+    if (whole.has(oid)) positions.set(oid, at / 20)
   }
-  return places
+  return positions
 }
 
 export interface HistorySource {
@@ -46,15 +46,15 @@ export interface HistorySource {
 /**
  * Links that are read one by one before git is asked for thousands at once, and for twice as many each time after that.
  */
-const SINGLE = 64
-const BUNDLE = 5_000
-const LARGEST_BUNDLE = 20_000
+const MAX_SINGLE_READS = 64
+const BATCH_SIZE = 5_000
+const MAX_BATCH_SIZE = 20_000
 /** Processes of one walk, whatever the history looks like; what they do not return is read one by one. */
-const MAX_BUNDLES = 64
+const MAX_BATCHES = 64
 /** Parents of one commit that are read at a time. */
-const AT_ONCE = 100
+const PARENT_BATCH = 100
 /** Milliseconds that a walk may spend on commits outside the graph; after the next maintenance they are in it. */
-const DEADLINE = 30_000
+const WALK_DEADLINE_MS = 30_000
 /** As in git: how many uninteresting commits in a row end a walk. */
 const SLOP = 5
 
@@ -69,8 +69,8 @@ const QUEUED = 4
 export class History {
   readonly #extra: { oid: Oid; date: number; parents: Oid[]; nodes: number[] | null }[] = []
   readonly #nodes = new Map<Oid, number>()
-  #singles = 0
-  #bundles = 0
+  #singleReads = 0
+  #batches = 0
   readonly #started = performance.now()
 
   constructor(
@@ -122,7 +122,7 @@ export class History {
     if (now) return now
     const extra = this.#extra[node - this.#count]
     if (!extra) return []
-    if (extra.parents.length > 2) await this.#readTogether(extra.parents)
+    if (extra.parents.length > 2) await this.#readMany(extra.parents)
     const nodes: number[] = []
     for (const parent of extra.parents) {
       const node = await this.node(parent)
@@ -133,18 +133,18 @@ export class History {
   }
 
   /** Reads many unknown commits at once, by one process. */
-  async #readTogether(oids: Oid[]) {
+  async #readMany(oids: Oid[]) {
     const unknown = [...new Set(oids)].filter((oid) => isOid(oid) && !this.#nodes.has(oid) && (this.graph?.find(oid) ?? -1) < 0)
-    for (let at = 0; at < unknown.length; at += AT_ONCE) {
-      this.#checkTime()
-      const some = unknown.slice(at, at + AT_ONCE)
+    for (let at = 0; at < unknown.length; at += PARENT_BATCH) {
+      this.#checkDeadline()
+      const some = unknown.slice(at, at + PARENT_BATCH)
       const links = await Promise.all(some.map((oid) => this.source.links.get(oid) ?? this.#read(oid)))
       for (const [i, link] of links.entries()) if (link) this.#add(some[i] as Oid, link)
     }
   }
 
-  #checkTime() {
-    if (performance.now() - this.#started > DEADLINE) throw new Unavailable('the history could not be walked in time')
+  #checkDeadline() {
+    if (performance.now() - this.#started > WALK_DEADLINE_MS) throw new Unavailable('the history could not be walked in time')
   }
 
   #add(oid: Oid, link: Link): number {
@@ -156,9 +156,9 @@ export class History {
 
   async #link(oid: Oid): Promise<Link | null> {
     const { links, pool, directory, env } = this.source
-    this.#checkTime()
-    if (++this.#singles > SINGLE && this.#bundles < MAX_BUNDLES) {
-      const many = Math.min(BUNDLE * 2 ** this.#bundles++, LARGEST_BUNDLE)
+    this.#checkDeadline()
+    if (++this.#singleReads > MAX_SINGLE_READS && this.#batches < MAX_BATCHES) {
+      const many = Math.min(BATCH_SIZE * 2 ** this.#batches++, MAX_BATCH_SIZE)
       const args = ['rev-list', '--timestamp', '--parents', `--max-count=${many}`, oid]
       const { stdout } = await pool.run(directory, args, { ...(env && { env }) })
       let lines = 0
@@ -175,7 +175,7 @@ export class History {
 
   async #read(oid: Oid): Promise<Link | null> {
     const { links, objects } = this.source
-    const object = await objects.read(oid, MESSAGE)
+    const object = await objects.read(oid, MAX_COMMIT_BYTES)
     if (object?.type !== 'commit') return null
     const { committer, parents } = parseCommit(oid, object.content)
     // git stores dates unsigned: one before 1970 sorts as far in the future
@@ -186,7 +186,7 @@ export class History {
 }
 
 /** Bytes of the largest commit that is read. */
-export const MESSAGE = 33_554_432
+export const MAX_COMMIT_BYTES = 33_554_432
 const UNSIGNED = 2 ** 64
 
 /** The date as it was written, from one that git stores unsigned. */
@@ -196,7 +196,7 @@ export const signed = (date: number) => (date >= UNSIGNED / 2 ? date - UNSIGNED 
  * The commits that `from` reaches and `exclude` does not, in exactly the order of `git log` (C-9): newest committer
  * date first, and in the order of discovery among equals. After `most` commits of both it ends with what it has found.
  */
-export async function walk(history: History, from: Oid[], exclude: Oid[], firstParent: boolean, most = Number.POSITIVE_INFINITY): Promise<Order> {
+export async function walk(history: History, from: Oid[], exclude: Oid[], firstParent: boolean, limit = Number.POSITIVE_INFINITY): Promise<LogOrder> {
   const frontier = new Frontier(history)
   for (const oid of exclude) frontier.add(await history.node(oid), EXCLUDED)
   for (const oid of from) frontier.add(await history.node(oid), 0)
@@ -204,7 +204,7 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
   const slice = new Slice()
   let slop = SLOP
   let date = Number.POSITIVE_INFINITY
-  for (let node = frontier.take(), left = most; node >= 0 && left > 0; node = frontier.take(), left--) {
+  for (let node = frontier.pop(), left = limit; node >= 0 && left > 0; node = frontier.pop(), left--) {
     if (slice.over) await slice.breathe()
     const parents = history.parentsNow(node) ?? (await history.parents(node))
     if (!frontier.isExcluded(node)) {
@@ -228,7 +228,7 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
 }
 
 /** The order of these nodes, as they stand. */
-export async function orderOf(history: History, nodes: number[], slice: Slice): Promise<Order> {
+export async function orderOf(history: History, nodes: number[], slice: Slice): Promise<LogOrder> {
   const order = { oids: Buffer.alloc(nodes.length * 20), dates: new Float64Array(nodes.length) }
   for (const [i, node] of nodes.entries()) {
     if (slice.over) await slice.breathe()
@@ -240,7 +240,7 @@ export async function orderOf(history: History, nodes: number[], slice: Slice): 
 }
 
 /** Which of the targets are `into` or its ancestors. */
-export async function reached(history: History, targets: number[], into: number): Promise<Set<number>> {
+export async function reachableAmong(history: History, targets: number[], into: number): Promise<Set<number>> {
   const open = new Set(targets)
   const found = new Set<number>()
   // nothing below the lowest target can lead to one, and a commit of the graph never leads to one newer than the graph
@@ -272,7 +272,7 @@ const BASE = 16
  * The only best common ancestor of two commits; null: there is none, 'several': there are more. Both histories are
  * painted, as git does, until everything left is below a commit with both colours.
  */
-export async function soleBase(history: History, ours: number, theirs: number): Promise<number | 'several' | null> {
+export async function uniqueMergeBase(history: History, ours: number, theirs: number): Promise<number | 'several' | null> {
   if (ours === theirs) return ours
   const flags = new Flags(history.graph?.count ?? 0)
   const queue = new DateQueue()
@@ -316,17 +316,17 @@ export async function soleBase(history: History, ours: number, theirs: number): 
 }
 
 /** Commits of which many are rarely compared. */
-const FEW = 8
+const MAX_COMPARED_BASES = 8
 
 /**
  * Without those that others of them reach: where dates run backwards, the painting ends before it has met them again.
  */
 async function withoutAncestors(history: History, nodes: number[]): Promise<number[]> {
-  if (nodes.length < 2 || nodes.length > FEW) return nodes
+  if (nodes.length < 2 || nodes.length > MAX_COMPARED_BASES) return nodes
   const below = new Set<number>()
   for (const node of nodes) {
     const others = nodes.filter((other) => other !== node)
-    for (const found of await reached(history, others, node)) below.add(found)
+    for (const found of await reachableAmong(history, others, node)) below.add(found)
   }
   return nodes.filter((node) => !below.has(node))
 }
@@ -399,7 +399,7 @@ export class Frontier {
   }
 
   /** The next commit; -1 when there is none. */
-  take(): number {
+  pop(): number {
     const node = this.#queue.pop()
     if (node < 0) return node
     this.#flags.clear(node, QUEUED)
@@ -424,7 +424,7 @@ export class Frontier {
 
   /** Whether going on may still find or exclude commits, the last found one being of this date. */
   mayExclude(date: number): boolean {
-    return date <= this.#queue.head || this.#interesting > 0
+    return date <= this.#queue.nextDate || this.#interesting > 0
   }
 }
 
@@ -432,8 +432,8 @@ export class Frontier {
 class DateQueue {
   readonly #nodes: number[] = []
   readonly #dates: number[] = []
-  readonly #turns: number[] = []
-  #turn = 0
+  readonly #sequence: number[] = []
+  #nextSequence = 0
 
   get size() {
     return this.#nodes.length
@@ -445,24 +445,24 @@ class DateQueue {
 
   /** All nodes, as they would be given. */
   inOrder(): number[] {
-    const places = Array.from(this.#nodes.keys())
-    places.sort((a, b) => (this.#before(this.#dates[a] as number, this.#turns[a] as number, b) ? -1 : 1))
-    return places.map((at) => this.#nodes[at] as number)
+    const positions = Array.from(this.#nodes.keys())
+    positions.sort((a, b) => (this.#before(this.#dates[a] as number, this.#sequence[a] as number, b) ? -1 : 1))
+    return positions.map((at) => this.#nodes[at] as number)
   }
 
   /** The date of the node that is next. */
-  get head() {
+  get nextDate() {
     return this.#dates[0] ?? Number.NEGATIVE_INFINITY
   }
 
   push(node: number, date: number) {
     let at = this.#nodes.length
-    const turn = this.#turn++
-    for (let above = (at - 1) >> 1; at > 0 && this.#before(date, turn, above); above = (at - 1) >> 1) {
+    const sequence = this.#nextSequence++
+    for (let above = (at - 1) >> 1; at > 0 && this.#before(date, sequence, above); above = (at - 1) >> 1) {
       this.#move(above, at)
       at = above
     }
-    this.#put(at, node, date, turn)
+    this.#put(at, node, date, sequence)
   }
 
   /** -1 when there is none. */
@@ -471,32 +471,32 @@ class DateQueue {
     if (first === undefined) return -1
     const node = this.#nodes.pop() as number
     const date = this.#dates.pop() as number
-    const turn = this.#turns.pop() as number
+    const sequence = this.#sequence.pop() as number
     const size = this.#nodes.length
     if (size === 0) return first
     let at = 0
     for (let below = 1; below < size; below = at * 2 + 1) {
-      if (below + 1 < size && this.#before(this.#dates[below + 1] as number, this.#turns[below + 1] as number, below)) below++
-      if (this.#before(date, turn, below)) break
+      if (below + 1 < size && this.#before(this.#dates[below + 1] as number, this.#sequence[below + 1] as number, below)) below++
+      if (this.#before(date, sequence, below)) break
       this.#move(below, at)
       at = below
     }
-    this.#put(at, node, date, turn)
+    this.#put(at, node, date, sequence)
     return first
   }
 
-  #before(date: number, turn: number, at: number) {
+  #before(date: number, sequence: number, at: number) {
     const other = this.#dates[at] as number
-    return date > other || (date === other && turn < (this.#turns[at] as number))
+    return date > other || (date === other && sequence < (this.#sequence[at] as number))
   }
 
   #move(from: number, to: number) {
-    this.#put(to, this.#nodes[from] as number, this.#dates[from] as number, this.#turns[from] as number)
+    this.#put(to, this.#nodes[from] as number, this.#dates[from] as number, this.#sequence[from] as number)
   }
 
-  #put(at: number, node: number, date: number, turn: number) {
+  #put(at: number, node: number, date: number, sequence: number) {
     this.#nodes[at] = node
     this.#dates[at] = date
-    this.#turns[at] = turn
+    this.#sequence[at] = sequence
   }
 }

@@ -4,11 +4,11 @@ import type { HistorySource } from './history.js'
 
 /** What logs of one repository are read with. */
 export interface LogSource extends HistorySource {
-  memory: ObjectCache
+  cache: ObjectCache
   /** The parsed commit, remembered. */
   commit(oid: Oid): Promise<Commit | null>
   /** The same, if it has been read before. */
-  knownCommit(oid: Oid): Commit | undefined
+  cachedCommit(oid: Oid): Commit | undefined
   /** Whether a commit has a file, not a folder, at a path. */
   isFile(commit: Oid, path: string): Promise<boolean>
 }

@@ -1,9 +1,9 @@
 import { yieldToEventLoop } from '../../lib/async/yield.js'
 import { isOid } from '../objects/cat-file.js'
-import { listed } from '../objects/messages.js'
+import { readCommitList } from '../objects/commit-list.js'
 import type { LogOptions, LogPage, Oid } from '../types.js'
-import { continued } from './continued.js'
-import { History, type Order, walk } from './history.js'
+import { extendOrder } from './extend-order.js'
+import { History, type LogOrder, walk } from './history.js'
 import type { LogSource } from './log-source.js'
 import { orderOfPath } from './path-log.js'
 
@@ -14,76 +14,76 @@ import { orderOfPath } from './path-log.js'
 export async function readLog(source: LogSource, options: LogOptions): Promise<LogPage> {
   const order = await orderOf(source, options)
   if (!order) return { commits: [], total: 0 }
-  const { positions, total } = await cut(order, options)
+  const { positions, total } = await cutPage(order, options)
   const oids = positions.map((at) => oidAt(order, at))
-  const commits = await listed(oids, source.knownCommit, source.commit)
+  const commits = await readCommitList(oids, source.cachedCommit, source.commit)
   return { commits: commits.filter((commit) => commit !== null), total }
 }
 
 /**
  * The ids of the newest commits that `to` has and `from` has not, in the order of a log, and how many there are in all.
  */
-export async function range(source: LogSource, from: Oid[], to: Oid, most: number): Promise<{ oids: Oid[]; total: number }> {
+export async function range(source: LogSource, from: Oid[], to: Oid, limit: number): Promise<{ oids: Oid[]; total: number }> {
   const order = await orderOf(source, { from: [to], exclude: from })
   if (!order) return { oids: [], total: 0 }
   const total = order.dates.length
-  return { oids: Array.from({ length: Math.min(total, most) }, (_, at) => oidAt(order, at)), total }
+  return { oids: Array.from({ length: Math.min(total, limit) }, (_, at) => oidAt(order, at)), total }
 }
 
-const oidAt = ({ oids }: Order, at: number): Oid => oids.toString('hex', at * 20, at * 20 + 20)
+const oidAt = ({ oids }: LogOrder, at: number): Oid => oids.toString('hex', at * 20, at * 20 + 20)
 
 /** The ids of all that match, dates apart, in the order of a log; null: there is nothing to start from. */
-async function orderOf(source: LogSource, options: Pick<LogOptions, 'from' | 'exclude' | 'path' | 'firstParent'>): Promise<Order | null> {
+async function orderOf(source: LogSource, options: Pick<LogOptions, 'from' | 'exclude' | 'path' | 'firstParent'>): Promise<LogOrder | null> {
   const from = options.from.filter(isOid)
   const exclude = (options.exclude ?? []).filter(isOid)
   if (from.length === 0) return null
-  const path = options.path === undefined ? '' : literal(options.path)
+  const path = options.path === undefined ? '' : literalPath(options.path)
   if (path === null) return null
   const firstParent = options.firstParent ?? false
-  return source.memory.answer<Order>(
+  return source.cache.getOrCompute<LogOrder>(
     source.directory,
-    question(from, { path, exclude, firstParent }),
+    cacheKey(from, { path, exclude, firstParent }),
     ({ oids }) => oids.length * 1.4,
     async () => {
       if (path !== '') return orderOfPath(source, { from, exclude, path, firstParent }, (head) => orderOf(source, { from: [head] }))
-      const history = new History(await source.memory.graph(source.directory), source)
+      const history = new History(await source.cache.graph(source.directory), source)
       const [head] = from
       const whole = head !== undefined && from.length === 1 && exclude.length === 0 && !firstParent
-      return (whole && (await orderByAncestor(source, history, head))) || walk(history, from, exclude, firstParent)
+      return (whole && (await orderFromAncestor(source, history, head))) || walk(history, from, exclude, firstParent)
     },
   )
 }
 
-const question = (from: Oid[], { path = '', exclude = [], firstParent = false }: { path?: string; exclude?: Oid[]; firstParent?: boolean } = {}) =>
+const cacheKey = (from: Oid[], { path = '', exclude = [], firstParent = false }: { path?: string; exclude?: Oid[]; firstParent?: boolean } = {}) =>
   `log ${path} ${firstParent ? 'first' : 'all'} ${from} ^${exclude}`
 
 /** First parents among which one is looked for whose order is remembered. */
-const ANCESTORS = 256
+const MAX_ANCESTORS = 256
 
 /** The order of a whole history by that of an earlier head, which is remembered; null: there is none that helps. */
-async function orderByAncestor(source: LogSource, history: History, head: Oid): Promise<Order | null> {
+async function orderFromAncestor(source: LogSource, history: History, head: Oid): Promise<LogOrder | null> {
   let node = await history.node(head)
-  for (let i = 0; i < ANCESTORS && node >= 0; i++) {
+  for (let i = 0; i < MAX_ANCESTORS && node >= 0; i++) {
     const [parent = -1] = history.parentsNow(node) ?? (await history.parents(node))
     const oid = parent < 0 ? '' : history.oid(parent)
-    const order = oid && source.memory.known<Order>(source.directory, question([oid]))
-    if (order) return continued(history, head, { head: oid, order })
+    const order = oid && source.cache.get<LogOrder>(source.directory, cacheKey([oid]))
+    if (order) return extendOrder(history, head, { head: oid, order })
     node = parent
   }
   return null
 }
 
 /** How many commits `to` has that `from` has not, looking at no more than `most` commits. */
-export async function countNew(source: LogSource, from: Oid[], to: Oid, most: number): Promise<number> {
+export async function countNew(source: LogSource, from: Oid[], to: Oid, limit: number): Promise<number> {
   if (!isOid(to)) return 0
-  return (await walk(new History(await source.memory.graph(source.directory), source), [to], from.filter(isOid), false, most)).dates.length
+  return (await walk(new History(await source.cache.graph(source.directory), source), [to], from.filter(isOid), false, limit)).dates.length
 }
 
 /**
  * Positions of the page asked for, and how many commits match the dates; every one is looked at, as dates need not fall
  * along a history (C-12).
  */
-async function cut({ dates }: Order, { since, until, skip, limit }: LogOptions): Promise<{ positions: number[]; total: number }> {
+async function cutPage({ dates }: LogOrder, { since, until, skip, limit }: LogOptions): Promise<{ positions: number[]; total: number }> {
   const positions: number[] = []
   const start = Math.max(0, skip)
   if (since === undefined && until === undefined) {
@@ -102,7 +102,7 @@ async function cut({ dates }: Order, { since, until, skip, limit }: LogOptions):
 }
 
 /** The path as git takes it; null for what no tree can hold, such as `/x`, `a//b` or `../x`. */
-export function literal(path: string): string | null {
+export function literalPath(path: string): string | null {
   const plain = path.replace(/\/+$/, '')
   if (plain === '') return path.startsWith('/') ? null : ''
   if (plain.includes('\0') || Buffer.byteLength(plain) > 100_000) return null

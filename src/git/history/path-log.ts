@@ -1,6 +1,6 @@
 import { Slice } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
-import { type Order, placesIn, signed } from './history.js'
+import { type LogOrder, positionsIn, signed } from './history.js'
 import type { LogSource } from './log-source.js'
 
 interface PathLog {
@@ -11,10 +11,10 @@ interface PathLog {
 }
 
 /** The order of the whole history of a commit; null: there is none. */
-type WholeOrder = (head: Oid) => Promise<Order | null>
+type WholeOrder = (head: Oid) => Promise<LogOrder | null>
 
 /** A commit that changes a path. */
-interface Touching {
+interface PathChange {
   oid: Oid
   date: number
   /** The path is new in it. */
@@ -22,17 +22,17 @@ interface Touching {
 }
 
 /** Commits with a new path that are asked where it comes from. */
-const MOST_ORIGINS = 32
+const MAX_ORIGIN_LOOKUPS = 32
 
 const LOG = ['log', '--no-show-signature', '--no-ext-diff', '--no-textconv']
 
 /** Git's own path log; along renames when the path is a file (C-11). */
-export async function orderOfPath(source: LogSource, log: PathLog, wholeOrder: WholeOrder): Promise<Order> {
+export async function orderOfPath(source: LogSource, log: PathLog, wholeOrder: WholeOrder): Promise<LogOrder> {
   const { from, exclude, path, firstParent } = log
   const [head] = from
   const follow = head !== undefined && from.length === 1 && (await source.isFile(head, path))
   if (follow && exclude.length === 0 && !firstParent) {
-    const found = await followed(source, head, path, wholeOrder)
+    const found = await followRenames(source, head, path, wholeOrder)
     if (found) return orderOf(found)
   }
   const args = [...LOG, '--format=%H %ct', '--stdin', ...(firstParent ? ['--first-parent'] : []), ...(follow ? ['--follow', '-M50%'] : [])]
@@ -45,39 +45,39 @@ export async function orderOfPath(source: LogSource, log: PathLog, wholeOrder: W
  * asks the commit-graph which commits changed it. So each name of the file has a log of its own, up to the commit that
  * made it from the name before. Null where that would not be the same.
  */
-async function followed(source: LogSource, head: Oid, path: string, wholeOrder: WholeOrder): Promise<Touching[] | null> {
-  const all: Touching[] = []
+async function followRenames(source: LogSource, head: Oid, path: string, wholeOrder: WholeOrder): Promise<PathChange[] | null> {
+  const all: PathChange[] = []
   let asked = 0
   let name: string | null = path
-  let rest = await touching(source, head, path)
+  let rest = await changesOf(source, head, path)
   while (name !== null) {
     if (!rest) return null
     let at = 0
     let origin: string | null = null
     for (; at < rest.length && origin === null; at++) {
-      const { oid, added } = rest[at] as Touching
+      const { oid, added } = rest[at] as PathChange
       if (!added) continue
-      if (++asked > MOST_ORIGINS) return null
+      if (++asked > MAX_ORIGIN_LOOKUPS) return null
       origin = await originOf(source, oid, name)
       if (origin === '') return null
     }
     all.push(...rest.slice(0, at))
-    if (origin !== null) rest = await touchingAfter(source, head, origin, (all.at(-1) as Touching).oid, wholeOrder)
+    if (origin !== null) rest = await changesAfter(source, head, origin, (all.at(-1) as PathChange).oid, wholeOrder)
     name = origin
   }
   return all
 }
 
 /** Commits without merges that change a path, as in a log of it; null where one changes more than a file of that name. */
-function touching(source: LogSource, head: Oid, path: string): Promise<Touching[] | null> {
+function changesOf(source: LogSource, head: Oid, path: string): Promise<PathChange[] | null> {
   return commitsOf(source, [...LOG, '--full-history', '--no-merges', '--no-renames', '--name-status', '--format=%H %ct', head, '--', path], '', path)
 }
 
 /** Those that come after a commit in the log. */
-async function touchingAfter(source: LogSource, head: Oid, path: string, commit: Oid, wholeOrder: WholeOrder): Promise<Touching[] | null> {
-  const [found, order] = [await touching(source, head, path), await wholeOrder(head)]
+async function changesAfter(source: LogSource, head: Oid, path: string, commit: Oid, wholeOrder: WholeOrder): Promise<PathChange[] | null> {
+  const [found, order] = [await changesOf(source, head, path), await wholeOrder(head)]
   if (!found || !order) return null
-  const places = await placesIn(order, [commit, ...found.map(({ oid }) => oid)], new Slice())
+  const places = await positionsIn(order, [commit, ...found.map(({ oid }) => oid)], new Slice())
   const after = places.get(commit) ?? Number.POSITIVE_INFINITY
   return found.filter(({ oid }) => (places.get(oid) ?? -1) > after)
 }
@@ -91,10 +91,10 @@ async function originOf(source: LogSource, commit: Oid, path: string): Promise<s
 }
 
 /** The commits of a log, with what it says of the path beside them. */
-async function commitsOf(source: LogSource, args: string[], input: string, path: string): Promise<Touching[] | null> {
+async function commitsOf(source: LogSource, args: string[], input: string, path: string): Promise<PathChange[] | null> {
   const { stdout } = await source.pool.run(source.directory, args, { input, ...(source.env && { env: source.env }) })
   const added = `A\t${Buffer.from(path).toString('latin1')}`
-  const found: Touching[] = []
+  const found: PathChange[] = []
   const slice = new Slice()
   let changes = 0
   for (let at = 0, end = stdout.indexOf(0x0a); end >= 0; at = end + 1, end = stdout.indexOf(0x0a, at)) {
@@ -106,12 +106,12 @@ async function commitsOf(source: LogSource, args: string[], input: string, path:
       changes = 0
     } else if (line !== '') {
       if (++changes > 1 || (line.startsWith('A') && line !== added)) return null
-      ;(found.at(-1) as Touching).added = line === added
+      ;(found.at(-1) as PathChange).added = line === added
     }
   }
   return found
 }
 
-function orderOf(commits: Touching[]): Order {
+function orderOf(commits: PathChange[]): LogOrder {
   return { oids: Buffer.from(commits.map(({ oid }) => oid).join(''), 'hex'), dates: Float64Array.from(commits, ({ date }) => date) }
 }

@@ -171,12 +171,12 @@ class Answer implements Exchange {
   #left = -1
 
   constructor(
-    readonly question: string,
-    readonly weight: number,
+    readonly input: string,
+    readonly expectedBytes: number,
     readonly withContent: boolean,
   ) {}
 
-  take(chunk: Buffer): Buffer | null {
+  consume(chunk: Buffer): Buffer | null {
     let rest = chunk
     if (this.#left < 0) {
       const end = rest.indexOf(0x0a)

@@ -6,7 +6,7 @@ interface Retirable {
   batchProcess: { idle: boolean }
 }
 
-interface Hot {
+interface RepositoryProcesses {
   used: number
   processes: Map<string, Retirable>
 }
@@ -19,7 +19,7 @@ export const BATCH_LIMITS = { repositories: 32, idle: 30_000 }
  * when there are too many.
  */
 export class BatchProcesses {
-  readonly #hot = new Map<string, Hot>()
+  readonly #entries = new Map<string, RepositoryProcesses>()
   readonly #sweep: NodeJS.Timeout
 
   constructor(
@@ -36,14 +36,14 @@ export class BatchProcesses {
 
   /** The repository's process of that name, created when there is none. */
   process<T extends Retirable>(directory: string, name: string, make: () => T): T {
-    const hot = this.#hot.get(directory) ?? { used: 0, processes: new Map() }
-    hot.used = performance.now()
-    this.#hot.delete(directory)
-    this.#hot.set(directory, hot) // the map's order is the order of use
-    const process = (hot.processes.get(name) as T | undefined) ?? make()
-    hot.processes.set(name, process)
-    for (const [other] of this.#hot) {
-      if (this.#hot.size <= this.limits.repositories) break
+    const entry = this.#entries.get(directory) ?? { used: 0, processes: new Map() }
+    entry.used = performance.now()
+    this.#entries.delete(directory)
+    this.#entries.set(directory, entry) // the map's order is the order of use
+    const process = (entry.processes.get(name) as T | undefined) ?? make()
+    entry.processes.set(name, process)
+    for (const [other] of this.#entries) {
+      if (this.#entries.size <= this.limits.repositories) break
       this.forget(other)
     }
     return process
@@ -51,17 +51,17 @@ export class BatchProcesses {
 
   /** Ends a repository's processes once they have answered: it is about to be removed, or is no longer in use. */
   forget(directory: string) {
-    for (const process of this.#hot.get(directory)?.processes.values() ?? []) process.retire()
-    this.#hot.delete(directory)
+    for (const process of this.#entries.get(directory)?.processes.values() ?? []) process.retire()
+    this.#entries.delete(directory)
   }
 
   close() {
     clearInterval(this.#sweep)
-    for (const directory of [...this.#hot.keys()]) this.forget(directory)
+    for (const directory of [...this.#entries.keys()]) this.forget(directory)
   }
 
   #retireIdle() {
-    for (const [directory, { used, processes }] of this.#hot) {
+    for (const [directory, { used, processes }] of this.#entries) {
       const busy = [...processes.values()].some(({ batchProcess }) => !batchProcess.idle)
       if (!busy && performance.now() - used > this.limits.idle) this.forget(directory)
     }

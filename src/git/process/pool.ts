@@ -100,7 +100,7 @@ export interface RunOptions {
   /** Bytes of output after which the process is ended and `truncated` is true. */
   maxBytes?: number
   /** Bytes of private memory after which the process is ended, where the system tells (Linux). */
-  memory?: number
+  maxMemoryBytes?: number
 }
 
 export interface RunResult {
@@ -141,7 +141,7 @@ export class ProcessPool {
     try {
       const child = await this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
       return await new Promise<RunResult>((resolve, reject) => {
-        if (options.memory !== undefined) endBeyond(child, options.memory)
+        if (options.maxMemoryBytes !== undefined) killAboveMemory(child, options.maxMemoryBytes)
         const chunks: Buffer[] = []
         const errors: Buffer[] = []
         let size = 0
@@ -167,7 +167,7 @@ export class ProcessPool {
             resolve({ stdout: Buffer.concat(chunks), stderr, exitCode: code ?? 0, truncated })
           } else if (this.#timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
           // by somebody else: what it did can be done again
-          else if (code === null && options.memory === undefined) reject(new Unavailable(`git ${args[0]} was killed`))
+          else if (code === null && options.maxMemoryBytes === undefined) reject(new Unavailable(`git ${args[0]} was killed`))
           else reject(gitFailure(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code says why
@@ -182,29 +182,29 @@ export class ProcessPool {
    * Passes on git's output until it ends, until `take` returns false, or until the deadline; the latter two end git.
    * Throws GitFault on an exit code that is not accepted.
    */
-  async scan(directory: string, args: string[], take: (chunk: Buffer) => boolean, options: Omit<RunOptions, 'maxBytes'> = {}): Promise<ScanEnd> {
+  async scan(directory: string, args: string[], onChunk: (chunk: Buffer) => boolean, options: Omit<RunOptions, 'maxBytes'> = {}): Promise<ScanEnd> {
     const release = await this.acquire(directory, options.signal)
     try {
       const child = await this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
       return await new Promise<ScanEnd>((resolve, reject) => {
-        let enough = false
+        let stopped = false
         let stderr = ''
         child.stdout?.on('data', (chunk: Buffer) => {
-          if (enough) return
+          if (stopped) return
           try {
-            enough = !take(chunk)
+            stopped = !onChunk(chunk)
           } catch (fault) {
-            enough = true
+            stopped = true
             reject(fault)
           }
-          if (enough) kill(child)
+          if (stopped) kill(child)
         })
         child.stderr?.setEncoding('utf8').on('data', (text: string) => {
           if (stderr.length < 65_536) stderr += text
         })
         void child.closed.then((code) => {
           if (options.signal?.aborted) reject(options.signal.reason)
-          else if (enough) resolve('enough')
+          else if (stopped) resolve('enough')
           else if (code === 0 || (code !== null && options.accept?.includes(code))) resolve('whole')
           else if (this.#timedOut.has(child)) resolve('late')
           else reject(gitFailure(args[0] ?? '', code, stderr))
@@ -261,11 +261,11 @@ export class ProcessPool {
 
   #watch(child: GitProcess, deadline: number, signal: AbortSignal | undefined) {
     this.#children.add(child)
-    const late = () => {
+    const onDeadline = () => {
       this.#timedOut.add(child)
       kill(child)
     }
-    const timer = deadline > 0 ? setTimeout(late, deadline) : undefined
+    const timer = deadline > 0 ? setTimeout(onDeadline, deadline) : undefined
     const onAbort = () => kill(child)
     if (signal?.aborted || this.#closed) kill(child)
     else signal?.addEventListener('abort', onAbort, { once: true })
@@ -287,10 +287,10 @@ export class ProcessPool {
 }
 
 /** Milliseconds between two checks of the memory of a process. */
-const LOOK = 100
+const MEMORY_CHECK_INTERVAL_MS = 100
 
 /** Ends a process that takes more memory than it may. */
-function endBeyond(child: GitProcess, bytes: number) {
+function killAboveMemory(child: GitProcess, bytes: number) {
   const timer = setInterval(() => {
     try {
       const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1')) ?? []
@@ -298,6 +298,6 @@ function endBeyond(child: GitProcess, bytes: number) {
     } catch {
       // it has just ended, or the system does not tell
     }
-  }, LOOK)
+  }, MEMORY_CHECK_INTERVAL_MS)
   void child.closed.then(() => clearInterval(timer))
 }

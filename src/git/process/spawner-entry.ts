@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { connectTo, lowerPriority, started } from './spawner.js'
-import { HEADER, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
+import { connectTo, lowerPriority, whenStarted } from './spawner.js'
+import { HEADER_BYTES, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
 /**
  * The spawner process: starts the processes it is asked for on its IPC channel. For each descriptor of one it opens a
@@ -38,7 +38,7 @@ async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequ
       detached: true,
       stdio: sockets.map((socket, i) => (socket && (i < 3 ? socket : 'pipe')) || 'ignore'),
     })
-    await started(child)
+    await whenStarted(child)
     child.once('exit', (code) => report({ id, code }))
     if (niceness !== undefined) lowerPriority(child.pid as number, niceness)
     for (const [i, socket] of sockets.entries()) {
@@ -54,7 +54,7 @@ async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequ
 }
 
 function headerOf(id: number, descriptor: number): Buffer {
-  const header = Buffer.alloc(HEADER)
+  const header = Buffer.alloc(HEADER_BYTES)
   header.writeUInt32BE(id)
   header.writeUInt32BE(descriptor, 4)
   return header

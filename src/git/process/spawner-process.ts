@@ -6,16 +6,16 @@ import { makeSocketFolder } from '../../lib/files/socket-folder.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitEnvironment } from './environment.js'
 import { type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
-import { HEADER, type SpawnFault, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
+import { HEADER_BYTES, type SpawnFault, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
 /**
  * Milliseconds in which a process must have been started; a spawner process that reports nothing for so long is ended.
  */
-const PATIENCE = 30_000
-const SOCKET = 'spawner'
+const START_TIMEOUT_MS = 30_000
+const SOCKET_NAME = 'spawner'
 
 /** A start that was asked for. */
-interface Starting {
+interface PendingStart {
   request: SpawnRequest
   sockets: (Socket | null)[]
   /** Once it has been started. */
@@ -30,7 +30,7 @@ interface Starting {
  * (docs/adr/0013).
  */
 export class SpawnerProcess implements Spawner {
-  #helper: Promise<Helper> | undefined
+  #connection: Promise<SpawnerConnection> | undefined
   #closed = false
 
   /** `entry`: the program of the process. */
@@ -38,17 +38,17 @@ export class SpawnerProcess implements Spawner {
 
   /** Starts the process, so that the first call does not wait for it; a failure is one of that call. */
   prepare(): void {
-    this.#running().catch(() => {})
+    this.#connect().catch(() => {})
   }
 
   async spawn(program: string, args: string[], options: SpawnOptions): Promise<GitProcess> {
     for (let attempt = 1; ; attempt++) {
       if (this.#closed) throw new Unavailable('the service is stopping')
-      const helper = await this.#running()
+      const connection = await this.#connect()
       try {
-        return await helper.spawn(program, args, options)
+        return await connection.spawn(program, args, options)
       } catch (error) {
-        if (!(error instanceof Lost)) throw error
+        if (!(error instanceof SpawnerExited)) throw error
         // an outlet may have been used by the first attempt
         if (attempt > 1 || options.stdio.some((kind) => typeof kind !== 'string')) throw new Unavailable('git cannot be started', 1, { cause: error })
       }
@@ -57,40 +57,40 @@ export class SpawnerProcess implements Spawner {
 
   async close() {
     this.#closed = true
-    await (await this.#helper)?.close()
+    await (await this.#connection)?.close()
   }
 
   /** The process, started anew when it has ended. */
-  #running(): Promise<Helper> {
-    this.#helper ??= Helper.start(this.entry, () => {
-      this.#helper = undefined
+  #connect(): Promise<SpawnerConnection> {
+    this.#connection ??= SpawnerConnection.start(this.entry, () => {
+      this.#connection = undefined
     }).catch((error) => {
-      this.#helper = undefined
+      this.#connection = undefined
       throw error
     })
-    return this.#helper
+    return this.#connection
   }
 }
 
 /** The spawner process ended before it answered. */
-class Lost extends Error {
+class SpawnerExited extends Error {
   override name = 'Lost'
 }
 
 /** One spawner process, with the socket that it connects to. */
-class Helper {
-  readonly #starting = new Map<number, Starting>()
+class SpawnerConnection {
+  readonly #pending = new Map<number, PendingStart>()
   readonly #processes = new Map<number, RemoteProcess>()
-  #last = 0
+  #lastId = 0
   /** When the process last reported something. */
-  #heard = 0
+  #lastReportAt = 0
 
-  static async start(entry: string, lost: () => void): Promise<Helper> {
-    const place = await makeSocketFolder('roost-git-socket', SOCKET)
+  static async start(entry: string, onLost: () => void): Promise<SpawnerConnection> {
+    const socketDirectory = await makeSocketFolder('roost-git-socket', SOCKET_NAME)
     const server = createServer()
-    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(join(place, SOCKET), resolve))
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(join(socketDirectory, SOCKET_NAME), resolve))
     server.unref()
-    const child = fork(entry, [join(place, SOCKET)], {
+    const child = fork(entry, [join(socketDirectory, SOCKET_NAME)], {
       cwd: '/',
       env: gitEnvironment(),
       execArgv: ['--max-old-space-size=64', '--max-semi-space-size=1'],
@@ -99,30 +99,30 @@ class Helper {
     })
     child.unref()
     child.channel?.unref()
-    return new Helper(child, server, place, lost)
+    return new SpawnerConnection(child, server, socketDirectory, onLost)
   }
 
   private constructor(
     readonly child: ChildProcess,
     readonly server: Server,
-    readonly place: string,
-    readonly lost: () => void,
+    readonly socketDirectory: string,
+    readonly onLost: () => void,
   ) {
-    server.on('connection', (socket) => this.#welcome(socket))
-    child.on('message', (report: SpawnReport) => this.#hear(report))
-    child.on('error', () => this.#end())
-    child.once('exit', () => this.#end())
+    server.on('connection', (socket) => this.#onConnection(socket))
+    child.on('message', (report: SpawnReport) => this.#onReport(report))
+    child.on('error', () => this.#onEnd())
+    child.once('exit', () => this.#onEnd())
   }
 
   spawn(program: string, args: string[], options: SpawnOptions): Promise<GitProcess> {
-    const request = { id: ++this.#last, program, args, ...options }
+    const request = { id: ++this.#lastId, program, args, ...options }
     return new Promise<GitProcess>((resolve, reject) => {
       const asked = performance.now()
       const late = setTimeout(() => {
-        if (this.#heard < asked) this.child.kill('SIGKILL')
-        else this.#fail(starting, new Unavailable('git could not be started in time'))
-      }, PATIENCE)
-      const starting: Starting = {
+        if (this.#lastReportAt < asked) this.child.kill('SIGKILL')
+        else this.#fail(pending, new Unavailable('git could not be started in time'))
+      }, START_TIMEOUT_MS)
+      const pending: PendingStart = {
         ...{ request, sockets: request.stdio.map(() => null), process: undefined },
         resolve(process) {
           clearTimeout(late)
@@ -133,8 +133,8 @@ class Helper {
           reject(reason)
         },
       }
-      this.#starting.set(request.id, starting)
-      this.child.send(request, (error) => error && this.#fail(starting, new Lost('the spawner process cannot be reached', { cause: error })))
+      this.#pending.set(request.id, pending)
+      this.child.send(request, (error) => error && this.#fail(pending, new SpawnerExited('the spawner process cannot be reached', { cause: error })))
     })
   }
 
@@ -144,66 +144,66 @@ class Helper {
       if (this.child.connected) this.child.disconnect()
       await ended
     }
-    await rm(this.place, { recursive: true, force: true })
+    await rm(this.socketDirectory, { recursive: true, force: true })
   }
 
   /** A connection says in its header whose it is. */
-  #welcome(socket: Socket) {
+  #onConnection(socket: Socket) {
     socket.on('error', () => {})
     const read = () => {
-      const header = socket.read(HEADER) as Buffer | null
+      const header = socket.read(HEADER_BYTES) as Buffer | null
       if (header === null) return
       socket.off('readable', read)
-      const starting = this.#starting.get(header.readUInt32BE())
-      if (!starting) {
+      const pending = this.#pending.get(header.readUInt32BE())
+      if (!pending) {
         socket.destroy()
         return
       }
-      starting.sockets[header.readUInt32BE(4)] = socket
-      this.#settle(starting)
+      pending.sockets[header.readUInt32BE(4)] = socket
+      this.#resolveIfConnected(pending)
     }
     socket.on('readable', read)
   }
 
-  #hear(report: SpawnReport) {
-    this.#heard = performance.now()
+  #onReport(report: SpawnReport) {
+    this.#lastReportAt = performance.now()
     if ('code' in report) {
-      this.#processes.get(report.id)?.end(report.code)
+      this.#processes.get(report.id)?.onExit(report.code)
       this.#processes.delete(report.id)
       return
     }
-    const starting = this.#starting.get(report.id)
-    if (!starting) return
-    if ('error' in report) this.#fail(starting, faultOf(report.error))
+    const pending = this.#pending.get(report.id)
+    if (!pending) return
+    if ('error' in report) this.#fail(pending, faultOf(report.error))
     else {
-      starting.process = new RemoteProcess(report.pid, starting.sockets)
-      this.#processes.set(report.id, starting.process)
-      this.#settle(starting)
+      pending.process = new RemoteProcess(report.pid, pending.sockets)
+      this.#processes.set(report.id, pending.process)
+      this.#resolveIfConnected(pending)
     }
   }
 
   /** Hands a process over once all its connections are there. */
-  #settle(starting: Starting) {
-    const { request, sockets, process } = starting
+  #resolveIfConnected(pending: PendingStart) {
+    const { request, sockets, process } = pending
     if (!process || sockets.some((socket, i) => socket === null && request.stdio[i] === 'pipe')) return
-    this.#starting.delete(request.id)
-    process.begin()
-    starting.resolve(process)
+    this.#pending.delete(request.id)
+    process.attach()
+    pending.resolve(process)
   }
 
-  #fail(starting: Starting, reason: unknown) {
-    this.#starting.delete(starting.request.id)
-    for (const socket of starting.sockets) socket?.destroy()
-    starting.reject(reason)
+  #fail(pending: PendingStart, reason: unknown) {
+    this.#pending.delete(pending.request.id)
+    for (const socket of pending.sockets) socket?.destroy()
+    pending.reject(reason)
   }
 
   /** Nobody would say when its processes end: they are killed. */
-  #end() {
-    this.lost()
+  #onEnd() {
+    this.onLost()
     this.server.close()
-    void rm(this.place, { recursive: true, force: true }).catch(() => {}) // the next one has a folder of its own
-    for (const starting of [...this.#starting.values()]) this.#fail(starting, new Lost('the spawner process has ended'))
-    for (const process of this.#processes.values()) process.abandon()
+    void rm(this.socketDirectory, { recursive: true, force: true }).catch(() => {}) // the next one has a folder of its own
+    for (const pending of [...this.#pending.values()]) this.#fail(pending, new SpawnerExited('the spawner process has ended'))
+    for (const process of this.#processes.values()) process.killUnwatched()
     this.#processes.clear()
   }
 }
@@ -234,7 +234,7 @@ class RemoteProcess implements GitProcess {
   }
 
   /** Call it when all connections are there. */
-  begin() {
+  attach() {
     // nothing comes from there, but its end must be noticed
     this.stdin?.resume()
     const open = this.stdio.slice(1).filter((socket) => socket && !socket.closed)
@@ -242,15 +242,15 @@ class RemoteProcess implements GitProcess {
     this.closed = Promise.all([this.exited, ...read]).then(([code]) => code as number | null)
   }
 
-  end(code: number | null) {
+  onExit(code: number | null) {
     this.running = false
     this.stdin?.destroy()
     this.#ended(code)
   }
 
-  abandon() {
+  killUnwatched() {
     kill(this)
-    this.end(null)
+    this.onExit(null)
   }
 }
 

@@ -17,4 +17,4 @@ export interface SpawnFault {
 }
 
 /** Bytes at the beginning of each connection: the id of the request and the descriptor, 32 bits each. */
-export const HEADER = 8
+export const HEADER_BYTES = 8

@@ -64,7 +64,7 @@ export const directSpawner: Spawner = {
       })
     })
     const closed = new Promise<number | null>((resolve) => child.once('close', resolve))
-    await started(child)
+    await whenStarted(child)
     const pid = child.pid as number
     if (niceness !== undefined) lowerPriority(pid, niceness)
     const { stdin, stdout, stderr } = child
@@ -94,7 +94,7 @@ export function connectTo(path: string, greeting: string | Buffer): Promise<Sock
 }
 
 /** Resolves when a process runs; rejects with the error of the system when it cannot be started. */
-export const started = (child: ChildProcess) =>
+export const whenStarted = (child: ChildProcess) =>
   new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve)
     child.once('error', reject)

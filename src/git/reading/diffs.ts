@@ -1,6 +1,6 @@
 import { diffOfSmall, diffRange, EMPTY_TREE, statsOfSmall } from '../diff/diff.js'
 import { findDiffLine } from '../diff/diff-line.js'
-import { OutOfTime } from '../errors.js'
+import { GitTimeout } from '../errors.js'
 import type { Diff, GitRepository, Oid, Stats } from '../types.js'
 import type { Guard } from './guard.js'
 import type { Source } from './source.js'
@@ -9,7 +9,7 @@ export type DiffReader = Pick<GitRepository, 'diff' | 'diffLine' | 'stats'>
 
 const NO_STATS: Readonly<Stats> = { additions: 0, deletions: 0 }
 
-export function diffReader({ pool, directory, env, memory, root, diffTree }: Source, guarded: Guard): DiffReader {
+export function diffReader({ pool, directory, env, cache, root, diffTree }: Source, guarded: Guard): DiffReader {
   const between = (from: Oid, to: Oid) => ({ pool, directory, env, from, to })
 
   const diff: DiffReader['diff'] = async (from, to, limits) => {
@@ -21,7 +21,7 @@ export function diffReader({ pool, directory, env, memory, root, diffTree }: Sou
     const about = `diff ${trees.join(' ')} ${limits.files} ${limits.lines} ${limits.bytes} ${limits.fileBytes}`
     const make = () => (small ? diffTree('patch').patch(...trees, limits) : diffRange(between(...trees), limits))
     // an answer made in time is cached; the lesser one is not, because at another time the full one may succeed
-    const found = await inTime(memory.answer(directory, about, sizeOf, make), () => diffOfSmall(between(...trees), limits))
+    const found = await orFallback(cache.getOrCompute(directory, about, sizeOf, make), () => diffOfSmall(between(...trees), limits))
     // a copy, so that the caller cannot change the cached one
     return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
   }
@@ -45,12 +45,12 @@ export function diffReader({ pool, directory, env, memory, root, diffTree }: Sou
       const trees = await treesOf(oid)
       return trees && diffTree('numstat').stats(...trees)
     }
-    const lesser = async () => {
+    const fallback = async () => {
       const trees = await treesOf(oid)
       return trees && statsOfSmall(between(...trees))
     }
-    const answer = memory.answer(directory, `stats ${oid}`, () => 50, make)
-    return { ...((await inTime(answer, lesser)) ?? NO_STATS) }
+    const answer = cache.getOrCompute(directory, `stats ${oid}`, () => 50, make)
+    return { ...((await orFallback(answer, fallback)) ?? NO_STATS) }
   }
 
   return {
@@ -63,8 +63,8 @@ export function diffReader({ pool, directory, env, memory, root, diffTree }: Sou
 const sizeOf = ({ files }: Diff) => files.reduce((sum, file) => sum + 300 + 2 * (file.diff.length + file.new_path.length + file.old_path.length), 0)
 
 /** An answer, or a lesser one where git ran out of time. */
-const inTime = <T>(answer: Promise<T>, lesser: () => Promise<T>): Promise<T> =>
+const orFallback = <T>(answer: Promise<T>, fallback: () => Promise<T>): Promise<T> =>
   answer.catch((error) => {
-    if (error instanceof OutOfTime) return lesser()
+    if (error instanceof GitTimeout) return fallback()
     throw error
   })

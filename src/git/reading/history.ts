@@ -1,4 +1,4 @@
-import { aheadBehind, lastCommits, mergeBase, mergedInto, onlyBase, refsContaining } from '../history/ancestry.js'
+import { aheadBehind, lastCommits, mergeBase, mergedInto, refsContaining, uniqueMergeBase } from '../history/ancestry.js'
 import { contributors } from '../history/contributors.js'
 import { countNew, range, readLog } from '../history/log.js'
 import { blame } from '../search/blame.js'
@@ -14,7 +14,7 @@ export type HistoryReader = Pick<
   | 'range'
   | 'lastCommits'
   | 'mergeBase'
-  | 'onlyBase'
+  | 'uniqueMergeBase'
   | 'isAncestor'
   | 'merged'
   | 'refsContaining'
@@ -28,7 +28,7 @@ export const historyReader = ({ history, refs }: Source, guarded: Guard): Histor
   range: (from, to, most) => guarded({ oids: [], total: 0 }, () => range(history(), from, to, most)),
   lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
   mergeBase: (...oids) => guarded(null, () => mergeBase(history(), oids)),
-  onlyBase: (ours, theirs) => guarded(null, () => onlyBase(history(), ours, theirs)),
+  uniqueMergeBase: (ours, theirs) => guarded(null, () => uniqueMergeBase(history(), ours, theirs)),
   isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
   merged: (heads, into) => guarded(heads.map(() => false), () => mergedInto(history(), heads, into)), // biome-ignore format: one call
   refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), refs, oid, prefix)),

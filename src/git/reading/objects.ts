@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
-import { MESSAGE } from '../history/history.js'
+import { MAX_COMMIT_BYTES } from '../history/history.js'
 import { isOid } from '../objects/cat-file.js'
-import { listed } from '../objects/messages.js'
+import { readCommitList } from '../objects/commit-list.js'
 import { parseSigned, parseTag } from '../objects/object-codec.js'
 import { entriesAt, pageBelow } from '../objects/tree.js'
 import type { GitRepository, Oid, Tag } from '../types.js'
@@ -14,10 +14,10 @@ export type ObjectReader = Pick<
 >
 
 /** Bytes up to which the content of a blob is remembered. */
-const SMALL = 32 * 1024
+const MAX_CACHED_BLOB_BYTES = 32 * 1024
 
 export function objectReader(
-  { directory, memory, objects, commit, knownCommit, info, peel, root, entry, trees }: Source,
+  { directory, cache, objects, commit, cachedCommit, info, peel, root, entry, trees }: Source,
   guarded: Guard,
 ): ObjectReader {
   const read = async (oid: Oid) => (await objects().read(oid, Number.POSITIVE_INFINITY))?.content ?? null
@@ -31,15 +31,15 @@ export function objectReader(
         const object = await peel(oid)
         return object?.type === 'commit' ? object.oid : null
       }),
-    commits: (oids) => guarded(oids.map(() => null), () => listed(oids, knownCommit, commit)), // biome-ignore format: one call
+    commits: (oids) => guarded(oids.map(() => null), () => readCommitList(oids, cachedCommit, commit)), // biome-ignore format: one call
     signedCommit: (oid) =>
       guarded(null, async () => {
         const object = await objects().read(oid)
         return object?.type === 'commit' ? parseSigned(object.content) : null
       }),
     tag: (oid) =>
-      guarded(null, () => memory.answer<Tag>(directory, `tag ${oid}`, ({ message }) => 1_200 + message.length * 2, async () => {
-        const object = await objects().read(oid, MESSAGE)
+      guarded(null, () => cache.getOrCompute<Tag>(directory, `tag ${oid}`, ({ message }) => 1_200 + message.length * 2, async () => {
+        const object = await objects().read(oid, MAX_COMMIT_BYTES)
         return object?.type === 'tag' ? parseTag(oid, object.content) : null
       })), // biome-ignore format: one question
     objectInfo: (oid) =>
@@ -51,11 +51,11 @@ export function objectReader(
       guarded(null, async () => {
         const found = await info(oid)
         if (found?.type !== 'blob') return null
-        if (found.size > SMALL) return read(oid)
-        return memory.answer<Buffer>(directory, `blob ${oid}`, ({ length }) => length, () => read(oid)) // biome-ignore format: one question
+        if (found.size > MAX_CACHED_BLOB_BYTES) return read(oid)
+        return cache.getOrCompute<Buffer>(directory, `blob ${oid}`, ({ length }) => length, () => read(oid)) // biome-ignore format: one question
       }),
     blobStart: (oid, bytes) =>
-      guarded(null, () => memory.answer<Buffer>(directory, `first ${bytes} of ${oid}`, (start) => start.length, async () => {
+      guarded(null, () => cache.getOrCompute<Buffer>(directory, `first ${bytes} of ${oid}`, (start) => start.length, async () => {
         const found = await info(oid)
         return found?.type === 'blob' ? startOf(await objects().stream(found), bytes) : null
       })), // biome-ignore format: one question
@@ -87,6 +87,6 @@ async function startOf(stream: Readable, bytes: number): Promise<Buffer> {
     size += chunk.length
     if (size >= bytes) break
   }
-  // a copy: what is cached must not keep the rest in memory
+  // a copy: what is cached must not keep the rest in cache
   return Buffer.from(Buffer.concat(chunks).subarray(0, bytes))
 }

@@ -9,16 +9,16 @@ export interface ReadResources {
   pool: ProcessPool
   /** The process pool of searches. */
   searches: ProcessPool
-  searching: SingleFlight
+  runningSearches: SingleFlight
   batchProcesses: BatchProcesses
-  memory: ObjectCache
+  cache: ObjectCache
 }
 
 /** `workers`: processes of the service that share the limits of this machine. */
-export const readResources = (pool: ProcessPool, workers = 1, memory = new ObjectCache()): ReadResources => ({
+export const readResources = (pool: ProcessPool, workers = 1, cache = new ObjectCache()): ReadResources => ({
   pool,
   searches: new ProcessPool(shareOfLimits(SEARCH_LIMITS, workers), pool.spawner),
-  searching: new SingleFlight(),
+  runningSearches: new SingleFlight(),
   batchProcesses: new BatchProcesses(pool, { ...BATCH_LIMITS, repositories: shareOf(BATCH_LIMITS.repositories, workers, 8) }),
-  memory,
+  cache,
 })

@@ -1,5 +1,5 @@
 import { DiffTree } from '../diff/diff.js'
-import { MESSAGE } from '../history/history.js'
+import { MAX_COMMIT_BYTES } from '../history/history.js'
 import type { LogSource } from '../history/log-source.js'
 import { CatFile, type ObjectInfo } from '../objects/cat-file.js'
 import { parseCommit } from '../objects/object-codec.js'
@@ -10,7 +10,7 @@ import type { Commit, GitRepository, Oid } from '../types.js'
 import type { ReadResources } from './resources.js'
 
 /** Where the parts of a reader read: one repository, its processes, and what is remembered of it. */
-export interface Source extends Pick<ReadResources, 'pool' | 'memory'> {
+export interface Source extends Pick<ReadResources, 'pool' | 'cache'> {
   directory: string
   env: NodeJS.ProcessEnv | undefined
   refs: RefStore
@@ -18,7 +18,7 @@ export interface Source extends Pick<ReadResources, 'pool' | 'memory'> {
   diffTree(kind: 'patch' | 'numstat'): DiffTree
   commit(oid: Oid): Promise<Commit | null>
   /** The commit, if it is remembered. */
-  knownCommit(oid: Oid): Commit | undefined
+  cachedCommit(oid: Oid): Commit | undefined
   /** Type and size of an object. */
   info(oid: Oid): Promise<ObjectInfo | null>
   /** The object at the end of a chain of tags. */
@@ -36,9 +36,9 @@ const INFO_BYTES = 200
 
 /** Finds the object at the end of a chain of tags; remembered. */
 export const peelIn =
-  ({ pool, batchProcesses, memory }: ReadResources, directory: string, env?: NodeJS.ProcessEnv) =>
+  ({ pool, batchProcesses, cache }: ReadResources, directory: string, env?: NodeJS.ProcessEnv) =>
   (oid: Oid): Promise<ObjectInfo | null> =>
-    memory.answer<ObjectInfo>(
+    cache.getOrCompute<ObjectInfo>(
       directory,
       `peel ${oid}`,
       () => INFO_BYTES,
@@ -47,25 +47,25 @@ export const peelIn =
 
 /** `env`: more environment for git. Nothing is read or started before the first call. */
 export function sourceOf(resources: ReadResources, directory: string, env: NodeJS.ProcessEnv | undefined): Source {
-  const { pool, searches, searching, batchProcesses, memory } = resources
+  const { pool, searches, runningSearches, batchProcesses, cache } = resources
   const objects = () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
-  const trees = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => memory.answer(directory, about, size, make) })
+  const trees = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => cache.getOrCompute(directory, about, size, make) })
 
-  const info = (oid: Oid) => memory.answer<ObjectInfo>(directory, `info ${oid}`, () => INFO_BYTES, () => objects().info(oid)) // biome-ignore format: one question
+  const info = (oid: Oid) => cache.getOrCompute<ObjectInfo>(directory, `info ${oid}`, () => INFO_BYTES, () => objects().info(oid)) // biome-ignore format: one question
   const peel = peelIn(resources, directory, env)
   const commit = (oid: Oid) =>
-    memory.answer<Commit>(
+    cache.getOrCompute<Commit>(
       directory,
       `commit ${oid}`,
       ({ message, parents }) => 1_200 + message.length * 2 + parents.length * 60,
       async () => {
-        const object = await objects().read(oid, MESSAGE)
+        const object = await objects().read(oid, MAX_COMMIT_BYTES)
         return object?.type === 'commit' ? parseCommit(oid, object.content) : null
       },
     )
-  const knownCommit = (oid: Oid) => memory.known<Commit>(directory, `commit ${oid}`)
+  const cachedCommit = (oid: Oid) => cache.get<Commit>(directory, `commit ${oid}`)
   const root = (oid: Oid) =>
-    memory.answer<{ tree: Oid; parents: Oid[] }>(
+    cache.getOrCompute<{ tree: Oid; parents: Oid[] }>(
       directory,
       `root ${oid}`,
       ({ parents }) => 100 + parents.length * 60,
@@ -82,20 +82,20 @@ export function sourceOf(resources: ReadResources, directory: string, env: NodeJ
 
   return {
     pool,
-    memory,
+    cache,
     directory,
     env,
-    refs: new RefStore(directory, memory.packed),
+    refs: new RefStore(directory, cache.packed),
     objects,
     diffTree: (kind) => batchProcesses.process(directory, kind, () => new DiffTree(pool, directory, kind, env)),
     commit,
-    knownCommit,
+    cachedCommit: cachedCommit,
     info,
     peel,
     root,
     entry,
     trees,
-    history: () => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile, commit, knownCommit }),
-    searches: () => ({ pool: searches, searching, directory, env, memory, objects: objects(), root }),
+    history: () => ({ pool, directory, env, objects: objects(), links: cache.links, cache, isFile, commit, cachedCommit: cachedCommit }),
+    searches: () => ({ pool: searches, runningSearches, directory, env, cache, objects: objects(), root }),
   }
 }

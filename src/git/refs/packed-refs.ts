@@ -18,7 +18,7 @@ const HASH = 0x23
 const SPACE = 0x20
 const NEWLINE = 0x0a
 /** An object id and a space. */
-const NAME_AT = 41
+const NAME_OFFSET = 41
 
 /**
  * A packed-refs file: lines of `oid name` in byte order of the names, each followed by `^oid` for an annotated tag. The
@@ -32,7 +32,7 @@ export class PackedRefs {
     /** Where the line of each ref begins. */
     readonly lines: Uint32Array,
     /** Whether a ref without a peeled line points at no annotated tag. */
-    readonly full: boolean,
+    readonly fullyPeeled: boolean,
   ) {}
 
   static async of(file: Buffer): Promise<PackedRefs> {
@@ -46,15 +46,15 @@ export class PackedRefs {
   }
 
   find(name: string): StoredRef | null {
-    const { at, hides } = this.place(name)
-    return hides ? this.at(at) : null
+    const { at, found } = this.locate(name)
+    return found ? this.at(at) : null
   }
 
   /** The place of a ref, or of the first one after it; `hides` tells whether a loose ref of this name hides it. */
-  place(name: string): { at: number; hides: boolean } {
+  locate(name: string): { at: number; found: boolean } {
     const wanted = Buffer.from(name)
     const at = this.#firstFrom(wanted)
-    return { at, hides: at < this.lines.length && this.#compare(at, wanted) === 0 }
+    return { at, found: at < this.lines.length && this.#compare(at, wanted) === 0 }
   }
 
   /** The ref in this place; null where its line is damaged. */
@@ -64,7 +64,7 @@ export class PackedRefs {
     if (!isOid(oid)) return null
     const end = this.#end(start)
     const next = this.file[end + 1] === CARET ? this.file.toString('latin1', end + 2, end + 42) : null
-    return { name: this.file.toString('utf8', start + NAME_AT, end), oid, peeled: next ?? (this.full ? oid : null) }
+    return { name: this.file.toString('utf8', start + NAME_OFFSET, end), oid, peeled: next ?? (this.fullyPeeled ? oid : null) }
   }
 
   /** Its line `oid name` in latin1; null where it is damaged. */
@@ -81,7 +81,7 @@ export class PackedRefs {
   }
 
   /** The places of the refs whose names begin with a prefix. */
-  below(prefix: string): { from: number; to: number } {
+  rangeOf(prefix: string): { from: number; to: number } {
     const first = Buffer.from(prefix)
     const beyond = Buffer.from(first)
     beyond[beyond.length - 1] = (beyond.at(-1) ?? 0) + 1
@@ -100,7 +100,7 @@ export class PackedRefs {
 
   #compare(index: number, name: Buffer): number {
     const start = this.lines[index] as number
-    return this.file.compare(name, 0, name.length, start + NAME_AT, this.#end(start))
+    return this.file.compare(name, 0, name.length, start + NAME_OFFSET, this.#end(start))
   }
 
   #end(start: number): number {
@@ -110,23 +110,23 @@ export class PackedRefs {
 
   /** Files that git wrote before 2.15, or by others, need not be in order. */
   #sorted(): PackedRefs {
-    const names = Array.from(this.lines, (start) => ({ start, name: this.file.subarray(start + NAME_AT, this.#end(start)) }))
+    const names = Array.from(this.lines, (start) => ({ start, name: this.file.subarray(start + NAME_OFFSET, this.#end(start)) }))
     if (names.every(({ name }, i) => i === 0 || Buffer.compare((names[i - 1] as { name: Buffer }).name, name) < 0)) return this
     names.sort((a, b) => Buffer.compare(a.name, b.name))
-    return new PackedRefs(this.file, Uint32Array.from(names, ({ start }) => start), this.full) // biome-ignore format: one call
+    return new PackedRefs(this.file, Uint32Array.from(names, ({ start }) => start), this.fullyPeeled) // biome-ignore format: one call
   }
 }
 
 async function linesIn(file: Buffer): Promise<Uint32Array> {
   // `refs/x/y` is the shortest name there can be
-  const starts = new Uint32Array(Math.ceil(file.length / (NAME_AT + 1)))
+  const starts = new Uint32Array(Math.ceil(file.length / (NAME_OFFSET + 1)))
   const slice = new Slice()
   let count = 0
   for (let at = 0; at < file.length; ) {
     if (slice.over) await slice.breathe()
     const isRef = file[at] !== HASH && file[at] !== CARET && file[at + 40] === SPACE
     if (isRef) starts[count++] = at
-    let end = isRef ? at + NAME_AT : at
+    let end = isRef ? at + NAME_OFFSET : at
     while (end < file.length && file[end] !== NEWLINE) end++
     at = end + 1
   }
@@ -137,68 +137,68 @@ async function linesIn(file: Buffer): Promise<Uint32Array> {
  * Milliseconds after which a file counts as settled: one written just now may be written again within one tick of the
  * clock, and look the same.
  */
-const SETTLED = 100
+const SETTLE_MS = 100
 
-const isSettled = ({ mtimeMs }: BigIntStats) => Date.now() - Number(mtimeMs) > SETTLED
+const isSettled = ({ mtimeMs }: BigIntStats) => Date.now() - Number(mtimeMs) > SETTLE_MS
 
 const stampOf = ({ mtimeNs, ctimeNs, size, ino }: BigIntStats) => `${mtimeNs} ${ctimeNs} ${size} ${ino}`
 
-interface Kept {
+interface CachedFile {
   stamp: string
   /** Whether the file was settled when it was read, so that its stamp tells it from all others. */
   settled: boolean
   refs: PackedRefs
 }
 
-interface Turn {
+interface PendingRead {
   done: Promise<PackedRefs>
   next?: Promise<PackedRefs>
 }
 
 /** The packed-refs files of all repositories, limited in bytes. A file is read again when its stamp differs. */
-export class PackedCache {
-  readonly #kept: LRUCache<string, Kept>
-  readonly #turns = new Map<string, Turn>()
+export class PackedRefsCache {
+  readonly #files: LRUCache<string, CachedFile>
+  readonly #reads = new Map<string, PendingRead>()
 
   constructor(bytes: number) {
-    this.#kept = new LRUCache({ maxSize: bytes, sizeCalculation: ({ refs }) => 1_000 + refs.bytes })
+    this.#files = new LRUCache({ maxSize: bytes, sizeCalculation: ({ refs }) => 1_000 + refs.bytes })
   }
 
   /** The packed refs of a repository as they are on the disk now. */
   async read(directory: string): Promise<PackedRefs> {
     const seen = statSync(join(directory, 'packed-refs'), { bigint: true, throwIfNoEntry: false })
-    return seen ? (this.#known(directory, seen) ?? this.#turn(directory)) : PackedRefs.none
+    return seen ? (this.#cached(directory, seen) ?? this.#queueRead(directory)) : PackedRefs.none
   }
 
   /** The same by the file's stamp once it is open, which on a network file system is newer than one of its path. */
-  readOpened = (directory: string): Promise<PackedRefs> => this.#turn(directory)
+  readOpened = (directory: string): Promise<PackedRefs> => this.#queueRead(directory)
 
   forget(directory: string) {
-    this.#kept.delete(directory)
+    this.#files.delete(directory)
   }
 
-  #known(directory: string, seen: BigIntStats): PackedRefs | null {
-    const kept = this.#kept.get(directory)
-    return kept?.settled && kept.stamp === stampOf(seen) ? kept.refs : null
+  #cached(directory: string, seen: BigIntStats): PackedRefs | null {
+    const cached = this.#files.get(directory)
+    return cached?.settled && cached.stamp === stampOf(seen) ? cached.refs : null
   }
 
   /** One reading at a time; all who ask meanwhile share the next one, which begins after they asked. */
-  #turn(directory: string): Promise<PackedRefs> {
-    const turn = this.#turns.get(directory)
-    if (!turn) return this.#begin(directory)
-    const begin = () => this.#begin(directory)
-    turn.next ??= turn.done.then(begin, begin)
-    return turn.next
+  #queueRead(directory: string): Promise<PackedRefs> {
+    const pending = this.#reads.get(directory)
+    if (!pending) return this.#startRead(directory)
+    const begin = () => this.#startRead(directory)
+    pending.next ??= pending.done.then(begin, begin)
+    return pending.next
   }
 
-  #begin(directory: string): Promise<PackedRefs> {
-    const turn: Turn = { done: this.#read(directory) }
-    this.#turns.set(directory, turn)
+  #startRead(directory: string): Promise<PackedRefs> {
+    const pending: PendingRead = { done: this.#read(directory) }
+    this.#reads.set(directory, pending)
     const over = () => {
-      if (this.#turns.get(directory) === turn) this.#turns.delete(directory)
+      if (this.#reads.get(directory) === pending) this.#reads.delete(directory)
     }
-    turn.done.then(over, over)
-    return turn.done
+    pending.done.then(over, over)
+    return pending.done
   }
 
   async #read(directory: string): Promise<PackedRefs> {
@@ -206,13 +206,13 @@ export class PackedCache {
     if (!file) return PackedRefs.none
     try {
       const stat = await file.stat({ bigint: true })
-      const known = this.#known(directory, stat)
+      const known = this.#cached(directory, stat)
       if (known) return known
       const settled = isSettled(stat)
       const content = await file.readFile()
-      const same = this.#kept.get(directory)?.refs
+      const same = this.#files.get(directory)?.refs
       const refs = same?.file.equals(content) ? same : await PackedRefs.of(content)
-      this.#kept.set(directory, { stamp: stampOf(stat), settled, refs })
+      this.#files.set(directory, { stamp: stampOf(stat), settled, refs })
       return refs
     } finally {
       await file.close()

@@ -5,16 +5,16 @@ import { ignoreMissing } from '../../lib/files/missing.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { isOid } from '../objects/cat-file.js'
 import type { Oid } from '../types.js'
-import { type PackedCache, PackedRefs, type StoredRef } from './packed-refs.js'
+import { PackedRefs, type PackedRefsCache, type StoredRef } from './packed-refs.js'
 
 /** How many symbolic refs are followed, as in git. */
-const DEPTH = 5
+const MAX_SYMREF_DEPTH = 5
 
 /** Bytes of a folder with some thousand entries. */
-const LARGE_FOLDER = 262_144
+const LARGE_DIRECTORY_BYTES = 262_144
 
 /** Prefixes that are looked for one by one. */
-const MOST_PREFIXES = 64
+const MAX_PREFIXES = 64
 
 /** A ref as a fetch lists it. */
 export interface RefLine {
@@ -34,12 +34,12 @@ export interface RefLine {
 export class RefStore {
   constructor(
     readonly directory: string,
-    readonly cache: PackedCache,
+    readonly cache: PackedRefsCache,
   ) {}
 
   /** The object that a full ref name, or HEAD, points at. */
   async ref(name: string, depth = 0): Promise<Oid | null> {
-    if ((name !== 'HEAD' && !isRef(name)) || depth > DEPTH) return null
+    if ((name !== 'HEAD' && !isRef(name)) || depth > MAX_SYMREF_DEPTH) return null
     const text = this.#loose(name)
     if (text === null) return (await this.cache.read(this.directory)).find(name)?.oid ?? null
     const target = symbolic(text)
@@ -51,7 +51,7 @@ export class RefStore {
     const found: StoredRef[] = []
     const slice = new Slice()
     const merged = await this.#merged(prefix)
-    for (const ref of merged.from(0)) {
+    for (const ref of merged.after(0)) {
       found.push(ref)
       if (slice.over) await slice.breathe()
     }
@@ -63,7 +63,7 @@ export class RefStore {
     const merged = await this.#merged(prefix)
     const refs: StoredRef[] = []
     if (limit > 0)
-      for (const ref of merged.from(skip)) {
+      for (const ref of merged.after(skip)) {
         refs.push(ref)
         if (refs.length >= limit) break
       }
@@ -81,10 +81,10 @@ export class RefStore {
    * tags without their peeled objects; or where reading them would take long: more loose refs than `most`, or very many
    * prefixes.
    */
-  async matching(prefixes: string[], most: number): Promise<Iterable<RefLine> | null> {
+  async matching(prefixes: string[], limit: number): Promise<Iterable<RefLine> | null> {
     const below = prefixes.map((prefix) => ('refs/'.startsWith(prefix) ? 'refs/' : prefix))
-    const wanted = outermost(below).filter((prefix) => isRef(`${prefix}x`))
-    if (wanted.length > MOST_PREFIXES) return null
+    const wanted = shortestPrefixes(below).filter((prefix) => isRef(`${prefix}x`))
+    if (wanted.length > MAX_PREFIXES) return null
     const slice = new Slice(16)
     const loose: StoredRef[][] = []
     let count = 0
@@ -92,7 +92,7 @@ export class RefStore {
       const found: StoredRef[] = []
       const names = await this.#looseNames(prefix)
       count += names.length
-      if (count > most || names.some((name) => name.includes('\ufffd'))) return null
+      if (count > limit || names.some((name) => name.includes('\ufffd'))) return null
       for (const name of names) {
         // a file that is gone was packed, and is read with the packed refs
         const text = this.#loose(name)
@@ -104,10 +104,10 @@ export class RefStore {
       loose.push(found)
     }
     const packed = await this.cache.read(this.directory)
-    if (!packed.full && packed.lines.length > 0) return null
+    if (!packed.fullyPeeled && packed.lines.length > 0) return null
     const merged = wanted.map((prefix, i) => new MergedRefs(prefix, loose[i] as StoredRef[], packed))
     return (function* () {
-      for (const each of merged) yield* each.described()
+      for (const each of merged) yield* each.refLines()
     })()
   }
 
@@ -157,7 +157,7 @@ export class RefStore {
     const path = join(this.directory, folder)
     try {
       const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-      return size > LARGE_FOLDER ? await fs.readdir(path, { withFileTypes: true }) : readdirSync(path, { withFileTypes: true })
+      return size > LARGE_DIRECTORY_BYTES ? await fs.readdir(path, { withFileTypes: true }) : readdirSync(path, { withFileTypes: true })
     } catch (fault) {
       return ignoreMissing<Dirent[]>([])(fault as NodeJS.ErrnoException)
     }
@@ -180,71 +180,71 @@ export class RefStore {
 
 /** The refs below a prefix: the loose ones hide packed ones of the same name. */
 class MergedRefs {
-  readonly #loose: { ref: StoredRef; at: number; hides: boolean }[]
-  readonly #below: { from: number; to: number }
+  readonly #loose: { ref: StoredRef; at: number; found: boolean }[]
+  readonly #range: { from: number; to: number }
 
   constructor(
     prefix: string,
     loose: StoredRef[],
     readonly packed: PackedRefs,
   ) {
-    this.#below = packed.below(prefix)
+    this.#range = packed.rangeOf(prefix)
     const sorted = loose.map((ref) => ({ ref, key: Buffer.from(ref.name) })).sort((a, b) => Buffer.compare(a.key, b.key))
-    this.#loose = sorted.map(({ ref }) => ({ ref, ...packed.place(ref.name) }))
+    this.#loose = sorted.map(({ ref }) => ({ ref, ...packed.locate(ref.name) }))
   }
 
   get total() {
-    return this.#below.to - this.#below.from + this.#loose.filter(({ hides }) => !hides).length
+    return this.#range.to - this.#range.from + this.#loose.filter(({ found }) => !found).length
   }
 
   /** The refs after so many. */
-  *from(skip: number): Generator<StoredRef> {
-    for (const place of this.#places(skip)) {
-      const ref = typeof place === 'number' ? this.packed.at(place) : place
+  *after(skip: number): Generator<StoredRef> {
+    for (const position of this.#positions(skip)) {
+      const ref = typeof position === 'number' ? this.packed.at(position) : position
       if (ref) yield ref
     }
   }
 
-  *described(): Generator<RefLine> {
-    for (const place of this.#places(0)) {
-      if (typeof place !== 'number') yield { line: latinLine(place), oid: place.oid, loose: true, peeled: null }
+  *refLines(): Generator<RefLine> {
+    for (const position of this.#positions(0)) {
+      if (typeof position !== 'number') yield { line: latinLine(position), oid: position.oid, loose: true, peeled: null }
       else {
-        const line = this.packed.line(place)
+        const line = this.packed.line(position)
         if (line === null) continue
         const oid = line.slice(0, 40) as Oid
-        const peeled = this.packed.peeled(place)
+        const peeled = this.packed.peeled(position)
         yield { line, oid, loose: false, peeled: peeled === oid ? null : peeled }
       }
     }
   }
 
   *lines(): Generator<string> {
-    for (const place of this.#places(0)) {
-      const line = typeof place === 'number' ? this.packed.line(place) : latinLine(place)
+    for (const position of this.#positions(0)) {
+      const line = typeof position === 'number' ? this.packed.line(position) : latinLine(position)
       if (line) yield line
     }
   }
 
   /** Loose refs, and the places of packed ones. */
-  *#places(skip: number): Generator<StoredRef | number> {
-    let at = this.#below.from
+  *#positions(skip: number): Generator<StoredRef | number> {
+    let at = this.#range.from
     let left = skip
-    for (const { ref, at: place, hides } of this.#loose) {
-      const passed = Math.min(left, place - at)
+    for (const { ref, at: position, found } of this.#loose) {
+      const passed = Math.min(left, position - at)
       left -= passed
-      yield* numbers(at + passed, place)
-      at = hides ? place + 1 : place
+      yield* numbers(at + passed, position)
+      at = found ? position + 1 : position
       if (left > 0) left--
       else yield ref
     }
-    yield* numbers(at + left, this.#below.to)
+    yield* numbers(at + left, this.#range.to)
   }
 }
 
 const latinLine = ({ oid, name }: StoredRef) => Buffer.from(`${oid} ${name}`).toString('latin1')
 
 /** Those of these texts that begin with no other of them, in byte order. */
-function outermost(texts: string[]): string[] {
+function shortestPrefixes(texts: string[]): string[] {
   const sorted = [...texts].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
   let last: string | undefined
   return sorted.filter((text) => {

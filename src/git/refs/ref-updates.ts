@@ -10,7 +10,7 @@ import { type GitProcess, kill } from '../process/spawner.js'
 import { checkHere } from '../storage/gates.js'
 import { removeStaleLocks } from '../storage/leftovers.js'
 import { type Oid, type RefUpdate, ZERO } from '../types.js'
-import { PackedCache, type PackedRefs } from './packed-refs.js'
+import { type PackedRefs, PackedRefsCache } from './packed-refs.js'
 
 /** Waits for locks held by others (a push, a repack), syncs what is written, and keeps no reflogs. */
 const OPTIONS = [
@@ -30,15 +30,15 @@ export interface RefUpdatesLimits {
   /** Transactions of one repository that may wait. */
   waiting: number
   /** Milliseconds to wait for locks of others. */
-  patience: number
+  lockTimeout: number
 }
 
-export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512, patience: 8_000 }
+export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512, lockTimeout: 8_000 }
 
 /** What is known of the repositories beside their files. */
-interface Where {
+interface RepositoryContext {
   shared: boolean
-  packed: PackedCache
+  packed: PackedRefsCache
 }
 
 /** Moves refs, through one `git update-ref` for each busy repository that stays alive between transactions. */
@@ -46,21 +46,25 @@ export class RefUpdates {
   /** Unused processes, the least recently used first. */
   readonly #idle = new Map<string, Updater>()
   #running = 0
-  readonly #turns: (() => void)[] = []
+  readonly #waiting: (() => void)[] = []
   /** One update of a repository at a time: this saves writers lost races, and compare-and-swap makes them safe. */
   readonly #mutex = new KeyedMutex()
   readonly #queued = new Map<string, number>()
 
   readonly limits: RefUpdatesLimits
-  readonly #where: Where
+  readonly #context: RepositoryContext
 
   /** `shared`: processes on other machines may hold locks in the repositories as well. */
   constructor(
     readonly pool: ProcessPool,
-    { limits = REF_UPDATES_LIMITS, shared = false, packed = new PackedCache(1_000_000) }: Partial<Where> & { limits?: RefUpdatesLimits } = {},
+    {
+      limits = REF_UPDATES_LIMITS,
+      shared = false,
+      packed = new PackedRefsCache(1_000_000),
+    }: Partial<RepositoryContext> & { limits?: RefUpdatesLimits } = {},
   ) {
     this.limits = limits
-    this.#where = { shared, packed }
+    this.#context = { shared, packed }
   }
 
   /**
@@ -73,7 +77,7 @@ export class RefUpdates {
     if (queued >= this.limits.waiting) throw new Unavailable('too many ref updates are waiting')
     this.#queued.set(directory, queued + 1)
     try {
-      await this.#mutex.runHere(directory, () => this.#pastLocks(directory, () => this.#transact(directory, updates)))
+      await this.#mutex.runHere(directory, () => this.#retryWhileLocked(directory, () => this.#transact(directory, updates)))
     } finally {
       const left = (this.#queued.get(directory) ?? 1) - 1
       if (left > 0) this.#queued.set(directory, left)
@@ -90,11 +94,11 @@ export class RefUpdates {
    * moving refs of other repositories inside does not wait for a turn here. Throws RefChanged when the ref has another
    * value.
    */
-  async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
-    return this.#pastLocks(directory, async () => {
-      const updater = await Updater.start(this.pool, directory, this.#where)
+  async withLocked<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
+    return this.#retryWhileLocked(directory, async () => {
+      const updater = await Updater.start(this.pool, directory, this.#context)
       try {
-        return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
+        return await updater.withLocked(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
       } finally {
         updater.end()
       }
@@ -105,20 +109,20 @@ export class RefUpdates {
    * Tries again where a lock is in the way, and removes one whose owner is dead: otherwise a ref that a killed process
    * had locked would stay locked for ever (SEC-159).
    */
-  async #pastLocks<T>(directory: string, attempt: () => Promise<T>): Promise<T> {
-    for (const until = Date.now() + this.limits.patience; ; ) {
+  async #retryWhileLocked<T>(directory: string, attempt: () => Promise<T>): Promise<T> {
+    for (const until = Date.now() + this.limits.lockTimeout; ; ) {
       try {
         return await attempt()
       } catch (error) {
         if (!(error instanceof RefLocked)) throw error
-        await removeStaleLocks(directory, { shared: this.#where.shared, paths: [relative(directory, error.path)] })
+        await removeStaleLocks(directory, { shared: this.#context.shared, paths: [relative(directory, error.path)] })
         if (Date.now() >= until) throw new Unavailable('a ref is locked', 1, { cause: error })
       }
     }
   }
 
   /** The pid of the repository's unused process, which holds no lock. */
-  unused = (directory: string): number | undefined => this.#idle.get(directory)?.pid
+  idlePid = (directory: string): number | undefined => this.#idle.get(directory)?.pid
 
   /** Ends the repository's process, before the repository is removed. */
   forget(directory: string) {
@@ -131,27 +135,27 @@ export class RefUpdates {
   }
 
   async #transact(directory: string, updates: RefUpdate[]) {
-    if (this.#running >= this.limits.processes) await new Promise<void>((resolve) => this.#turns.push(resolve))
+    if (this.#running >= this.limits.processes) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     else this.#running++
     try {
-      const updater = await this.#take(directory)
+      const updater = await this.#acquire(directory)
       await updater.transact(directory, updates, this.limits.deadline)
-      updater.rest(this.limits.idle, () => this.#idle.delete(directory))
+      updater.endWhenIdle(this.limits.idle, () => this.#idle.delete(directory))
       this.#idle.set(directory, updater)
     } finally {
-      const next = this.#turns.shift()
+      const next = this.#waiting.shift()
       if (next) next()
       else this.#running--
     }
   }
 
-  async #take(directory: string): Promise<Updater> {
+  async #acquire(directory: string): Promise<Updater> {
     const known = this.#idle.get(directory)
     this.#idle.delete(directory)
     if (known?.alive) return known
     const [oldest] = this.#idle.keys()
     if (oldest !== undefined && this.#idle.size + this.#running > this.limits.processes) this.forget(oldest)
-    return Updater.start(this.pool, directory, this.#where)
+    return Updater.start(this.pool, directory, this.#context)
   }
 }
 
@@ -161,26 +165,26 @@ class Updater {
   #out = ''
   #errors = ''
   #timer: NodeJS.Timeout | undefined
-  #answered: (() => void) | undefined
+  #onOutput: (() => void) | undefined
   alive = true
 
   get pid() {
     return this.#child.pid
   }
 
-  static async start(pool: ProcessPool, directory: string, where: Where): Promise<Updater> {
-    return new Updater(await pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 }), where)
+  static async start(pool: ProcessPool, directory: string, context: RepositoryContext): Promise<Updater> {
+    return new Updater(await pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 }), context)
   }
 
   private constructor(
     child: GitProcess,
-    private readonly where: Where,
+    private readonly context: RepositoryContext,
   ) {
     this.#child = child
     this.#child.stdin?.on('error', () => {}) // it ended early; its exit code says why
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#out += text
-      this.#answered?.()
+      this.#onOutput?.()
     })
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       if (this.#errors.length < 65_536) this.#errors += text
@@ -191,15 +195,15 @@ class Updater {
   }
 
   async transact(directory: string, updates: RefUpdate[], deadline: number): Promise<void> {
-    await this.#prepared(directory, updates, deadline, async (expect) => {
+    await this.#withPrepared(directory, updates, deadline, async (expect) => {
       this.#child.stdin?.write('commit\0')
       await expect('commit: ok\n')
     })
   }
 
   /** Runs work under the locks of a transaction that is then aborted. */
-  holding<T>(directory: string, held: RefUpdate, deadline: number, work: () => Promise<T>): Promise<T> {
-    return this.#prepared(directory, [held], deadline, async (expect) => {
+  withLocked<T>(directory: string, held: RefUpdate, deadline: number, work: () => Promise<T>): Promise<T> {
+    return this.#withPrepared(directory, [held], deadline, async (expect) => {
       const result = await work()
       this.#child.stdin?.write('abort\0')
       await expect('abort: ok\n')
@@ -208,7 +212,7 @@ class Updater {
   }
 
   /** Runs something with all refs locked and at their old values. */
-  async #prepared<T>(
+  async #withPrepared<T>(
     directory: string,
     updates: RefUpdate[],
     deadline: number,
@@ -223,13 +227,13 @@ class Updater {
       kill(this.#child)
     }, deadline)
     const expect = async (answer: string) => {
-      const outcome = await Promise.race([this.#hears(answer), this.#child.closed])
+      const outcome = await Promise.race([this.#outputEndsWith(answer), this.#child.closed])
       if (outcome !== 'heard') throw late ? new Unavailable('git update-ref ran out of time') : failure(outcome, this.#errors, updates)
     }
     try {
-      this.#child.stdin?.write(prepared(updates))
+      this.#child.stdin?.write(transactionInput(updates))
       await expect('prepare: ok\n')
-      const refusal = await refusalOf(directory, updates, this.where)
+      const refusal = await refusalOf(directory, updates, this.context)
       if (refusal === null) return await work(expect)
       this.#child.stdin?.write('abort\0')
       await expect('abort: ok\n')
@@ -237,22 +241,22 @@ class Updater {
       throw refusal
     } finally {
       clearTimeout(timer)
-      this.#answered = undefined
+      this.#onOutput = undefined
     }
   }
 
-  #hears(answer: string): Promise<'heard'> {
+  #outputEndsWith(answer: string): Promise<'heard'> {
     return new Promise((resolve) => {
-      this.#answered = () => {
+      this.#onOutput = () => {
         if (this.#out.endsWith(answer)) resolve('heard')
       }
-      this.#answered()
+      this.#onOutput()
     })
   }
 
-  rest(time: number, gone: () => void) {
+  endWhenIdle(time: number, onEnd: () => void) {
     this.#timer = setTimeout(() => {
-      gone()
+      onEnd()
       this.end()
     }, time)
     this.#timer.unref()
@@ -265,7 +269,7 @@ class Updater {
   }
 }
 
-function prepared(updates: RefUpdate[]) {
+function transactionInput(updates: RefUpdate[]) {
   const lines = updates.map((update) => {
     if (!/^refs\/[^\0\n]+$/.test(update.ref)) throw new GitFault('update-ref', null, `not a full ref name: ${update.ref}`)
     if (update.new !== ZERO) return `update ${update.ref}\0${update.new}\0${update.old}\0`
@@ -276,7 +280,7 @@ function prepared(updates: RefUpdate[]) {
 }
 
 /** Why the refs may not move, asked while git holds their locks; null: they may. */
-async function refusalOf(directory: string, updates: RefUpdate[], { shared, packed }: Where): Promise<Error | null> {
+async function refusalOf(directory: string, updates: RefUpdate[], { shared, packed }: RepositoryContext): Promise<Error | null> {
   try {
     await checkHere(directory, shared)
   } catch (error) {
@@ -291,7 +295,7 @@ async function refusalOf(directory: string, updates: RefUpdate[], { shared, pack
  * already, but with the packed-refs it has cached: it takes a file of the same size, inode and second for the same
  * file, and a long-lived process meets such a one when packed-refs is rewritten twice in a second.
  */
-async function firstStale(directory: string, updates: RefUpdate[], cache: PackedCache): Promise<string | null> {
+async function firstStale(directory: string, updates: RefUpdate[], cache: PackedRefsCache): Promise<string | null> {
   let packed: PackedRefs | undefined
   for (const { ref, old } of updates) {
     const loose = await readFile(join(directory, ref), 'latin1').catch(ignoreAbsent)

@@ -1,13 +1,13 @@
 import { isOid } from '../objects/cat-file.js'
-import type { BlameGroup, Oid, Patience } from '../types.js'
-import { type SearchSource, searched } from './search.js'
+import type { BlameGroup, Oid, SearchDeadline } from '../types.js'
+import { cachedSearch, type SearchSource } from './search.js'
 
 /** Bytes of git's output that are read. */
-const OUTPUT = 8 * 1024 * 1024
+const MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 /** Groups of lines of one file. */
 const MAX_GROUPS = 10_000
 /** What begins a group: the commit, the line there, the line here and how many. */
-const GROUP = /^([0-9a-f]{40}) \d+ (\d+) (\d+)$/
+const GROUP_HEADER = /^([0-9a-f]{40}) \d+ (\d+) (\d+)$/
 
 interface Blame {
   groups: BlameGroup[]
@@ -22,19 +22,19 @@ export async function blame(
   source: SearchSource,
   commit: Oid,
   path: string,
-  { range, ...patience }: { range?: { start: number; end: number } } & Patience,
+  { range, ...timeLimits }: { range?: { start: number; end: number } } & SearchDeadline,
 ): Promise<Blame> {
   if (!isOid(commit)) return { groups: [], truncated: false }
   const lines = range ? ['-L', `${range.start},${range.end}`] : []
-  const { groups, truncated } = await searched<Blame & { late: boolean }>(
+  const { groups, truncated } = await cachedSearch<Blame & { late: boolean }>(
     source,
     `blame ${commit} ${lines.join('')} ${path}`,
-    patience,
+    timeLimits,
     ({ groups }) => 100 + groups.length * 150,
     async (signal) => {
       const { pool, directory, env } = source
       const reader = new BlameReader()
-      const options = { signal, ...(env && { env }), ...(patience.deadline !== undefined && { deadline: patience.deadline }) }
+      const options = { signal, ...(env && { env }), ...(timeLimits.deadline !== undefined && { deadline: timeLimits.deadline }) }
       // groups alone, in the order in which git finds them: the lines themselves are read from the file
       const end = await pool.scan(directory, ['blame', '--incremental', ...lines, commit, '--', path], (chunk) => reader.take(chunk), options)
       return { groups: reader.groups.sort((a, b) => a.start - b.start), truncated: end !== 'whole', late: end === 'late' }
@@ -55,11 +55,11 @@ class BlameReader {
     const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     let at = 0
     for (let end = data.indexOf(0x0a); end >= 0; end = data.indexOf(0x0a, at)) {
-      const [, oid, start, count] = (end - at < 100 && GROUP.exec(data.toString('latin1', at, end))) || []
+      const [, oid, start, count] = (end - at < 100 && GROUP_HEADER.exec(data.toString('latin1', at, end))) || []
       if (oid !== undefined) this.groups.push({ oid, start: Number(start), count: Number(count) })
       at = end + 1
     }
     this.#rest = data.subarray(at)
-    return this.#read < OUTPUT && this.groups.length <= MAX_GROUPS
+    return this.#read < MAX_OUTPUT_BYTES && this.groups.length <= MAX_GROUPS
   }
 }

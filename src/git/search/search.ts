@@ -1,31 +1,31 @@
 import type { SingleFlight } from '../../lib/async/single-flight.js'
 import { GitFault } from '../errors.js'
-import { literal } from '../history/log.js'
+import { literalPath } from '../history/log.js'
 import type { ObjectCache } from '../object-cache.js'
 import { type CatFile, isOid } from '../objects/cat-file.js'
 import type { ProcessPool, RunOptions, ScanEnd } from '../process/pool.js'
-import type { GrepChunk, GrepOptions, Oid, Patience } from '../types.js'
+import type { GrepChunk, GrepOptions, Oid, SearchDeadline } from '../types.js'
 
 /** Letters match in either case in every alphabet, not only in ASCII: the same neutral locale with UTF-8. */
-const LETTERS = { LC_ALL: 'C.UTF-8' }
+const UTF8_LOCALE = { LC_ALL: 'C.UTF-8' }
 /** Files above this are not searched (SEC-146). */
-const LARGEST = 10 * 1024 * 1024
+const MAX_FILE_BYTES = 10 * 1024 * 1024
 /** Bytes that git may allocate at once to hold such a file; at a larger file it gives up. */
-const HELD = LARGEST + 65_536
+const ALLOCATION_LIMIT = MAX_FILE_BYTES + 65_536
 /** Bytes of arguments that name files which are too large; beyond, git gives up at the first file it cannot hold. */
-const EXCLUDED = 65_536
+const MAX_EXCLUDED_BYTES = 65_536
 /** Characters of a line that are shown. */
-const LINE = 10_000
+const MAX_LINE_CHARS = 10_000
 /** Bytes of git's output that are read. */
-const OUTPUT = 8 * 1024 * 1024
+const MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 
 /** What a search reads, and the pool it runs in. */
 export interface SearchSource {
   pool: ProcessPool
-  searching: SingleFlight
+  runningSearches: SingleFlight
   directory: string
   env: NodeJS.ProcessEnv | undefined
-  memory: ObjectCache
+  cache: ObjectCache
   objects: CatFile
   root(commit: Oid): Promise<{ tree: Oid } | null>
 }
@@ -34,33 +34,33 @@ export interface SearchSource {
  * The cached result, or one search for all concurrent callers. Results past the deadline are not cached, so the next
  * call searches again.
  */
-export async function searched<V extends { late: boolean }>(
-  { memory, searching, directory }: SearchSource,
-  about: string,
-  { signal, deadline }: Patience,
+export async function cachedSearch<V extends { late: boolean }>(
+  { cache, runningSearches, directory }: SearchSource,
+  query: string,
+  { signal, deadline }: SearchDeadline,
   size: (found: V) => number,
   search: (signal: AbortSignal) => Promise<V>,
 ): Promise<V> {
-  const known = memory.known<V>(directory, about)
+  const known = cache.get<V>(directory, query)
   if (known) return known
-  return searching.join(`${directory} ${deadline} ${about}`, signal, async (signal) => {
+  return runningSearches.join(`${directory} ${deadline} ${query}`, signal, async (signal) => {
     const found = await search(signal)
-    if (!found.late) memory.keep(directory, about, size(found), found)
+    if (!found.late) cache.set(directory, query, size(found), found)
     return found
   })
 }
 
 /** The arguments of `git grep` for text, options and paths; null: nothing can be found. */
-function question(text: string, paths: string[] | undefined): { how: string[]; where: string[] } | null {
-  const known = (paths ?? ['']).map(literal).filter((path) => path !== null)
+function grepArguments(text: string, paths: string[] | undefined): { options: string[]; pathspecs: string[] } | null {
+  const known = (paths ?? ['']).map(literalPath).filter((path) => path !== null)
   if (text === '' || /[\n\0]/.test(text) || known.length === 0) return null
   return {
-    how: ['-z', '-F', '-i', '-I', '--no-color', '--full-name', '--no-textconv', '--no-recurse-submodules', '-e', text],
-    where: known.map((path) => (path === '' ? ':(top)' : `:(top,literal)${path}`)),
+    options: ['-z', '-F', '-i', '-I', '--no-color', '--full-name', '--no-textconv', '--no-recurse-submodules', '-e', text],
+    pathspecs: known.map((path) => (path === '' ? ':(top)' : `:(top,literal)${path}`)),
   }
 }
 
-interface Hits {
+interface GrepResult {
   chunks: GrepChunk[]
   truncated: boolean
 }
@@ -69,20 +69,20 @@ interface Hits {
  * Where a text occurs in the text files of a commit, literally and without case, by path. Hits whose context overlaps
  * make one chunk (S-24).
  */
-export async function grep(source: SearchSource, commit: Oid, text: string, options: GrepOptions): Promise<Hits> {
-  const asked = question(text, options.paths)
+export async function grep(source: SearchSource, commit: Oid, text: string, options: GrepOptions): Promise<GrepResult> {
+  const asked = grepArguments(text, options.paths)
   const root = asked && isOid(commit) ? await source.root(commit) : null
   if (!asked || !root) return { chunks: [], truncated: false }
   const { tree } = root
   const { context, limit } = options
-  const { chunks, truncated } = await searched<Hits & { late: boolean }>(
+  const { chunks, truncated } = await cachedSearch<GrepResult & { late: boolean }>(
     source,
     `grep ${tree} ${context} ${limit} ${JSON.stringify(asked)}`,
     options,
     ({ chunks }) => chunks.reduce((bytes, chunk) => bytes + 200 + 2 * (chunk.path.length + chunk.text.length), 100),
     async (signal) => {
       let reader = new GrepReader(tree, limit)
-      const { end, whole } = await run(source, tree, ['-n', `-C${context}`, ...asked.how], asked.where, { ...options, signal }, () => {
+      const { end, whole } = await run(source, tree, ['-n', `-C${context}`, ...asked.options], asked.pathspecs, { ...options, signal }, () => {
         reader = new GrepReader(tree, limit)
         return (chunk) => reader.take(chunk)
       })
@@ -93,25 +93,25 @@ export async function grep(source: SearchSource, commit: Oid, text: string, opti
 }
 
 /** Of the files at some paths, those in which the text occurs; by path. */
-export async function filesWith(source: SearchSource, commit: Oid, text: string, options: { paths: string[] } & Patience): Promise<string[]> {
-  const asked = question(text, options.paths)
+export async function filesWith(source: SearchSource, commit: Oid, text: string, options: { paths: string[] } & SearchDeadline): Promise<string[]> {
+  const asked = grepArguments(text, options.paths)
   const root = asked && isOid(commit) ? await source.root(commit) : null
   if (!asked || !root) return []
   const { tree } = root
-  const { files } = await searched<{ files: string[]; late: boolean }>(
+  const { files } = await cachedSearch<{ files: string[]; late: boolean }>(
     source,
     `files with ${tree} ${JSON.stringify(asked)}`,
     options,
     ({ files }) => files.reduce((bytes, path) => bytes + 50 + 2 * path.length, 100),
     async (signal) => {
       let out: Buffer[] = []
-      const { end } = await run(source, tree, ['-l', ...asked.how], asked.where, { ...options, signal }, () => {
+      const { end } = await run(source, tree, ['-l', ...asked.options], asked.pathspecs, { ...options, signal }, () => {
         out = []
         let read = 0
         return (chunk) => {
           out.push(chunk)
           read += chunk.length
-          return read < OUTPUT
+          return read < MAX_OUTPUT_BYTES
         }
       })
       const names = Buffer.concat(out).toString('utf8').split('\0').slice(0, -1)
@@ -129,37 +129,37 @@ export async function filesWith(source: SearchSource, commit: Oid, text: string,
 async function run(
   source: SearchSource,
   tree: Oid,
-  how: string[],
-  where: string[],
-  { deadline, signal }: Patience,
+  grepOptions: string[],
+  pathspecs: string[],
+  { deadline, signal }: SearchDeadline,
   begin: () => (chunk: Buffer) => boolean,
 ): Promise<{ end: ScanEnd; whole: boolean }> {
-  const { pool, directory, env, memory } = source
+  const { pool, directory, env, cache } = source
   const scan = (limit: number, excluded: string[], accept: number[]) => {
-    const args = ['grep', ...how, tree, '--', ...where, ...excluded.map((path) => `:(top,literal,exclude)${path}`)]
-    const options = { env: { ...env, ...LETTERS, GIT_LITERAL_PATHSPECS: '0', GIT_ALLOC_LIMIT: `${limit}` }, signal, accept }
+    const args = ['grep', ...grepOptions, tree, '--', ...pathspecs, ...excluded.map((path) => `:(top,literal,exclude)${path}`)]
+    const options = { env: { ...env, ...UTF8_LOCALE, GIT_LITERAL_PATHSPECS: '0', GIT_ALLOC_LIMIT: `${limit}` }, signal, accept }
     return pool.scan(directory, args, begin(), timed(options, deadline))
   }
-  if (!memory.known(directory, tooLargeIn(tree))) {
+  if (!cache.get(directory, tooLargeKey(tree))) {
     try {
-      return { end: await scan(HELD, [], [1]), whole: true }
+      return { end: await scan(ALLOCATION_LIMIT, [], [1]), whole: true }
     } catch (fault) {
       if (!(fault instanceof GitFault) || fault.exitCode !== 128) throw fault
     }
   }
   const { excluded, whole } = await tooLarge(source, tree)
-  return { end: await scan(whole ? 4 * LARGEST : HELD, excluded, whole ? [1] : [1, 128]), whole }
+  return { end: await scan(whole ? 4 * MAX_FILE_BYTES : ALLOCATION_LIMIT, excluded, whole ? [1] : [1, 128]), whole }
 }
 
 const timed = (options: RunOptions, deadline: number | undefined): RunOptions => (deadline === undefined ? options : { ...options, deadline })
 
-const tooLargeIn = (tree: Oid) => `too large to search ${tree}`
+const tooLargeKey = (tree: Oid) => `too large to search ${tree}`
 
 /** The files of a tree that are too large to be searched; git can exclude them by name only. */
 async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: string[]; whole: boolean }> {
-  const found = await source.memory.answer<{ excluded: string[]; whole: boolean }>(
+  const found = await source.cache.getOrCompute<{ excluded: string[]; whole: boolean }>(
     source.directory,
-    tooLargeIn(tree),
+    tooLargeKey(tree),
     ({ excluded }) => excluded.reduce((bytes, path) => bytes + path.length * 2 + 50, 50),
     async () => {
       const { pool, directory, env } = source
@@ -173,7 +173,7 @@ async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: st
         for (let end = data.indexOf(0, at); end >= 0; end = data.indexOf(0, at)) {
           // mode, type, id and size, which is `-` for a submodule, then TAB and the path
           const tab = data.indexOf(0x09, at)
-          if (Number(data.toString('latin1', at + 52, tab)) > LARGEST) {
+          if (Number(data.toString('latin1', at + 52, tab)) > MAX_FILE_BYTES) {
             const path = data.toString('utf8', tab + 1, end)
             if (data.subarray(tab + 1, end).equals(Buffer.from(path))) excluded.push(path)
             else nameable = false
@@ -182,7 +182,7 @@ async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: st
           at = end + 1
         }
         rest = data.subarray(at)
-        return bytes < EXCLUDED
+        return bytes < MAX_EXCLUDED_BYTES
       }
       const end = await pool.scan(directory, ['ls-tree', '-r', '-l', '-z', tree], take, { ...(env && { env }) })
       return end === 'late' ? null : { excluded, whole: nameable && end === 'whole' }
@@ -227,7 +227,7 @@ class GrepReader {
       at = end + 1
     }
     this.#rest = data.subarray(at)
-    return this.#read < OUTPUT
+    return this.#read < MAX_OUTPUT_BYTES
   }
 
   /** The chunks found; the last one only if it is known to be complete. */
@@ -240,7 +240,7 @@ class GrepReader {
     // without context git writes no separator between chunks
     if (this.#open && (this.#open.path !== path || this.#open.start + this.#open.lines.length !== number)) this.#close()
     this.#open ??= { path, start: number, lines: [] }
-    this.#open.lines.push(content.toString('utf8', 0, LINE * 4).slice(0, LINE))
+    this.#open.lines.push(content.toString('utf8', 0, MAX_LINE_CHARS * 4).slice(0, MAX_LINE_CHARS))
   }
 
   #close() {
@@ -254,18 +254,18 @@ export async function searchLog(
   source: SearchSource,
   from: Oid,
   text: string,
-  options: { limit: number } & Patience,
+  options: { limit: number } & SearchDeadline,
 ): Promise<{ oids: Oid[]; truncated: boolean }> {
   if (!isOid(from) || text === '' || text.includes('\0')) return { oids: [], truncated: false }
   if ((await source.objects.info(from))?.type !== 'commit') return { oids: [], truncated: false }
   const { limit } = options
-  const { oids, truncated } = await searched<{ oids: Oid[]; truncated: boolean; late: boolean }>(
+  const { oids, truncated } = await cachedSearch<{ oids: Oid[]; truncated: boolean; late: boolean }>(
     source,
     `log of ${from} with ${limit} ${text}`,
     options,
     ({ oids }) => oids.length * 60,
     async (signal) => {
-      const { args, oidOf } = logQuestion(text)
+      const { args, oidOf } = logArguments(text)
       const { pool, directory, env } = source
       const found: Oid[] = []
       let rest: Buffer = Buffer.alloc(0)
@@ -284,7 +284,7 @@ export async function searchLog(
         directory,
         ['log', '-z', '--no-show-signature', '--no-notes', '-F', '-i', ...args, from, '--'],
         take,
-        timed({ env: { ...env, ...LETTERS }, signal }, options.deadline),
+        timed({ env: { ...env, ...UTF8_LOCALE }, signal }, options.deadline),
       )
       return { oids: found.slice(0, limit), truncated: end !== 'whole' || found.length > limit, late: end === 'late' }
     },
@@ -296,7 +296,7 @@ export async function searchLog(
  * How git is asked for messages with a text, and how its records are read. Git searches line by line: of a text of
  * several lines the longest is searched for, and the rest is compared here.
  */
-function logQuestion(text: string): { args: string[]; oidOf: (record: Buffer) => Oid | null } {
+function logArguments(text: string): { args: string[]; oidOf: (record: Buffer) => Oid | null } {
   const line = text.split('\n').reduce((longest, part) => (part.length > longest.length ? part : longest), '')
   if (line === text) return { args: ['--format=tformat:%H', `--grep=${line}`], oidOf: (record) => record.toString('latin1') }
   const wanted = text.toLowerCase()

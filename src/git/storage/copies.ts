@@ -2,7 +2,7 @@ import { cp, mkdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
-import type { RefsThen } from '../types.js'
+import type { RefSnapshot } from '../types.js'
 import { repositoryExists } from './create.js'
 import { withMaintenanceLock } from './maintenance.js'
 
@@ -13,7 +13,7 @@ const PATIENCE = 250
  * Copies a repository into a new folder, with its refs as they were. Objects are only ever added, except by
  * maintenance, which waits. False: it no longer exists.
  */
-export async function saveRepository(directory: string, { head, refs }: RefsThen, target: string): Promise<boolean> {
+export async function saveRepository(directory: string, { head, refs }: RefSnapshot, target: string): Promise<boolean> {
   for (;;) {
     const saved = await withMaintenanceLock(directory, async () => {
       await mkdir(target, { recursive: true })
@@ -34,7 +34,7 @@ export async function saveRepository(directory: string, { head, refs }: RefsThen
  */
 const LEFTOVER = /(\.lock|\.keep|\/(\.?tmp[_-]|incoming-|bulk_fsync)[^/]*)$/
 
-const packedRefs = (refs: RefsThen['refs']) =>
+const packedRefs = (refs: RefSnapshot['refs']) =>
   `# pack-refs with: sorted \n${refs
     .map(({ name, oid }) => ({ line: `${oid} ${name}\n`, key: Buffer.from(name) }))
     .sort((a, b) => Buffer.compare(a.key, b.key))

@@ -6,7 +6,7 @@ import { GitFault } from '../errors.js'
 import { hasCommitGraph } from '../history/commit-graph.js'
 import { packsOf } from '../objects/pack-index.js'
 import type { ProcessPool } from '../process/pool.js'
-import type { Depth, MaintenanceOptions, Oid } from '../types.js'
+import type { MaintenanceDepth, MaintenanceOptions, Oid } from '../types.js'
 import { isAbandoned, MAINTENANCE_LOCK, removeHalfPacks, removeLeftovers, STALE } from './leftovers.js'
 
 const DEADLINE = 900_000
@@ -52,7 +52,7 @@ export async function maintain(
     // git adds changed paths to new layers only
     const split = hurried || depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
     try {
-      await pool.run(directory, graph('--changed-paths', split), { deadline: DEADLINE, memory, signal })
+      await pool.run(directory, graph('--changed-paths', split), { deadline: DEADLINE, maxMemoryBytes: memory, signal })
     } catch (error) {
       // a commit with paths that no push may bring today: knowing which paths changed is not worth gigabytes
       if (!(error instanceof GitFault && error.exitCode === null)) throw error
@@ -90,7 +90,7 @@ const moverOf = (lock: string) => readFile(lock, 'latin1').catch(() => '')
  * Unreachable objects are kept in a pack of their own that records their ages: joined with the others they would be
  * young again.
  */
-const REPACKS: Record<Depth, string[]> = {
+const REPACKS: Record<MaintenanceDepth, string[]> = {
   usual: ['--geometric=2', '--write-midx'],
   incremental: ['--geometric=2', '--write-midx'],
   full: ['--cruft', '--write-midx'],

@@ -5,7 +5,7 @@ import { syncDirectory } from '../../lib/files/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
-import { PackedCache } from '../refs/packed-refs.js'
+import { PackedRefsCache } from '../refs/packed-refs.js'
 import { RefStore } from '../refs/ref-store.js'
 import type { Relocation } from '../types.js'
 import { repositoryExists } from './create.js'
@@ -125,7 +125,7 @@ class Move {
 
   async #isWritten(): Promise<boolean> {
     const directories = this.routes.map(({ from }) => from)
-    if ((await this.move.isWritten()) || (await isEntered(directories))) return true
+    if ((await this.move.hasPendingWrites()) || (await isEntered(directories))) return true
     for (const directory of directories) if (await isLockedIn(directory)) return true
     return false
   }
@@ -139,7 +139,7 @@ class Move {
     if (!(await repositoryExists(route.from))) return
     const aside = asideOf(route, this.move.run)
     await copyFolder(route.from, aside, false)
-    const refsIn = (directory: string) => new RefStore(directory, new PackedCache(1_000_000)).refs('refs/')
+    const refsIn = (directory: string) => new RefStore(directory, new PackedRefsCache(1_000_000)).refs('refs/')
     const [refs, copied] = await Promise.all([refsIn(route.from), refsIn(aside)])
     const list = (of: typeof refs) => of.map(({ name, oid }) => `${oid} ${name}`).join('\n')
     if (list(refs) !== list(copied)) throw new GitFault('for-each-ref', null, `the refs of ${route.from} have not been copied as they are`)

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { GitFault, RepositoryMissing } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
-import type { PackedCache } from '../refs/packed-refs.js'
+import type { PackedRefsCache } from '../refs/packed-refs.js'
 import { RefStore } from '../refs/ref-store.js'
 import { presence } from '../storage/create.js'
 import { enter } from '../storage/gates.js'
@@ -42,7 +42,7 @@ export class Transport {
     readonly pool: ProcessPool,
     /** A folder that only we can write to; the hooks are put there. */
     readonly hooksParent: string,
-    readonly packed: PackedCache,
+    readonly packed: PackedRefsCache,
     readonly limits: TransportLimits = TRANSPORT_LIMITS,
     readonly unlock: Unlock = async () => {},
   ) {}

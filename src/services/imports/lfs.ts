@@ -23,7 +23,7 @@ const TYPE = 'application/vnd.git-lfs+json'
 export async function bringLfsObjects(run: Run, place: Place, project: Home, source: FetchSource): Promise<void> {
   if (run.ledger.dry) return
   const pointers = new Map<string, LfsPointer>()
-  await repositoryOf(run.ctx, project).eachLfsPointer((pointer) => {
+  await repositoryOf(run.ctx, project).forEachLfsPointer((pointer) => {
     if (pointers.size < MAX_OBJECTS) pointers.set(pointer.oid, pointer)
   })
   const wanted = [...pointers.values()]

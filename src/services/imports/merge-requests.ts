@@ -85,7 +85,7 @@ async function versionsOf(run: Run, record: MergeRequestRecord, scope: Scope, { 
   const repository = repositoryOf(run.ctx, project)
   const listed = await versionsListed(run, record, { ...scope, iid: record.iid }, repository)
   if (listed.length === 0) return []
-  const existing = await repository.existing(listed.flatMap(({ head, start }) => [head, start]))
+  const existing = await repository.existingObjects(listed.flatMap(({ head, start }) => [head, start]))
   const whole = listed.filter(({ head, start }) => existing.has(head) && existing.has(start))
   if (whole.length < listed.length) {
     const gone = `${listed.length - whole.length} of ${listed.length} versions: their commits are in no branch, tag or head any more`

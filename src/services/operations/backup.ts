@@ -4,7 +4,7 @@ import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { type CopiedDatabase, copyIn, copyOut, fileOf } from '../../db/copy.js'
 import { projects } from '../../db/schema/index.js'
-import type { RefsThen, RepositoryKey } from '../../git/types.js'
+import type { RefSnapshot, RepositoryKey } from '../../git/types.js'
 import { mapConcurrently } from '../../lib/async/concurrency.js'
 import { HOST_KEY_FILES } from '../../lib/crypto/host-keys.js'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
@@ -63,12 +63,12 @@ export async function backUp(
     throw new StartFault(error.code === 'EEXIST' ? `${root} is there already` : `${root} cannot be made (${error.code})`)
   })
   await mkdir(join(root, 'database'))
-  const then = new Map<RepositoryKey, RefsThen>()
+  const then = new Map<RepositoryKey, RefSnapshot>()
   const database = await copyOut(databaseUrl, join(root, 'database'), async (ask) => {
     const projects = await ask<{ id: string; storage: string }>('select id, storage from projects')
     const keys = projects.flatMap(({ id, storage }) => (['project', 'wiki'] as const).map((kind) => ({ storage, id: Number(id), kind })))
     await mapConcurrently(AT_ONCE, keys, async (key) => {
-      const refs = ctx.config.storages[key.storage] === undefined ? null : await ctx.git.refsNow(key)
+      const refs = ctx.config.storages[key.storage] === undefined ? null : await ctx.git.snapshotRefs(key)
       if (refs) then.set(key, refs)
     })
   })
@@ -97,10 +97,10 @@ export async function backUp(
 }
 
 /** Copies a repository from where it is, or where it was moved to meanwhile; false: its project is gone. */
-async function save(ctx: Context, key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean> {
-  if (await ctx.git.save(key, refs, target)) return true
+async function save(ctx: Context, key: RepositoryKey, refs: RefSnapshot, target: string): Promise<boolean> {
+  if (await ctx.git.saveRepository(key, refs, target)) return true
   const [now] = await ctx.db.write.select({ storage: projects.storage }).from(projects).where(eq(projects.id, key.id))
-  return now !== undefined && now.storage !== key.storage && ctx.git.save({ ...key, storage: now.storage }, refs, target)
+  return now !== undefined && now.storage !== key.storage && ctx.git.saveRepository({ ...key, storage: now.storage }, refs, target)
 }
 
 const uploadsOf = (ctx: Context) => join(ctx.config.dataDir, 'uploads')

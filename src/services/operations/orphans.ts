@@ -25,7 +25,7 @@ export async function* orphanRepositories(ctx: Context, unchanged?: number): Asy
 
 async function* repositoriesOnDisk(ctx: Context, unchanged?: number): AsyncGenerator<{ key: RepositoryKey; known: boolean }> {
   let batch: RepositoryKey[] = []
-  for await (const key of ctx.git.all(unchanged)) {
+  for await (const key of ctx.git.listRepositories(unchanged)) {
     batch.push(key)
     if (batch.length < BATCH) continue
     yield* lookedUp(ctx, batch)

@@ -40,7 +40,7 @@ const leftovers = defineJob({
   input: nothing,
   async run(ctx: Context) {
     await removeStalledUploads(ctx)
-    const removed = await ctx.git.clean()
+    const removed = await ctx.git.removeLeftovers()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')
   },
   priority: 'low',

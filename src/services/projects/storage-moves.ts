@@ -53,7 +53,7 @@ export async function moveProject(ctx: Context, id: number, signal: AbortSignal)
   await ctx.git.relocate(
     id,
     { from, to },
-    { run, signal: stop, isWritten: () => hasOpenIntent(ctx, id), commit: () => commitMove(ctx, id, { run, from, to }) },
+    { run, signal: stop, hasPendingWrites: () => hasOpenIntent(ctx, id), commit: () => commitMove(ctx, id, { run, from, to }) },
   )
   await syncHead(ctx, id)
 }
@@ -89,13 +89,13 @@ async function removeFormerCopy(ctx: Context, id: number, storage: string): Prom
     .from(formerRepositories)
     .where(and(eq(formerRepositories.project_id, id), eq(formerRepositories.storage, storage)))
   if (!former) return
-  if (!former.due && (former.age < MAX_CALL_MS || (await ctx.git.isReadFrom(id, storage))))
+  if (!former.due && (former.age < MAX_CALL_MS || (await ctx.git.isFormerCopyInUse(id, storage))))
     throw new Unavailable('its former copy in that storage is still being read', 60)
   await deleteFormerCopy(ctx, id, storage)
 }
 
 async function deleteFormerCopy(ctx: Context, id: number, storage: string): Promise<void> {
-  await ctx.git.removeFormer(id, storage)
+  await ctx.git.removeFormerCopies(id, storage)
   await ctx.db.write.delete(formerRepositories).where(and(eq(formerRepositories.project_id, id), eq(formerRepositories.storage, storage)))
 }
 

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { mergeRequests, mergeRequestVersions, notes, pipelines, projects, todos } from '../../db/schema/index.js'
-import type { Depth } from '../../git/types.js'
+import type { MaintenanceDepth } from '../../git/types.js'
 import { type GitRepository, type Oid, ZERO } from '../../git/types.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { dropUnreferenced } from './lfs/unreferenced.js'
@@ -29,7 +29,7 @@ export async function runMaintenance(ctx: Context, projectId: number, repository
 }
 
 /** The deepest maintenance that became due at any of the pushes since the last run. */
-function depthAt(settings: Settings, pushes: number, considered: number): Depth {
+function depthAt(settings: Settings, pushes: number, considered: number): MaintenanceDepth {
   if (!settings.housekeeping_enabled) return 'usual'
   const due = (period: number) => Math.floor(pushes / period) > Math.floor(considered / period)
   if (due(settings.housekeeping_gc_period)) return 'gc'
@@ -49,6 +49,6 @@ async function keepReferencedCommits(ctx: Context, projectId: number, repository
     union select ${mergeRequests.merge_commit_sha} from ${mergeRequests} where ${mergeRequests.project_id} = ${projectId} and ${mergeRequests.merge_commit_sha} is not null
     union select unnest(array[${mergeRequestVersions.start_commit_sha}, ${mergeRequestVersions.base_commit_sha}, ${mergeRequestVersions.head_commit_sha}])
       from ${mergeRequestVersions} where ${mergeRequestVersions.project_id} = ${projectId}`)
-  const unreachable = await repository.unreached(rows.flatMap(({ oid }) => (oid ? [oid] : [])))
+  const unreachable = await repository.unreachable(rows.flatMap(({ oid }) => (oid ? [oid] : [])))
   await repository.updateRefs(unreachable.map((oid) => ({ ref: `refs/keep-around/${oid}`, old: ZERO, new: oid })))
 }

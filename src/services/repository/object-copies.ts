@@ -16,7 +16,7 @@ export async function copyCommits(
   have: Oid[] = [],
 ): Promise<boolean> {
   if (!(await mayReadCode(ctx, readerId, from.id))) return false
-  await ctx.git.open(into).take(from, commits, have)
+  await ctx.git.open(into).copyObjects(from, commits, have)
   await sharePointedObjects(ctx, from.id, into, commits, have)
   return true
 }

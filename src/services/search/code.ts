@@ -1,6 +1,6 @@
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import type { Commit, GitRepository, Oid, Patience, TreeEntry } from '../../git/types.js'
+import type { Commit, GitRepository, Oid, SearchDeadline, TreeEntry } from '../../git/types.js'
 import { wikiNow } from '../content/wikis.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { repositoryOf } from '../repository/repositories.js'
@@ -39,7 +39,7 @@ export async function searchBlobs(
   { project, can }: ProjectSubject,
   text: string,
   paging: Paging,
-  patience: Patience,
+  patience: SearchDeadline,
 ): Promise<FoundPage> {
   const ref = project.default_branch
   const none = { items: [], total: 0, ref }
@@ -84,7 +84,7 @@ async function withBeginning(repository: GitRepository, found: FoundLines): Prom
 }
 
 /** Searches the pages of the wiki by content (S-16). */
-export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: Patience): Promise<FoundPage> {
+export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: SearchDeadline): Promise<FoundPage> {
   const now = isBlank(text) || !subject.can('read_wiki') ? null : await wikiNow(ctx, subject.project)
   if (!now) return { items: [], total: 0, ref: '' }
   const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT, limit: MAX, ...patience })
@@ -101,7 +101,7 @@ export async function searchCommits(
   { project, can }: ProjectSubject,
   text: string,
   paging: Paging,
-  patience: Patience,
+  patience: SearchDeadline,
 ): Promise<Page<Commit>> {
   if (isBlank(text) || !can('download_code') || project.empty_repo) return { items: [], total: 0 }
   const repository = repositoryOf(ctx, project)

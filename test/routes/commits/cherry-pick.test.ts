@@ -288,7 +288,7 @@ describe('SEC-159: what a kill leaves of a pick', () => {
     mkdirSync(left)
     const long = new Date(Date.now() - 120_000)
     utimesSync(left, long, long)
-    expect(await t.ctx.git.clean()).toContain(left)
+    expect(await t.ctx.git.removeLeftovers()).toContain(left)
     await pick(project, topic, 'main', project.creator).expect(201)
   })
 })

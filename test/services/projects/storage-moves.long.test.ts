@@ -200,7 +200,7 @@ describe('moving a repository to another storage (SEC-187)', () => {
     const stale = t.ctx.git.relocate(other.id, key, {
       run: 'stale',
       signal: never,
-      isWritten: async () => false,
+      hasPendingWrites: async () => false,
       commit: async () => {
         await moveProject(t.ctx, other.id, never)
         throw new Error('taken over')
@@ -228,9 +228,9 @@ describe('moving a repository to another storage (SEC-187)', () => {
 
   it('a backup that began before the move has the repository as it was', async () => {
     const project = await aProject(t.ctx, { files: { a: '1' } })
-    const save = t.ctx.git.save.bind(t.ctx.git)
+    const save = t.ctx.git.saveRepository.bind(t.ctx.git)
     let first = true
-    t.ctx.git.save = async (key, refs, target) => {
+    t.ctx.git.saveRepository = async (key, refs, target) => {
       if (first) {
         first = false
         await moved(project, 'second')
@@ -240,7 +240,7 @@ describe('moving a repository to another storage (SEC-187)', () => {
     }
     const root = join(folder, 'backup')
     const { gone } = await backUp(t.ctx, t.databaseUrl, root).finally(() => {
-      t.ctx.git.save = save
+      t.ctx.git.saveRepository = save
     })
     expect(gone).toEqual([])
     expect(await gitOut(join(root, 'repositories', 'default', `${project.id}.git`), 'show', 'main:a')).toBe('1')

@@ -11,7 +11,7 @@ const STALE = '1 minute'
 /** What killed processes left half done. A start of the service repairs the same. */
 export async function* leftovers(ctx: Context): Check {
   for (const path of await ctx.git.leftovers()) {
-    const repair = async () => ((await ctx.git.clean()).includes(path) ? 'removed' : 'left: a process holds it')
+    const repair = async () => ((await ctx.git.removeLeftovers()).includes(path) ? 'removed' : 'left: a process holds it')
     yield { kind: 'stale file', of: path, text: 'a killed process left it behind', repair }
   }
   const old = sql`pg_catalog.now() - ${STALE}::interval`

@@ -34,7 +34,7 @@ async function* pins(ctx: Context, projectId: number, repository: GitRepository)
   if (wanted.size === 0) return
   const refs = [...(await repository.refs('refs/keep-around/')), ...(await repository.refs('refs/merge-requests/'))]
   const held = new Map(refs.map(({ name, oid }) => [name, oid]))
-  const there = await repository.existing([...wanted.values()].map(({ oid }) => oid))
+  const there = await repository.existingObjects([...wanted.values()].map(({ oid }) => oid))
   for (const [ref, { oid, iid }] of wanted) {
     if (!there.has(oid)) {
       const text = `${oid} of one of its versions is not there; it must come from a backup or be pushed again`
@@ -64,7 +64,7 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
     )
     .orderBy(mergeRequests.id)
   const commits = [...new Set(merged.map(({ commit }) => commit as Oid))]
-  const there = await repository.existing(commits)
+  const there = await repository.existingObjects(commits)
   for (const branch of new Set(merged.map((request) => request.branch))) {
     const ref = `refs/heads/${branch}`
     const head = await repository.ref(ref)
@@ -78,7 +78,7 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
     if ((last?.push?.commit_to ?? null) === head) continue
     const here = merged.filter((request) => request.branch === branch)
     const lost = new Set(
-      await repository.unreached(
+      await repository.unreachable(
         here.map(({ commit }) => commit as Oid).filter((oid) => there.has(oid)),
         head ?? undefined,
       ),

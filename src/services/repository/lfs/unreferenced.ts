@@ -14,7 +14,7 @@ const BATCH_SIZE = 1_000
  * a client, in an upload or a push, counts as referenced until the next run, so that a concurrent push does not lose
  * it.
  */
-export async function dropUnreferenced(ctx: Context, projectId: number, repository: Pick<GitRepository, 'eachLfsPointer'>): Promise<void> {
+export async function dropUnreferenced(ctx: Context, projectId: number, repository: Pick<GitRepository, 'forEachLfsPointer'>): Promise<void> {
   const owned = await ctx.db.write
     .select({ oid: lfsObjectProjects.oid, since: lfsObjectProjects.unreferenced_since })
     .from(lfsObjectProjects)
@@ -22,7 +22,7 @@ export async function dropUnreferenced(ctx: Context, projectId: number, reposito
   if (owned.length === 0) return
   const unreferenced = new Map(owned.map(({ oid, since }) => [oid, since]))
   const referencedAgain: string[] = []
-  await repository.eachLfsPointer(({ oid }) => {
+  await repository.forEachLfsPointer(({ oid }) => {
     if (unreferenced.get(oid)) referencedAgain.push(oid)
     unreferenced.delete(oid)
   })

@@ -217,7 +217,7 @@ async function moveTarget(ctx: Context, repository: GitRepository, request: Merg
   const held = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
   if (!source) throw new RefChanged(held.ref)
   if (source.id === request.project_id) return repository.updateRefs([move, held])
-  await ctx.git.open(source).whileAt(held.ref, head, () => repository.updateRefs([move]))
+  await ctx.git.open(source).withRefLocked(held.ref, head, () => repository.updateRefs([move]))
 }
 
 /** The commit message: the given one, or branches, title, closed issues and reference of the merge request (MR-67). */

@@ -1,47 +1,47 @@
 import { Slice } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
-import { Frontier, type History, type Order, orderOf, placesIn } from './history.js'
+import { Frontier, type History, type LogOrder, orderOf, positionsIn } from './history.js'
 
 /** Commits walked, and commits in both queues compared, until a whole walk is the better way. */
-const MOST_STEPS = 20_000
-const MOST_COMPARED = 1_000_000
+const MAX_STEPS = 20_000
+const MAX_COMPARED = 1_000_000
 
 /**
  * The order of a log from `head`, by the known order of the log from one of its ancestors, as after a push or a merge:
  * both histories are walked side by side until what is left of them is the same, and the rest is copied. Null when that
  * does not come soon.
  */
-export async function continued(history: History, head: Oid, known: { head: Oid; order: Order }): Promise<Order | null> {
+export async function extendOrder(history: History, head: Oid, known: { head: Oid; order: LogOrder }): Promise<LogOrder | null> {
   const slice = new Slice()
   const [ours, theirs] = [new Frontier(history), new Frontier(history)]
   ours.add(await history.node(head), 0)
   const ancestor = await history.node(known.head)
   theirs.add(ancestor, 0)
-  const taken: number[] = []
+  const visited: number[] = []
   const added: number[] = []
   let compared = 0
   while (ours.next !== theirs.next || ours.size !== theirs.size || !ours.equals(theirs)) {
     const both = ours.next === theirs.next
     if (both) compared += ours.size
-    if (taken.length === MOST_STEPS || compared > MOST_COMPARED || ours.size === 0) return null
+    if (visited.length === MAX_STEPS || compared > MAX_COMPARED || ours.size === 0) return null
     if (slice.over) await slice.breathe()
-    const node = ours.take()
-    taken.push(node)
-    if (both) theirs.take()
+    const node = ours.pop()
+    visited.push(node)
+    if (both) theirs.pop()
     else added.push(node)
     for (const parent of history.parentsNow(node) ?? (await history.parents(node))) {
       ours.add(parent, 0)
       if (both) theirs.add(parent, 0)
     }
   }
-  const shared = taken.length - added.length
+  const shared = visited.length - added.length
   const rest = { oids: known.order.oids.subarray(shared * 20), dates: known.order.dates.subarray(shared) }
   // where dates run backwards, what looks new may come later in the known order; but nothing of a higher level
   const level = history.level(ancestor)
-  const doubtful = added.filter((node) => level === 0 || history.isNew(ancestor) || history.level(node) < level)
-  const again = doubtful.map((node) => history.oid(node))
-  if (again.length > 0 && (await placesIn(rest, again, slice)).size > 0) return null
-  const first = await orderOf(history, taken, slice)
+  const uncertain = added.filter((node) => level === 0 || history.isNew(ancestor) || history.level(node) < level)
+  const uncertainOids = uncertain.map((node) => history.oid(node))
+  if (uncertainOids.length > 0 && (await positionsIn(rest, uncertainOids, slice)).size > 0) return null
+  const first = await orderOf(history, visited, slice)
   const dates = new Float64Array(first.dates.length + rest.dates.length)
   dates.set(first.dates)
   dates.set(rest.dates, first.dates.length)
