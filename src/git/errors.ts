@@ -16,10 +16,10 @@ export class RefNameConflict extends Error {
   }
 }
 
-/** The lock file of a ref, or of packed-refs, exists: it is being written, or its writer was killed. */
+/** The lock file of a ref, or of packed-refs, exists: another process is writing it, or was killed while it did. */
 export class RefLocked extends Error {
   override name = 'RefLocked'
-  /** `path`: the lock file. */
+  /** `path` is the lock file. */
   constructor(readonly path: string) {
     super('a ref is locked')
   }
@@ -35,13 +35,13 @@ export class RepositoryMissing extends Unavailable {
 
 /** The repository is being moved to another storage: no ref has moved (SEC-187). */
 export class RepositoryMoving extends Unavailable {
-  /** `begun` false: nothing of the request has been read, so it can be begun again. */
+  /** When `begun` is false, nothing of the request has been read, so the caller can retry it. */
   constructor(readonly begun = true) {
     super('The repository is being moved, try again')
   }
 }
 
-/** A git process failed in a way its caller did not expect; `stderr` is for the log only (SEC-4). */
+/** A git command failed unexpectedly; `stderr` is for the log only (SEC-4). */
 export class GitFault extends Error {
   override name = 'GitFault'
   constructor(
@@ -53,12 +53,12 @@ export class GitFault extends Error {
   }
 }
 
-/** Another server sent more than it may. */
+/** A remote server sent more than the limit allows. */
 export class TooLarge extends Error {
   override name = 'TooLarge'
 }
 
-/** What git says, in the C locale, when the machine has run out of something. */
+/** The errno behind a message of git in the C locale, for failures of this machine. */
 const ERRNO_BY_MESSAGE: [RegExp, string][] = [
   [/No space left on device|Disk quota exceeded/, 'ENOSPC'],
   [/Read-only file system/, 'EROFS'],
@@ -67,16 +67,16 @@ const ERRNO_BY_MESSAGE: [RegExp, string][] = [
   [/Permission denied/, 'EACCES'],
 ]
 
-/** The error for a failed git command: Unavailable where the machine is at fault, otherwise GitFault. */
+/** The error for a failed git command: Unavailable if this machine is at fault, otherwise GitFault. */
 export function gitFailure(command: string, exitCode: number | null, stderr: string): GitFault | Unavailable {
   const fault = new GitFault(command, exitCode, stderr)
-  // what another server says about itself is not about this machine
+  // `remote:` lines come from the other server and say nothing about this machine
   const own = stderr.replaceAll(/^remote:.*$/gm, '')
   const code = ERRNO_BY_MESSAGE.find(([text]) => text.test(own))?.[1]
   return (code && systemFault(Object.assign(fault, { code }))) || fault
 }
 
-/** A git process was ended because it took longer than it may. */
+/** A git process was killed at its deadline. */
 export class GitTimeout extends Unavailable {
   override name = 'OutOfTime'
 }

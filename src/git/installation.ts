@@ -7,35 +7,33 @@ import { isStorage, presence, repositoryDirectory } from './storage/create.js'
 import type { RepositoryKey } from './types.js'
 
 export interface GitOptions {
-  /** Directories by the names that repository keys use. */
+  /** Storage directories, by the storage names in repository keys. */
   storages: Record<string, string>
-  /** Told of repositories that are missing on disk. */
+  /** Called when a repository is missing on disk. */
   onFault?: (fault: Error, key: RepositoryKey) => void
   pool?: PoolLimits
-  /** Of fetches and pushes. */
+  /** The limits for fetches and pushes. */
   wirePool?: PoolLimits
-  /** Told of a repository's directory each time before it is read or written. */
+  /** Called with a repository's directory before each read or write. */
   onUse?: ((directory: string) => void) | undefined
-  /** Starts the processes; by default this process does. */
+  /** Starts git processes; by default they are children of this process. */
   spawner?: Spawner
-  /** Services on other machines may use the storages as well. */
+  /** Whether services on other machines use the storages too. */
   shared?: boolean
-  /** Why a storage must not be used now (SEC-188). */
+  /** Returns why a storage must not be used now, or null (SEC-188). */
   refusal?: (storage: string) => Error | null
-  /** Processes of the service on this machine, each of which gets a part of the limits; 1 by default. */
+  /** Number of service processes on this machine, which share the limits; 1 by default. */
   workers?: number
 }
 
-/** What reading and writing a repository need: its directory, the pool, the long-lived processes and the caches. */
+/** What all repositories share: directories, the process pool, long-lived processes and caches. */
 export interface GitInstallation {
   resources: ReadResources
   directory(key: RepositoryKey): string
   reader(key: RepositoryKey): Reader & { readonly key: RepositoryKey }
-  /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
+  /** Throws RepositoryMissing if the storage is not mounted or the repository cannot be read. */
   exists(key: RepositoryKey): Promise<boolean>
-  /**
-   * Ends a repository's processes and drops what is cached of it; call it after the repository has been moved away.
-   */
+  /** Ends a repository's processes and drops its cache entries; call it after the repository was moved or removed. */
   forget(key: RepositoryKey): void
   close(): Promise<void>
 }

@@ -7,16 +7,18 @@ import { PackedRefsCache } from './refs/packed-refs.js'
 const MEGABYTE = 1_048_576
 
 /**
- * What was read of all repositories, limited in bytes (SEC-150). Everything but the commit-graphs follows from object
- * ids and never becomes stale.
+ * Cached reads of all repositories, limited in bytes (SEC-150). Apart from the commit-graphs, everything is derived
+ * from object ids and never becomes stale.
  */
 export class ObjectCache {
   readonly #values: LRUCache<string, { value: NonNullable<unknown> }>
   readonly #graphs: LRUCache<string, { stamp: string; graph: CommitGraph | null }>
-  /** A graph that is too large for the others' limit: one at a time, because to read it takes a second. */
+  /**
+   * One commit-graph that exceeds the limit of `#graphs`: only the last one is kept, because reading it takes a second.
+   */
   #largeGraph: { directory: string; stamp: string; graph: CommitGraph | null } | undefined
   readonly #pending = new Map<string, Promise<NonNullable<unknown> | null>>()
-  /** Limited by `maxSize`: with `max` the cache would reserve all its entries at once, for each push anew. */
+  /** Limited by `maxSize`, because `max` would allocate all entries up front, for each push again. */
   readonly links: LinkCache = new LRUCache<string, Link>({ maxSize: 60_000, sizeCalculation: () => 1 })
   readonly packed: PackedRefsCache
 
@@ -27,8 +29,8 @@ export class ObjectCache {
   }
 
   /**
-   * The cached answer, or a new one; concurrent callers wait for the same one. Null is never cached: the object may
-   * exist tomorrow.
+   * Returns the cached value or computes it; concurrent callers share one computation. Null is never cached, because a
+   * missing object may be pushed later.
    */
   async getOrCompute<V extends NonNullable<unknown>>(
     directory: string,
@@ -52,18 +54,18 @@ export class ObjectCache {
     }
   }
 
-  /** The cached answer, if there is one. */
+  /** The cached value, if there is one. */
   get<V extends NonNullable<unknown>>(directory: string, query: string): V | undefined {
     return this.#values.get(keyOf(directory, query))?.value as V | undefined
   }
 
-  /** Caches an answer that the caller has made. */
+  /** Caches a value that the caller computed. */
   set(directory: string, query: string, bytes: number, value: NonNullable<unknown>) {
     const key = keyOf(directory, query)
     this.#values.set(key, { value }, { size: sizeOf(bytes, key) })
   }
 
-  /** A repository's commit-graph as it is on the disk now; null when it has none. */
+  /** The repository's current commit-graph on disk; null if there is none. */
   async graph(directory: string): Promise<CommitGraph | null> {
     const stamp = graphStamp(directory)
     const cached = this.#largeGraph?.directory === directory ? this.#largeGraph : this.#graphs.get(directory)
@@ -75,7 +77,7 @@ export class ObjectCache {
     this.#pending.set(key, computing as Promise<NonNullable<unknown> | null>)
     try {
       const graph = await computing
-      // rewritten while it was read: valid, but not to be cached under this stamp
+      // the graph was rewritten while it was read: it is valid, but must not be cached under this stamp
       if (graphStamp(directory) !== stamp) return graph
       if ((graph?.bytes ?? 0) > this.#graphs.maxSize) this.#largeGraph = { directory, stamp, graph }
       else {
@@ -88,7 +90,7 @@ export class ObjectCache {
     }
   }
 
-  /** Forgets a removed repository, so that another one in its place is not answered with it. */
+  /** Drops all entries of a removed repository, so that a new repository in the same directory does not get them. */
   forget(directory: string) {
     const prefix = prefixOf(directory)
     for (const key of this.#values.keys()) if (key.startsWith(prefix)) this.#values.delete(key)
@@ -102,6 +104,6 @@ const sizeOf = (bytes: number, key: string) => Math.ceil(bytes) + key.length * 2
 
 const prefixOf = (directory: string) => `${directory}\0`
 
-/** Long keys, such as the union of many histories, are hashed. */
+/** Hashes long keys, such as logs from many starting points. */
 const keyOf = (directory: string, query: string) =>
   prefixOf(directory) + (query.length > 300 ? createHash('sha256').update(query).digest('base64') : query)

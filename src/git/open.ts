@@ -7,12 +7,12 @@ import { repositoryOf } from './repository.js'
 import { restoreRepository, saveRepository } from './storage/copies.js'
 import { createRepository } from './storage/create.js'
 import { fork } from './storage/fork.js'
-import { checkHere } from './storage/gates.js'
+import { assertNotMoved } from './storage/gates.js'
 import { movesOf, removalOf, storagesOf } from './storages.js'
 import type { Git, GitRepository, RepositoryKey } from './types.js'
 import { type WriteOptions, writeResources } from './write-resources.js'
 
-/** Repositories that stay made (SEC-150). */
+/** Repository objects that are kept (SEC-150). */
 const MAX_OPEN_REPOSITORIES = 256
 
 /** All repositories of this installation, for reading, writing and the wire protocol. */
@@ -21,12 +21,12 @@ export function openGit(options: WriteOptions): Git {
   const resources = writeResources(options, installation)
   const removal = removalOf(installation, resources, options)
   const opened = new LRUCache<string, GitRepository>({ max: MAX_OPEN_REPOSITORIES })
-  // it holds nothing but its key, and making its functions takes longer than reading an object that is cached
+  // kept because creating its functions takes longer than reading a cached object, and it has no state but its key
   const open = (key: RepositoryKey) => {
     const name = `${key.kind} ${key.id} ${key.storage}`
     const known = opened.get(name)
     if (known) {
-      installation.directory(key) // throws where the storage must not be used
+      installation.directory(key) // throws if the storage must not be used
       return known
     }
     const made = repositoryOf(installation, resources, key)
@@ -42,8 +42,8 @@ export function openGit(options: WriteOptions): Git {
     async create(key, branch) {
       if (await installation.exists(key)) return
       await createRepository(installation.directory(key), branch)
-      // a wiki whose project goes to another storage
-      await checkHere(installation.directory(key), resources.shared)
+      // the project of a new wiki may be moving to another storage
+      await assertNotMoved(installation.directory(key), resources.shared)
     },
     async advertiseEmpty(service, request) {
       const root = Object.values(options.storages)[0] as string

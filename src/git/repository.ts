@@ -1,17 +1,17 @@
 import type { GitInstallation } from './installation.js'
 import { canMerge, draftMerge, draftPick } from './merge/merge.js'
-import { fetchObjects } from './objects/fetch-objects.js'
+import { copyObjects } from './objects/copy-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
 import { quarantineReader, type Reader } from './reading/reader.js'
 import { peelIn } from './reading/source.js'
 import { writeHead } from './refs/ref-updates.js'
-import { dropCommitGraph, dropUnreadableRef, examine, existing } from './storage/examine.js'
-import { maintain, repositorySize, unreached } from './storage/maintenance.js'
+import { dropCommitGraph, dropUnreadableRef, examine, existingObjects } from './storage/examine.js'
+import { maintain, repositorySize, unreachable } from './storage/maintenance.js'
 import type { GitRepository, Oid, RepositoryKey } from './types.js'
 import { archive } from './wire/archive.js'
 import { fetchAll, remoteHead } from './wire/fetch.js'
-import { eachPointer, pointersOf } from './wire/lfs-pointers.js'
+import { forEachPointer, pointersOf } from './wire/lfs-pointers.js'
 import type { WriteResources } from './write-resources.js'
 
 type Writer = Omit<GitRepository, keyof Reader | 'key' | keyof Wire | keyof Maintenance>
@@ -33,9 +33,7 @@ type Maintenance = Pick<
   'size' | 'maintain' | 'examine' | 'dropUnreadableRef' | 'existingObjects' | 'dropCommitGraph' | 'removeStaleLocks' | 'unreachable'
 >
 
-/**
- * One repository, for reading, writing and the wire protocol. Nothing is started before the first call.
- */
+/** One repository, for reading, writing and the wire protocol. Starts no process before the first call. */
 export function repositoryOf(installation: GitInstallation, resources: WriteResources, key: RepositoryKey): GitRepository {
   const opened = { key, directory: installation.directory(key), reader: installation.reader(key) }
   return {
@@ -95,9 +93,9 @@ function wireOf(installation: GitInstallation, { wire, archives, checks }: Write
       const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE_MS, objectBytes, refspecs }
       return fetchAll(wire.pool, directory, source, limits, signal)
     },
-    copyObjects: (from, commits, have) => fetchObjects(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
+    copyObjects: (from, commits, have) => copyObjects(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
     lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),
-    forEachLfsPointer: (take) => eachPointer(checks, directory, take),
+    forEachLfsPointer: (take) => forEachPointer(checks, directory, take),
   }
 }
 
@@ -115,15 +113,14 @@ function maintenanceOf(
       await dropUnreadableRef(directory, name)
       installation.forget(key)
     },
-    existingObjects: (oids) => existing(pool, directory, oids),
+    existingObjects: (oids) => existingObjects(pool, directory, oids),
     async dropCommitGraph() {
       await dropCommitGraph(directory)
       installation.forget(key)
     },
     removeStaleLocks: () => removeStaleLocksIn(directory),
-    unreachable: (oids, from) => unreached(pool, directory, oids, from),
+    unreachable: (oids, from) => unreachable(pool, directory, oids, from),
   }
 }
 
-/** Milliseconds to fetch a repository from another server. */
 const IMPORT_DEADLINE_MS = 1_800_000

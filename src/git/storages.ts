@@ -5,8 +5,8 @@ import type { GitInstallation, GitOptions } from './installation.js'
 import { claimStorage, isStorage, removeRepository } from './storage/create.js'
 import { quarantineRepository, removeQuarantinedRepositories, repositoriesIn } from './storage/examine.js'
 import { isClosed, removeGates } from './storage/gates.js'
-import { isWorkedIn, removeStale, STALE, staleIn } from './storage/leftovers.js'
-import { relocate, removeHalfCopies } from './storage/relocate.js'
+import { hasGitProcesses, removeStale, STALE_AFTER, staleIn } from './storage/leftovers.js'
+import { relocate, removeTemporaryCopies } from './storage/relocate.js'
 import type { Git } from './types.js'
 import type { WriteResources } from './write-resources.js'
 
@@ -14,10 +14,10 @@ type Removal = Pick<Git, 'remove' | 'quarantineRepository' | 'removeQuarantinedR
 type Moves = Pick<Git, 'isMoving' | 'relocate' | 'undoRelocation' | 'isFormerCopyInUse' | 'removeFormerCopies'>
 type Storages = Pick<Git, 'listRepositories' | 'claimStorages' | 'checkStorage' | 'ping' | 'removeLeftovers' | 'leftovers'>
 
-/** What a project has. */
+/** The kinds of repositories that a project has. */
 const KINDS = ['project', 'wiki'] as const
 
-/** Removes repositories, or sets damaged ones aside. */
+/** Removes repositories, or quarantines damaged ones. */
 export function removalOf(installation: GitInstallation, { forget }: WriteResources, { storages }: GitOptions): Removal {
   return {
     async remove(key) {
@@ -41,7 +41,7 @@ export function movesOf(installation: GitInstallation, { shared, forget }: Write
       try {
         return await isClosed(installation.directory(key), 'leaving')
       } catch {
-        // a write that needs the storage will fail, and others go on
+        // the storage cannot be read: a write that needs it fails later, other writes need not wait
         return false
       }
     },
@@ -57,14 +57,14 @@ export function movesOf(installation: GitInstallation, { shared, forget }: Write
     async undoRelocation(id, storage, spared) {
       for (const other of Object.keys(storages)) {
         const keys = KINDS.map((kind) => ({ storage: other, id, kind }))
-        await removeHalfCopies(keys.map(installation.directory))
+        await removeTemporaryCopies(keys.map(installation.directory))
         if (spared.includes(other)) continue
         if (other !== storage) for (const key of keys) await remove(key)
         await removeGates(installation.directory({ storage: other, id, kind: 'project' }))
       }
     },
     async isFormerCopyInUse(id, storage) {
-      const used = await Promise.all(KINDS.map((kind) => isWorkedIn(installation.directory({ storage, id, kind }))))
+      const used = await Promise.all(KINDS.map((kind) => hasGitProcesses(installation.directory({ storage, id, kind }))))
       return shared || used.includes(true)
     },
     async removeFormerCopies(id, storage) {
@@ -74,9 +74,9 @@ export function movesOf(installation: GitInstallation, { shared, forget }: Write
   }
 }
 
-/** The storages as a whole. */
+/** Operations on whole storages. */
 export function storagesOf({ resources }: GitInstallation, { shared }: WriteResources, { storages, refusal }: GitOptions): Storages {
-  const stale = { ...STALE, shared }
+  const stale = { ...STALE_AFTER, shared }
   const inEach = async <T>(work: (root: string) => Promise<T[]>) => (await Promise.all(Object.values(storages).map(work))).flat()
   const use = async (storage: string) => {
     const path = storages[storage] as string

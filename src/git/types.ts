@@ -8,8 +8,8 @@ export type Oid = string
 export const ZERO: Oid = '0'.repeat(40)
 
 /**
- * Where a repository lives: the name of a storage, and the id of the project it belongs to. Names play no part, so a
- * rename moves nothing.
+ * Where a repository is stored: the storage's name and the project's id. Project names are not part of it, so renaming
+ * a project moves nothing.
  */
 export interface RepositoryKey {
   storage: string
@@ -18,13 +18,13 @@ export interface RepositoryKey {
 }
 
 /**
- * Name, address and date, as a commit or tag header has them. `name` and `email` are decoded text; a header that cannot
- * be parsed gives empty strings and second 0.
+ * Name, e-mail address and date from a commit or tag header, as decoded text. A header that cannot be parsed gives
+ * empty strings and 0 seconds.
  */
 export interface Signature {
   name: string
   email: string
-  /** Seconds since 1970, as stored: may be negative or beyond what a Date holds. */
+  /** Seconds since 1970, as stored; may be negative or beyond the range of Date. */
   seconds: number
   /** As stored, such as `+0200`. */
   offset: string
@@ -36,7 +36,7 @@ export interface Commit {
   parents: Oid[]
   author: Signature
   committer: Signature
-  /** Decoded by the commit's encoding header, invalid bytes replaced; trailing newline kept. */
+  /** Decoded according to the `encoding` header, with invalid bytes replaced; the trailing newline is kept. */
   message: string
 }
 
@@ -65,15 +65,15 @@ export interface Ref {
   /** Full name, `refs/heads/main`. */
   name: string
   oid: Oid
-  /** The commit (or other object) that an annotated tag finally points at; `oid` for everything else. */
+  /** The object that an annotated tag finally points at, usually a commit; `oid` for other refs. */
   peeled: Oid
 }
 
-/** What a revision given by a user refers to: see SEC-81, SEC-82 and C-8. */
+/** What a user-supplied revision resolves to (SEC-81, SEC-82, C-8). */
 export interface Resolved {
   /** The commit, tags peeled. */
   commit: Oid
-  /** The full ref name when the text named a branch or a tag, otherwise null. */
+  /** The full ref name if the revision named a branch or a tag, otherwise null. */
   ref: string | null
 }
 
@@ -88,32 +88,32 @@ export interface RefUpdate {
 export interface FileDiff {
   old_path: string
   new_path: string
-  /** `0` on the missing side. */
+  /** `0` if the file does not exist on this side. */
   a_mode: string
   b_mode: string
   new_file: boolean
   renamed_file: boolean
   deleted_file: boolean
-  /** Unified text from the `---` line on (C-55); empty when too large, identical or mode only. */
+  /** Unified diff text from the `---` line on (C-55); empty if too large, identical or a mode change only. */
   diff: string
 }
 
 export interface DiffLimits {
   files: number
   lines: number
-  /** Bytes of diff text in all. */
+  /** Maximum bytes of diff text in total. */
   bytes: number
-  /** Bytes of diff text of one file; from there on its `diff` is empty. */
+  /** Maximum bytes of diff text per file; the `diff` of a larger one is empty. */
   fileBytes: number
 }
 
 export interface Diff {
   files: FileDiff[]
-  /** True when a limit left files out. */
+  /** Whether files were omitted because of a limit. */
   truncated: boolean
 }
 
-/** A line of a file as a diff shows it: removed (`old_line` only), added (`new_line` only) or unchanged (both). */
+/** A line of a file in a diff: removed (`old_line` only), added (`new_line` only) or context (both). */
 export interface DiffLine {
   /** The path after the change; for a deleted file the old one. */
   path: string
@@ -132,9 +132,9 @@ export interface Stats {
 }
 
 export interface LogOptions {
-  /** Start from these commits; the log is the union of their histories. */
+  /** The starting commits; the log is the union of their histories. */
   from: Oid[]
-  /** Leave out what these reach. */
+  /** Commits whose histories are excluded. */
   exclude?: Oid[]
   /** Seconds since 1970, inclusive, compared with the committer date. */
   since?: number
@@ -148,7 +148,7 @@ export interface LogOptions {
 
 export interface LogPage {
   commits: Commit[]
-  /** How many commits match all filters, without skip and limit. */
+  /** Number of matching commits, regardless of `skip` and `limit`. */
   total: number
 }
 
@@ -157,13 +157,13 @@ export type ArchiveKind = 'tar' | 'tar.gz' | 'tar.bz2' | 'zip'
 export interface ArchiveOptions {
   kind: ArchiveKind
   commit: Oid
-  /** The folder that everything is in. */
+  /** The top-level folder in the archive. */
   prefix: string
-  /** Only this file or folder, literally; '' is all. */
+  /** A literal path of a file or folder; '' means everything. */
   path: string
-  /** Ends git when it fires. */
+  /** Kills git when aborted. */
   signal: AbortSignal
-  /** The holder of the turn, such as the client's address. */
+  /** The user or client address that the process counts against. */
   holder?: string | undefined
 }
 
@@ -174,75 +174,75 @@ export interface Contributor {
 }
 
 export interface GrepOptions extends SearchDeadline {
-  /** Literal paths of files and folders; all when absent. */
+  /** Literal paths of files and folders; everything if absent. */
   paths?: string[]
-  /** Lines shown before and after each hit. */
+  /** Context lines before and after each match. */
   context: number
-  /** Chunks returned at most. */
+  /** Maximum number of chunks. */
   limit: number
 }
 
-/** Limits on the duration of a search. */
+/** How long a search may take. */
 export interface SearchDeadline {
-  /** Milliseconds after which what was found so far is the answer. */
+  /** Milliseconds after which the matches found so far are returned. */
   deadline?: number
   signal?: AbortSignal
 }
 
-/** Lines of a file that come from one commit, counted from one. */
+/** Consecutive lines of a file that come from one commit; line numbers start at 1. */
 export interface BlameGroup {
   oid: Oid
   start: number
   count: number
 }
 
-/** Lines of a file that belong together: hits and their context. */
+/** Adjacent lines of a file: matches and their context. */
 export interface GrepChunk {
   path: string
-  /** Of the first line, from 1. */
+  /** Number of the first line, from 1. */
   startLine: number
-  /** The lines, LF between them. */
+  /** The lines, separated by LF. */
   text: string
 }
 
-/** A change of the commits API, already normalised by the service (C-38) and validated as a path (SEC-92, SEC-93). */
+/** A file action of the commits API, normalised by the service (C-38) and with validated paths (SEC-92, SEC-93). */
 export type Change =
   | { action: 'create'; path: string; content: Buffer; executable?: boolean }
   | { action: 'update'; path: string; content: Buffer; executable?: boolean }
   | { action: 'delete'; path: string }
-  /** Without content the old one is kept. */
+  /** Keeps the file's content if `content` is absent. */
   | { action: 'move'; from: string; path: string; content?: Buffer }
-  /** The commit of another repository that a submodule points at. */
+  /** Sets the commit that a submodule points at. */
   | { action: 'submodule'; path: string; oid: Oid }
 
-/** Why a change cannot be applied; the service has the messages. */
+/** Why a change cannot be applied; the service maps it to a message. */
 export type ChangeFault = 'exists' | 'missing' | 'invalid_path'
 
 export interface CommitDraft {
-  /** The tree that the changes are applied to comes from the first parent; without one it is empty. */
+  /** The changes are applied to the tree of the first parent, or to an empty tree if there are no parents. */
   parents: Oid[]
   changes: Change[]
   author: Signature
   committer: Signature
   message: string
-  /** Only checks whether the changes could be applied; nothing is written and the returned ids mean nothing. */
+  /** Only checks whether the changes apply: nothing is written and the returned ids are meaningless. */
   check?: boolean
 }
 
 export type DraftResult = { commit: Oid; tree: Oid } | { fault: ChangeFault /** Position in `changes`. */; index: number; path: string }
 
-/** Commits that may build on each other, in one pack. */
+/** Drafts several commits, which may build on each other, and writes them as one pack. */
 export interface HistoryDraft {
-  /** As `draftCommit`, but that it is not written yet. */
+  /** Like `draftCommit`, but nothing is written before `write`. */
   commit(draft: CommitDraft): Promise<DraftResult>
   write(): Promise<void>
 }
 
-/** A commit on top of `onto` that applies, or reverts, what another one changed against its first parent. */
+/** A cherry-pick or revert onto `onto`: the change of `commit` relative to its first parent. */
 export interface PickDraft {
   /** The commit to apply or revert. */
   commit: Oid
-  /** Reverts it. */
+  /** Revert instead of cherry-pick. */
   reverse?: boolean
   onto: Oid
   author: Signature
@@ -250,10 +250,10 @@ export interface PickDraft {
   message: string
 }
 
-/** `unchanged`: there is nothing to do, because the change is present (or absent) already. */
+/** `unchanged`: the change is already present (or, for a revert, absent). */
 export type PickResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' | 'unchanged' }
 
-/** A commit that merges `from` into `into`, its first parent. */
+/** A merge commit of `from` into `into`, which is its first parent. */
 export interface MergeDraft {
   into: Oid
   from: Oid
@@ -262,23 +262,23 @@ export interface MergeDraft {
   message: string
 }
 
-/** `conflict`: git cannot merge them by itself, or they have no common history. */
+/** `conflict`: git cannot merge automatically, or there is no common history. */
 export type MergeResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' }
 
-/** A command of a push, as Git's receive-pack passes it on before any ref moves. */
+/** A ref update requested by a push, as receive-pack passes it to its hooks. */
 export interface PushCommand {
   ref: string
   old: Oid
   new: Oid
 }
 
-/** The repository together with a push's objects, before they are accepted. */
+/** Reads the repository including a push's objects that are not accepted yet. */
 export type Quarantine = Pick<GitRepository, 'isAncestor' | 'commit' | 'objectInfo'> & {
-  /** The pointers of Git LFS among the new files, each object once. */
+  /** The Git LFS pointers among the new files, one per object. */
   newPointers(): Promise<LfsPointer[]>
 }
 
-/** What Git stores in place of a file that Git LFS keeps: the SHA-256 of its bytes in hex, and their number. */
+/** What Git stores in place of a file that Git LFS stores: the SHA-256 of its content in hex, and its size in bytes. */
 export interface LfsPointer {
   oid: string
   size: number
@@ -286,12 +286,14 @@ export interface LfsPointer {
 
 export interface PushPolicy {
   /**
-   * Asked once all objects have arrived, before a ref moves, about the branches, tags and notes of the push; a text
-   * refuses the whole push and is shown to the user (GH-18). `quarantine` reads the repository together with the new
+   * Called when all objects have arrived and before any ref moves, with the updates of branches, tags and notes. A
+   * string rejects the whole push and is shown to the user (GH-18). `quarantine` reads the repository including the new
    * objects.
    */
   verdict(commands: PushCommand[], quarantine: Quarantine): Promise<string | null>
-  /** Told which refs moved, before the connection closes; returned lines are shown on the progress channel. */
+  /**
+   * Called with the refs that moved, before the connection closes; the returned lines are sent on the progress channel.
+   */
   moved(commands: PushCommand[]): Promise<string[]>
 }
 
@@ -301,72 +303,73 @@ export interface TransportRequest {
   /** The Git-Protocol header, if it is one Git knows. */
   protocol?: string | undefined
   /**
-   * The whole conversation is one stream, as over SSH: an advertisement has no service line, and a fetch is all its
-   * rounds.
+   * Whether the protocol runs over one bidirectional stream, as with SSH: advertisements have no service line, and a
+   * fetch has all its rounds in one call.
    */
   duplex?: boolean
-  /** Of a duplex fetch: git writes its answer there, and not to `out`; whoever reads it ends one that has stalled. */
+  /**
+   * For a duplex fetch: the socket that git writes to instead of `out`; the process that reads it cuts off stalled
+   * clients.
+   */
   outlet?: (Outlet & { opened(): void }) | undefined
-  /** Kills the process group when it fires. */
+  /** Kills the process group when aborted. */
   signal: AbortSignal
-  /** The holder of the turn, such as the client's address. */
+  /** The user or client address that the process counts against. */
   holder?: string | undefined
 }
 
 /**
- * How much is done: what every push needs; small packs joined; all packs joined; and in addition objects dropped that
- * no ref has reached for two weeks.
+ * `usual` does what every push needs, `incremental` joins small packs, `full` joins all packs, and `gc` also drops
+ * objects that have been unreachable for two weeks.
  */
 export type MaintenanceDepth = 'usual' | 'incremental' | 'full' | 'gc'
 
 export interface MaintenanceOptions {
   depth?: MaintenanceDepth
-  /** Whether packs may be joined at all; the commit-graph is written in any case. */
+  /** Whether packs may be joined; the commit-graph is written in any case. */
   packing?: boolean
-  /** Whether packs get bitmaps, which make clones faster. */
+  /** Whether to write bitmaps, which make clones faster. */
   bitmaps?: boolean
-  /** Bytes of memory for computing which paths the commits changed. */
+  /** Maximum memory for computing the changed-path filters of the commit-graph, in bytes. */
   memory?: number
-  /** Ends it: the next run does what it left. */
+  /** Aborts the run; the next one continues. */
   signal?: AbortSignal | undefined
 }
 
-/** What is wrong in one repository. */
+/** The damage found in one repository. */
 export interface Examination {
-  /** The commit-graph contradicts the commits, or cannot be read. */
+  /** Whether the commit-graph is unreadable or contradicts the commits. */
   brokenGraph: boolean
-  /** Refs whose object does not exist; ZERO where the file of a ref holds no object id at all. */
+  /** Refs whose object does not exist; `oid` is ZERO if the ref's file holds no object id. */
   brokenRefs: Pick<Ref, 'name' | 'oid'>[]
   /**
-   * Packs that are truncated, or do not match their indexes. While there are any, other objects that seem missing may
-   * be in them.
+   * Packs that are truncated or do not match their indexes. If there are any, objects that seem to be missing may be in
+   * them.
    */
   brokenPacks: string[]
-  /** What Git says about other missing or damaged objects; empty: everything that refs reach is intact. */
+  /** Git's report of other missing or damaged objects; empty if everything that refs reach is intact. */
   damage: string
 }
 
 export interface ExamineOptions {
-  /** Reads every object completely, and not only which objects refer to which. */
+  /** Verifies the content of every object, not only connectivity. */
   full?: boolean
   signal?: AbortSignal
 }
 
-/** Where another repository is, and the only way to connect to it. */
+/** A remote repository and the only addresses that may be used to connect to it. */
 export interface FetchSource {
-  /** Without user and password: other processes can see arguments. */
+  /** Without user and password, because other processes can see arguments. */
   url: string
-  /**
-   * What the host of an http URL resolves to: connections go there, even if its name resolves differently meanwhile.
-   */
+  /** The resolved addresses of an http URL's host; connections go only there, even if DNS changes meanwhile. */
   addresses: string[]
   /** The value of an Authorization header. */
   authorization?: string | undefined
-  /** The host name that a git URL, whose host is an address here, sends to its server. */
+  /** The host name to send to the server of a `git:` URL whose host was replaced by an address. */
   virtualHost?: string | undefined
 }
 
-/** Where the refs of a repository were at some moment; HEAD as the name of its branch. */
+/** The refs of a repository at one moment; `head` is the full name of the branch that HEAD points at. */
 export interface RefSnapshot {
   head: string
   refs: Pick<Ref, 'name' | 'oid'>[]
@@ -375,138 +378,133 @@ export interface RefSnapshot {
 export type Service = 'git-upload-pack' | 'git-receive-pack'
 
 /**
- * One bare repository. Its interface is ids, bytes and streams; it knows no database and no product. Reads of a
- * repository that is missing or cannot be read throw RepositoryMissing; only a wiki may be absent, and then reads as an
- * empty one.
+ * One bare repository. Reads of a repository that is missing or unreadable throw RepositoryMissing; only a wiki may be
+ * absent, and then reads as empty.
  */
 export interface GitRepository {
   readonly key: RepositoryKey
 
   // refs
-  /** The object a full ref name points at, or null. */
+  /** The object that a full ref name points at, or null. */
   ref(name: string): Promise<Oid | null>
-  /** All refs below a prefix such as `refs/heads/`, by name. */
+  /** All refs below a prefix such as `refs/heads/`, sorted by name. */
   refs(prefix: string): Promise<Ref[]>
-  /** Some of them, and how many there are: for a page of a list, or whether there is any. */
+  /** One page of the refs below a prefix, and their total number. */
   refsPage(prefix: string, part: { skip: number; limit: number }): Promise<{ refs: Ref[]; total: number }>
-  /** Resolves what a user wrote: branch, tag, id, abbreviation, or HEAD; null for anything else (SEC-81, SEC-82). */
+  /** Resolves a branch, tag, full or abbreviated id, or HEAD; null for anything else (SEC-81, SEC-82). */
   resolve(revision: string): Promise<Resolved | null>
-  /** The branch HEAD names, whether it exists or not. */
+  /** The branch that HEAD points at, which need not exist. */
   headBranch(): Promise<string | null>
   setHeadBranch(branch: string): Promise<void>
   /**
-   * All or nothing, each by compare-and-swap, synced. Throws RefChanged when an old value does not hold,
-   * RefNameConflict when names clash (`a` and `a/b`).
+   * Applies all updates atomically, each by compare-and-swap, and syncs them. Throws RefChanged if an old value does
+   * not match, RefNameConflict if names clash (`a` and `a/b`).
    */
   updateRefs(updates: RefUpdate[]): Promise<void>
   /**
-   * Runs work while nobody can move a ref from a value; nothing in it may move refs of this repository. Throws
-   * RefChanged when the ref has another value.
+   * Runs `work` while the ref is locked at `oid`; `work` must not update refs of this repository. Throws RefChanged if
+   * the ref has another value.
    */
   withRefLocked<T>(ref: string, oid: Oid, work: () => Promise<T>): Promise<T>
 
   // objects
   commit(oid: Oid): Promise<Commit | null>
-  /**
-   * In the given order; null where there is none or it is no commit. Long messages are cut: `commit` has them whole.
-   */
+  /** In the given order; null for missing commits. Long messages are cut; `commit` returns them whole. */
   commits(oids: Oid[]): Promise<(Commit | null)[]>
-  /** The commit that an id, full or abbreviated, means, whatever branches and tags have that name. */
+  /** The commit with a full or abbreviated id, even if a branch or tag has that name. */
   commitNamed(hash: string): Promise<Oid | null>
-  /** The signature of a commit and the bytes that it signs; null where there is none, or for one above a MiB. */
+  /** The signature of a commit and the bytes it covers; null if unsigned or larger than 1 MiB. */
   signedCommit(oid: Oid): Promise<{ signature: string; text: Buffer } | null>
   tag(oid: Oid): Promise<Tag | null>
-  /** Type and size of any object, without its content. */
+  /** The type and size of any object. */
   objectInfo(oid: Oid): Promise<{ type: 'commit' | 'tree' | 'blob' | 'tag'; size: number } | null>
-  /** The content, whole. Null when there is no such blob. Ask objectInfo first. */
+  /** The whole content; null if there is no such blob. Check its size with `objectInfo` first. */
   blob(oid: Oid): Promise<Buffer | null>
   /** The first bytes of a blob of any size. */
   blobStart(oid: Oid, bytes: number): Promise<Buffer | null>
-  /** The content as a stream with backpressure, for blobs of any size. */
+  /** The content as a stream with backpressure. */
   blobStream(oid: Oid, signal?: AbortSignal): Promise<{ size: number; stream: Readable } | null>
   /** The entry at `path` in a commit's tree ('' is the root tree itself), or null. */
   entry(commit: Oid, path: string): Promise<TreeEntry | null>
-  /** One level, or all below, in Git's order; null when there is no tree at `path`. */
+  /** One level or the whole subtree, in Git's order; null if there is no tree at `path`. */
   tree(commit: Oid, path: string, options: { recursive: boolean }): Promise<TreeEntry[] | null>
-  /** A part of everything below a path, by path, and the total; null when there is no tree. */
+  /** One page of the subtree at `path`, sorted by path, and the total; null if there is no tree. */
   treePage(commit: Oid, path: string, part: { skip: number; limit: number }): Promise<{ entries: TreeEntry[]; total: number } | null>
 
   /**
-   * Passes on every file of a commit with its size, in Git's order; links and submodules are left out. False when it
-   * took too long.
+   * Calls `visit` for every file of a commit with its size, in Git's order, without symlinks and submodules. Returns
+   * false on timeout.
    */
   fileSizes(commit: Oid, visit: (path: string, size: number) => void): Promise<boolean>
 
   // history
   log(options: LogOptions): Promise<LogPage>
-  /**
-   * How many commits `to` has that `from` does not; of histories longer than `most` commits only so many are examined.
-   */
+  /** Number of commits reachable from `to` but not from `from`, visiting at most `limit` commits. */
   countNew(from: Oid[], to: Oid, limit: number): Promise<number>
-  /** The ids of the commits that `to` has and `from` does not, newest first and at most `most`, and their total. */
+  /** The newest `limit` commits that `to` reaches and `from` does not, and their total. */
   range(from: Oid[], to: Oid, limit: number): Promise<{ oids: Oid[]; total: number }>
-  /** The newest commit reachable from `from` that touched each path; null where none did. */
+  /** For each path, the newest commit reachable from `from` that changed it, or null. */
   lastCommits(from: Oid, paths: string[]): Promise<(Oid | null)[]>
-  /** For more than two: the best common ancestor of all. */
+  /** A best common ancestor of all given commits. */
   mergeBase(...commits: Oid[]): Promise<Oid | null>
-  /** The best common ancestor of two; null: there is none, or more than one. */
+  /** The best common ancestor of two commits; null if there is none or more than one. */
   uniqueMergeBase(ours: Oid, theirs: Oid): Promise<Oid | null>
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>
-  /** Which of `heads` are contained in `into`; warm answers start no process. */
+  /** For each of `heads`, whether `into` contains it. */
   merged(heads: Oid[], into: Oid): Promise<boolean[]>
-  /** Full names of branches and tags that contain the commit. */
+  /** Full names of the branches or tags that contain the commit. */
   refsContaining(commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]>
-  /** How many commits each side has that the other does not. */
+  /** Number of commits that each side has and the other does not. */
   aheadBehind(a: Oid, b: Oid): Promise<{ ahead: number; behind: number }>
-  /** The authors of a history, merges excluded, by e-mail address, in no order. */
+  /** The authors of a history by e-mail address, unordered; merges do not count. */
   contributors(head: Oid): Promise<Contributor[]>
   /**
-   * The ids of commits of a history whose message contains a text, newest first; `truncated` when there are more or the
-   * deadline was reached.
+   * Commits of a history whose message contains a text, newest first; `truncated` if there are more or the deadline was
+   * reached.
    */
   searchLog(from: Oid, text: string, options: { limit: number } & SearchDeadline): Promise<{ oids: Oid[]; truncated: boolean }>
   /**
-   * Where a text occurs in the files of a commit, by path; `truncated` when there is more, the deadline was reached or
-   * files were left out.
+   * Matches of a text in the files of a commit, by path; `truncated` if there are more, the deadline was reached or
+   * files were skipped.
    */
   grep(commit: Oid, text: string, options: GrepOptions): Promise<{ chunks: GrepChunk[]; truncated: boolean }>
   /**
-   * Which commit each line of a file comes from, in the order of the lines; `truncated` when that is too much, or the
-   * deadline was reached. Ask for the file first.
+   * The commit that each line of a file comes from, in line order; `truncated` if there are too many groups or the
+   * deadline was reached. The file must exist.
    */
   blame(
     commit: Oid,
     path: string,
     options: { range?: { start: number; end: number } } & SearchDeadline,
   ): Promise<{ groups: BlameGroup[]; truncated: boolean }>
-  /** Of the files at some literal paths of files and folders, those in which the text occurs; by path. */
+  /** The files below the given literal paths that contain the text, by path. */
   filesWith(commit: Oid, text: string, options: { paths: string[] } & SearchDeadline): Promise<string[]>
 
   // differences
-  /** From null: against the empty tree. Renames at 50 %, no copies (C-52 to C-57). */
+  /** Compares with the empty tree if `from` is null. Detects renames at 50 %, but no copies (C-52 to C-57). */
   diff(from: Oid | null, to: Oid, limits: DiffLimits): Promise<Diff>
   /**
-   * The paths of the file with a line that the diff removes, adds, or shows as context (three lines on either side);
-   * null when it shows no such line. The diff may be of any size.
+   * The paths of the file in which the diff removes, adds or shows as context (three lines on either side) the given
+   * line; null if there is none. The diff may be of any size.
    */
   diffLine(from: Oid | null, to: Oid, at: DiffLine): Promise<DiffPaths | null>
-  /** Against the first parent (C-6), one for each commit. */
+  /** Line counts of each commit against its first parent (C-6). */
   stats(commits: Oid[]): Promise<Stats[]>
 
-  // writing objects: none of these moves a ref; all objects are synced when they return
+  // writing objects: these move no ref; all objects are synced when they return
   draftCommit(draft: CommitDraft): Promise<DraftResult>
-  /** For several commits at once; nothing is written before `write`. */
+  /** Drafts several commits; nothing is written before `write`. */
   draftHistory(): HistoryDraft
-  /** Exactly what `git cherry-pick` or `git revert` would make. */
+  /** Same result as `git cherry-pick` or `git revert`. */
   draftPick(draft: PickDraft): Promise<PickResult>
-  /** Whether git merges one into the other without conflicts; computed once for each pair. */
+  /** Whether `from` merges into `into` without conflicts; cached. */
   canMerge(into: Oid, from: Oid): Promise<boolean>
   /**
-   * Exactly what `git merge --no-ff` would make. `beside` is called with the commit's id while its objects are written,
-   * and awaited.
+   * Same result as `git merge --no-ff`. `whileWriting` is called with the new commit's id while its objects are
+   * written, and awaited.
    */
   draftMerge(draft: MergeDraft, whileWriting?: (commit: Oid) => Promise<void>): Promise<MergeResult>
-  /** A commit of an existing tree with any parents. */
+  /** Writes a commit with an existing tree. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>
 
@@ -515,129 +513,129 @@ export interface GitRepository {
   archive(options: ArchiveOptions): Promise<Readable>
   advertise(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
   uploadPack(request: TransportRequest): Promise<void>
-  /** `git archive --remote`: the files of a commit that a ref names. */
+  /** Serves `git archive --remote`. */
   uploadArchive(request: TransportRequest): Promise<void>
   receivePack(request: TransportRequest, policy: PushPolicy): Promise<void>
 
   // other repositories
-  /** The branch that the HEAD of another server's repository names, or null. */
+  /** The branch that HEAD of a remote repository points at, or null. */
   remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
   /**
-   * Fetches all branches and tags of another server's repository, and what further refspecs name, all of them or none;
-   * `bytes` limits what this repository may then take on the disk. Throws TooLarge, Unavailable or GitFault.
+   * Fetches all branches and tags of a remote repository, and further refspecs, atomically; `bytes` limits this
+   * repository's size on disk. Throws TooLarge, Unavailable or GitFault.
    */
   fetch(source: FetchSource, signal: AbortSignal, options?: { bytes?: number | undefined; refspecs?: readonly string[] }): Promise<void>
 
   /**
-   * Copies commits of another repository of this installation with everything they need, synced; refs here must hold
-   * what `have` reaches. No ref moves: keep the commits with refs.
+   * Copies commits from another repository of this installation with all objects they need, synced. What `have` reaches
+   * must be held by refs here. Moves no ref: the caller must create refs that keep the commits.
    */
   copyObjects(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>
-  /** The pointers of Git LFS that commits bring beyond what the branches and `have` reach, each object once. */
+  /** The Git LFS pointers that commits add to what the branches and `have` reach, one per object. */
   lfsPointers(commits: Oid[], have: Oid[]): Promise<LfsPointer[]>
-  /** Passes on the pointers of Git LFS in all commits that refs reach, an object as often as it is found. */
+  /** Calls `visit` for each Git LFS pointer that refs reach, without removing duplicates. */
   forEachLfsPointer(visit: (pointer: LfsPointer) => void): Promise<void>
 
   // maintenance
   /** Bytes on disk. */
   size(): Promise<number>
   /**
-   * Commit-graph, packs and packed refs, as deep as asked; safe while requests are served. False: another process was
-   * at it, and nothing was done.
+   * Maintains the commit-graph, packs and packed refs; safe while requests are served. Returns false, having done
+   * nothing, if another process is maintaining the repository.
    */
   maintain(options?: MaintenanceOptions): Promise<boolean>
-  /** Checks all of it; takes as long as it takes. */
+  /** Checks the whole repository; may take very long. */
   examine(options?: ExamineOptions): Promise<Examination>
-  /** Removes the file of a ref that holds no object id; its value in packed-refs, if any, applies again. */
+  /** Removes a ref's file that holds no object id; its value in packed-refs, if any, applies again. */
   dropUnreadableRef(name: string): Promise<void>
   /** Which of these objects exist. */
   existingObjects(oids: Oid[]): Promise<Set<Oid>>
-  /** Removes the commit-graph; maintenance writes another. */
+  /** Removes the commit-graph; the next maintenance writes a new one. */
   dropCommitGraph(): Promise<void>
   /**
-   * Removes lock files on refs that no living process holds: a killed process left them, and nobody could move those
-   * refs (SEC-159).
+   * Removes lock files of refs that no living process holds: after a process was killed, they would block updates of
+   * those refs forever (SEC-159).
    */
   removeStaleLocks(): Promise<void>
   /**
-   * Of these commits, those that exist and that no ref reaches, so that they would be collected one day; or that one
-   * commit does not reach.
+   * The existing commits among `oids` that no ref reaches, so that they would be collected one day, or that `from` does
+   * not reach.
    */
   unreachable(oids: Oid[], from?: Oid): Promise<Oid[]>
 }
 
-/** How a project's repositories go to another storage. */
+/** One attempt to move a project's repositories to another storage. */
 export interface Relocation {
-  /** Of this attempt: all others of the same project count as ended. */
+  /** The id of this attempt; it supersedes all others for the same project. */
   run: string
   signal: AbortSignal
-  /** Whether somebody is about to move refs of the project, or has to do what follows from it. */
+  /** Whether a ref update of the project is planned or has unfinished follow-up work. */
   hasPendingWrites(): Promise<boolean>
-  /** Makes the copies the valid ones; until it returns the gates stay closed. */
+  /** Makes the copies current; the gates stay closed until it returns. */
   commit(): Promise<void>
 }
 
 /** All repositories of this installation. */
 export interface Git {
-  /** Cheap: touches no disk. */
+  /** Cheap: does no disk access. */
   open(key: RepositoryKey): GitRepository
-  /** Creates an empty bare repository whose HEAD names `branch`; does nothing when it exists. */
+  /** Creates an empty bare repository whose HEAD points at `branch`; does nothing if it exists. */
   create(key: RepositoryKey, branch: string): Promise<void>
-  /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
+  /** Throws RepositoryMissing if the storage is not mounted or the repository cannot be read. */
   exists(key: RepositoryKey): Promise<boolean>
   /**
-   * Creates a repository from the branches and tags of another one, whose packs it shares on disk without depending on
-   * it; HEAD names `branch`. Does nothing when it exists.
+   * Creates a repository with the branches and tags of another one. Its packs are hard links, so neither depends on the
+   * other. HEAD points at `branch`. Does nothing if it exists.
    */
   fork(from: RepositoryKey, to: RepositoryKey, branch: string): Promise<void>
-  /** Answers what an empty repository advertises, for one that is about to be created. */
+  /** Writes the advertisement of an empty repository, for one that is about to be created. */
   advertiseEmpty(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
-  /** Moves the repository out of sight at once, and removes it. */
+  /** Renames the repository away, then removes its files. */
   remove(key: RepositoryKey): Promise<void>
   /**
-   * Every repository on the disk that is not being created: none that changed in the last ten minutes, or so many
-   * milliseconds.
+   * Every repository on disk that has not changed for `minAgeMs`, by default ten minutes, so that none is still being
+   * created.
    */
   listRepositories(minAgeMs?: number): AsyncIterable<RepositoryKey>
-  /** The present values of the refs of a repository; null: it does not exist. */
+  /** The current refs of a repository; null if it does not exist. */
   snapshotRefs(key: RepositoryKey): Promise<RefSnapshot | null>
-  /** Copies a repository into a new folder, with its refs as they were; false: it no longer exists. */
+  /** Copies a repository into a new folder, with the given refs; false if it no longer exists. */
   saveRepository(key: RepositoryKey, refs: RefSnapshot, target: string): Promise<boolean>
-  /** Whether writers of a repository have to wait, or to look where it is now: it is being moved to another storage. */
+  /** Whether the repository is moving to another storage, so that writers must wait and look up its storage again. */
   isMoving(key: RepositoryKey): Promise<boolean>
   /**
-   * Moves a project's repository and wiki to another storage while they are in use (SEC-187). What was there stays for
-   * its readers until `removeFormer`. Throws Unavailable where they are being maintained or written to for too long.
+   * Moves a project's repository and wiki to another storage while they are in use (SEC-187). The former copies stay
+   * for running reads until `removeFormerCopies`. Throws Unavailable if maintenance or writes hold it up for too long.
    */
   relocate(id: number, places: { from: string; to: string }, move: Relocation): Promise<void>
   /**
-   * Takes back what a killed run of a move has left: opens the gates of the storage where the project is, and removes
-   * copies in the other ones but for those to be spared.
+   * Cleans up after a killed move: opens the gates of the project's current storage, and removes the copies in all
+   * other storages except `spared`.
    */
   undoRelocation(id: number, storage: string, spared: string[]): Promise<void>
-  /** Whether git on this machine is at work in the former copies of a project; true where that cannot be told. */
+  /** Whether a git process on this machine uses the former copies of a project; true if that is unknown. */
   isFormerCopyInUse(id: number, storage: string): Promise<boolean>
-  /** Removes the former copies of a project's repository and wiki, and the gates beside them. */
+  /** Removes the former copies of a project's repository and wiki, and their gates. */
   removeFormerCopies(id: number, storage: string): Promise<void>
-  /** Puts a saved copy in its place, where nothing may exist. */
+  /** Restores a saved copy; throws if the repository exists. */
   restoreRepository(saved: string, key: RepositoryKey): Promise<void>
-  /** Moves a repository out of the way, where an administrator can examine it; returns its new place. */
+  /** Moves a repository to `lost+found` in its storage for an administrator to examine; returns its new path. */
   quarantineRepository(key: RepositoryKey): Promise<string>
-  /** Removes what was moved out of the way so many milliseconds ago or earlier; returns where it was. */
+  /** Removes repositories quarantined at least `minAgeMs` ago; returns their paths. */
   removeQuarantinedRepositories(minAgeMs: number): Promise<string[]>
   /**
-   * Marks storages as in use, so that one whose disk is not mounted can be told from a new one; `inUse` says whether
-   * one should hold repositories. Returns the names of those not mounted.
+   * Marks storages as in use, which distinguishes a new storage from one whose disk is not mounted; `inUse` says
+   * whether a storage should hold repositories. Returns the names of those not mounted.
    */
   claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
-  /** Resolves when a storage is mounted and can be read and written. */
+  /** Throws unless the storage is mounted, readable and writable. */
   checkStorage(storage: string): Promise<void>
-  /** Resolves when every storage is mounted and can be read and written, and git can be run. */
+  /** Throws unless every storage is mounted, readable and writable, and git can be run. */
   ping(): Promise<void>
-  /** Removes what killed processes left behind and nobody holds; returns what that was (SEC-159). */
+  /** Removes leftovers of killed processes that no process uses; returns their paths (SEC-159). */
   removeLeftovers(): Promise<string[]>
-  /** What `clean` would remove. */
+  /** The paths that `removeLeftovers` would remove. */
   leftovers(): Promise<string[]>
-  /** Ends all processes it started. */
+  /** Ends all processes that were started. */
   close(): Promise<void>
 }

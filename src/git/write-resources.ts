@@ -7,26 +7,26 @@ import type { RepositoryKey } from './types.js'
 import type { TransportLimits } from './wire/limits.js'
 import { Transport } from './wire/transport.js'
 
-/** What all writes, transfers and checks of an installation share. */
+/** What writes, transfers and checks of all repositories share. */
 export interface WriteResources {
-  /** Services on other machines may use the storages as well. */
+  /** Whether services on other machines use the storages too. */
   shared: boolean
   refUpdates: RefUpdates
   wire: Transport
   checks: ProcessPool
   archives: ProcessPool
   /**
-   * Removes locks that no process holds, all or those at the paths. `asking`: the process group that wants one and so
-   * holds none.
+   * Removes ref locks that no process holds, all or only those at `paths`. `requester` is the process group that asks,
+   * which holds none.
    */
   removeStaleLocksIn(directory: string, paths?: string[], requester?: number): Promise<void>
-  /** Ends a repository's processes and drops what is cached of it, for writes as well as for reads. */
+  /** Ends a repository's processes and drops its cache entries, for reads and writes. */
   forget(key: RepositoryKey): void
   close(): Promise<void>
 }
 
 export interface WriteOptions extends GitOptions {
-  /** The directory of the hooks that git runs. */
+  /** The parent directory for the hooks that git runs. */
   hooks: string
   transport?: TransportLimits
 }
@@ -36,7 +36,7 @@ export function writeResources(
   installation: GitInstallation,
 ): WriteResources {
   const { resources } = installation
-  // clones and pushes keep their turns for as long as they take, so reads must not queue behind them
+  // clones and pushes occupy their slots for long, so reads must not queue behind them
   const poolOf = (limits: PoolLimits) => new ProcessPool(shareOfLimits(limits, workers), spawner)
   const checks = poolOf(CHECK_POOL)
   const archives = poolOf(wirePool ?? ARCHIVE_POOL)
@@ -65,7 +65,7 @@ export function writeResources(
   }
 }
 
-/** Limits of checks of whole repositories, which nobody waits for: a low priority. */
+/** Checks of whole repositories run in the background, at a low priority. */
 const CHECK_POOL: PoolLimits = {
   running: 2,
   runningPerRepository: 2,
@@ -76,7 +76,7 @@ const CHECK_POOL: PoolLimits = {
   niceness: 15,
 }
 
-/** Limits of archives, which git packs as fast as a core can. */
+/** Archives keep a core busy for as long as they take. */
 const ARCHIVE_POOL: PoolLimits = {
   running: 8,
   runningPerRepository: 8,

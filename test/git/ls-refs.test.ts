@@ -34,7 +34,7 @@ const gits = (directory: string, body: Buffer) =>
 async function ours(directory: string, body: Buffer): Promise<string | null> {
   const objects = new CatFile(pool, directory)
   opened.push(objects)
-  const { asked, body: whole } = await readLsRefs(Readable.from([body]))
+  const { request: asked, body: whole } = await readLsRefs(Readable.from([body]))
   const answer = asked && (await answerLsRefs(new RefStore(directory, packed), asked, async (oid) => (await objects.peel(oid))?.oid ?? null))
   if (answer) return (await buffer(answer)).toString('latin1')
   expect(await buffer(whole)).toEqual(body)
@@ -197,7 +197,7 @@ describe('ls-refs of protocol 2 (GH-5, GH-8, SEC-86)', () => {
         await new Promise(setImmediate)
       }
       pieces.end()
-      expect((await reading).asked).toEqual({ peel: true, symrefs: true, unborn: true, prefixes: ['HEAD', 'refs/heads/', 'refs/tags/'] })
+      expect((await reading).request).toEqual({ peel: true, symrefs: true, unborn: true, prefixes: ['HEAD', 'refs/heads/', 'refs/tags/'] })
     }
     const cut = new PassThrough()
     const reading = readLsRefs(cut)

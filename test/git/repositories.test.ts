@@ -53,7 +53,7 @@ describe('removeStale', () => {
     const tail = spawn('tail', ['-f', join(directory, 'objects/tmp_objdir-incoming-abc/pack/tmp_pack_x')], { stdio: 'ignore' })
     await new Promise((resolve) => tail.once('spawn', resolve))
     await new Promise((resolve) => setTimeout(resolve, 100))
-    const quick = { unheld: 50, held: 600_000 }
+    const quick = { idleMs: 50, inUseMs: 600_000 }
     expect((await removeStale(storage, quick)).map((path) => basename(path)).sort()).toEqual(
       ['.gone-1', 'HEAD.lock', 'main.lock', 'packed-refs.lock', 'tmp_pack_abc'].sort(),
     )

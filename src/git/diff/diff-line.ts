@@ -12,13 +12,13 @@ interface Repository {
 }
 
 /**
- * The paths of the file in which the diff of two trees shows a line. Unlike a diff that is displayed it has no limits:
- * only the beginning of each line of one file is read.
+ * Finds the file in which the diff of two trees shows a line. Unlike displayed diffs this has no limits: only the
+ * beginning of each line of one file is read.
  */
 export async function findDiffLine(repository: Repository, from: Oid | null, to: Oid, at: DiffLine): Promise<DiffPaths | null> {
   if (at.old_line === null && at.new_line === null) return null
   const change = await changeOf(repository, from ?? EMPTY_TREE, to, at.path)
-  if (!change || !(await holdsLine(repository, from ?? EMPTY_TREE, to, change, at))) return null
+  if (!change || !(await showsLine(repository, from ?? EMPTY_TREE, to, change, at))) return null
   return { old_path: (change.paths[0] as Buffer).toString('utf8'), new_path: at.path }
 }
 
@@ -29,7 +29,7 @@ interface Change {
   paths: Buffer[]
 }
 
-/** The change whose new path is this one, with renames detected as everywhere (C-56). */
+/** The change with the given new path, with renames detected as in other diffs (C-56). */
 async function changeOf(repository: Repository, from: Oid, to: Oid, path: string): Promise<Change | null> {
   const wanted = Buffer.from(path)
   let found: Change | null = null
@@ -59,29 +59,30 @@ async function changeOf(repository: Repository, from: Oid, to: Oid, path: string
 }
 
 /**
- * Lines of content have a prefix character, so a line that starts with `@@` or `index` is git's own. A path may have
- * been, or become, a folder, whose files are then in the output too: the object ids tell which part is meant.
+ * Whether the diff of a file shows the line. Content lines have a prefix character, so lines that start with `@@` or
+ * `index` are headers. The path may be a folder on one side, whose files are then in the output too: the object ids in
+ * the `index` header tell which section is that of the file.
  */
-async function holdsLine(
+async function showsLine(
   repository: Repository,
   from: Oid,
   to: Oid,
   { oldOid, newOid, paths }: Change,
   { old_line, new_line }: DiffLine,
 ): Promise<boolean> {
-  let holds = false
-  let meant = false
-  /** The number of the next line on each side. */
+  let found = false
+  let inFile = false
+  /** The next line number on each side. */
   let [left, right] = [0, 0]
-  /** False when nothing that follows can matter. */
-  const judge = (text: string) => {
+  /** Returns false to stop reading. */
+  const readLine = (text: string) => {
     const ids = INDEX.exec(text)
     if (ids) {
-      if (meant) return false
-      // an added line belongs to the new content of the file, any other to the old one
-      meant = old_line === null ? ids[2] === newOid : ids[1] === oldOid
+      if (inFile) return false
+      // an added line is in the new content of the file, any other line in the old one
+      inFile = old_line === null ? ids[2] === newOid : ids[1] === oldOid
     }
-    if (!meant) return true
+    if (!inFile) return true
     const hunk = HUNK.exec(text)
     if (hunk) [left, right] = [Number(hunk[1]), Number(hunk[2])]
     else if (left > 0 || right > 0) {
@@ -89,57 +90,57 @@ async function holdsLine(
       const removed = sign === '-'
       const added = sign === '+'
       if (!removed && !added && sign !== ' ') return true
-      holds = old_line === (added ? null : left) && new_line === (removed ? null : right)
+      found = old_line === (added ? null : left) && new_line === (removed ? null : right)
       if (!added) left++
       if (!removed) right++
     }
-    return !holds
+    return !found
   }
   let head = ''
   const names = paths.map((path) => path.toString('utf8'))
-  // a path that cannot be passed as an argument is searched for among all the others
-  const speakable = names.every((name, i) => name.length <= LONGEST && literalPath(name) === name && paths[i]?.equals(Buffer.from(name)))
+  // without a path that can be passed as an argument, the whole diff is searched
+  const passable = names.every((name, i) => name.length <= MAX_PATH_CHARS && literalPath(name) === name && paths[i]?.equals(Buffer.from(name)))
   const options = OPTIONS.filter((option) => option !== '-z')
-  const args = ['diff-tree', ...options, '-p', '-U3', from, to, '--', ...(speakable ? names : [])]
+  const args = ['diff-tree', ...options, '-p', '-U3', from, to, '--', ...(passable ? names : [])]
   await streamOf(repository, args, (chunk) => {
     let at = 0
     while (at < chunk.length) {
       const end = chunk.indexOf(0x0a, at)
       const stop = end < 0 ? chunk.length : end
-      if (head.length < HEAD) head += chunk.toString('latin1', at, Math.min(stop, at + HEAD))
+      if (head.length < HEADER_CHARS) head += chunk.toString('latin1', at, Math.min(stop, at + HEADER_CHARS))
       if (end < 0) return true
-      if (!judge(head)) return false
+      if (!readLine(head)) return false
       head = ''
       at = end + 1
     }
     return true
   })
-  return holds
+  return found
 }
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
 const INDEX = /^index ([0-9a-f]+)\.\.([0-9a-f]+)/
-/** Characters of a line that are enough to recognise these headers. */
-const HEAD = 120
-const LONGEST = 20_000
+/** Characters of a line that are read, enough for these headers. */
+const HEADER_CHARS = 120
+const MAX_PATH_CHARS = 20_000
 
-/** Reads git's output until `take` returns false. */
-async function streamOf({ pool, directory, env }: Repository, args: string[], take: (chunk: Buffer) => boolean): Promise<void> {
+/** Passes git's output to `onChunk` until it returns false. */
+async function streamOf({ pool, directory, env }: Repository, args: string[], onChunk: (chunk: Buffer) => boolean): Promise<void> {
   const release = await pool.acquire(directory)
   try {
     const child = await pool.start(directory, [...CONFIG, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-    let enough = false
+    let stopped = false
     let stderr = ''
     child.stderr?.on('data', (chunk: Buffer) => {
       stderr = (stderr + chunk.toString('utf8')).slice(-2_000)
     })
     await new Promise<void>((resolve, reject) => {
       child.stdout?.on('data', (chunk: Buffer) => {
-        if (enough || take(chunk)) return
-        enough = true
+        if (stopped || onChunk(chunk)) return
+        stopped = true
         kill(child)
       })
-      void child.closed.then((code) => (code === 0 || enough ? resolve() : reject(gitFailure(args[0] ?? '', code, stderr))))
+      void child.closed.then((code) => (code === 0 || stopped ? resolve() : reject(gitFailure(args[0] ?? '', code, stderr))))
     })
   } finally {
     release()

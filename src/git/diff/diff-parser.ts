@@ -15,33 +15,33 @@ interface Section {
   lines: number
 }
 
-const BETWEEN = Buffer.from('\ndiff --git ')
+const SECTION_START = Buffer.from('\ndiff --git ')
 
 /**
- * Parses `--raw -z -p` as it streams in, whatever the size of the chunks, and keeps only what is within the limits.
- * Names come from the raw part, texts from the patch, whose sections follow in the same order.
+ * Parses the output of `--raw -z -p` as a stream and keeps only what is within the limits. Names come from the raw
+ * part, texts from the patch, whose sections have the same order.
  */
 export class DiffParser {
   readonly #changes: RawChange[] = []
-  /** Positions in #changes in the order of the answer (C-52), and the reverse. */
+  /** Indexes into #changes in the order of the result (C-52), and the inverse. */
   #order: number[] = []
   #rank: number[] = []
   readonly #sections = new Map<number, Section>()
   #state: 'start' | 'raw' | 'header' | 'text' | 'done' = 'start'
   #rest: Buffer[] = []
-  /** The change whose section is being read; a change of type has two sections. */
+  /** The change whose section is being read; a type change has two sections. */
   #change = -1
   #second = false
   #current: Section | null = null
-  /** Number of files whose place in the answer is final, with their lines and bytes. */
-  #settled = 0
+  /** Number of files whose position in the result is final, with their lines and bytes. */
+  #finalCount = 0
   #lines = 0
   #bytes = 0
   #full = false
 
   /**
-   * `end` is the line that ends the answer; without one it ends with the stream. `pairLine`: the answer starts with a
-   * line that repeats the question.
+   * `end` is the line that ends the output, or null if it ends with the stream. With `pairLine`, the output starts with
+   * a line that repeats the request.
    */
   constructor(
     readonly limits: DiffLimits,
@@ -49,31 +49,31 @@ export class DiffParser {
     readonly pairLine: boolean,
   ) {}
 
-  /** True when nothing that is still to come can matter. */
+  /** Whether the limits are reached, so that the rest of the output is not needed. */
   get full() {
     return this.#full
   }
 
-  /** Consumes output; returns what follows the end, or null while more is to come. */
-  take(chunk: Buffer): Buffer | null {
+  /** Consumes output; returns the bytes after the end, or null if more output is needed. */
+  consume(chunk: Buffer): Buffer | null {
     let data: Buffer | null = this.#rest.length > 0 ? Buffer.concat([...this.#rest, chunk]) : chunk
     this.#rest = []
     while (data !== null && data.length > 0 && !this.#full) {
       const before: Buffer = data
-      if (this.#state === 'start') data = this.#takePairLine(before)
-      else if (this.#state === 'raw') data = this.#takeRaw(before)
-      else if (this.#state === 'header') data = this.#takeHeader(before)
-      else if (this.#state === 'text') data = this.#takeText(before)
+      if (this.#state === 'start') data = this.#readPairLine(before)
+      else if (this.#state === 'raw') data = this.#readRaw(before)
+      else if (this.#state === 'header') data = this.#readHeader(before)
+      else if (this.#state === 'text') data = this.#readText(before)
       if (this.#state === 'done') return data ?? Buffer.alloc(0)
     }
     return null
   }
 
-  /** The diff, once the end was reached or nothing more can matter. */
+  /** Returns the diff, after the end or when the limits are reached. */
   finish(): Diff {
     if (this.#state !== 'done') {
-      if (this.#state === 'text') this.#keepHunks(Buffer.concat(this.#rest).subarray(1))
-      this.#close()
+      if (this.#state === 'text') this.#appendHunks(Buffer.concat(this.#rest).subarray(1))
+      this.#closeSection()
     }
     if (this.#order.length === 0) this.#rankChanges()
     const files: FileDiff[] = []
@@ -90,15 +90,15 @@ export class DiffParser {
     return { files, truncated: files.length < this.#changes.length }
   }
 
-  #wait(data: Buffer): null {
+  #waitForMore(data: Buffer): null {
     this.#rest = [data]
     return null
   }
 
-  #takePairLine(data: Buffer): Buffer | null {
+  #readPairLine(data: Buffer): Buffer | null {
     if (this.pairLine) {
       const end = data.indexOf(0x0a)
-      if (end < 0) return this.#wait(data)
+      if (end < 0) return this.#waitForMore(data)
       this.#state = 'raw'
       return data.subarray(end + 1)
     }
@@ -106,8 +106,8 @@ export class DiffParser {
     return data
   }
 
-  /** `:100644 100755 <oid> <oid> M NUL path NUL`, twice a path for renames; one NUL more before the patch. */
-  #takeRaw(data: Buffer): Buffer | null {
+  /** `:100644 100755 <oid> <oid> M NUL path NUL`, with two paths for renames; another NUL precedes the patch. */
+  #readRaw(data: Buffer): Buffer | null {
     let at = 0
     while (at < data.length) {
       if (data[at] === 0) {
@@ -115,7 +115,7 @@ export class DiffParser {
         this.#state = 'header'
         return data.subarray(at + 1)
       }
-      if (data[at] !== 0x3a) return this.#startsWithEnd(data.subarray(at))
+      if (data[at] !== 0x3a) return this.#readEnd(data.subarray(at))
       const header = data.indexOf(0, at)
       const first = header < 0 ? -1 : data.indexOf(0, header + 1)
       if (first < 0) break
@@ -128,10 +128,10 @@ export class DiffParser {
       this.#changes.push({ oldMode, newMode, status: status.charAt(0), oldPath, newPath })
       at = last + 1
     }
-    return this.#wait(data.subarray(at))
+    return this.#waitForMore(data.subarray(at))
   }
 
-  /** By old path, in byte order. */
+  /** Orders the changes by old path, in byte order. */
   #rankChanges() {
     this.#order = this.#changes.map((_, at) => at)
     this.#order.sort((a, b) => Buffer.compare(this.#changes[a]?.oldPath ?? EMPTY, this.#changes[b]?.oldPath ?? EMPTY) || a - b)
@@ -139,12 +139,12 @@ export class DiffParser {
     if (this.limits.files === 0) this.#full = true
   }
 
-  #startsWithEnd(data: Buffer): Buffer | null {
+  #readEnd(data: Buffer): Buffer | null {
     const { end } = this
     if (end) {
-      if (data.length < end.length) return this.#wait(data)
+      if (data.length < end.length) return this.#waitForMore(data)
       if (data.subarray(0, end.length).equals(end)) {
-        this.#close()
+        this.#closeSection()
         this.#state = 'done'
         return data.subarray(end.length)
       }
@@ -152,51 +152,51 @@ export class DiffParser {
     throw new Error('git diff-tree said something unknown')
   }
 
-  /** Lines before the text: the start of a section, and modes and names that are known already. */
-  #takeHeader(data: Buffer): Buffer | null {
+  /** Reads lines before the hunks: the start of a section, modes and names. */
+  #readHeader(data: Buffer): Buffer | null {
     let at = 0
     for (;;) {
       const stop = data.indexOf(0x0a, at)
-      if (stop < 0) return this.#wait(data.subarray(at))
+      if (stop < 0) return this.#waitForMore(data.subarray(at))
       const line = data.subarray(at, stop + 1)
-      if (startsWith(line, 'diff --git ')) this.#open()
+      if (startsWith(line, 'diff --git ')) this.#openSection()
       else if (startsWith(line, '--- ')) {
         const plus = data.indexOf(0x0a, stop + 1)
-        if (plus < 0) return this.#wait(data.subarray(at))
+        if (plus < 0) return this.#waitForMore(data.subarray(at))
         const change = this.#changes[this.#change] as RawChange
         const left = startsWith(line, '--- /dev/null\n') ? DEV_NULL : Buffer.concat([A, change.oldPath])
         const right = startsWith(data.subarray(stop + 1, plus + 1), '+++ /dev/null\n') ? DEV_NULL : Buffer.concat([B, change.newPath])
-        this.#keep(Buffer.concat([MINUS, left, PLUS, right, LF]))
+        this.#append(Buffer.concat([MINUS, left, PLUS, right, LF]))
         if (this.#current) this.#current.lines += 2
         this.#state = 'text'
-        // the newline before the text is read again, because the text may be empty
+        // keep the newline in front of the text, because the text may be empty
         return data.subarray(plus)
       } else if (startsWith(line, 'Binary files ')) {
-        this.#keep(this.#binaryLine())
+        this.#append(this.#binaryLine())
         if (this.#current) this.#current.lines++
-      } else if (this.end && line.equals(this.end)) return this.#startsWithEnd(data.subarray(at))
+      } else if (this.end && line.equals(this.end)) return this.#readEnd(data.subarray(at))
       if (this.#full) return null
       at = stop + 1
     }
   }
 
-  /** Hunks, from the newline that ends the header up to the next section or the end. */
-  #takeText(data: Buffer): Buffer | null {
-    const next = data.indexOf(BETWEEN)
+  /** Reads hunks, from the newline that ends the header to the next section or the end. */
+  #readText(data: Buffer): Buffer | null {
+    const next = data.indexOf(SECTION_START)
     const end = this.end ? data.indexOf(this.end, 1) : -1
     const closing = end > 0 && data[end - 1] === 0x0a ? end - 1 : -1
     const stop = next >= 0 && (closing < 0 || next < closing) ? next : closing
     if (stop >= 0) {
-      this.#keepHunks(data.subarray(1, stop + 1))
+      this.#appendHunks(data.subarray(1, stop + 1))
       this.#state = 'header'
       return data.subarray(stop + 1)
     }
-    const held = Math.max(BETWEEN.length, (this.end?.length ?? 0) + 1)
-    if (data.length <= held) return this.#wait(data)
+    const held = Math.max(SECTION_START.length, (this.end?.length ?? 0) + 1)
+    if (data.length <= held) return this.#waitForMore(data)
     // keep the last consumed byte in front: it may be the newline before a section
     const until = data.length - held
-    this.#keepHunks(data.subarray(1, until + 1))
-    return this.#wait(data.subarray(until))
+    this.#appendHunks(data.subarray(1, until + 1))
+    return this.#waitForMore(data.subarray(until))
   }
 
   #binaryLine(): Buffer {
@@ -208,13 +208,13 @@ export class DiffParser {
     return Buffer.concat([Buffer.from('Binary files '), left, Buffer.from(' and '), right, Buffer.from(' differ\n')])
   }
 
-  #open() {
+  #openSection() {
     const change = this.#changes[this.#change]
     if (change?.status === 'T' && !this.#second) {
-      this.#second = true // removed as one type and added as another: two sections, one text
+      this.#second = true // a type change has two sections, a removal and an addition, which form one text
       return
     }
-    this.#close()
+    this.#closeSection()
     if (this.#full) return
     this.#change++
     this.#second = false
@@ -222,8 +222,8 @@ export class DiffParser {
     this.#current = rank < this.limits.files ? { chunks: [], size: 0, lines: 0 } : null
   }
 
-  /** Keeps text up to the limit of one file; beyond it only the size is counted. */
-  #keep(piece: Buffer) {
+  /** Appends text up to the limit of one file; beyond it only counts the size. */
+  #append(piece: Buffer) {
     const section = this.#current
     if (!section) return
     if (section.size < this.limits.fileBytes && section.size + piece.length < this.limits.fileBytes) section.chunks.push(Buffer.from(piece))
@@ -231,39 +231,42 @@ export class DiffParser {
     section.size += piece.length
   }
 
-  #keepHunks(piece: Buffer) {
+  #appendHunks(piece: Buffer) {
     const section = this.#current
     if (!section) return
     if (section.size < this.limits.fileBytes) for (let at = piece.indexOf(0x0a); at >= 0; at = piece.indexOf(0x0a, at + 1)) section.lines++
-    this.#keep(piece)
+    this.#append(piece)
   }
 
-  /** Ends the open section, and checks whether the final files fill the answer. */
-  #close() {
+  /** Ends the current section, and checks whether the final files reach the limits. */
+  #closeSection() {
     if (this.#change < 0) return
     if (this.#current) this.#sections.set(this.#change, this.#current)
     this.#current = null
     const done = this.#change
-    for (let at = this.#order[this.#settled]; at !== undefined && at <= done; at = this.#order[this.#settled]) {
-      if (this.#settled >= this.limits.files) break
+    for (let at = this.#order[this.#finalCount]; at !== undefined && at <= done; at = this.#order[this.#finalCount]) {
+      if (this.#finalCount >= this.limits.files) break
       const section = this.#sections.get(at)
       if (section && section.size < this.limits.fileBytes) {
         this.#lines += section.lines
         this.#bytes += section.size
       }
-      this.#settled++
+      this.#finalCount++
       if (this.#lines > this.limits.lines || this.#bytes > this.limits.bytes) this.#full = true
       if (this.#full) return
     }
-    if (this.#settled >= this.limits.files && this.#changes.length > this.#settled) this.#full = true
-    this.#forgetBeyond()
+    if (this.#finalCount >= this.limits.files && this.#changes.length > this.#finalCount) this.#full = true
+    this.#dropBeyondLimit()
   }
 
-  /** Drops held-back sections that cannot be in the answer any more; those before a rename that comes late are kept. */
-  #forgetBeyond() {
-    if (this.#sections.size - this.#settled < 64) return
+  /**
+   * Frees sections that can no longer be in the result; their order is final only when all earlier files are known,
+   * because a rename may come late.
+   */
+  #dropBeyondLimit() {
+    if (this.#sections.size - this.#finalCount < 64) return
     let bytes = this.#bytes
-    for (let rank = this.#settled; rank < Math.min(this.#order.length, this.limits.files); rank++) {
+    for (let rank = this.#finalCount; rank < Math.min(this.#order.length, this.limits.files); rank++) {
       const section = this.#sections.get(this.#order[rank] as number)
       if (!section || section.size >= this.limits.fileBytes) continue
       bytes += section.size

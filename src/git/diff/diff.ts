@@ -5,21 +5,21 @@ import type { ProcessPool } from '../process/pool.js'
 import type { Diff, DiffLimits, Oid, Stats } from '../types.js'
 import { DiffParser } from './diff-parser.js'
 
-/** The tree without entries, which git knows even if it is not stored. */
+/** The empty tree, which git knows even if it is not stored. */
 export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
 /**
- * Milliseconds for a diff, five seconds of the usual thirty. Files of millions of lines with little in common take git
- * much longer; they are left out in a second attempt (C-52).
+ * The deadline of a diff: five seconds of the usual thirty. Files of millions of lines with little in common take git
+ * much longer; a second attempt omits their text (C-52).
  */
-const patienceOf = ({ limits }: ProcessPool) => limits.deadline / 6
+const deadlineOf = ({ limits }: ProcessPool) => limits.deadline / 6
 
-/** Files of more bytes are left out of the second attempt. */
-const SMALL = ['-c', 'core.bigFileThreshold=256k']
+/** The second attempt treats larger files as binary. */
+const SMALL_FILES_ONLY = ['-c', 'core.bigFileThreshold=256k']
 
 /**
- * No configuration or attributes of the repository or its owner affect a diff (SEC-85); blobs above 10 MiB count as
- * binary without being read (SEC-146).
+ * Neither configuration nor attributes of a repository affect diffs (SEC-85); blobs above 10 MiB count as binary
+ * without being read (SEC-146).
  */
 export const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
 /** Options of every diff of trees. */
@@ -36,12 +36,12 @@ export const OPTIONS = [
   '-z',
 ]
 
-// the number of context lines implies a patch, so it is not among the options above
+// `-U3` implies a patch, so it is not among the options above
 const PATCH = ['--raw', '-p', '-U3']
 
 /**
- * Diffs of single commits through one long-lived `git diff-tree`. It asks for pairs of trees only: parents named beside
- * a commit would stick to it for the life of the process.
+ * Diffs of single commits through a long-lived `git diff-tree`. It is given pairs of trees only: given a commit with
+ * parents, the process would keep those parents for the rest of its life.
  */
 export class DiffTree {
   readonly batchProcess: BatchProcess
@@ -55,18 +55,18 @@ export class DiffTree {
     const output = kind === 'patch' ? PATCH : ['--numstat']
     this.batchProcess = new BatchProcess(
       () => pool.start(directory, [...CONFIG, 'diff-tree', '--stdin', ...OPTIONS, ...output], { env, deadline: 0 }),
-      patienceOf(pool),
+      deadlineOf(pool),
     )
   }
 
-  /** With a process of the kind `patch`. */
+  /** Needs a process of kind `patch`. */
   async patch(from: Oid, to: Oid, limits: DiffLimits): Promise<Diff> {
     const answer = new PatchAnswer(from, to, limits)
     await this.batchProcess.ask(answer)
     return answer.parser.finish()
   }
 
-  /** With a process of the kind `numstat`. */
+  /** Needs a process of kind `numstat`. */
   async stats(from: Oid, to: Oid): Promise<Stats> {
     const answer = new NumstatAnswer(from, to)
     await this.batchProcess.ask(answer)
@@ -87,7 +87,7 @@ export interface TreePair {
   to: Oid
 }
 
-/** The diff of any two trees by a process of its own, read until the limits are reached. */
+/** The diff of any two trees, by a separate process that is read until the limits are reached. */
 export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Diff> {
   const { parser, end } = await patchOf(pair, CONFIG, limits)
   if (end === 'late') throw new GitTimeout('git diff-tree ran out of time')
@@ -95,11 +95,10 @@ export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Dif
 }
 
 /**
- * The same without the text of large files, as if it were too long to be shown (C-57); where even that takes too long,
- * the part read by then.
+ * The diff without the text of large files, as if they were too large to show (C-57); partial if even that times out.
  */
-export async function diffOfSmall(pair: TreePair, limits: DiffLimits): Promise<Diff> {
-  const { parser, end } = await patchOf(pair, [...CONFIG, ...SMALL], limits)
+export async function diffWithoutLargeFiles(pair: TreePair, limits: DiffLimits): Promise<Diff> {
+  const { parser, end } = await patchOf(pair, [...CONFIG, ...SMALL_FILES_ONLY], limits)
   const { files, truncated } = parser.finish()
   return {
     files: files.map((file) => (file.diff.startsWith('Binary files ') ? { ...file, diff: '' } : file)),
@@ -110,20 +109,20 @@ export async function diffOfSmall(pair: TreePair, limits: DiffLimits): Promise<D
 async function patchOf({ pool, directory, env, from, to }: TreePair, config: string[], limits: DiffLimits) {
   const parser = new DiffParser(limits, null, false)
   const take = (chunk: Buffer) => {
-    parser.take(chunk)
+    parser.consume(chunk)
     return !parser.full
   }
   const args = [...config, 'diff-tree', ...OPTIONS, ...PATCH, from, to]
-  return { parser, end: await pool.scan(directory, args, take, { deadline: patienceOf(pool), ...(env && { env }) }) }
+  return { parser, end: await pool.scan(directory, args, take, { deadline: deadlineOf(pool), ...(env && { env }) }) }
 }
 
-/** Added and removed lines of all but large files, which count as binary; none where even that takes too long. */
-export async function statsOfSmall({ pool, directory, env, from, to }: TreePair): Promise<Stats> {
+/** Line counts without large files, which count as binary; zero if even that times out. */
+export async function statsWithoutLargeFiles({ pool, directory, env, from, to }: TreePair): Promise<Stats> {
   const stats: Stats = { additions: 0, deletions: 0 }
   const chunks: Buffer[] = []
   const take = (chunk: Buffer) => chunks.push(chunk) > 0
-  const args = [...CONFIG, ...SMALL, 'diff-tree', ...OPTIONS, '--numstat', from, to]
-  if ((await pool.scan(directory, args, take, { deadline: patienceOf(pool), ...(env && { env }) })) === 'late') return stats
+  const args = [...CONFIG, ...SMALL_FILES_ONLY, 'diff-tree', ...OPTIONS, '--numstat', from, to]
+  if ((await pool.scan(directory, args, take, { deadline: deadlineOf(pool), ...(env && { env }) })) === 'late') return stats
   const fields = Buffer.concat(chunks).toString('latin1').split('\0')
   for (let at = 0; at < fields.length; at++) {
     const [added = '', deleted = '', path] = (fields[at] as string).split('\t')
@@ -134,7 +133,7 @@ export async function statsOfSmall({ pool, directory, env, from, to }: TreePair)
   return stats
 }
 
-/** A line that git echoes after its answer, because it is no object id. */
+/** A line that git echoes after its output, because it is not an object id. */
 const endLine = () => Buffer.from(`end ${randomBytes(12).toString('hex')}\n`)
 
 class PatchAnswer implements Exchange {
@@ -153,7 +152,7 @@ class PatchAnswer implements Exchange {
   }
 
   consume(chunk: Buffer) {
-    const rest = this.parser.take(chunk)
+    const rest = this.parser.consume(chunk)
     return rest === null && this.parser.full ? STOP_READING : rest
   }
 
@@ -190,7 +189,7 @@ class NumstatAnswer implements Exchange {
     for (;;) {
       const first = data[at]
       if (first === undefined) return this.#wait(data.subarray(at))
-      // only the closing line starts with a letter, unless a path is expected here
+      // only the end line starts with a letter, except where a path is expected
       if (this.#skip === 0 && first === 0x65) {
         if (data.length - at < this.#end.length) return this.#wait(data.subarray(at))
         return data.subarray(at + this.#end.length)

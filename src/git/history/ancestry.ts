@@ -9,7 +9,7 @@ import type { LogSource } from './log-source.js'
 
 const answerBytes = () => 100
 
-/** Which of `heads` are `into` or its ancestors; one walk answers for all that are not cached. */
+/** For each of `heads`, whether it is `into` or an ancestor of it; one walk finds all that are not cached. */
 export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Promise<boolean[]> {
   const answers = new Map<Oid, boolean>()
   const unknown: Oid[] = []
@@ -31,7 +31,7 @@ export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Pr
       const node = nodes.get(head)
       const merged = node !== undefined && found.has(node)
       answers.set(head, merged)
-      // a commit that does not exist today may exist tomorrow
+      // a missing commit is not cached, because it may be pushed later
       if (node !== undefined && top >= 0)
         await source.cache.getOrCompute(source.directory, `merged ${head} ${into}`, answerBytes, async () => ({ merged }))
     }
@@ -39,20 +39,23 @@ export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Pr
   return heads.map((head) => answers.get(head) ?? false)
 }
 
-/** Without a commit-graph the depth of commits is unknown, but their dates tell where two histories may meet. */
+/**
+ * Without a commit-graph there are no generation numbers to bound the walk; for a single commit, the search for the
+ * merge base is bounded by dates instead.
+ */
 async function findReachable(history: History, nodes: number[], into: number): Promise<Set<number>> {
   const [only, ...others] = nodes
   if (history.graph || only === undefined || others.length > 0) return reachableAmong(history, nodes, into)
   return new Set((await findUniqueMergeBase(history, only, into)) === only ? [only] : [])
 }
 
-/** The best common ancestor of two commits; null: there is none, or more than one. Needs no process. */
+/** The best common ancestor of two commits; null if there is none or more than one. Starts no process. */
 export async function uniqueMergeBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | null> {
   const found = await cachedMergeBase(source, ours, theirs)
   return found === null || found === 'several' ? null : found
 }
 
-/** Null also where one of the commits does not exist. */
+/** Null also if one of the commits does not exist. */
 async function cachedMergeBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | 'several' | null> {
   const found = await source.cache.getOrCompute<{ base: Oid | 'several' | null }>(
     source.directory,
@@ -69,7 +72,7 @@ async function cachedMergeBase(source: LogSource, ours: Oid, theirs: Oid): Promi
   return found?.base ?? null
 }
 
-/** The best common ancestor of all, the first of them if there are several. */
+/** The best common ancestor of all commits; the first one if there are several. */
 export async function mergeBase(source: LogSource, commits: Oid[]): Promise<Oid | null> {
   if (!commits.every(isOid)) return null
   if (commits.length === 2) {
@@ -78,13 +81,12 @@ export async function mergeBase(source: LogSource, commits: Oid[]): Promise<Oid 
   }
   const found = await source.cache.getOrCompute<{ base: Oid | null }>(source.directory, `base ${commits.join(' ')}`, answerBytes, async () => {
     const { stdout, exitCode } = await run(source, ['merge-base', ...(commits.length > 2 ? ['--octopus'] : []), ...commits], [1, 128])
-    if (exitCode === 128) return null // one of them does not exist
+    if (exitCode === 128) return null // one of the commits does not exist
     return { base: stdout.toString('latin1').split('\n', 1)[0] || null }
   })
   return found?.base ?? null
 }
 
-/** How many commits each side has that the other does not. */
 export async function aheadBehind(source: LogSource, a: Oid, b: Oid): Promise<{ ahead: number; behind: number }> {
   const none = { ahead: 0, behind: 0 }
   if (!isOid(a) || !isOid(b)) return none
@@ -97,10 +99,10 @@ export async function aheadBehind(source: LogSource, a: Oid, b: Oid): Promise<{ 
   return found ?? none
 }
 
-/** How often the refs may change while git looks at them, before an answer is given that is not remembered. */
+/** How often to retry when refs change during the search; after that the result is returned uncached. */
 const MAX_ATTEMPTS = 3
 
-/** Full names of the branches or tags that contain a commit; remembered as long as none of them moves. */
+/** Full names of the branches or tags that contain a commit; cached until one of the refs moves. */
 export async function refsContaining(source: LogSource, refs: RefStore, commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]> {
   if (!isOid(commit) || (!source.cachedCommit(commit) && (await source.objects.info(commit))?.type !== 'commit')) return []
   const find = async () => {
@@ -119,10 +121,9 @@ export async function refsContaining(source: LogSource, refs: RefStore, commit: 
   return find()
 }
 
-/** Characters hashed at once. */
 const HASH_CHUNK_CHARS = 16_384
 
-/** A hash of the refs below a prefix and where they point. */
+/** A hash of the refs below a prefix and their values. */
 async function fingerprintOf(refs: RefStore, prefix: string): Promise<string> {
   const hash = createHash('sha1').update(prefix)
   const slice = new Slice()
@@ -138,8 +139,8 @@ async function fingerprintOf(refs: RefStore, prefix: string): Promise<string> {
 }
 
 /**
- * The newest commit that touched each path, as `git log -1` finds it. A few paths at a time, because others need the
- * pool too.
+ * The newest commit that changed each path, as `git log -1` finds it. Runs two processes at a time, because other
+ * callers need the pool too.
  */
 export async function lastCommits(source: LogSource, from: Oid, paths: string[]): Promise<(Oid | null)[]> {
   const found: (Oid | null)[] = new Array(paths.length).fill(null)

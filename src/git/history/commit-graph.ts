@@ -7,28 +7,28 @@ const NO_PARENT = 0x70000000
 const EXTRA_PARENTS = 0x80000000
 
 interface Layer {
-  /** The name of its file, which says what is in it; empty for a single file. */
+  /** The hash in the layer's file name; empty for a single file. */
   name: string
-  /** Position of its first commit. */
+  /** The position of its first commit. */
   base: number
   count: number
   fanout: Buffer
 }
 
 /**
- * Git's commit-graph, decoded: every commit has a position, and parents, date and level by position. It is closed: the
- * parents of its commits are in it.
+ * Git's commit-graph, decoded: each commit has a position, which indexes its date, level and parents. The parents of
+ * its commits are always in it too.
  */
 export class CommitGraph {
   constructor(
     readonly count: number,
     readonly oids: Buffer,
     readonly dates: Float64Array,
-    /** Greater than the level of any parent; 0 where an old git wrote none. */
+    /** Topological level, greater than that of any parent; 0 if an old git wrote none. */
     readonly levels: Uint32Array,
     readonly firstParents: Int32Array,
     readonly otherParents: Map<number, number[]>,
-    /** The newest first. */
+    /** Newest first. */
     readonly layers: Layer[],
   ) {}
 
@@ -36,7 +36,7 @@ export class CommitGraph {
     return 1_000 + this.count * 36 + this.otherParents.size * 120 + this.layers.length * 1_024
   }
 
-  /** The position of a commit, -1 when it is newer than the graph. */
+  /** The position of a commit; -1 if it is not in the graph. */
   find(oid: Oid): number {
     const wanted = Buffer.from(oid, 'hex')
     const head = wanted[0] ?? 0
@@ -64,11 +64,10 @@ export class CommitGraph {
   }
 }
 
-/** Whether a repository has a commit-graph, of one file or of several. */
 export const hasCommitGraph = (directory: string): boolean =>
   existsSync(singleFile(directory)) || existsSync(join(chainDirectory(directory), 'commit-graph-chain'))
 
-/** A text that changes whenever the files of a repository's commit-graph do. */
+/** A string that changes whenever the repository's commit-graph files do. */
 export function graphStamp(directory: string): string {
   const stamps = [singleFile(directory), join(chainDirectory(directory), 'commit-graph-chain')].map((file) => {
     const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
@@ -78,8 +77,8 @@ export function graphStamp(directory: string): string {
 }
 
 /**
- * Reads the single file, or the chain of split files; null when there is none, or none that can be read, as while it is
- * being rewritten. Layers of `known`, an earlier graph of this repository, are not read again.
+ * Reads the single file or the chain of split files; null if there is none or it is unreadable, for example because it
+ * is being rewritten. Layers of `previous`, an earlier graph of this repository, are not read again.
  */
 export async function readGraph(directory: string, previous: CommitGraph | null = null): Promise<CommitGraph | null> {
   try {
@@ -108,7 +107,7 @@ const chainDirectory = (directory: string) => join(directory, 'objects/info/comm
 
 type Chunks = Map<string, Buffer>
 
-/** Reads the chunks the walk needs; others, such as the changed paths, may be many times as large. */
+/** Reads only the chunks that walks need; others, such as the changed-path filters, may be many times larger. */
 async function readChunks(path: string): Promise<Chunks> {
   const file = await fs.open(path)
   try {
@@ -134,14 +133,14 @@ async function readChunks(path: string): Promise<Chunks> {
   }
 }
 
-/** The layers that a graph and a chain of names have in common, the lowest first. */
+/** The lowest layers that a graph and a chain of names have in common, lowest first. */
 function commonLayers(previous: CommitGraph | null, names: string[]): Layer[] {
   const layers = previous?.layers.toReversed() ?? []
   const differs = layers.findIndex(({ name }, i) => name !== names[i])
   return differs < 0 ? layers : layers.slice(0, differs)
 }
 
-/** Decodes layers, the lowest first, on top of some of another graph. */
+/** Decodes layers, lowest first, on top of the layers `below` of an earlier graph. */
 async function decode(files: { name: string; chunks: Chunks }[], previous: CommitGraph | null = null, below: Layer[] = []): Promise<CommitGraph> {
   let base = below.reduce((sum, { count }) => sum + count, 0)
   const count = files.reduce((sum, { chunks }) => sum + commitCount(chunks), base)

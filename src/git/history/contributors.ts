@@ -3,14 +3,14 @@ import { isOid } from '../objects/cat-file.js'
 import type { Contributor, Oid } from '../types.js'
 import type { LogSource } from './log-source.js'
 
-/** Authors that are counted separately; only an abusive history has more (SEC-147). */
+/** Maximum number of distinct authors; only an abusive history has more (SEC-147). */
 const MAX_CONTRIBUTORS = 50_000
-/** Characters of a name or an address that are kept. */
+/** Names and addresses are cut to this length. */
 const MAX_FIELD_CHARS = 1_000
 
 /**
- * Everybody who wrote a commit in a history, merges excluded, by e-mail address; the name is that of the newest commit.
- * Read as git prints it, once for each head.
+ * The authors of a history by e-mail address, without merges; the name is that of the author's newest commit. Parsed
+ * from the output of `git log` and cached per head.
  */
 export async function contributors(source: LogSource, head: Oid): Promise<Contributor[]> {
   if (!isOid(head)) return []

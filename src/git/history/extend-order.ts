@@ -2,14 +2,14 @@ import { Slice } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
 import { Frontier, type History, type LogOrder, orderOf, positionsIn } from './history.js'
 
-/** Commits walked, and commits in both queues compared, until a whole walk is the better way. */
+/** Limits on commits visited and queue entries compared; beyond them a full walk is faster. */
 const MAX_STEPS = 20_000
 const MAX_COMPARED = 1_000_000
 
 /**
- * The order of a log from `head`, by the known order of the log from one of its ancestors, as after a push or a merge:
- * both histories are walked side by side until what is left of them is the same, and the rest is copied. Null when that
- * does not come soon.
+ * Derives the log order of `head` from the known order of one of its ancestors, as after a push or a merge: walks both
+ * histories in parallel until their queues are equal, then copies the rest of the known order. Returns null if that
+ * takes too many steps.
  */
 export async function extendOrder(history: History, head: Oid, known: { head: Oid; order: LogOrder }): Promise<LogOrder | null> {
   const slice = new Slice()
@@ -36,7 +36,8 @@ export async function extendOrder(history: History, head: Oid, known: { head: Oi
   }
   const shared = visited.length - added.length
   const rest = { oids: known.order.oids.subarray(shared * 20), dates: known.order.dates.subarray(shared) }
-  // where dates run backwards, what looks new may come later in the known order; but nothing of a higher level
+  // with dates that run backwards, a commit that looks new may occur later in the known order, unless its level is
+  // higher
   const level = history.level(ancestor)
   const uncertain = added.filter((node) => level === 0 || history.isNew(ancestor) || history.level(node) < level)
   const uncertainOids = uncertain.map((node) => history.oid(node))

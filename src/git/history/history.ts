@@ -7,21 +7,21 @@ import type { ProcessPool } from '../process/pool.js'
 import type { Oid } from '../types.js'
 import type { CommitGraph } from './commit-graph.js'
 
-/** What a walk needs of a commit outside the graph; immutable, so it is cached. */
+/** The date and parents of a commit outside the graph; immutable, so it is cached. */
 export interface Link {
   date: number
   parents: Oid[]
 }
 export type LinkCache = LRUCache<Oid, Link>
 
-/** Commits in the order of a log: 20 bytes and a date each. */
+/** Commits in log order: 20 bytes and a date each. */
 export interface LogOrder {
   oids: Buffer
   /** Committer dates, seconds since 1970. */
   dates: Float64Array
 }
 
-/** The places of some commits in an order; those it does not have are left out. */
+/** The positions of commits in an order, without those that it does not contain. */
 export async function positionsIn({ oids }: LogOrder, wanted: Oid[], slice: Slice): Promise<Map<Oid, number>> {
   const starts = new Set(wanted.map((oid) => Number.parseInt(oid.slice(0, 8), 16)))
   const whole = new Set(wanted)
@@ -44,18 +44,19 @@ export interface HistorySource {
 }
 
 /**
- * Links that are read one by one before git is asked for thousands at once, and for twice as many each time after that.
+ * Commits outside the graph are read one by one up to MAX_SINGLE_READS; after that, `git rev-list` reads batches of
+ * doubling size.
  */
 const MAX_SINGLE_READS = 64
 const BATCH_SIZE = 5_000
 const MAX_BATCH_SIZE = 20_000
-/** Processes of one walk, whatever the history looks like; what they do not return is read one by one. */
+/** Maximum number of processes per walk; commits they do not return are read one by one. */
 const MAX_BATCHES = 64
-/** Parents of one commit that are read at a time. */
+/** Parents of one commit that are read concurrently. */
 const PARENT_BATCH = 100
-/** Milliseconds that a walk may spend on commits outside the graph; after the next maintenance they are in it. */
+/** How long a walk may read commits outside the graph; the next maintenance adds them to it. */
 const WALK_DEADLINE_MS = 30_000
-/** As in git: how many uninteresting commits in a row end a walk. */
+/** As in git: a walk ends after this many uninteresting commits in a row. */
 const SLOP = 5
 
 const SEEN = 1
@@ -63,8 +64,8 @@ const EXCLUDED = 2
 const QUEUED = 4
 
 /**
- * The commits of one repository as numbered nodes: those of the commit-graph by position, then newer ones in the order
- * they are found.
+ * The commits of one repository as numbered nodes: first those of the commit-graph by position, then newer ones in
+ * order of discovery.
  */
 export class History {
   readonly #extra: { oid: Oid; date: number; parents: Oid[]; nodes: number[] | null }[] = []
@@ -82,7 +83,7 @@ export class History {
     return this.graph?.count ?? 0
   }
 
-  /** The node of a commit; -1 when there is no such commit. */
+  /** The node of a commit; -1 if it does not exist. */
   async node(oid: Oid): Promise<number> {
     const position = this.graph?.find(oid) ?? -1
     if (position >= 0) return position
@@ -100,9 +101,7 @@ export class History {
     return (node < this.#count ? this.graph?.dates[node] : this.#extra[node - this.#count]?.date) ?? 0
   }
 
-  /**
-   * Greater than the level of any parent; greater than all others for a commit newer than the graph, 0 when unknown.
-   */
+  /** The topological level, greater than that of any parent: Infinity for a commit outside the graph, 0 if unknown. */
   level(node: number): number {
     return node < this.#count ? (this.graph?.levels[node] ?? 0) : Number.POSITIVE_INFINITY
   }
@@ -111,7 +110,7 @@ export class History {
     return node >= this.#count
   }
 
-  /** The parents, if they are known without waiting; otherwise null. */
+  /** The parents if they are already known; otherwise null. */
   parentsNow(node: number): number[] | null {
     if (node < this.#count) return (this.graph as CommitGraph).parents(node)
     return this.#extra[node - this.#count]?.nodes ?? null
@@ -132,7 +131,7 @@ export class History {
     return nodes
   }
 
-  /** Reads many unknown commits at once, by one process. */
+  /** Reads many unknown commits concurrently. */
   async #readMany(oids: Oid[]) {
     const unknown = [...new Set(oids)].filter((oid) => isOid(oid) && !this.#nodes.has(oid) && (this.graph?.find(oid) ?? -1) < 0)
     for (let at = 0; at < unknown.length; at += PARENT_BATCH) {
@@ -178,23 +177,23 @@ export class History {
     const object = await objects.read(oid, MAX_COMMIT_BYTES)
     if (object?.type !== 'commit') return null
     const { committer, parents } = parseCommit(oid, object.content)
-    // git stores dates unsigned: one before 1970 sorts as far in the future
+    // git stores dates unsigned, so a date before 1970 sorts as one far in the future
     const link = { date: committer.seconds < 0 ? committer.seconds + UNSIGNED : committer.seconds, parents }
     links.set(oid, link)
     return link
   }
 }
 
-/** Bytes of the largest commit that is read. */
+/** Larger commits are not read. */
 export const MAX_COMMIT_BYTES = 33_554_432
 const UNSIGNED = 2 ** 64
 
-/** The date as it was written, from one that git stores unsigned. */
+/** Converts git's unsigned date back to the signed one. */
 export const signed = (date: number) => (date >= UNSIGNED / 2 ? date - UNSIGNED : date)
 
 /**
  * The commits that `from` reaches and `exclude` does not, in exactly the order of `git log` (C-9): newest committer
- * date first, and in the order of discovery among equals. After `most` commits of both it ends with what it has found.
+ * date first, ties in order of discovery. Stops after visiting `limit` commits of either side.
  */
 export async function walk(history: History, from: Oid[], exclude: Oid[], firstParent: boolean, limit = Number.POSITIVE_INFINITY): Promise<LogOrder> {
   const frontier = new Frontier(history)
@@ -227,7 +226,7 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
   return orderOf(history, kept, slice)
 }
 
-/** The order of these nodes, as they stand. */
+/** The ids and dates of nodes, in the given order. */
 export async function orderOf(history: History, nodes: number[], slice: Slice): Promise<LogOrder> {
   const order = { oids: Buffer.alloc(nodes.length * 20), dates: new Float64Array(nodes.length) }
   for (const [i, node] of nodes.entries()) {
@@ -239,11 +238,11 @@ export async function orderOf(history: History, nodes: number[], slice: Slice): 
   return order
 }
 
-/** Which of the targets are `into` or its ancestors. */
+/** The targets that are `into` or its ancestors. */
 export async function reachableAmong(history: History, targets: number[], into: number): Promise<Set<number>> {
   const open = new Set(targets)
   const found = new Set<number>()
-  // nothing below the lowest target can lead to one, and a commit of the graph never leads to one newer than the graph
+  // commits below the lowest target cannot reach a target, and commits in the graph never reach newer ones
   const floor = targets.reduce((lowest, target) => Math.min(lowest, history.level(target)), Number.POSITIVE_INFINITY)
   const flags = new Flags(history.graph?.count ?? 0)
   const stack = [into]
@@ -269,14 +268,14 @@ const BELOW = 8
 const BASE = 16
 
 /**
- * The only best common ancestor of two commits; null: there is none, 'several': there are more. Both histories are
- * painted, as git does, until everything left is below a commit with both colours.
+ * The only best common ancestor of two commits; null if there is none, 'several' if there is more than one. Paints both
+ * histories, as git does, until everything left in the queue is below a commit with both colours.
  */
 export async function uniqueMergeBase(history: History, ours: number, theirs: number): Promise<number | 'several' | null> {
   if (ours === theirs) return ours
   const flags = new Flags(history.graph?.count ?? 0)
   const queue = new DateQueue()
-  /** Nodes in the queue that are not below a common ancestor. */
+  /** Number of queued nodes that are not below a common ancestor. */
   let open = 0
   const paint = (node: number, colours: number) => {
     const before = flags.get(node)
@@ -315,12 +314,10 @@ export async function uniqueMergeBase(history: History, ours: number, theirs: nu
   return best.length > 1 ? 'several' : (best[0] ?? null)
 }
 
-/** Commits of which many are rarely compared. */
+/** With more candidates than this, ancestors among them are not removed. */
 const MAX_COMPARED_BASES = 8
 
-/**
- * Without those that others of them reach: where dates run backwards, the painting ends before it has met them again.
- */
+/** Removes nodes that other nodes reach: with dates that run backwards, painting may end before it detects them. */
 async function withoutAncestors(history: History, nodes: number[]): Promise<number[]> {
   if (nodes.length < 2 || nodes.length > MAX_COMPARED_BASES) return nodes
   const below = new Set<number>()
@@ -355,11 +352,11 @@ class Flags {
   }
 }
 
-/** The commits that a walk has seen: the newest that it has not visited yet is taken next. */
+/** The commits that a walk has seen; visits the newest unvisited one next. */
 export class Frontier {
   readonly #flags: Flags
   readonly #queue = new DateQueue()
-  /** Commits in the queue that are not excluded. */
+  /** Number of queued commits that are not excluded. */
   #interesting = 0
 
   constructor(readonly history: History) {
@@ -370,17 +367,17 @@ export class Frontier {
     return this.size === 0
   }
 
-  /** Commits seen and not visited. */
+  /** Number of commits seen and not visited. */
   get size() {
     return this.#queue.size
   }
 
-  /** The commit that is taken next; -1 when there is none. */
+  /** The commit that is visited next; -1 if there is none. */
   get next() {
     return this.#queue.next
   }
 
-  /** Whether both would take the same commits in the same order, if no others were added. */
+  /** Whether both queues hold the same commits in the same order. */
   equals(other: Frontier): boolean {
     const theirs = other.#queue.inOrder()
     return this.#queue.inOrder().every((node, i) => node === theirs[i])
@@ -390,7 +387,7 @@ export class Frontier {
     return (this.#flags.get(node) & EXCLUDED) !== 0
   }
 
-  /** Adds a commit that has not been seen; -1, which is none, is passed over. */
+  /** Adds a commit unless it was seen before; ignores -1. */
   add(node: number, bits: number): void {
     if (node < 0 || this.#flags.get(node) & SEEN) return
     this.#flags.set(node, SEEN | QUEUED | bits)
@@ -398,7 +395,7 @@ export class Frontier {
     this.#queue.push(node, this.history.date(node))
   }
 
-  /** The next commit; -1 when there is none. */
+  /** Removes and returns the next commit; -1 if there is none. */
   pop(): number {
     const node = this.#queue.pop()
     if (node < 0) return node
@@ -407,9 +404,7 @@ export class Frontier {
     return node
   }
 
-  /**
-   * Excludes a commit, and what was seen of its ancestors before it turned out to be reachable from an excluded one.
-   */
+  /** Excludes a commit and those of its ancestors that were already seen. */
   exclude(node: number): void {
     const stack = [node]
     for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -422,13 +417,13 @@ export class Frontier {
     }
   }
 
-  /** Whether going on may still find or exclude commits, the last found one being of this date. */
+  /** Whether the walk can still find or exclude commits, given the date of the last commit found. */
   mayExclude(date: number): boolean {
     return date <= this.#queue.nextDate || this.#interesting > 0
   }
 }
 
-/** Gives the newest node first, and of equals the one that came first. */
+/** A priority queue: newest date first, ties in insertion order. */
 class DateQueue {
   readonly #nodes: number[] = []
   readonly #dates: number[] = []
@@ -443,14 +438,14 @@ class DateQueue {
     return this.#nodes[0] ?? -1
   }
 
-  /** All nodes, as they would be given. */
+  /** All nodes in the order in which they would be removed. */
   inOrder(): number[] {
     const positions = Array.from(this.#nodes.keys())
     positions.sort((a, b) => (this.#before(this.#dates[a] as number, this.#sequence[a] as number, b) ? -1 : 1))
     return positions.map((at) => this.#nodes[at] as number)
   }
 
-  /** The date of the node that is next. */
+  /** The date of the next node. */
   get nextDate() {
     return this.#dates[0] ?? Number.NEGATIVE_INFINITY
   }
@@ -465,7 +460,7 @@ class DateQueue {
     this.#put(at, node, date, sequence)
   }
 
-  /** -1 when there is none. */
+  /** Returns -1 if the queue is empty. */
   pop(): number {
     const first = this.#nodes[0]
     if (first === undefined) return -1

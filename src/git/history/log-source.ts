@@ -2,12 +2,12 @@ import type { ObjectCache } from '../object-cache.js'
 import type { Commit, Oid } from '../types.js'
 import type { HistorySource } from './history.js'
 
-/** What logs of one repository are read with. */
+/** What reading the log of one repository needs. */
 export interface LogSource extends HistorySource {
   cache: ObjectCache
-  /** The parsed commit, remembered. */
+  /** The parsed commit; cached. */
   commit(oid: Oid): Promise<Commit | null>
-  /** The same, if it has been read before. */
+  /** The parsed commit, if it is cached. */
   cachedCommit(oid: Oid): Commit | undefined
   /** Whether a commit has a file, not a folder, at a path. */
   isFile(commit: Oid, path: string): Promise<boolean>

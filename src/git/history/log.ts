@@ -8,8 +8,8 @@ import type { LogSource } from './log-source.js'
 import { orderOfPath } from './path-log.js'
 
 /**
- * One page of a log and the number of all commits that match (C-13). The order of a whole history is found once for
- * each set of starting points, then every page, date range and total is cut from it.
+ * One page of a log and the total number of matching commits (C-13). The order of a whole history is computed once per
+ * set of starting points; every page, date range and total is cut from it.
  */
 export async function readLog(source: LogSource, options: LogOptions): Promise<LogPage> {
   const order = await orderOf(source, options)
@@ -20,9 +20,7 @@ export async function readLog(source: LogSource, options: LogOptions): Promise<L
   return { commits: commits.filter((commit) => commit !== null), total }
 }
 
-/**
- * The ids of the newest commits that `to` has and `from` has not, in the order of a log, and how many there are in all.
- */
+/** The newest `limit` commits that `to` reaches and `from` does not, in log order, and their total. */
 export async function range(source: LogSource, from: Oid[], to: Oid, limit: number): Promise<{ oids: Oid[]; total: number }> {
   const order = await orderOf(source, { from: [to], exclude: from })
   if (!order) return { oids: [], total: 0 }
@@ -32,7 +30,7 @@ export async function range(source: LogSource, from: Oid[], to: Oid, limit: numb
 
 const oidAt = ({ oids }: LogOrder, at: number): Oid => oids.toString('hex', at * 20, at * 20 + 20)
 
-/** The ids of all that match, dates apart, in the order of a log; null: there is nothing to start from. */
+/** All commits that match the options except the dates, in log order; null if no starting commit is valid. */
 async function orderOf(source: LogSource, options: Pick<LogOptions, 'from' | 'exclude' | 'path' | 'firstParent'>): Promise<LogOrder | null> {
   const from = options.from.filter(isOid)
   const exclude = (options.exclude ?? []).filter(isOid)
@@ -57,10 +55,10 @@ async function orderOf(source: LogSource, options: Pick<LogOptions, 'from' | 'ex
 const cacheKey = (from: Oid[], { path = '', exclude = [], firstParent = false }: { path?: string; exclude?: Oid[]; firstParent?: boolean } = {}) =>
   `log ${path} ${firstParent ? 'first' : 'all'} ${from} ^${exclude}`
 
-/** First parents among which one is looked for whose order is remembered. */
+/** How many first parents are searched for one whose order is cached. */
 const MAX_ANCESTORS = 256
 
-/** The order of a whole history by that of an earlier head, which is remembered; null: there is none that helps. */
+/** Derives the order of a whole history from the cached order of an earlier head; null if none is usable. */
 async function orderFromAncestor(source: LogSource, history: History, head: Oid): Promise<LogOrder | null> {
   let node = await history.node(head)
   for (let i = 0; i < MAX_ANCESTORS && node >= 0; i++) {
@@ -73,15 +71,15 @@ async function orderFromAncestor(source: LogSource, history: History, head: Oid)
   return null
 }
 
-/** How many commits `to` has that `from` has not, looking at no more than `most` commits. */
+/** Number of commits that `to` reaches and `from` does not, visiting at most `limit` commits. */
 export async function countNew(source: LogSource, from: Oid[], to: Oid, limit: number): Promise<number> {
   if (!isOid(to)) return 0
   return (await walk(new History(await source.cache.graph(source.directory), source), [to], from.filter(isOid), false, limit)).dates.length
 }
 
 /**
- * Positions of the page asked for, and how many commits match the dates; every one is looked at, as dates need not fall
- * along a history (C-12).
+ * The positions of the requested page and the number of commits that match the dates. Scans all commits, because dates
+ * need not decrease along a history (C-12).
  */
 async function cutPage({ dates }: LogOrder, { since, until, skip, limit }: LogOptions): Promise<{ positions: number[]; total: number }> {
   const positions: number[] = []
@@ -101,7 +99,7 @@ async function cutPage({ dates }: LogOrder, { since, until, skip, limit }: LogOp
   return { positions, total }
 }
 
-/** The path as git takes it; null for what no tree can hold, such as `/x`, `a//b` or `../x`. */
+/** Normalises a path for git; null if no tree can contain it, such as `/x`, `a//b` or `../x`. */
 export function literalPath(path: string): string | null {
   const plain = path.replace(/\/+$/, '')
   if (plain === '') return path.startsWith('/') ? null : ''

@@ -10,23 +10,23 @@ interface PathLog {
   firstParent: boolean
 }
 
-/** The order of the whole history of a commit; null: there is none. */
+/** Returns the log order of a commit's whole history, or null. */
 type WholeOrder = (head: Oid) => Promise<LogOrder | null>
 
-/** A commit that changes a path. */
+/** A commit that changes the path. */
 interface PathChange {
   oid: Oid
   date: number
-  /** The path is new in it. */
+  /** Whether the commit adds the path. */
   added: boolean
 }
 
-/** Commits with a new path that are asked where it comes from. */
+/** How many commits that add the path are checked for a rename. */
 const MAX_ORIGIN_LOOKUPS = 32
 
 const LOG = ['log', '--no-show-signature', '--no-ext-diff', '--no-textconv']
 
-/** Git's own path log; along renames when the path is a file (C-11). */
+/** The log of a path, following renames if the path is a file in the start commit (C-11). */
 export async function orderOfPath(source: LogSource, log: PathLog, wholeOrder: WholeOrder): Promise<LogOrder> {
   const { from, exclude, path, firstParent } = log
   const [head] = from
@@ -41,9 +41,9 @@ export async function orderOfPath(source: LogSource, log: PathLog, wholeOrder: W
 }
 
 /**
- * What `git log --follow` finds, many times faster: it compares the trees of all commits, whereas the log of one path
- * asks the commit-graph which commits changed it. So each name of the file has a log of its own, up to the commit that
- * made it from the name before. Null where that would not be the same.
+ * The result of `git log --follow`, many times faster: `--follow` compares the trees of all commits, but the log of a
+ * single path uses the commit-graph's changed-path filters. So this reads one log per name of the file, each down to
+ * the commit that renamed it. Returns null if the result might differ.
  */
 async function followRenames(source: LogSource, head: Oid, path: string, wholeOrder: WholeOrder): Promise<PathChange[] | null> {
   const all: PathChange[] = []
@@ -68,12 +68,12 @@ async function followRenames(source: LogSource, head: Oid, path: string, wholeOr
   return all
 }
 
-/** Commits without merges that change a path, as in a log of it; null where one changes more than a file of that name. */
+/** The non-merge commits that change a path; null if one of them changes more than a single file of that name. */
 function changesOf(source: LogSource, head: Oid, path: string): Promise<PathChange[] | null> {
   return commitsOf(source, [...LOG, '--full-history', '--no-merges', '--no-renames', '--name-status', '--format=%H %ct', head, '--', path], '', path)
 }
 
-/** Those that come after a commit in the log. */
+/** The changes of a path that come after a commit in the log. */
 async function changesAfter(source: LogSource, head: Oid, path: string, commit: Oid, wholeOrder: WholeOrder): Promise<PathChange[] | null> {
   const [found, order] = [await changesOf(source, head, path), await wholeOrder(head)]
   if (!found || !order) return null
@@ -82,7 +82,7 @@ async function changesAfter(source: LogSource, head: Oid, path: string, commit: 
   return found.filter(({ oid }) => (places.get(oid) ?? -1) > after)
 }
 
-/** The name that a new file had before, or that it is a copy of; null: it had none; empty: it cannot be written here. */
+/** The previous name of a renamed or copied file; null if it is new; '' if the name is not valid UTF-8. */
 async function originOf(source: LogSource, commit: Oid, path: string): Promise<string | null> {
   const args = [...LOG, '-1', '--follow', '-M50%', '--format=', '--name-status', '-z', commit, '--', path]
   const { stdout } = await source.pool.run(source.directory, args, { ...(source.env && { env: source.env }) })
@@ -90,7 +90,7 @@ async function originOf(source: LogSource, commit: Oid, path: string): Promise<s
   return /^[RC]\d+$/.test(status) ? (origin.includes('\ufffd') ? '' : origin) : null
 }
 
-/** The commits of a log, with what it says of the path beside them. */
+/** Parses a log with `--name-status`; null if a commit changes more than the path. */
 async function commitsOf(source: LogSource, args: string[], input: string, path: string): Promise<PathChange[] | null> {
   const { stdout } = await source.pool.run(source.directory, args, { input, ...(source.env && { env: source.env }) })
   const added = `A\t${Buffer.from(path).toString('latin1')}`

@@ -16,30 +16,32 @@ import { mergeInProcess } from './merge-trees.js'
 /** The result of a merge without conflicts. */
 interface Merged {
   tree: Oid
-  /** Objects that the tree needs and the repository does not have yet. */
+  /** Objects of the tree that are not in the repository yet. */
   objects: StagedObject[]
 }
 
-/** Bytes that git may allocate at once: a larger file cannot be merged line by line (SEC-147). */
-const LARGEST = 256 * 1024 * 1024
+/** Bytes that git may allocate at once: merging larger files line by line fails (SEC-147). */
+const MAX_ALLOCATION_BYTES = 256 * 1024 * 1024
 
 /**
- * Applies to `onto`, or reverts there, what a commit changed against its first parent, exactly as `git cherry-pick` and
- * `git revert` do (C-50, SEC-103). All objects of the new commit are on the disk when it returns; no ref moves.
+ * Applies or reverts a commit's change (relative to its first parent) on `onto`, with the same result as `git
+ * cherry-pick` or `git revert` (C-50, SEC-103). All objects of the new commit are on disk on return; no ref moves.
  */
-export async function draftPick(context: WriteContext, draft: PickDraft, largest = LARGEST): Promise<PickResult> {
+export async function draftPick(context: WriteContext, draft: PickDraft, maxAllocation = MAX_ALLOCATION_BYTES): Promise<PickResult> {
   const { directory, readObject } = context
   const picked = await readObject(draft.commit)
   if (picked?.type !== 'commit') throw new Error(`commit ${draft.commit} cannot be read`)
   const { tree, parents } = parseCommit(draft.commit, picked.content)
   const before = parents[0] ? await treeOf(parents[0], readObject) : EMPTY_TREE
   const ours = await treeOf(draft.onto, readObject)
-  const merged = await (draft.reverse ? mergeTrees(context, tree, ours, before, largest) : mergeTrees(context, before, ours, tree, largest))
+  const merged = await (draft.reverse
+    ? mergeTrees(context, tree, ours, before, maxAllocation)
+    : mergeTrees(context, before, ours, tree, maxAllocation))
   if (!merged) return { refusal: 'conflict' }
   if (merged.tree === ours) return { refusal: 'unchanged' }
 
   const stage = new ObjectBuffer()
-  // git knows it even if it is not stored, but only a stored one passes every check
+  // git knows the empty tree even if it is not stored, but fsck wants it stored
   if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
   const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.onto] })
   await writePack(directory, [...merged.objects, ...stage.objects])
@@ -47,63 +49,70 @@ export async function draftPick(context: WriteContext, draft: PickDraft, largest
 }
 
 /**
- * The result of merging two commits with git's defaults (MR-64, SEC-103); it is the tree of `from` for a fast-forward.
- * `base` is their only best common ancestor, if there is one. Null: they conflict, or have no common history.
+ * Merges two commits with git's defaults (MR-64, SEC-103); a fast-forward gives the tree of `from`. `base` is their
+ * only best common ancestor, if there is exactly one. Null if they conflict or have no common history.
  */
 async function mergeCommits(
   context: WriteContext,
   into: Oid,
   from: Oid,
   { base, keep }: { base: Oid | null; keep: boolean },
-  largest: number,
+  maxAllocation: number,
 ): Promise<Merged | null> {
   const { readObject } = context
   if (base === into) return { tree: await treeOf(from, readObject), objects: [] }
-  const apart =
-    base && (await mergedApart(readObject, ...(await Promise.all([treeOf(base, readObject), treeOf(into, readObject), treeOf(from, readObject)]))))
-  if (apart) return apart
+  const inProcess =
+    base &&
+    (await tryMergeInProcess(readObject, ...(await Promise.all([treeOf(base, readObject), treeOf(into, readObject), treeOf(from, readObject)]))))
+  if (inProcess) return inProcess
   return withQuarantine(context.directory, async ({ path, env }) => {
-    const tree = await mergeTree(context, into, from, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
+    const tree = await mergeTree(context, into, from, { ...env, GIT_ALLOC_LIMIT: `${maxAllocation}` })
     return tree === null ? null : { tree, objects: keep ? await readLoose(path, new Set()) : [] }
   })
 }
 
 /**
- * Whether git merges two commits without conflicts; `base` is their only best common ancestor, if there is one. Nothing
- * is kept.
+ * Whether two commits merge without conflicts; `base` is their only best common ancestor, if there is exactly one.
+ * Writes nothing to the repository.
  */
-export async function canMerge(context: WriteContext, into: Oid, from: Oid, base: Oid | null, largest = LARGEST): Promise<boolean> {
-  return base === into || (await mergeCommits(context, into, from, { base, keep: false }, largest)) !== null
+export async function canMerge(
+  context: WriteContext,
+  into: Oid,
+  from: Oid,
+  base: Oid | null,
+  maxAllocation = MAX_ALLOCATION_BYTES,
+): Promise<boolean> {
+  return base === into || (await mergeCommits(context, into, from, { base, keep: false }, maxAllocation)) !== null
 }
 
 /**
- * Makes a merge commit, always with both parents. All its objects are on the disk when it returns; no ref moves.
- * `beside` is called with the commit's id while the objects are written, and awaited.
+ * Makes a merge commit, always with both parents. All objects are on disk on return; no ref moves. `whileWriting` is
+ * called with the commit's id while the objects are written, and awaited.
  */
 export async function draftMerge(
   context: WriteContext,
   draft: MergeDraft,
   base: Oid | null,
-  beside: (commit: Oid) => Promise<void> = async () => {},
-  largest = LARGEST,
+  whileWriting: (commit: Oid) => Promise<void> = async () => {},
+  maxAllocation = MAX_ALLOCATION_BYTES,
 ): Promise<MergeResult> {
-  const merged = await mergeCommits(context, draft.into, draft.from, { base, keep: true }, largest)
+  const merged = await mergeCommits(context, draft.into, draft.from, { base, keep: true }, maxAllocation)
   if (!merged) return { refusal: 'conflict' }
   const stage = new ObjectBuffer()
   if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
   const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.into, draft.from] })
-  await Promise.all([writePack(context.directory, [...merged.objects, ...stage.objects]), beside(commit)])
+  await Promise.all([writePack(context.directory, [...merged.objects, ...stage.objects]), whileWriting(commit)])
   return { commit, tree: merged.tree }
 }
 
 /**
- * Merges three trees; null: conflicts. `git merge-tree` in version 2.38 accepts commits only and finds the base itself,
- * so it gets three temporary commits: the base, and two on top of it.
+ * Merges three trees; null on conflicts. `git merge-tree` of 2.38 accepts only commits and finds the base itself, so it
+ * gets three temporary commits: the base and two children of it.
  */
-async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid, largest: number): Promise<Merged | null> {
+async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid, maxAllocation: number): Promise<Merged | null> {
   if (ours === theirs) return { tree: ours, objects: [] }
-  const apart = await mergedApart(context.readObject, base, ours, theirs)
-  if (apart) return apart
+  const inProcess = await tryMergeInProcess(context.readObject, base, ours, theirs)
+  if (inProcess) return inProcess
   const stage = new ObjectBuffer()
   const commit = (tree: Oid, parents: Oid[]) => stage.commit({ tree, parents, author: NOBODY, committer: NOBODY, message: '' })
   const root = await commit(base, [])
@@ -111,13 +120,13 @@ async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: O
   return withQuarantine(context.directory, async ({ path, env }) => {
     await Promise.all(stage.objects.map((object) => writeLoose(path, object)))
     const known = new Set(stage.objects.map(({ oid }) => oid))
-    const tree = await mergeTree(context, ...sides, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
+    const tree = await mergeTree(context, ...sides, { ...env, GIT_ALLOC_LIMIT: `${maxAllocation}` })
     return tree === null ? null : { tree, objects: await readLoose(path, known) }
   })
 }
 
-/** Null: only git can tell. */
-async function mergedApart(readObject: ReadObject, base: Oid, ours: Oid, theirs: Oid): Promise<Merged | null> {
+/** Null if the merge needs git. */
+async function tryMergeInProcess(readObject: ReadObject, base: Oid, ours: Oid, theirs: Oid): Promise<Merged | null> {
   const stage = new ObjectBuffer()
   const tree = await mergeInProcess(readObject, stage, base, ours, theirs)
   return tree === null ? null : { tree, objects: stage.objects }
@@ -126,8 +135,8 @@ async function mergedApart(readObject: ReadObject, base: Oid, ours: Oid, theirs:
 const NOBODY: Signature = { name: 'nobody', email: '', seconds: 0, offset: '+0000' }
 
 /**
- * The tree that two commits merge to, written where `env` says; null: conflicts, or no common history. Nothing is
- * synced: what is kept is written again.
+ * Runs `git merge-tree`; returns the merged tree, written to the object directory in `env`, or null on conflicts or
+ * unrelated histories. Nothing is synced, because the objects to keep are written again.
  */
 async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: Oid, env: NodeJS.ProcessEnv): Promise<Oid | null> {
   const args = ['-c', 'core.fsync=none', 'merge-tree', '--write-tree', '--no-messages', ours, theirs]
@@ -140,7 +149,7 @@ async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: O
 const compress = promisify(deflate)
 const decompress = promisify(inflate)
 
-/** Writes a loose object, unsynced. */
+/** Writes a loose object without syncing it. */
 async function writeLoose(objects: string, { oid, type, content }: StagedObject) {
   const folder = join(objects, oid.slice(0, 2))
   await mkdir(folder, { recursive: true })

@@ -15,19 +15,19 @@ export interface GitObject extends ObjectInfo {
   content: Buffer
 }
 
-/** Bytes from which on objects are not read through the shared process: one slow answer delays all that follow. */
-const SHARED = 1_048_576
+/** Larger objects are not read through the shared process, because one slow response delays all that follow. */
+const MAX_SHARED_BYTES = 1_048_576
 const OID = /^[0-9a-f]{40}$/
 
 /**
- * Whether a text is a full object id; only these, and prefixes of them, ever reach the process, so no text can break
- * its line protocol.
+ * Whether a string is a full object id. Only ids and prefixes of them ever reach the process, so no input can break its
+ * line protocol.
  */
 export const isOid = (text: string): text is Oid => OID.test(text)
 
 /**
- * Reads the objects of one repository through `git cat-file --batch-command`; it sees what was pushed or repacked since
- * it started, because git looks again for what it misses.
+ * Reads the objects of one repository through `git cat-file --batch-command`. New pushes and repacks are visible,
+ * because git rescans the packs when an object is missing.
  */
 export class CatFile {
   readonly batchProcess: BatchProcess
@@ -37,54 +37,53 @@ export class CatFile {
     readonly directory: string,
     readonly env?: NodeJS.ProcessEnv,
   ) {
-    // of the objects that an abbreviation may mean, only commits count
+    // an abbreviated id refers to commits only
     const args = ['-c', 'core.disambiguate=commit', '-c', 'core.warnAmbiguousRefs=false', 'cat-file', '--batch-command', '--buffer']
     this.batchProcess = new BatchProcess(() => pool.start(directory, args, { env, deadline: 0 }), pool.limits.deadline, 'flush\n')
   }
 
-  /** Type and size of an object; null when there is none. */
+  /** The type and size of an object; null if it does not exist. */
   async info(oid: Oid): Promise<ObjectInfo | null> {
     if (!isOid(oid)) return null
     return this.#info(oid)
   }
 
-  /** The object at the end of a chain of tags; null when there is none. */
+  /** Follows a chain of tags to its end; null if the object does not exist. */
   async peel(oid: Oid): Promise<ObjectInfo | null> {
     if (!isOid(oid)) return null
     return this.#info(`${oid}^{}`)
   }
 
-  /** The only commit whose id starts with these 4 to 39 hex digits. */
+  /** The only commit whose id starts with the given 4 to 39 hex digits; null if there is none or several. */
   async abbreviated(prefix: string): Promise<Oid | null> {
     if (!/^[0-9a-f]{4,39}$/.test(prefix)) return null
-    // a miss makes git look for new packs, which may make an abbreviation ambiguous
-    const [, found] = await Promise.all([this.#info(MISSING), this.#info(prefix)])
-    if (found && !found.oid.startsWith(prefix)) return this.#disambiguate(prefix) // a ref has that name
+    // the lookup of a missing object makes git rescan the packs, so that the abbreviation is checked against all
+    // objects
+    const [, found] = await Promise.all([this.#info(MISSING_OID), this.#info(prefix)])
+    if (found && !found.oid.startsWith(prefix)) return this.#disambiguate(prefix) // a ref has this name
     return found?.type === 'commit' ? found.oid : null
   }
 
-  /**
-   * An object with its content; null when there is none. For objects known to be small: one above `limit` bytes is not
-   * read and is null too.
-   */
-  async read(oid: Oid, limit = SHARED): Promise<GitObject | null> {
+  /** An object with its content; null if it does not exist or is larger than `limit` bytes. */
+  async read(oid: Oid, limit = MAX_SHARED_BYTES): Promise<GitObject | null> {
     const info = await this.info(oid)
     if (!info || info.size > limit) return null
-    if (info.size > SHARED) return { ...info, content: await this.#large(info) }
+    if (info.size > MAX_SHARED_BYTES) return { ...info, content: await this.#large(info) }
     return this.#contents(oid, info.size)
   }
 
-  /** The same without asking for the size first: only for ids found in commits and trees that are not blobs. */
+  /** Like `read`, but without a size check. Only for commits and trees whose ids come from other objects. */
   async readKnown(oid: Oid): Promise<GitObject | null> {
     if (!isOid(oid)) return null
     return this.#contents(oid, 4_096)
   }
 
   /**
-   * A blob's content as a stream; a large one gets a process and a turn in the pool, so a slow reader delays nobody.
+   * A blob's content as a stream; a large one gets a separate process and a slot in the pool, so that a slow reader
+   * delays no other reads.
    */
   async stream(info: ObjectInfo, signal?: AbortSignal): Promise<Readable> {
-    if (info.size <= SHARED) {
+    if (info.size <= MAX_SHARED_BYTES) {
       const object = await this.#contents(info.oid, info.size)
       return Readable.from(object && object.size > 0 ? [object.content] : [], { objectMode: false })
     }
@@ -107,7 +106,7 @@ export class CatFile {
         if (code !== 0) throw new GitFault('cat-file', code, 'ended early')
       }
       const stream = Readable.from(relay(), { objectMode: false })
-      // the deadline counts from the last byte that was read, not from the start
+      // the deadline restarts with each chunk that is read
       const timer = setTimeout(() => stream.destroy(new GitFault('cat-file', null, 'stalled')), this.pool.limits.deadline)
       finished(stream, () => {
         clearTimeout(timer)
@@ -121,21 +120,21 @@ export class CatFile {
     }
   }
 
-  /** Ends the process after everything asked so far. */
+  /** Ends the process when all requests are answered. */
   retire() {
     this.batchProcess.retire()
   }
 
   async #info(name: string): Promise<ObjectInfo | null> {
-    const answer = new Answer(`info ${name}\n`, 128, false)
-    await this.batchProcess.ask(answer)
-    return answer.info
+    const exchange = new CatFileExchange(`info ${name}\n`, 128, false)
+    await this.batchProcess.ask(exchange)
+    return exchange.info
   }
 
   async #contents(oid: Oid, size: number): Promise<GitObject | null> {
-    const answer = new Answer(`contents ${oid}\n`, size, true)
-    await this.batchProcess.ask(answer)
-    return answer.info && { ...answer.info, content: answer.content }
+    const exchange = new CatFileExchange(`contents ${oid}\n`, size, true)
+    await this.batchProcess.ask(exchange)
+    return exchange.info && { ...exchange.info, content: exchange.content }
   }
 
   async #large({ type, oid, size }: ObjectInfo): Promise<Buffer> {
@@ -156,19 +155,16 @@ export class CatFile {
   }
 }
 
-const MISSING = 'f'.repeat(40)
+const MISSING_OID = 'f'.repeat(40)
 
-/**
- * Reads `<oid> <type> <size>`, followed by the content when asked for, or a line that says that there is no such
- * object.
- */
-class Answer implements Exchange {
+/** Parses `<oid> <type> <size>`, followed by the content if requested, or a line saying that the object is missing. */
+class CatFileExchange implements Exchange {
   info: ObjectInfo | null = null
   content: Buffer = Buffer.alloc(0)
   #header = ''
   #chunks: Buffer[] = []
-  /** Bytes still to come, including the newline after the content; negative while the header is being read. */
-  #left = -1
+  /** Bytes still expected, including the newline after the content; negative before the header is complete. */
+  #remaining = -1
 
   constructor(
     readonly input: string,
@@ -178,7 +174,7 @@ class Answer implements Exchange {
 
   consume(chunk: Buffer): Buffer | null {
     let rest = chunk
-    if (this.#left < 0) {
+    if (this.#remaining < 0) {
       const end = rest.indexOf(0x0a)
       this.#header += rest.toString('latin1', 0, end < 0 ? rest.length : end)
       if (end < 0) return null
@@ -186,14 +182,14 @@ class Answer implements Exchange {
       const [, oid, type, size] = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/.exec(this.#header) ?? []
       this.info = oid ? { oid, type: type as ObjectType, size: Number(size) } : null
       if (!this.info || !this.withContent) return rest
-      this.#left = this.info.size + 1
+      this.#remaining = this.info.size + 1
     }
-    const part = rest.subarray(0, this.#left)
+    const part = rest.subarray(0, this.#remaining)
     this.#chunks.push(part)
-    this.#left -= part.length
-    if (this.#left > 0) return null
+    this.#remaining -= part.length
+    if (this.#remaining > 0) return null
     this.content = (this.#chunks.length === 1 ? part : Buffer.concat(this.#chunks)).subarray(0, -1)
-    // small answers share a chunk of output: keeping one must not keep all
+    // small responses share a chunk of output: copy, so that keeping one does not keep the chunk
     if (this.#chunks.length === 1 && part.length * 4 < part.buffer.byteLength) this.content = Buffer.from(this.content)
     this.#chunks = []
     return rest.subarray(part.length)
@@ -203,6 +199,6 @@ class Answer implements Exchange {
     this.info = null
     this.#header = ''
     this.#chunks = []
-    this.#left = -1
+    this.#remaining = -1
   }
 }

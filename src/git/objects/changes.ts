@@ -6,8 +6,8 @@ import { decodeTree, encodeTree, isTree, type RawEntry } from './tree-codec.js'
 export type ReadObject = (oid: Oid) => Promise<{ type: ObjectType; content: Buffer } | null>
 
 /**
- * A file or other entry; a directory that was read has its `directory`, a changed file its `content`, and neither has
- * an oid yet.
+ * A tree entry. A directory that was read has `directory` set, a changed file `content`; their `oid` is set only when
+ * the tree is written.
  */
 interface Entry extends RawEntry {
   directory?: Directory
@@ -16,7 +16,7 @@ interface Entry extends RawEntry {
 
 interface Directory {
   entries: Map<string, Entry>
-  /** The object that it was read from. */
+  /** The tree object that the directory was read from. */
   stored?: { oid: Oid; content: Buffer }
 }
 
@@ -25,8 +25,8 @@ export type ChangedTree = { tree: Oid /** A file that Git itself reads was writt
 export type Refusal = { fault: ChangeFault; index: number; path: string }
 
 /**
- * Applies changes in order to one tree in memory, and adds the resulting blobs and trees to the buffer. Reads and
- * writes only the directories on the way; every other entry keeps its bytes (C-19).
+ * Applies changes in order to a tree in memory, and adds the new blobs and trees to the buffer. Reads and writes only
+ * the affected directories; all other entries keep their bytes (C-19).
  */
 export async function changeTree(root: Oid | null, changes: Change[], readObject: ReadObject, stage: ObjectBuffer): Promise<ChangedTree | Refusal> {
   const tree = new WorkingTree(readObject)
@@ -106,7 +106,7 @@ class WorkingTree {
     const object = await this.readObject(oid)
     if (object?.type !== 'tree') throw new Error(`tree ${oid} cannot be read`)
     const entries = new Map<string, Entry>()
-    // A damaged tree may contain a name twice; both entries are kept, the second under a key that no path can have.
+    // a damaged tree may contain a name twice: the second entry gets a key that no path can have
     decodeTree(object.content).forEach((entry, i) => {
       entries.set(entries.has(entry.name) ? `${entry.name}\0${i}` : entry.name, entry)
     })
@@ -145,7 +145,7 @@ class WorkingTree {
     return found
   }
 
-  /** The same for any entry. */
+  /** Like `#file`, but for any entry. */
   async #found(path: string) {
     const { name, parents } = split(path)
     const trail = [{ name: '', directory: this.#root }]

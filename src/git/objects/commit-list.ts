@@ -1,15 +1,15 @@
 import type { Commit, Oid } from '../types.js'
 
-/** Characters of one message in a list of commits, and of all of them (SEC-178). */
+/** Maximum characters of one message in a list of commits, and of all messages in total (SEC-178). */
 const MAX_MESSAGE_CHARS = 1_048_576
 const MAX_TOTAL_CHARS = 8 * 1_048_576
-/** Commits read at once: each may have many megabytes. */
+/** Commits read concurrently; each may have many megabytes. */
 const BATCH_SIZE = 16
 const CUT_MARK = '...'
 
 /**
- * Commits in the given order, null where there is none. Long messages are cut to a common length at which all of them
- * fit. `known` gives those that need not be read.
+ * Commits in the given order, null for missing ones. Long messages are cut to a common length, so that all of them fit.
+ * `getCached` returns commits that need not be read.
  */
 export async function readCommitList(
   oids: Oid[],
@@ -39,6 +39,6 @@ function cut(commit: Commit, limit: number): Commit {
   const { message } = commit
   if (message.length <= limit) return commit
   const end = (message.charCodeAt(limit - 1) & 0xfc00) === 0xd800 ? limit - 1 : limit
-  // copied: a part of a string keeps the whole string in memory
+  // copied, because a substring keeps the whole string in memory
   return { ...commit, message: Buffer.from(message.slice(0, end), 'utf16le').toString('utf16le') + CUT_MARK }
 }

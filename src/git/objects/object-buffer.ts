@@ -10,7 +10,7 @@ export interface StagedObject {
   content: Buffer
 }
 
-/** Objects that have been made but are not in the repository yet. */
+/** Objects that are not written to the repository yet. */
 export class ObjectBuffer {
   readonly #objects = new Map<Oid, StagedObject>()
 
@@ -35,14 +35,14 @@ export class ObjectBuffer {
     const headers = [
       `tree ${commit.tree}`,
       ...commit.parents.map((parent) => `parent ${parent}`),
-      `author ${person(commit.author)}`,
-      `committer ${person(commit.committer)}`,
+      `author ${signatureLine(commit.author)}`,
+      `committer ${signatureLine(commit.committer)}`,
     ]
     return this.#add('commit', withMessage(headers, commit.message))
   }
 
   tag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }) {
-    const headers = [`object ${tag.target}`, `type ${tag.targetType}`, `tag ${tag.name}`, `tagger ${person(tag.tagger)}`]
+    const headers = [`object ${tag.target}`, `type ${tag.targetType}`, `tag ${tag.name}`, `tagger ${signatureLine(tag.tagger)}`]
     return this.#add('tag', withMessage(headers, tag.message.endsWith('\n') ? tag.message : `${tag.message}\n`))
   }
 
@@ -53,24 +53,24 @@ export class ObjectBuffer {
   }
 }
 
-/** Bytes hashed before yielding to the event loop: some milliseconds (SEC-145). */
-const SLICE = 2 * 1024 * 1024
+/** Bytes hashed before yielding to the event loop, a few milliseconds (SEC-145). */
+const HASH_SLICE_BYTES = 2 * 1024 * 1024
 
 async function objectId(type: ObjectType, content: Buffer): Promise<Oid> {
   const hash = createHash('sha1').update(`${type} ${content.length}\0`)
-  for (let at = 0; at < content.length; at += SLICE) {
+  for (let at = 0; at < content.length; at += HASH_SLICE_BYTES) {
     if (at > 0) await setImmediate()
-    hash.update(content.subarray(at, at + SLICE))
+    hash.update(content.subarray(at, at + HASH_SLICE_BYTES))
   }
   return hash.digest('hex')
 }
 
-/** Drops what would break the header's format, as Git does. */
-function person({ name, email, seconds, offset }: Signature) {
-  return `${plain(name)} <${plain(email)}> ${Math.max(0, Math.trunc(seconds))} ${/^[+-]\d{4}$/.test(offset) ? offset : '+0000'}`
+/** Formats a signature without characters that would break the header, as Git does. */
+function signatureLine({ name, email, seconds, offset }: Signature) {
+  return `${stripped(name)} <${stripped(email)}> ${Math.max(0, Math.trunc(seconds))} ${/^[+-]\d{4}$/.test(offset) ? offset : '+0000'}`
 }
 
-function plain(text: string) {
+function stripped(text: string) {
   return text.replace(/[\0\n<>]/g, '').trim()
 }
 

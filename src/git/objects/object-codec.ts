@@ -1,15 +1,16 @@
 import type { Commit, Oid, Signature, Tag, TreeEntry } from '../types.js'
 
-/** A tree's entry in bytes: names are kept as stored, so that nothing is lost when it is written back. */
+/** A tree entry whose name is kept as stored bytes. */
 export interface RawEntry {
-  /** Six digits, as stored but for the leading zero of a tree. */
+  /** As stored, padded to six digits. */
   mode: string
   name: Buffer
   oid: Oid
 }
 
 /**
- * Reads any commit, however odd: what cannot be parsed is empty, what cannot be decoded is U+FFFD (SEC-151, SEC-152).
+ * Parses any commit, however malformed: what cannot be parsed is empty, what cannot be decoded becomes U+FFFD (SEC-151,
+ * SEC-152).
  */
 export function parseCommit(oid: Oid, content: Buffer): Commit {
   const { headers, body } = split(content)
@@ -24,10 +25,10 @@ export function parseCommit(oid: Oid, content: Buffer): Commit {
   }
 }
 
-/** Headers of a commit that hold signatures; Git signs what is left without them. */
-const SIGNATURES = /^gpgsig(?:-sha256)? /
+/** Signature headers; the signature covers the commit without them. */
+const SIGNATURE_HEADER = /^gpgsig(?:-sha256)? /
 
-/** The signature of a commit, as text, and what it signs; null where it has none. */
+/** The signature of a commit and the bytes it covers; null if the commit is unsigned. */
 export function parseSigned(content: Buffer): { signature: string; text: Buffer } | null {
   const text: Buffer[] = []
   const signature: string[] = []
@@ -36,17 +37,17 @@ export function parseSigned(content: Buffer): { signature: string; text: Buffer 
   for (let end = content.indexOf(0x0a); end > at; end = content.indexOf(0x0a, at)) {
     const line = content.subarray(at, end + 1)
     const start = line.toString('latin1', 0, 'gpgsig-sha256 '.length)
-    if (SIGNATURES.test(start)) inside = start.startsWith('gpgsig ') ? 'gpgsig' : 'other'
+    if (SIGNATURE_HEADER.test(start)) inside = start.startsWith('gpgsig ') ? 'gpgsig' : 'other'
     else if (line[0] !== 0x20) inside = null
     if (inside === null) text.push(line)
-    // the lines after the first begin with a space
+    // continuation lines begin with a space
     else if (inside === 'gpgsig') signature.push(line.toString('latin1', line[0] === 0x20 ? 1 : 'gpgsig '.length))
     at = end + 1
   }
   return signature.length === 0 ? null : { signature: signature.join(''), text: Buffer.concat([...text, content.subarray(at)]) }
 }
 
-/** Reads an annotated tag; one made without a tagger has none. */
+/** Parses an annotated tag; `tagger` is null if it has none. */
 export function parseTag(oid: Oid, content: Buffer): Tag {
   const { headers, body } = split(content)
   const decode = decoder(headers)
@@ -61,13 +62,13 @@ export function parseTag(oid: Oid, content: Buffer): Tag {
 }
 
 /**
- * Reads a tree's entries in stored order, from an offset and up to a number, so that a huge tree can be read in slices;
- * a truncated tail is left out.
+ * Parses up to `limit` tree entries in stored order from an offset, so that a huge tree can be read in slices; a
+ * truncated tail is ignored.
  */
-export function parseTree(content: Buffer, from = 0, most = Number.POSITIVE_INFINITY): { entries: RawEntry[]; next: number } {
+export function parseTree(content: Buffer, from = 0, limit = Number.POSITIVE_INFINITY): { entries: RawEntry[]; next: number } {
   const entries: RawEntry[] = []
   let next = from
-  while (next < content.length && entries.length < most) {
+  while (next < content.length && entries.length < limit) {
     const space = content.indexOf(0x20, next)
     const end = content.indexOf(0, space)
     if (space < 0 || end < 0 || end + 21 > content.length) return { entries, next: content.length }
@@ -81,7 +82,6 @@ export function parseTree(content: Buffer, from = 0, most = Number.POSITIVE_INFI
   return { entries, next }
 }
 
-/** The type of an entry by its mode. */
 export function entryType(mode: string): TreeEntry['type'] {
   if (mode.startsWith('04')) return 'tree'
   return mode === '160000' ? 'commit' : 'blob'
@@ -92,18 +92,15 @@ interface Header {
   value: Buffer
 }
 
-/** Bytes of headers that are parsed: room for thousands of parents, without hours of parsing. */
-const HEADERS = 262_144
+/** Only this many bytes of headers are parsed, enough for thousands of parents. */
+const MAX_HEADER_BYTES = 262_144
 
-/**
- * Headers up to the first empty line; continuation lines of a signature or a merged tag, which start with a space, are
- * not needed.
- */
+/** Splits off the headers, up to the first empty line. Continuation lines, which start with a space, are skipped. */
 function split(content: Buffer): { headers: Header[]; body: Buffer } {
   const blank = content[0] === 0x0a ? -1 : content.indexOf('\n\n')
   const end = blank < 0 && content[0] !== 0x0a ? content.length : blank + 1
   const headers: Header[] = []
-  for (let at = 0; at < Math.min(end, HEADERS); ) {
+  for (let at = 0; at < Math.min(end, MAX_HEADER_BYTES); ) {
     const found = content.indexOf(0x0a, at)
     const line = content.subarray(at, found < 0 ? end : found)
     const space = line.indexOf(0x20)
@@ -129,7 +126,8 @@ function decoder(headers: Header[]): (bytes: Buffer) => string {
 }
 
 /**
- * `Name <mail> seconds offset`, each part of which may be missing; Git itself looks for the last `>` before the date.
+ * Parses `Name <mail> seconds offset`, each part of which may be missing. Like Git, searches for the last `>` before
+ * the date.
  */
 function parseSignature(value: Buffer | undefined, decode: (bytes: Buffer) => string): Signature {
   const nobody = { name: '', email: '', seconds: 0, offset: '+0000' }

@@ -2,7 +2,7 @@ import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GitFault } from '../errors.js'
 
-/** A pack by the name of its files, without their extensions. */
+/** A pack; `stem` is its file name without extension. */
 export interface Pack {
   stem: string
   count: number

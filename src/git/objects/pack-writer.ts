@@ -8,8 +8,8 @@ import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import type { ObjectType, StagedObject } from './object-buffer.js'
 
 const compress = promisify(deflate)
-/** Bytes of an entry that are summed before yielding to the event loop: some milliseconds (SEC-145). */
-const SLICE = 2 * 1024 * 1024
+/** Bytes hashed before yielding to the event loop, a few milliseconds (SEC-145). */
+const SLICE_BYTES = 2 * 1024 * 1024
 const TYPES: Record<ObjectType, number> = { commit: 1, tree: 2, blob: 3, tag: 4 }
 
 interface IndexEntry {
@@ -19,9 +19,9 @@ interface IndexEntry {
 }
 
 /**
- * Writes objects into the repository as one pack with its index, and returns when both are on the disk. The pack gets
- * its name before the index does, so no reader sees an incomplete one, and what a kill leaves behind has a name that
- * Git's own clean-up knows.
+ * Writes objects into the repository as one pack with its index; both are synced on return. The pack is renamed into
+ * place before its index, so no reader sees an incomplete one, and temporary names are ones that `git gc` cleans up
+ * after a kill.
  */
 export async function writePack(directory: string, objects: StagedObject[]) {
   const folder = join(directory, 'objects', 'pack')
@@ -30,7 +30,7 @@ export async function writePack(directory: string, objects: StagedObject[]) {
   const indexTmp = join(folder, `tmp_idx_${suffix}`)
   try {
     const { entries, checksum } = await writePackFile(packTmp, objects)
-    // both syncs at once: neither file has its name yet
+    // sync both before either is renamed
     await Promise.all([syncFile(packTmp), writeNewFile(indexTmp, packIndex(entries, checksum), 0o444)])
     const name = join(folder, `pack-${checksum.toString('hex')}`)
     await rename(packTmp, `${name}.pack`)
@@ -47,7 +47,7 @@ async function syncFile(path: string) {
   await file.sync().finally(() => file.close())
 }
 
-/** Writes the pack, not yet synced. */
+/** Writes the pack without syncing it. */
 async function writePackFile(path: string, objects: StagedObject[]) {
   const entries: IndexEntry[] = []
   const hash = createHash('sha1')
@@ -59,9 +59,9 @@ async function writePackFile(path: string, objects: StagedObject[]) {
       for await (const { oid, bytes } of packEntries(objects)) {
         const start = offset
         let crc = 0
-        for (let at = 0; at < bytes.length; at += SLICE) {
+        for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
           if (at > 0) await setImmediate()
-          const slice = bytes.subarray(at, at + SLICE)
+          const slice = bytes.subarray(at, at + SLICE_BYTES)
           crc = crc32(slice, crc)
           hash.update(slice)
           yield slice
@@ -73,14 +73,14 @@ async function writePackFile(path: string, objects: StagedObject[]) {
       checksum = hash.digest()
       yield checksum
     }
-    for await (const chunk of joined(stored())) await file.writeFile(chunk)
+    for await (const chunk of coalesced(stored())) await file.writeFile(chunk)
     return { entries, checksum }
   } finally {
     await file.close()
   }
 }
 
-/** The same bytes in memory, to examine them before they are kept. */
+/** The pack in memory, to check it before it is written. */
 export async function packOf(objects: StagedObject[]): Promise<Buffer> {
   const parts: Buffer[] = []
   for await (const { bytes } of packEntries(objects)) parts.push(bytes)
@@ -88,7 +88,9 @@ export async function packOf(objects: StagedObject[]): Promise<Buffer> {
   return Buffer.concat([body, createHash('sha1').update(body).digest()])
 }
 
-/** The header, without an oid, then an entry for each object; a few are deflated at a time, off the event loop. */
+/**
+ * Yields the header, without an oid, then one entry per object; a few are deflated concurrently, off the event loop.
+ */
 async function* packEntries(objects: StagedObject[]): AsyncGenerator<{ oid?: string; bytes: Buffer }> {
   const header = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')
   header.writeUInt32BE(objects.length, 8)
@@ -112,7 +114,7 @@ function entryHeader(type: ObjectType, size: number): Buffer {
 }
 
 /** Joins chunks into fewer, larger writes. */
-async function* joined(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* coalesced(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = []
   let size = 0
   for await (const chunk of chunks) {

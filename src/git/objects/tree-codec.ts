@@ -1,8 +1,8 @@
 import type { Oid } from '../types.js'
 
 /**
- * An entry as a tree object stores it. `name` has one character for each byte (latin1), `mode` the digits as written,
- * so that what is read is written back byte for byte.
+ * A tree entry as stored: `name` is latin1, one character per byte, and `mode` has the digits as written, so that
+ * entries are written back byte for byte.
  */
 export interface RawEntry {
   mode: string
@@ -40,7 +40,7 @@ export function encodeTree(entries: RawEntry[]): Buffer {
   return content
 }
 
-/** Also for the zero-padded modes some old tools wrote. */
+/** Also accepts zero-padded modes, which some old tools wrote. */
 export function isTree(mode: string) {
   return /^0*40000$/.test(mode)
 }

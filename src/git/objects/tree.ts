@@ -3,25 +3,28 @@ import type { Oid, TreeEntry } from '../types.js'
 import type { CatFile } from './cat-file.js'
 import { entryType, parseTree, type RawEntry } from './object-codec.js'
 
-/** What trees are read with: objects, and a cache (trees never change). */
+/** Reads objects through a cache; trees are immutable. */
 export interface TreeSource {
   objects: CatFile
-  remember: <V extends NonNullable<unknown>>(key: string, size: (value: V) => number, make: () => Promise<V | null>) => Promise<V | null>
+  cached: <V extends NonNullable<unknown>>(key: string, size: (value: V) => number, make: () => Promise<V | null>) => Promise<V | null>
 }
 
-/** The largest tree object that is read: some half a million entries. */
-const LIMIT = 16_777_216
-/** The most entries of a recursive listing: trees that contain one tree many times over would fill any memory. */
-const ENTRIES = 100_000
-const AT_ONCE = 64
+/** Larger tree objects are not read; this is about half a million entries. */
+const MAX_TREE_BYTES = 16_777_216
+/**
+ * Maximum number of entries in a recursive listing: trees that contain the same tree many times over could exhaust
+ * memory.
+ */
+const MAX_ENTRIES = 100_000
+const READ_BATCH = 64
 
-/** The entries of one tree object; null when it is not a tree. */
+/** The entries of a tree object; null if it is not a tree. */
 export function readTree(source: TreeSource, oid: Oid): Promise<RawEntry[] | null> {
-  return source.remember(
+  return source.cached(
     `tree ${oid}`,
     (entries) => 100 + entries.length * 200,
     async () => {
-      const object = await source.objects.read(oid, LIMIT)
+      const object = await source.objects.read(oid, MAX_TREE_BYTES)
       if (object?.type !== 'tree') return null
       let { entries, next } = parseTree(object.content, 0, 5_000)
       while (next < object.content.length) {
@@ -42,16 +45,16 @@ export async function entryAt(source: TreeSource, root: Oid, path: string): Prom
   for (const part of path.split('/')) {
     if (entry.type !== 'tree') return null
     const name = Buffer.from(part)
-    // a name that is not UTF-8 is found by the way it is shown
+    // a name that is not UTF-8 is matched by its displayed form
     const entries: RawEntry[] = (await readTree(source, entry.oid)) ?? []
     const raw = entries.find((raw) => raw.name.equals(name)) ?? entries.find((raw) => raw.name.toString('utf8') === part)
     if (!raw) return null
-    entry = shown(raw, entry.path)
+    entry = toEntry(raw, entry.path)
   }
   return entry
 }
 
-/** Everything below a path, one level or all of it, in Git's order: a folder before its content. */
+/** One level or the whole subtree at a path, in Git's order: a folder before its content. */
 export async function entriesAt(source: TreeSource, root: Oid, path: string, recursive: boolean): Promise<TreeEntry[] | null> {
   const top = await entryAt(source, root, path.replace(/\/+$/, ''))
   if (top?.type !== 'tree') return null
@@ -64,14 +67,14 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
   const slice = new Slice()
   const found: TreeEntry[] = []
   const stack = [{ entries: first, at: 0, path: top.path }]
-  for (let level = stack.at(-1); level && found.length < ENTRIES; level = stack.at(-1)) {
+  for (let level = stack.at(-1); level && found.length < MAX_ENTRIES; level = stack.at(-1)) {
     const raw = level.entries[level.at++]
     if (slice.over) await slice.breathe()
     if (!raw) {
       stack.pop()
       continue
     }
-    const entry = shown(raw, level.path)
+    const entry = toEntry(raw, level.path)
     found.push(entry)
     const below = recursive && entry.type === 'tree' ? trees.get(entry.oid) : undefined
     if (below) stack.push({ entries: below, at: 0, path: entry.path })
@@ -80,8 +83,8 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
 }
 
 /**
- * A part of everything below a path, by path, and the total; null when there is no tree. What precedes the part is
- * counted without being walked: a few trees can contain each other so often that nobody could list them.
+ * One page of the subtree at a path, sorted by path, and the total; null if there is no tree. Skipped subtrees are
+ * counted without being walked: a few trees can contain each other so often that listing everything would never end.
  */
 export async function pageBelow(
   source: TreeSource,
@@ -94,43 +97,42 @@ export async function pageBelow(
   const counts = await countsBelow(source, top.oid)
   if (!counts) return null
   const found: TreeEntry[] = []
-  const levelOf = async (oid: Oid, path: string) => ({ turns: inTurn((await readTree(source, oid)) ?? []), at: 0, path })
+  const levelOf = async (oid: Oid, path: string) => ({ steps: inPathOrder((await readTree(source, oid)) ?? []), at: 0, path })
   const stack = [await levelOf(top.oid, top.path)]
   let left = skip
   for (let level = stack.at(-1); level && found.length < limit; level = stack.at(-1)) {
-    const turn = level.turns[level.at++]
-    if (!turn) {
+    const step = level.steps[level.at++]
+    if (!step) {
       stack.pop()
       continue
     }
-    const { raw, below } = turn
-    const passed = below ? (counts.get(raw.oid) ?? 0) : 1
-    if (passed <= left) left -= passed
+    const { raw, below } = step
+    const skipped = below ? (counts.get(raw.oid) ?? 0) : 1
+    if (skipped <= left) left -= skipped
     else if (below) stack.push(await levelOf(raw.oid, `${level.path === '' ? '' : `${level.path}/`}${raw.name.toString('utf8')}`))
-    else found.push(shown(raw, level.path))
+    else found.push(toEntry(raw, level.path))
   }
   return { entries: found, total: counts.get(top.oid) ?? 0 }
 }
 
 /**
- * The entries of one tree in the order of full paths: another name may come between a folder and its content, as `a.b`
- * does between `a` and `a/b`.
+ * The entries of one tree in order of full paths: a name may sort between a folder and its content, as `a.b` does
+ * between `a` and `a/b`.
  */
-function inTurn(entries: RawEntry[]): { raw: RawEntry; below: boolean }[] {
-  const turns = entries.flatMap((raw) => {
+function inPathOrder(entries: RawEntry[]): { raw: RawEntry; below: boolean }[] {
+  const steps = entries.flatMap((raw) => {
     const name = raw.name.toString('utf8')
     const itself = { key: name, raw, below: false }
     return entryType(raw.mode) === 'tree' ? [itself, { key: `${name}/`, raw, below: true }] : [itself]
   })
-  return turns.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  return steps.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }
 
 /**
- * How many entries are below each tree that a tree contains, including itself; every tree is read once, however often
- * it is contained.
+ * The number of entries below `top` and each tree that it contains; every tree is read once, however often it occurs.
  */
 function countsBelow(source: TreeSource, top: Oid): Promise<Map<Oid, number> | null> {
-  return source.remember(
+  return source.cached(
     `counts below ${top}`,
     (counts) => counts.size * 150,
     async () => {
@@ -162,7 +164,7 @@ function countsBelow(source: TreeSource, top: Oid): Promise<Map<Oid, number> | n
   )
 }
 
-/** Reads all trees below, each once, with many reads under way at a time. */
+/** Reads all trees below, each once, with many concurrent reads. */
 async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, RawEntry[]>) {
   const slice = new Slice(1)
   const seen = new Set<Oid>()
@@ -176,7 +178,7 @@ async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, 
   }
   collect(first)
   while (waiting.length > 0) {
-    const oids = waiting.splice(-AT_ONCE)
+    const oids = waiting.splice(-READ_BATCH)
     const read = await Promise.all(oids.map(async (oid) => ({ oid, entries: (await readTree(source, oid)) ?? [] })))
     for (const { oid, entries } of read) {
       trees.set(oid, entries)
@@ -186,7 +188,7 @@ async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, 
   }
 }
 
-function shown({ mode, name, oid }: RawEntry, parent: string): TreeEntry {
+function toEntry({ mode, name, oid }: RawEntry, parent: string): TreeEntry {
   const text = name.toString('utf8')
   return { mode, type: entryType(mode), oid, name: text, path: parent === '' ? text : `${parent}/${text}` }
 }

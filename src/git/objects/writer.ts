@@ -13,9 +13,7 @@ export interface WriteContext {
   readObject: ReadObject
 }
 
-/**
- * Makes a commit of changes on top of the first parent. All its objects are on the disk when it returns; no ref moves.
- */
+/** Makes a commit that applies changes to the first parent's tree. All objects are on disk on return; no ref moves. */
 export async function draftCommit(context: WriteContext, draft: CommitDraft): Promise<DraftResult> {
   const history = draftHistory(context)
   const drafted = await history.commit(draft)
@@ -23,7 +21,7 @@ export async function draftCommit(context: WriteContext, draft: CommitDraft): Pr
   return drafted
 }
 
-/** Makes commits that may build on each other, whose objects are on the disk when all are written; no ref moves. */
+/** Drafts commits that may build on each other; their objects are on disk when `write` returns. Moves no ref. */
 export function draftHistory({ directory, pool, readObject }: WriteContext): HistoryDraft {
   const stage = new ObjectBuffer()
   const read: ReadObject = async (oid) => stage.read(oid) ?? readObject(oid)
@@ -44,7 +42,7 @@ export function draftHistory({ directory, pool, readObject }: WriteContext): His
   }
 }
 
-/** Makes a commit of an existing tree. */
+/** Writes a commit with an existing tree. */
 export async function writeCommit(
   directory: string,
   commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string },
@@ -74,8 +72,8 @@ export async function treeOf(commit: Oid, readObject: ReadObject): Promise<Oid> 
 }
 
 /**
- * Git's own check of files such as `.gitmodules`, whose content can be an attack on whoever clones (SEC-101). It needs
- * a process, so it runs only when such a file was written.
+ * Git's own check of files such as `.gitmodules`, whose content can attack users who clone (SEC-101). It needs a
+ * process, so it runs only if such a file was written.
  */
 function passesFsck(pool: ProcessPool, directory: string, stage: ObjectBuffer): Promise<boolean> {
   return withQuarantine(directory, async ({ path, env }) => {

@@ -1,17 +1,20 @@
 import { GitFault, GitTimeout, gitFailure } from '../errors.js'
 import { type GitProcess, kill } from './spawner.js'
 
-/** Returned by an exchange that needs no more of its answer: the process is ended, which costs less than reading on. */
+/**
+ * Returned by an exchange that needs no more of its output: the process is killed, which costs less than reading the
+ * rest.
+ */
 export const STOP_READING = Symbol('enough')
 
-/** A question to a long-lived process, and the reading of its answer. */
+/** A request to a long-lived process, and the parser of its response. */
 export interface Exchange {
   readonly input: string
-  /** Bytes of answer to expect; questions wait while too many bytes are expected. */
+  /** Expected size of the response in bytes; requests wait while too many bytes are outstanding. */
   readonly expectedBytes: number
-  /** Consumes output. Returns what follows the answer, or null while the answer goes on. */
+  /** Consumes output. Returns the bytes after the response, or null while the response is incomplete. */
   consume(chunk: Buffer): Buffer | typeof STOP_READING | null
-  /** Forgets a partial answer: the process died, and another one will be asked. */
+  /** Discards a partial response: the request is repeated with another process. */
   reset(): void
 }
 
@@ -25,13 +28,13 @@ interface Pending {
 const PIPELINE_LIMITS = { requests: 256, bytes: 33_554_432 }
 
 /**
- * A long-lived git process that answers questions in order, many under way at once; started on the first question, and
- * again when it dies.
+ * A long-lived git process with pipelined requests, answered in order. It is started on the first request, and
+ * restarted when it dies.
  */
 export class BatchProcess {
   #child: GitProcess | null = null
   #starting = false
-  /** Questions that were sent and not answered, and those not sent yet. */
+  /** Requests that are sent and unanswered, and requests that are not sent yet. */
   #sent: Pending[] = []
   #unsent: Pending[] = []
   #bytes = 0
@@ -39,7 +42,7 @@ export class BatchProcess {
   #deadline: NodeJS.Timeout | undefined
   #retired = false
 
-  /** `closing` is written after each bundle of questions, such as a command to flush. */
+  /** `suffix` is written after each batch of requests, for example a flush command. */
   constructor(
     readonly start: () => Promise<GitProcess>,
     readonly deadline: number,
@@ -50,12 +53,12 @@ export class BatchProcess {
     return this.#sent.length === 0 && this.#unsent.length === 0
   }
 
-  /** Of the present process, if there is one. */
+  /** The pid of the current process, if there is one. */
   get pid() {
     return this.#child?.pid
   }
 
-  /** Resolves when the exchange has read its answer. */
+  /** Resolves when the exchange has consumed its response. */
   ask(exchange: Exchange): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#unsent.push({ exchange, attempts: 0, resolve, reject })
@@ -64,15 +67,15 @@ export class BatchProcess {
   }
 
   /**
-   * Ends the process once everything asked has been answered; whoever still holds this and asks again gets a new
-   * process, ended likewise.
+   * Ends the process when all requests are answered. A caller that still asks gets a new process, which is ended
+   * likewise.
    */
   retire() {
     this.#retired = true
     if (this.idle) this.#child?.stdin?.end()
   }
 
-  /** Questions of one turn of the event loop are sent in one write. */
+  /** Sends all requests of one tick in one write. */
   #schedule() {
     if (this.#scheduled) return
     this.#scheduled = true
@@ -122,7 +125,7 @@ export class BatchProcess {
     child.stderr?.on('data', (chunk: Buffer) => {
       stderr = (stderr + chunk.toString('utf8')).slice(-2_000)
     })
-    child.stdin?.on('error', () => {}) // it died; `closed` says how
+    child.stdin?.on('error', () => {}) // the process died; `closed` has its exit code
     void child.closed.then((code) => this.#onExit(child, gitFailure('batch process', code, stderr)))
     return child
   }
@@ -156,7 +159,7 @@ export class BatchProcess {
     if (this.#retired && this.idle) this.#child?.stdin?.end()
   }
 
-  /** A deadline for the oldest question, renewed with each answer (SEC-143). */
+  /** Sets the deadline of the oldest request, restarted with each response (SEC-143). */
   #restartDeadline() {
     clearTimeout(this.#deadline)
     this.#deadline = undefined
@@ -167,7 +170,7 @@ export class BatchProcess {
     }, this.deadline)
   }
 
-  /** Ends the process and asks another one the open questions. */
+  /** Kills the process and repeats the open requests with another one. */
   #replaceProcess() {
     const child = this.#child
     this.#child = null
@@ -182,7 +185,7 @@ export class BatchProcess {
     this.#requeue()
   }
 
-  /** The question that was being answered is asked once more; a process that cannot even start fails all. */
+  /** Allows the request that was being answered one retry; if the process cannot even start, rejects all requests. */
   #onFailure(asked: Pending[], fault: Error) {
     const head = asked[0]
     if (!head || head.attempts++ === 0) return

@@ -11,12 +11,12 @@ interface RepositoryProcesses {
   processes: Map<string, Retirable>
 }
 
-/** Repositories whose processes are kept, and milliseconds for which unused ones are. */
+/** Number of repositories whose processes are kept, and milliseconds after which idle ones are ended. */
 export const BATCH_LIMITS = { repositories: 32, idle: 30_000 }
 
 /**
- * Keeps the long-lived processes of the most recently used repositories; the others are ended after half a minute, or
- * when there are too many.
+ * Keeps the long-lived processes of the most recently used repositories; others are ended when idle or when there are
+ * too many.
  */
 export class BatchProcesses {
   readonly #entries = new Map<string, RepositoryProcesses>()
@@ -34,12 +34,12 @@ export class BatchProcesses {
     return this.process(directory, 'cat-file', () => new CatFile(this.pool, directory))
   }
 
-  /** The repository's process of that name, created when there is none. */
+  /** The repository's process with this name, created on first use. */
   process<T extends Retirable>(directory: string, name: string, make: () => T): T {
     const entry = this.#entries.get(directory) ?? { used: 0, processes: new Map() }
     entry.used = performance.now()
     this.#entries.delete(directory)
-    this.#entries.set(directory, entry) // the map's order is the order of use
+    this.#entries.set(directory, entry) // keeps the map in order of use
     const process = (entry.processes.get(name) as T | undefined) ?? make()
     entry.processes.set(name, process)
     for (const [other] of this.#entries) {
@@ -49,7 +49,7 @@ export class BatchProcesses {
     return process
   }
 
-  /** Ends a repository's processes once they have answered: it is about to be removed, or is no longer in use. */
+  /** Ends a repository's processes when they have answered their requests. */
   forget(directory: string) {
     for (const process of this.#entries.get(directory)?.processes.values() ?? []) process.retire()
     this.#entries.delete(directory)

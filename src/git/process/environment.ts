@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 
-/** The environment of every git process: it inherits only PATH and the temporary directory (SEC-84). */
+/** The environment of every git process: inherits only PATH and TMPDIR (SEC-84). */
 export function gitEnvironment(): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
@@ -22,7 +22,7 @@ export function gitEnvironment(): NodeJS.ProcessEnv {
   }
 }
 
-/** The path of a program; null when it is not found. */
+/** The path of a program on PATH; null if there is none. */
 export function programOnPath(name: string): string | null {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
   return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null

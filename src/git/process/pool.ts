@@ -9,8 +9,8 @@ import { gitEnvironment, programOnPath } from './environment.js'
 import { directSpawner, type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
 
 /**
- * Options of every git command: trust our own directories, sync what is written, use little memory, start no
- * maintenance of its own.
+ * Options of every git command: trust our own directories, sync what is written, limit memory, never start automatic
+ * maintenance.
  */
 export const GIT_OPTIONS = [
   '-c', 'safe.directory=*',
@@ -26,29 +26,31 @@ export const GIT_OPTIONS = [
 ] // biome-ignore format: pairs belong on one line
 
 export interface PoolLimits {
-  /** Processes at once, in all and for one repository. */
+  /** Maximum concurrent processes, in total and per repository. */
   running: number
   runningPerRepository: number
-  /** Calls that may wait, in all and for one repository. */
+  /** Maximum number of queued calls, in total and per repository. */
   waiting: number
   waitingPerRepository: number
-  /** Processes at a time for one holder, a user or an address. Each holder may fill half of the queue. */
+  /**
+   * Maximum concurrent processes per holder (a user or client address). A holder may fill at most half of the queue.
+   */
   runningPerHolder?: number
-  /** Milliseconds a call may wait for its turn. */
+  /** Milliseconds a call may wait for a slot. */
   wait: number
   /** Milliseconds a process may run. */
   deadline: number
-  /** How far its processes stand back behind others: a nice value from 1 to 19. */
+  /** The nice value of the processes, from 1 to 19. */
   niceness?: number
 }
 
-/** The nice value of git: the short answers of the service and of Postgres come first (SEC-180). */
+/** The nice value of git: the service and Postgres take precedence (SEC-180). */
 export const GIT_NICENESS = 10
 
-/** Processes at a time for one holder: more of them than cores only delay each other, and everybody else (SEC-180). */
+/** Concurrent processes per holder: more than cores would only slow each other and everyone else down (SEC-180). */
 export const PER_HOLDER = Math.max(2, availableParallelism())
 
-/** The part of the limits that one of several processes gets. Two processes at a time are the least. */
+/** The share of the limits for one of several service processes, but at least two concurrent git processes. */
 export function shareOfLimits(limits: PoolLimits, processes: number): PoolLimits {
   if (processes === 1) return limits
   const share = (whole: number, least = 1) => shareOf(whole, processes, Math.min(whole, least))
@@ -74,8 +76,8 @@ export const POOL_LIMITS: PoolLimits = {
 }
 
 /**
- * Limits of searches, which read whole repositories with a thread for each core: one at a time for each repository,
- * with a queue of their own and a low priority, so that nobody else waits for them (SEC-143).
+ * Limits of searches, which read whole repositories with a thread per core: one at a time per repository, with a queue
+ * of their own and a low priority, so that they delay no other calls (SEC-143).
  */
 export const SEARCH_LIMITS: PoolLimits = {
   running: 4,
@@ -90,16 +92,16 @@ export const SEARCH_LIMITS: PoolLimits = {
 
 export interface RunOptions {
   input?: Buffer | string
-  /** More environment, such as GIT_OBJECT_DIRECTORY. */
+  /** Additional environment, such as GIT_OBJECT_DIRECTORY. */
   env?: NodeJS.ProcessEnv
   signal?: AbortSignal | undefined
-  /** Milliseconds; the pool's own by default. */
+  /** Milliseconds; the pool's deadline by default. */
   deadline?: number
-  /** Exit codes that are answers, not faults. */
+  /** Exit codes other than 0 that are not failures. */
   accept?: number[]
-  /** Bytes of output after which the process is ended and `truncated` is true. */
+  /** Bytes of output after which the process is killed and `truncated` is true. */
   maxBytes?: number
-  /** Bytes of private memory after which the process is ended, where the system tells (Linux). */
+  /** Bytes of private memory above which the process is killed; Linux only. */
   maxMemoryBytes?: number
 }
 
@@ -110,19 +112,18 @@ export interface RunResult {
   truncated: boolean
 }
 
-/** How a scan ended: the output ended, the reader had enough, or the deadline was reached. */
+/** How a scan ended: at the end of the output, stopped by the callback, or at the deadline. */
 export type ScanEnd = 'whole' | 'enough' | 'late'
 
 /**
- * Starts short-lived git processes, a limited number at a time; a caller whose turn does not come soon gets Unavailable
- * (SEC-143).
+ * Runs a limited number of short-lived git processes; a caller that gets no slot in time gets Unavailable (SEC-143).
  */
 export class ProcessPool {
   readonly #queue: FairQueue
   readonly #children = new Set<GitProcess>()
   readonly #starting = new Set<Promise<unknown>>()
   readonly #timedOut = new WeakSet<GitProcess>()
-  /** An absolute path, so that a git that must find no other program can be given an empty PATH. */
+  /** The absolute path of git, so that git can be run with an empty PATH. */
   #git: string | null = null
   #closed = false
 
@@ -133,9 +134,7 @@ export class ProcessPool {
     this.#queue = new FairQueue({ ...limits, refusals: { late: 'no git process became free in time', full: 'too many git calls are waiting' } })
   }
 
-  /**
-   * Runs git in a repository to its end and collects its output. Throws GitFault on an exit code that is not accepted.
-   */
+  /** Runs git in a repository and collects its output. Throws GitFault on an exit code that is not accepted. */
   async run(directory: string, args: string[], options: RunOptions = {}): Promise<RunResult> {
     const release = await this.acquire(directory, options.signal)
     try {
@@ -166,11 +165,11 @@ export class ProcessPool {
           else if (truncated || code === 0 || (code !== null && options.accept?.includes(code))) {
             resolve({ stdout: Buffer.concat(chunks), stderr, exitCode: code ?? 0, truncated })
           } else if (this.#timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
-          // by somebody else: what it did can be done again
+          // killed by the system or an administrator: the command can be retried
           else if (code === null && options.maxMemoryBytes === undefined) reject(new Unavailable(`git ${args[0]} was killed`))
           else reject(gitFailure(args[0] ?? '', code, stderr))
         })
-        child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code says why
+        child.stdin?.on('error', () => {}) // the process ended early; its exit code says why
         child.stdin?.end(options.input)
       })
     } finally {
@@ -179,8 +178,8 @@ export class ProcessPool {
   }
 
   /**
-   * Passes on git's output until it ends, until `take` returns false, or until the deadline; the latter two end git.
-   * Throws GitFault on an exit code that is not accepted.
+   * Passes git's output to `onChunk` until it ends, `onChunk` returns false, or the deadline is reached; the latter two
+   * kill git. Throws GitFault on an exit code that is not accepted.
    */
   async scan(directory: string, args: string[], onChunk: (chunk: Buffer) => boolean, options: Omit<RunOptions, 'maxBytes'> = {}): Promise<ScanEnd> {
     const release = await this.acquire(directory, options.signal)
@@ -218,8 +217,8 @@ export class ProcessPool {
   }
 
   /**
-   * Waits for a turn in the pool, for callers that start a process themselves; call the returned function when it has
-   * ended. A holder, by default the one in whose name the call is made, gets a part of the turns at a time.
+   * Waits for a slot in the pool, for callers that start a process themselves; call the returned function when it has
+   * ended. Slots are shared among holders; by default the holder is that of the current call.
    */
   acquire(directory: string, signal?: AbortSignal, holder = currentHolder()): Promise<() => void> {
     const { running, runningPerRepository, runningPerHolder = running, waiting, waitingPerRepository } = this.limits
@@ -229,8 +228,8 @@ export class ProcessPool {
   }
 
   /**
-   * Starts git in a process group of its own, which is killed on the deadline, on the signal and on close; takes no
-   * turn in the pool. `deadline` 0: none.
+   * Starts git in its own process group, which is killed at the deadline, on the signal and on close. Takes no slot in
+   * the pool. A `deadline` of 0 means none.
    */
   start(
     directory: string,
@@ -276,7 +275,7 @@ export class ProcessPool {
     })
   }
 
-  /** Refuses new calls and ends every process that is still running. */
+  /** Rejects new calls and kills all running processes. */
   async close() {
     this.#closed = true
     this.#queue.close(new Unavailable('the service is stopping'))
@@ -286,17 +285,15 @@ export class ProcessPool {
   }
 }
 
-/** Milliseconds between two checks of the memory of a process. */
 const MEMORY_CHECK_INTERVAL_MS = 100
 
-/** Ends a process that takes more memory than it may. */
 function killAboveMemory(child: GitProcess, bytes: number) {
   const timer = setInterval(() => {
     try {
       const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1')) ?? []
       if (Number(kilobytes) * 1_024 > bytes) kill(child)
     } catch {
-      // it has just ended, or the system does not tell
+      // the process has just ended, or the system has no /proc
     }
   }, MEMORY_CHECK_INTERVAL_MS)
   void child.closed.then(() => clearInterval(timer))

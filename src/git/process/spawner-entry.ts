@@ -7,9 +7,9 @@ import { connectTo, lowerPriority, whenStarted } from './spawner.js'
 import { HEADER_BYTES, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
 /**
- * The spawner process: starts the processes it is asked for on its IPC channel. For each descriptor of one it opens a
- * connection to the socket named on its command line, or to an outlet, and that connection becomes the descriptor. Ends
- * when the service does, however that ends.
+ * The spawner process: starts processes on request over its IPC channel. For each descriptor of a process it opens a
+ * connection to the socket named on its command line, or to an outlet, and passes that connection on as the descriptor.
+ * It exits when its parent does, for whatever reason.
  */
 const path = process.argv[2] as string
 
@@ -17,11 +17,11 @@ process.once('disconnect', () => {
   rmSync(dirname(path), { recursive: true, force: true })
   process.exit()
 })
-// a terminal sends these to the whole group; the service says when it is time
+// a terminal sends these signals to the whole group; the parent decides when to stop
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('message', (request: SpawnRequest) => void start(request))
 
-// a service that has just ended is noticed by `disconnect`
+// if the parent has just exited, `disconnect` handles it
 const report = (message: SpawnReport) => process.connected && process.send?.(message, () => {})
 
 async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequest): Promise<void> {
@@ -31,7 +31,7 @@ async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequ
       if (typeof kind !== 'string') sockets.push(await connectTo(kind.path, kind.greeting))
       else sockets.push(kind === 'pipe' ? await connectTo(path, headerOf(id, descriptor)) : null)
     }
-    // a process gets its first three descriptors in blocking mode, but not the others: those have a pipe in between
+    // Node passes sockets in blocking mode for the first three descriptors only; the others are relayed through a pipe
     const child = spawn(program, args, {
       cwd,
       env,

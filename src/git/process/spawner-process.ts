@@ -8,35 +8,32 @@ import { gitEnvironment } from './environment.js'
 import { type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
 import { HEADER_BYTES, type SpawnFault, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
-/**
- * Milliseconds in which a process must have been started; a spawner process that reports nothing for so long is ended.
- */
+/** How long a start may take; a spawner process that reports nothing in this time is killed. */
 const START_TIMEOUT_MS = 30_000
 const SOCKET_NAME = 'spawner'
 
-/** A start that was asked for. */
+/** A requested start. */
 interface PendingStart {
   request: SpawnRequest
   sockets: (Socket | null)[]
-  /** Once it has been started. */
+  /** Set when the spawner has reported the start. */
   process: RemoteProcess | undefined
   resolve(process: GitProcess): void
   reject(reason: unknown): void
 }
 
 /**
- * Starts processes from a small process of its own. Starting one directly stops the service for as long as the kernel
- * copies its page tables and until the new process has been scheduled: up to forty milliseconds on a busy machine
- * (docs/adr/0013).
+ * Starts processes from a small helper process. Starting one directly blocks the service while the kernel copies its
+ * page tables and until the new process is scheduled: up to 40 ms on a busy machine (docs/adr/0013).
  */
 export class SpawnerProcess implements Spawner {
   #connection: Promise<SpawnerConnection> | undefined
   #closed = false
 
-  /** `entry`: the program of the process. */
+  /** `entry` is the spawner's program. */
   constructor(readonly entry: string) {}
 
-  /** Starts the process, so that the first call does not wait for it; a failure is one of that call. */
+  /** Starts the spawner ahead of the first call; a failure is reported by that call. */
   prepare(): void {
     this.#connect().catch(() => {})
   }
@@ -49,7 +46,7 @@ export class SpawnerProcess implements Spawner {
         return await connection.spawn(program, args, options)
       } catch (error) {
         if (!(error instanceof SpawnerExited)) throw error
-        // an outlet may have been used by the first attempt
+        // a retry is unsafe with an outlet, which the first attempt may have used
         if (attempt > 1 || options.stdio.some((kind) => typeof kind !== 'string')) throw new Unavailable('git cannot be started', 1, { cause: error })
       }
     }
@@ -60,7 +57,7 @@ export class SpawnerProcess implements Spawner {
     await (await this.#connection)?.close()
   }
 
-  /** The process, started anew when it has ended. */
+  /** Returns the running spawner, restarting it if it has ended. */
   #connect(): Promise<SpawnerConnection> {
     this.#connection ??= SpawnerConnection.start(this.entry, () => {
       this.#connection = undefined
@@ -72,17 +69,17 @@ export class SpawnerProcess implements Spawner {
   }
 }
 
-/** The spawner process ended before it answered. */
+/** The spawner process ended before it reported. */
 class SpawnerExited extends Error {
   override name = 'Lost'
 }
 
-/** One spawner process, with the socket that it connects to. */
+/** One spawner process and the socket that it connects to. */
 class SpawnerConnection {
   readonly #pending = new Map<number, PendingStart>()
   readonly #processes = new Map<number, RemoteProcess>()
   #lastId = 0
-  /** When the process last reported something. */
+  /** When the spawner last reported something. */
   #lastReportAt = 0
 
   static async start(entry: string, onLost: () => void): Promise<SpawnerConnection> {
@@ -147,7 +144,7 @@ class SpawnerConnection {
     await rm(this.socketDirectory, { recursive: true, force: true })
   }
 
-  /** A connection says in its header whose it is. */
+  /** Reads a connection's header, which names its request and descriptor. */
   #onConnection(socket: Socket) {
     socket.on('error', () => {})
     const read = () => {
@@ -182,7 +179,7 @@ class SpawnerConnection {
     }
   }
 
-  /** Hands a process over once all its connections are there. */
+  /** Resolves a start when the process runs and all its connections have arrived. */
   #resolveIfConnected(pending: PendingStart) {
     const { request, sockets, process } = pending
     if (!process || sockets.some((socket, i) => socket === null && request.stdio[i] === 'pipe')) return
@@ -197,11 +194,11 @@ class SpawnerConnection {
     pending.reject(reason)
   }
 
-  /** Nobody would say when its processes end: they are killed. */
+  /** Kills all processes of this spawner, since their exit could no longer be observed. */
   #onEnd() {
     this.onLost()
     this.server.close()
-    void rm(this.socketDirectory, { recursive: true, force: true }).catch(() => {}) // the next one has a folder of its own
+    void rm(this.socketDirectory, { recursive: true, force: true }).catch(() => {}) // the next spawner has its own directory
     for (const pending of [...this.#pending.values()]) this.#fail(pending, new SpawnerExited('the spawner process has ended'))
     for (const process of this.#processes.values()) process.killUnwatched()
     this.#processes.clear()
@@ -233,9 +230,9 @@ class RemoteProcess implements GitProcess {
     return this.stdio[2] ?? null
   }
 
-  /** Call it when all connections are there. */
+  /** Call when all connections have arrived. */
   attach() {
-    // nothing comes from there, but its end must be noticed
+    // stdin sends no data, but must be read to notice that it was closed
     this.stdin?.resume()
     const open = this.stdio.slice(1).filter((socket) => socket && !socket.closed)
     const read = open.map((socket) => new Promise((resolve) => socket?.once('close', resolve)))

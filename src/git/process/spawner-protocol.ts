@@ -1,13 +1,13 @@
 import type { SpawnOptions } from './spawner.js'
 
-/** Asks the spawner process to start one. */
+/** A request to start a process. */
 export interface SpawnRequest extends SpawnOptions {
   id: number
   program: string
   args: string[]
 }
 
-/** A process was started, could not be started, or has ended. */
+/** Reports that a process was started, could not be started, or has exited. */
 export type SpawnReport = { id: number; pid: number } | { id: number; error: SpawnFault } | { id: number; code: number | null }
 
 export interface SpawnFault {
@@ -16,5 +16,5 @@ export interface SpawnFault {
   syscall: string | undefined
 }
 
-/** Bytes at the beginning of each connection: the id of the request and the descriptor, 32 bits each. */
+/** Size of the header of each connection: request id and descriptor, 32 bits each. */
 export const HEADER_BYTES = 8

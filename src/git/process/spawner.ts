@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { setPriority } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 
-/** A Unix socket whose listener reads what a process writes; the greeting goes before that. */
+/** A Unix socket to which a process writes its output, preceded by the greeting. */
 export interface Outlet {
   path: string
   greeting: string
@@ -13,35 +13,34 @@ export interface Outlet {
 export interface SpawnOptions {
   cwd: string
   env: NodeJS.ProcessEnv
-  /** Of the descriptors from 0 on; an outlet for one of the first three only. */
+  /** The descriptors from 0 on; only the first three can be outlets. */
   stdio: ('pipe' | 'ignore' | Outlet)[]
-  /** A nice value from 1 to 19; undefined: the priority of the service. */
+  /** A nice value from 1 to 19; undefined keeps the priority of the service. */
   niceness: number | undefined
 }
 
-/** A process that has been started, the leader of a process group of its own. */
+/** A started process, the leader of its own process group. */
 export interface GitProcess {
   readonly pid: number
   readonly stdin: Writable | null
   readonly stdout: Readable | null
   readonly stderr: Readable | null
-  /** By descriptor; from 3 on both directions. */
+  /** Streams by descriptor; bidirectional from 3 on. */
   readonly stdio: readonly (Readable | Writable | null)[]
   readonly running: boolean
-  /** Resolves with the exit code when the process has ended; null: a signal ended it. */
+  /** Resolves with the exit code when the process has exited; null if a signal killed it. */
   readonly exited: Promise<number | null>
-  /** The same once its output has been read to the end as well. */
+  /** Like `exited`, but after the output has been read to the end as well. */
   readonly closed: Promise<number | null>
 }
 
-/** Starts processes. */
 export interface Spawner {
-  /** Rejects with the error of the system when the process cannot be started. */
+  /** Rejects with the system error if the process cannot be started. */
   spawn(program: string, args: string[], options: SpawnOptions): Promise<GitProcess>
   close(): Promise<void>
 }
 
-/** Starts processes from this one, which stands still meanwhile: the longer, the more memory it has. */
+/** Starts processes directly, which blocks this process, the longer the more memory it uses. */
 export const directSpawner: Spawner = {
   async spawn(program, args, { cwd, env, stdio, niceness }) {
     const outlets: Socket[] = []
@@ -78,7 +77,7 @@ export const directSpawner: Spawner = {
   async close() {},
 }
 
-/** A connection to a Unix socket that is not read from here; it starts with the greeting. */
+/** Connects to a Unix socket and writes the greeting; the connection is not read here. */
 export function connectTo(path: string, greeting: string | Buffer): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(path)
@@ -93,7 +92,7 @@ export function connectTo(path: string, greeting: string | Buffer): Promise<Sock
   })
 }
 
-/** Resolves when a process runs; rejects with the error of the system when it cannot be started. */
+/** Resolves when a process runs; rejects with the system error if it cannot be started. */
 export const whenStarted = (child: ChildProcess) =>
   new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve)
@@ -101,24 +100,24 @@ export const whenStarted = (child: ChildProcess) =>
   })
 
 /**
- * Lowers the priority of a process. Each is the first of its session, and where Linux schedules sessions as groups the
- * priority of the group has to be lowered as well.
+ * Lowers the priority of a process. Each is a session leader, and where Linux schedules sessions as autogroups, the
+ * nice value of the autogroup has to be set as well.
  */
 export function lowerPriority(pid: number, niceness: number) {
   try {
     setPriority(pid, niceness)
     writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
   } catch {
-    // it has just ended, or the system has no such groups, or allows only a few changes a second
+    // the process has just ended, or the system has no autogroups or limits the rate of changes
   }
 }
 
-/** Sends a signal to a process and everything it started. */
+/** Sends a signal to the process group. */
 export function kill(child: GitProcess, signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL') {
   if (!child.running) return
   try {
     process.kill(-child.pid, signal)
   } catch {
-    // it has just ended
+    // the process has just ended
   }
 }

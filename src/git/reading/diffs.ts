@@ -1,4 +1,4 @@
-import { diffOfSmall, diffRange, EMPTY_TREE, statsOfSmall } from '../diff/diff.js'
+import { diffRange, diffWithoutLargeFiles, EMPTY_TREE, statsWithoutLargeFiles } from '../diff/diff.js'
 import { findDiffLine } from '../diff/diff-line.js'
 import { GitTimeout } from '../errors.js'
 import type { Diff, GitRepository, Oid, Stats } from '../types.js'
@@ -20,8 +20,8 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
     const small = from === null || right.parents[0] === from
     const about = `diff ${trees.join(' ')} ${limits.files} ${limits.lines} ${limits.bytes} ${limits.fileBytes}`
     const make = () => (small ? diffTree('patch').patch(...trees, limits) : diffRange(between(...trees), limits))
-    // an answer made in time is cached; the lesser one is not, because at another time the full one may succeed
-    const found = await orFallback(cache.getOrCompute(directory, about, sizeOf, make), () => diffOfSmall(between(...trees), limits))
+    // a result within the deadline is cached; the fallback is not, because a later attempt may succeed
+    const found = await orFallback(cache.getOrCompute(directory, about, sizeOf, make), () => diffWithoutLargeFiles(between(...trees), limits))
     // a copy, so that the caller cannot change the cached one
     return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
   }
@@ -32,7 +32,7 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
     return findDiffLine({ pool, directory, env }, left?.tree ?? null, right.tree, at)
   }
 
-  /** The trees of a commit's first parent and of itself. */
+  /** The trees of a commit's first parent and of the commit. */
   async function treesOf(oid: Oid) {
     const to = await root(oid)
     const parent = to?.parents[0]
@@ -47,7 +47,7 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
     }
     const fallback = async () => {
       const trees = await treesOf(oid)
-      return trees && statsOfSmall(between(...trees))
+      return trees && statsWithoutLargeFiles(between(...trees))
     }
     const answer = cache.getOrCompute(directory, `stats ${oid}`, () => 50, make)
     return { ...((await orFallback(answer, fallback)) ?? NO_STATS) }
@@ -62,7 +62,7 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
 
 const sizeOf = ({ files }: Diff) => files.reduce((sum, file) => sum + 300 + 2 * (file.diff.length + file.new_path.length + file.old_path.length), 0)
 
-/** An answer, or a lesser one where git ran out of time. */
+/** Returns the fallback if git timed out. */
 const orFallback = <T>(answer: Promise<T>, fallback: () => Promise<T>): Promise<T> =>
   answer.catch((error) => {
     if (error instanceof GitTimeout) return fallback()

@@ -2,16 +2,16 @@ import { RepositoryMissing } from '../errors.js'
 import { presence } from '../storage/create.js'
 
 export interface GuardOptions {
-  /** Called when the repository is missing or cannot be read; the call fails (SEC-156). */
+  /** Called if the repository is missing or cannot be read; the call then throws (SEC-156). */
   onFault?: (fault: Error) => void
-  /** It may be missing, like a wiki that nobody has written to; then it reads as an empty one. */
+  /** Whether the repository may be missing, like a wiki that was never written to; it then reads as empty. */
   optional?: boolean
 }
 
-/** Answers `empty` for an optional repository that is missing. */
+/** Runs a read; returns `empty` if the repository is optional and missing. */
 export type Guard = <T>(empty: T, work: () => Promise<T>) => Promise<T>
 
-/** When an answer is a fault or empty, checks whether the repository exists. */
+/** Checks that the repository exists whenever a read fails or finds nothing. */
 export function guardOf(directory: string, { onFault, optional = false }: GuardOptions): Guard {
   return async (empty, work) => {
     try {

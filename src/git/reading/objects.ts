@@ -13,7 +13,6 @@ export type ObjectReader = Pick<
   'commit' | 'commitNamed' | 'commits' | 'signedCommit' | 'tag' | 'objectInfo' | 'blob' | 'blobStart' | 'blobStream' | 'entry' | 'tree' | 'treePage'
 >
 
-/** Bytes up to which the content of a blob is remembered. */
 const MAX_CACHED_BLOB_BYTES = 32 * 1024
 
 export function objectReader(

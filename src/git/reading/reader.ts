@@ -8,12 +8,12 @@ import { type RefReader, refReader } from './refs.js'
 import { type ReadResources, readResources } from './resources.js'
 import { sourceOf } from './source.js'
 
-/** The half of a repository that changes nothing. */
+/** The read-only half of a repository. */
 export type Reader = RefReader & ObjectReader & HistoryReader & SearchReader & DiffReader
 
 export interface ReaderOptions extends GuardOptions {
   /**
-   * More environment for git, such as a quarantine's object directory. Use it with resources of its own, see
+   * Additional environment for git, such as a quarantine's object directory. Needs resources of its own, see
    * `quarantineReader`.
    */
   env?: NodeJS.ProcessEnv
@@ -33,7 +33,7 @@ export function readerFor(resources: ReadResources, directory: string, { env, ..
 }
 
 /**
- * A reader that also sees objects which have not been accepted yet. It caches nothing beyond its own life; close it.
+ * A reader that also sees the objects of a push that is not accepted yet. It has its own cache and processes; close it.
  */
 export function quarantineReader(pool: ProcessPool, directory: string, env: NodeJS.ProcessEnv): Reader & { close(): void } {
   const resources = readResources(pool, 1, new ObjectCache(16 * 1_048_576))

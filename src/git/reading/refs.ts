@@ -9,7 +9,7 @@ export type RefReader = Pick<GitRepository, 'ref' | 'refs' | 'refsPage' | 'resol
 export function refReader({ refs, objects, peel }: Source, guarded: Guard): RefReader {
   const target = async (oid: Oid) => (await peel(oid))?.oid ?? oid
 
-  /** Git itself lets branches point at commits only. */
+  /** Branches are not peeled, because git allows only commits there. */
   const peeled = async (prefix: string, stored: StoredRef[]): Promise<Ref[]> => {
     const branch = prefix.startsWith('refs/heads/')
     const unknown = branch ? [] : stored.filter((ref) => ref.peeled === null)

@@ -4,17 +4,17 @@ import { ObjectCache } from '../object-cache.js'
 import { BATCH_LIMITS, BatchProcesses } from '../process/batch-processes.js'
 import { ProcessPool, SEARCH_LIMITS, shareOfLimits } from '../process/pool.js'
 
-/** What all readers of an installation share. */
+/** What the readers of all repositories share. */
 export interface ReadResources {
   pool: ProcessPool
-  /** The process pool of searches. */
+  /** The process pool for searches. */
   searches: ProcessPool
   runningSearches: SingleFlight
   batchProcesses: BatchProcesses
   cache: ObjectCache
 }
 
-/** `workers`: processes of the service that share the limits of this machine. */
+/** `workers` is the number of service processes that share this machine's limits. */
 export const readResources = (pool: ProcessPool, workers = 1, cache = new ObjectCache()): ReadResources => ({
   pool,
   searches: new ProcessPool(shareOfLimits(SEARCH_LIMITS, workers), pool.spawner),

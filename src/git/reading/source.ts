@@ -9,7 +9,7 @@ import type { SearchSource } from '../search/search.js'
 import type { Commit, GitRepository, Oid } from '../types.js'
 import type { ReadResources } from './resources.js'
 
-/** Where the parts of a reader read: one repository, its processes, and what is remembered of it. */
+/** What the parts of a reader share: one repository, its processes and its cache. */
 export interface Source extends Pick<ReadResources, 'pool' | 'cache'> {
   directory: string
   env: NodeJS.ProcessEnv | undefined
@@ -17,13 +17,13 @@ export interface Source extends Pick<ReadResources, 'pool' | 'cache'> {
   objects(): CatFile
   diffTree(kind: 'patch' | 'numstat'): DiffTree
   commit(oid: Oid): Promise<Commit | null>
-  /** The commit, if it is remembered. */
+  /** The commit, if it is cached. */
   cachedCommit(oid: Oid): Commit | undefined
-  /** Type and size of an object. */
+  /** The type and size of an object. */
   info(oid: Oid): Promise<ObjectInfo | null>
-  /** The object at the end of a chain of tags. */
+  /** Follows a chain of tags to its end. */
   peel(oid: Oid): Promise<ObjectInfo | null>
-  /** A commit's tree and parents, which are remembered longer than the whole of it. */
+  /** A commit's tree and parents, which stay cached longer than the whole commit. */
   root(oid: Oid): Promise<{ tree: Oid; parents: Oid[] } | null>
   entry: GitRepository['entry']
   trees(): TreeSource
@@ -31,10 +31,10 @@ export interface Source extends Pick<ReadResources, 'pool' | 'cache'> {
   searches(): SearchSource
 }
 
-/** Of the type and size of one object. */
+/** The estimated size of a cached ObjectInfo. */
 const INFO_BYTES = 200
 
-/** Finds the object at the end of a chain of tags; remembered. */
+/** Follows a chain of tags to its end; cached. */
 export const peelIn =
   ({ pool, batchProcesses, cache }: ReadResources, directory: string, env?: NodeJS.ProcessEnv) =>
   (oid: Oid): Promise<ObjectInfo | null> =>
@@ -45,11 +45,11 @@ export const peelIn =
       () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env)).peel(oid),
     )
 
-/** `env`: more environment for git. Nothing is read or started before the first call. */
+/** `env` is additional environment for git. Nothing is read or started before the first call. */
 export function sourceOf(resources: ReadResources, directory: string, env: NodeJS.ProcessEnv | undefined): Source {
   const { pool, searches, runningSearches, batchProcesses, cache } = resources
   const objects = () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
-  const trees = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => cache.getOrCompute(directory, about, size, make) })
+  const trees = (): TreeSource => ({ objects: objects(), cached: (about, size, make) => cache.getOrCompute(directory, about, size, make) })
 
   const info = (oid: Oid) => cache.getOrCompute<ObjectInfo>(directory, `info ${oid}`, () => INFO_BYTES, () => objects().info(oid)) // biome-ignore format: one question
   const peel = peelIn(resources, directory, env)

@@ -6,7 +6,7 @@ import { ignoreMissing } from '../../lib/files/missing.js'
 import { isOid } from '../objects/cat-file.js'
 import type { Oid } from '../types.js'
 
-/** A ref as stored; `peeled` only where packed-refs has it. */
+/** A ref as stored; `peeled` is null unless packed-refs has it. */
 export interface StoredRef {
   name: string
   oid: Oid
@@ -17,21 +17,21 @@ const CARET = 0x5e
 const HASH = 0x23
 const SPACE = 0x20
 const NEWLINE = 0x0a
-/** An object id and a space. */
+/** The offset of the name in a line, after an object id and a space. */
 const NAME_OFFSET = 41
 
 /**
  * A packed-refs file: lines of `oid name` in byte order of the names, each followed by `^oid` for an annotated tag. The
- * file is kept as it is and searched in place, because objects for all its refs cost ten times as much as their lines.
+ * file is kept as a buffer and searched in place, because one object per ref would take ten times the memory.
  */
 export class PackedRefs {
   static readonly none = new PackedRefs(Buffer.alloc(0), new Uint32Array(0), false)
 
   private constructor(
     readonly file: Buffer,
-    /** Where the line of each ref begins. */
+    /** The start offset of each ref's line. */
     readonly lines: Uint32Array,
-    /** Whether a ref without a peeled line points at no annotated tag. */
+    /** Whether refs without a `^` line are known not to point at annotated tags. */
     readonly fullyPeeled: boolean,
   ) {}
 
@@ -50,14 +50,14 @@ export class PackedRefs {
     return found ? this.at(at) : null
   }
 
-  /** The place of a ref, or of the first one after it; `hides` tells whether a loose ref of this name hides it. */
+  /** The index of a ref, or of the first one after it if it is not `found`. */
   locate(name: string): { at: number; found: boolean } {
     const wanted = Buffer.from(name)
     const at = this.#firstFrom(wanted)
     return { at, found: at < this.lines.length && this.#compare(at, wanted) === 0 }
   }
 
-  /** The ref in this place; null where its line is damaged. */
+  /** The ref at an index; null if its line is damaged. */
   at(index: number): StoredRef | null {
     const start = this.lines[index] as number
     const oid = this.file.toString('latin1', start, start + 40)
@@ -67,20 +67,20 @@ export class PackedRefs {
     return { name: this.file.toString('utf8', start + NAME_OFFSET, end), oid, peeled: next ?? (this.fullyPeeled ? oid : null) }
   }
 
-  /** Its line `oid name` in latin1; null where it is damaged. */
+  /** The line `oid name` at an index, in latin1; null if it is damaged. */
   line(index: number): string | null {
     const start = this.lines[index] as number
     const line = this.file.toString('latin1', start, this.#end(start))
     return isOid(line.slice(0, 40)) ? line : null
   }
 
-  /** What an annotated tag points at in the end, where the file tells; it does not tell whether the ref is damaged. */
+  /** The peeled object of an annotated tag, if the file has it; does not check whether the ref's line is damaged. */
   peeled(index: number): Oid | null {
     const end = this.#end(this.lines[index] as number)
     return this.file[end + 1] === CARET ? (this.file.toString('latin1', end + 2, end + 42) as Oid) : null
   }
 
-  /** The places of the refs whose names begin with a prefix. */
+  /** The range of indexes of the refs whose names begin with a prefix. */
   rangeOf(prefix: string): { from: number; to: number } {
     const first = Buffer.from(prefix)
     const beyond = Buffer.from(first)
@@ -108,7 +108,7 @@ export class PackedRefs {
     return end < 0 ? this.file.length : end
   }
 
-  /** Files that git wrote before 2.15, or by others, need not be in order. */
+  /** Sorts the lines: files written by git before 2.15 or by other programs may be unsorted. */
   #sorted(): PackedRefs {
     const names = Array.from(this.lines, (start) => ({ start, name: this.file.subarray(start + NAME_OFFSET, this.#end(start)) }))
     if (names.every(({ name }, i) => i === 0 || Buffer.compare((names[i - 1] as { name: Buffer }).name, name) < 0)) return this
@@ -118,7 +118,7 @@ export class PackedRefs {
 }
 
 async function linesIn(file: Buffer): Promise<Uint32Array> {
-  // `refs/x/y` is the shortest name there can be
+  // an upper bound for the number of lines
   const starts = new Uint32Array(Math.ceil(file.length / (NAME_OFFSET + 1)))
   const slice = new Slice()
   let count = 0
@@ -133,10 +133,7 @@ async function linesIn(file: Buffer): Promise<Uint32Array> {
   return starts.slice(0, count)
 }
 
-/**
- * Milliseconds after which a file counts as settled: one written just now may be written again within one tick of the
- * clock, and look the same.
- */
+/** A younger file may be rewritten within one tick of the clock and then have the same stamp. */
 const SETTLE_MS = 100
 
 const isSettled = ({ mtimeMs }: BigIntStats) => Date.now() - Number(mtimeMs) > SETTLE_MS
@@ -145,7 +142,7 @@ const stampOf = ({ mtimeNs, ctimeNs, size, ino }: BigIntStats) => `${mtimeNs} ${
 
 interface CachedFile {
   stamp: string
-  /** Whether the file was settled when it was read, so that its stamp tells it from all others. */
+  /** Whether the file was old enough when it was read for its stamp to be reliable. */
   settled: boolean
   refs: PackedRefs
 }
@@ -155,7 +152,7 @@ interface PendingRead {
   next?: Promise<PackedRefs>
 }
 
-/** The packed-refs files of all repositories, limited in bytes. A file is read again when its stamp differs. */
+/** A cache of packed-refs files, limited in bytes. A file is read again when its stamp differs. */
 export class PackedRefsCache {
   readonly #files: LRUCache<string, CachedFile>
   readonly #reads = new Map<string, PendingRead>()
@@ -164,13 +161,13 @@ export class PackedRefsCache {
     this.#files = new LRUCache({ maxSize: bytes, sizeCalculation: ({ refs }) => 1_000 + refs.bytes })
   }
 
-  /** The packed refs of a repository as they are on the disk now. */
+  /** The current packed refs of a repository. */
   async read(directory: string): Promise<PackedRefs> {
     const seen = statSync(join(directory, 'packed-refs'), { bigint: true, throwIfNoEntry: false })
     return seen ? (this.#cached(directory, seen) ?? this.#queueRead(directory)) : PackedRefs.none
   }
 
-  /** The same by the file's stamp once it is open, which on a network file system is newer than one of its path. */
+  /** Like `read`, but stats the opened file, which on a network file system is more recent than a stat of the path. */
   readOpened = (directory: string): Promise<PackedRefs> => this.#queueRead(directory)
 
   forget(directory: string) {
@@ -182,7 +179,10 @@ export class PackedRefsCache {
     return cached?.settled && cached.stamp === stampOf(seen) ? cached.refs : null
   }
 
-  /** One reading at a time; all who ask meanwhile share the next one, which begins after they asked. */
+  /**
+   * Reads one at a time per repository; callers that arrive meanwhile share the next read, which starts after they
+   * called.
+   */
   #queueRead(directory: string): Promise<PackedRefs> {
     const pending = this.#reads.get(directory)
     if (!pending) return this.#startRead(directory)

@@ -7,29 +7,28 @@ import { isOid } from '../objects/cat-file.js'
 import type { Oid } from '../types.js'
 import { PackedRefs, type PackedRefsCache, type StoredRef } from './packed-refs.js'
 
-/** How many symbolic refs are followed, as in git. */
+/** Maximum depth of symbolic refs, as in git. */
 const MAX_SYMREF_DEPTH = 5
 
-/** Bytes of a folder with some thousand entries. */
+/** The size of a directory with a few thousand entries; larger ones are read asynchronously. */
 const LARGE_DIRECTORY_BYTES = 262_144
 
-/** Prefixes that are looked for one by one. */
 const MAX_PREFIXES = 64
 
-/** A ref as a fetch lists it. */
+/** A ref as `ls-refs` lists it. */
 export interface RefLine {
-  /** `oid name`, each character a byte: a name need not be UTF-8. */
+  /** `oid name` in latin1, because a name need not be UTF-8. */
   line: string
   oid: Oid
-  /** In a file of its own, which does not tell whether it is an annotated tag. */
+  /** Whether the ref is loose; then it is not known whether it is an annotated tag. */
   loose: boolean
-  /** What a packed annotated tag points at in the end. */
+  /** The peeled object of a packed annotated tag. */
   peeled: Oid | null
 }
 
 /**
- * Reads the refs of one repository from its files. Loose refs are read before packed ones, which is the order in which
- * git moves them, so none is missed.
+ * Reads the refs of one repository from its files. Loose refs are read before packed ones, the order in which git packs
+ * them, so no ref is missed.
  */
 export class RefStore {
   constructor(
@@ -58,7 +57,7 @@ export class RefStore {
     return found
   }
 
-  /** Some of the refs below a prefix in the same order, and how many there are; costs little more than those. */
+  /** One page of the refs below a prefix, in byte order, and their total. Decodes only the page. */
   async page(prefix: string, skip: number, limit: number): Promise<{ refs: StoredRef[]; total: number }> {
     const merged = await this.#merged(prefix)
     const refs: StoredRef[] = []
@@ -70,16 +69,15 @@ export class RefStore {
     return { refs, total: merged.total }
   }
 
-  /** All of them as lines `oid name`, of which each character is a byte: a name need not be UTF-8. */
+  /** All refs below a prefix as lines `oid name` in latin1, because a name need not be UTF-8. */
   async lines(prefix: string): Promise<Iterable<string>> {
     return (await this.#merged(prefix)).lines()
   }
 
   /**
-   * The refs whose names begin with one of these texts, in byte order, with what a fetch asks about each. Null where
-   * the files alone do not tell what git would list: symbolic and damaged refs, loose names that are not UTF-8, packed
-   * tags without their peeled objects; or where reading them would take long: more loose refs than `most`, or very many
-   * prefixes.
+   * The refs whose names begin with one of the prefixes, in byte order. Null if only git can tell what it would list
+   * (symbolic or damaged refs, loose names that are not UTF-8, packed tags without peeled objects), or if reading them
+   * would take long (more than `limit` loose refs, or too many prefixes).
    */
   async matching(prefixes: string[], limit: number): Promise<Iterable<RefLine> | null> {
     const below = prefixes.map((prefix) => ('refs/'.startsWith(prefix) ? 'refs/' : prefix))
@@ -94,7 +92,7 @@ export class RefStore {
       count += names.length
       if (count > limit || names.some((name) => name.includes('\ufffd'))) return null
       for (const name of names) {
-        // a file that is gone was packed, and is read with the packed refs
+        // if the file is gone, the ref was packed, and is read with the packed refs
         const text = this.#loose(name)
         const oid = text === null ? null : oidOf(text)
         if (oid) found.push({ name, oid, peeled: null })
@@ -117,7 +115,7 @@ export class RefStore {
     return new MergedRefs(prefix, loose, await this.cache.read(this.directory))
   }
 
-  /** The full ref name HEAD holds; null when it holds an object id or cannot be read. */
+  /** The full ref name in HEAD; null if HEAD is detached or cannot be read. */
   async head(): Promise<string | null> {
     const text = this.#loose('HEAD')
     return text === null ? null : symbolic(text)
@@ -152,7 +150,7 @@ export class RefStore {
     return names
   }
 
-  /** What a folder has; a small one is read synchronously, as files are. */
+  /** The entries of a directory; a small one is read synchronously, like ref files. */
   async #entries(folder: string): Promise<Dirent[]> {
     const path = join(this.directory, folder)
     try {
@@ -164,8 +162,8 @@ export class RefStore {
   }
 
   /**
-   * Synchronously: it is a file of one line that every call reads, and four turns in the thread pool cost ten times as
-   * much as the reading.
+   * Reads synchronously: almost every call reads such a one-line file, and four trips through the thread pool cost ten
+   * times as much as the read.
    */
   #loose(name: string): string | null {
     const path = join(this.directory, name)
@@ -178,7 +176,7 @@ export class RefStore {
   }
 }
 
-/** The refs below a prefix: the loose ones hide packed ones of the same name. */
+/** The refs below a prefix; loose refs override packed ones of the same name. */
 class MergedRefs {
   readonly #loose: { ref: StoredRef; at: number; found: boolean }[]
   readonly #range: { from: number; to: number }
@@ -197,7 +195,7 @@ class MergedRefs {
     return this.#range.to - this.#range.from + this.#loose.filter(({ found }) => !found).length
   }
 
-  /** The refs after so many. */
+  /** The refs after skipping some. */
   *after(skip: number): Generator<StoredRef> {
     for (const position of this.#positions(skip)) {
       const ref = typeof position === 'number' ? this.packed.at(position) : position
@@ -225,7 +223,7 @@ class MergedRefs {
     }
   }
 
-  /** Loose refs, and the places of packed ones. */
+  /** Yields loose refs, and the indexes of packed ones. */
   *#positions(skip: number): Generator<StoredRef | number> {
     let at = this.#range.from
     let left = skip
@@ -243,7 +241,7 @@ class MergedRefs {
 
 const latinLine = ({ oid, name }: StoredRef) => Buffer.from(`${oid} ${name}`).toString('latin1')
 
-/** Those of these texts that begin with no other of them, in byte order. */
+/** The texts that do not begin with another one of them, in byte order. */
 function shortestPrefixes(texts: string[]): string[] {
   const sorted = [...texts].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
   let last: string | undefined
@@ -258,7 +256,7 @@ function* numbers(from: number, to: number): Generator<number> {
   for (let n = from; n < to; n++) yield n
 }
 
-/** Whether this may be looked up: a valid name below refs/, which therefore cannot lead out of it. */
+/** Whether a name may be looked up: a valid name below refs/ cannot escape the directory. */
 const isRef = (name: string) => name.startsWith('refs/') && checkRefName(name)
 
 const oidOf = (text: string) => {

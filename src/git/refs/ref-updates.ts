@@ -7,12 +7,12 @@ import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure, RefChanged, RefLocked, RefNameConflict } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type GitProcess, kill } from '../process/spawner.js'
-import { checkHere } from '../storage/gates.js'
+import { assertNotMoved } from '../storage/gates.js'
 import { removeStaleLocks } from '../storage/leftovers.js'
 import { type Oid, type RefUpdate, ZERO } from '../types.js'
 import { type PackedRefs, PackedRefsCache } from './packed-refs.js'
 
-/** Waits for locks held by others (a push, a repack), syncs what is written, and keeps no reflogs. */
+/** Waits for locks held by a push or repack, syncs what is written, and writes no reflogs. */
 const OPTIONS = [
   '-c', 'core.fsync=committed,loose-object,reference',
   '-c', 'core.filesRefLockTimeout=1000',
@@ -21,40 +21,39 @@ const OPTIONS = [
 ] // biome-ignore format: pairs belong on one line
 
 export interface RefUpdatesLimits {
-  /** Processes at a time. */
+  /** Maximum number of concurrent processes. */
   processes: number
-  /** Milliseconds that an unused process is kept. */
+  /** Milliseconds that an idle process is kept. */
   idle: number
   /** Milliseconds one transaction may take. */
   deadline: number
-  /** Transactions of one repository that may wait. */
+  /** Maximum number of queued transactions per repository. */
   waiting: number
-  /** Milliseconds to wait for locks of others. */
+  /** Milliseconds to wait for locks held by other processes. */
   lockTimeout: number
 }
 
 export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512, lockTimeout: 8_000 }
 
-/** What is known of the repositories beside their files. */
 interface RepositoryContext {
   shared: boolean
   packed: PackedRefsCache
 }
 
-/** Moves refs, through one `git update-ref` for each busy repository that stays alive between transactions. */
+/** Updates refs through one long-lived `git update-ref` process per busy repository. */
 export class RefUpdates {
-  /** Unused processes, the least recently used first. */
+  /** Idle processes, least recently used first. */
   readonly #idle = new Map<string, Updater>()
   #running = 0
   readonly #waiting: (() => void)[] = []
-  /** One update of a repository at a time: this saves writers lost races, and compare-and-swap makes them safe. */
+  /** Serialises the updates of a repository, which avoids needless conflicts; compare-and-swap keeps them safe. */
   readonly #mutex = new KeyedMutex()
   readonly #queued = new Map<string, number>()
 
   readonly limits: RefUpdatesLimits
   readonly #context: RepositoryContext
 
-  /** `shared`: processes on other machines may hold locks in the repositories as well. */
+  /** `shared` means that processes on other machines may hold locks too. */
   constructor(
     readonly pool: ProcessPool,
     {
@@ -68,8 +67,8 @@ export class RefUpdates {
   }
 
   /**
-   * All or nothing, each by compare-and-swap, durable when it returns. Throws RefChanged, RefNameConflict, Unavailable
-   * or GitFault.
+   * Applies all updates atomically, each by compare-and-swap; durable on return. Throws RefChanged, RefNameConflict,
+   * Unavailable or GitFault.
    */
   async update(directory: string, updates: RefUpdate[]): Promise<void> {
     if (updates.length === 0) return
@@ -90,9 +89,8 @@ export class RefUpdates {
   }
 
   /**
-   * Runs work while git holds a ref at a value, so that nobody moves it meanwhile. It has a process of its own, so that
-   * moving refs of other repositories inside does not wait for a turn here. Throws RefChanged when the ref has another
-   * value.
+   * Runs `work` while git holds the lock of a ref at a value. Uses a separate process, so that `work` can update refs
+   * of other repositories without waiting here. Throws RefChanged if the ref has another value.
    */
   async withLocked<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
     return this.#retryWhileLocked(directory, async () => {
@@ -106,8 +104,8 @@ export class RefUpdates {
   }
 
   /**
-   * Tries again where a lock is in the way, and removes one whose owner is dead: otherwise a ref that a killed process
-   * had locked would stay locked for ever (SEC-159).
+   * Retries while a ref is locked, and removes locks whose owner is dead: otherwise a ref locked by a killed process
+   * would stay locked forever (SEC-159).
    */
   async #retryWhileLocked<T>(directory: string, attempt: () => Promise<T>): Promise<T> {
     for (const until = Date.now() + this.limits.lockTimeout; ; ) {
@@ -121,10 +119,10 @@ export class RefUpdates {
     }
   }
 
-  /** The pid of the repository's unused process, which holds no lock. */
+  /** The pid of the repository's idle process, which holds no lock. */
   idlePid = (directory: string): number | undefined => this.#idle.get(directory)?.pid
 
-  /** Ends the repository's process, before the repository is removed. */
+  /** Ends the repository's process. Call it before the repository is removed. */
   forget(directory: string) {
     this.#idle.get(directory)?.end()
     this.#idle.delete(directory)
@@ -159,7 +157,7 @@ export class RefUpdates {
   }
 }
 
-/** One `git update-ref --stdin`. It ends at the first transaction that fails, and says why. */
+/** One `git update-ref --stdin`. It exits at the first failed transaction, with the reason on stderr. */
 class Updater {
   readonly #child: GitProcess
   #out = ''
@@ -181,7 +179,7 @@ class Updater {
     private readonly context: RepositoryContext,
   ) {
     this.#child = child
-    this.#child.stdin?.on('error', () => {}) // it ended early; its exit code says why
+    this.#child.stdin?.on('error', () => {}) // the process ended early; its exit code says why
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#out += text
       this.#onOutput?.()
@@ -201,7 +199,7 @@ class Updater {
     })
   }
 
-  /** Runs work under the locks of a transaction that is then aborted. */
+  /** Runs `work` while holding the locks of a transaction, then aborts it. */
   withLocked<T>(directory: string, held: RefUpdate, deadline: number, work: () => Promise<T>): Promise<T> {
     return this.#withPrepared(directory, [held], deadline, async (expect) => {
       const result = await work()
@@ -211,7 +209,7 @@ class Updater {
     })
   }
 
-  /** Runs something with all refs locked and at their old values. */
+  /** Runs `work` with all refs locked and verified to have their old values. */
   async #withPrepared<T>(
     directory: string,
     updates: RefUpdate[],
@@ -279,10 +277,10 @@ function transactionInput(updates: RefUpdate[]) {
   return `start\0${lines.join('')}prepare\0`
 }
 
-/** Why the refs may not move, asked while git holds their locks; null: they may. */
+/** Checks, while git holds the locks, whether the refs may move; returns the error if not. */
 async function refusalOf(directory: string, updates: RefUpdate[], { shared, packed }: RepositoryContext): Promise<Error | null> {
   try {
-    await checkHere(directory, shared)
+    await assertNotMoved(directory, shared)
   } catch (error) {
     return error as Error
   }
@@ -291,9 +289,9 @@ async function refusalOf(directory: string, updates: RefUpdate[], { shared, pack
 }
 
 /**
- * The first ref that does not have its old value, read from the files while git holds their locks. Git has compared
- * already, but with the packed-refs it has cached: it takes a file of the same size, inode and second for the same
- * file, and a long-lived process meets such a one when packed-refs is rewritten twice in a second.
+ * The first ref that does not have its old value, read from the files while git holds their locks. Git compares too,
+ * but with its cached packed-refs: it takes a file with the same size, inode and mtime second for unchanged, and a
+ * long-lived process can hit this when packed-refs is rewritten twice in a second.
  */
 async function firstStale(directory: string, updates: RefUpdate[], cache: PackedRefsCache): Promise<string | null> {
   let packed: PackedRefs | undefined
@@ -314,7 +312,7 @@ function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
   if (!['ENOENT', 'ENOTDIR', 'EISDIR'].includes(error.code ?? '')) throw error
 }
 
-/** git's own messages (locale C) say which of the expected failures it was */
+/** Maps git's message (locale C) to the expected failure. */
 function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) {
   const ref = /cannot lock ref '([^']+)'/.exec(errors)?.[1] ?? (updates[0] as RefUpdate).ref
   if (/exists; cannot create|cannot process '.*' and '.*' at the same time|non-empty directory|directory in the way|Not a directory/.test(errors)) {
@@ -328,7 +326,7 @@ function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) 
   return gitFailure('update-ref', exitCode, errors)
 }
 
-/** Git syncs the content of a loose ref, but not its directory entry. */
+/** Syncs the directories of refs: git syncs the content of a loose ref, but not its directory entry. */
 export async function syncRefs(directory: string, refs: string[]) {
   const folders = new Set([directory, ...refs.map((ref) => dirname(join(directory, ref)))])
   await Promise.all([...folders].map((folder) => syncDirectory(folder).catch(ignoreNotDirectory)))
@@ -338,7 +336,7 @@ function ignoreNotDirectory(error: NodeJS.ErrnoException) {
   if (error.code !== 'ENOTDIR') throw error
 }
 
-/** Points HEAD at a branch, whether it exists or not. */
+/** Points HEAD at a branch, which need not exist. */
 export async function writeHead(directory: string, branch: string, shared = false) {
   if (/[\0-\x20\x7f]/.test(branch) || branch === '') throw new GitFault('symbolic-ref', null, `not a branch name: ${branch}`)
   const temporary = join(directory, `tmp_HEAD_${randomBytes(6).toString('hex')}`)
@@ -350,6 +348,6 @@ export async function writeHead(directory: string, branch: string, shared = fals
     throw error
   }
   await syncDirectory(directory)
-  // where it has been copied meanwhile, this HEAD has not
-  await checkHere(directory, shared)
+  // if the repository was copied to another storage meanwhile, this HEAD was not
+  await assertNotMoved(directory, shared)
 }

@@ -3,8 +3,8 @@ import type { Resolved } from '../types.js'
 import type { RefStore } from './ref-store.js'
 
 /**
- * Resolves what a user wrote (SEC-81, SEC-82, C-8): a full id, a branch, a tag, an abbreviated commit id, or HEAD.
- * Git's own revision syntax is not supported.
+ * Resolves user input (SEC-81, SEC-82, C-8): a full id, a branch, a tag, an abbreviated commit id, or HEAD. Git's own
+ * revision syntax is not supported.
  */
 export async function resolveRevision(text: string, refs: RefStore, objects: Pick<CatFile, 'peel' | 'abbreviated'>): Promise<Resolved | null> {
   const commit = async (oid: string | null) => {

@@ -2,11 +2,9 @@ import { isOid } from '../objects/cat-file.js'
 import type { BlameGroup, Oid, SearchDeadline } from '../types.js'
 import { cachedSearch, type SearchSource } from './search.js'
 
-/** Bytes of git's output that are read. */
 const MAX_OUTPUT_BYTES = 8 * 1024 * 1024
-/** Groups of lines of one file. */
 const MAX_GROUPS = 10_000
-/** What begins a group: the commit, the line there, the line here and how many. */
+/** The first line of a group: the commit, the line number there, the line number here and the number of lines. */
 const GROUP_HEADER = /^([0-9a-f]{40}) \d+ (\d+) (\d+)$/
 
 interface Blame {
@@ -15,8 +13,8 @@ interface Blame {
 }
 
 /**
- * Which commit each line of a file comes from, in the order of the lines; `truncated` when there are too many groups,
- * or the deadline was reached. The file must be there.
+ * The commit that each line of a file comes from, in line order; `truncated` if there are too many groups or the
+ * deadline was reached. The file must exist.
  */
 export async function blame(
   source: SearchSource,
@@ -35,7 +33,7 @@ export async function blame(
       const { pool, directory, env } = source
       const reader = new BlameReader()
       const options = { signal, ...(env && { env }), ...(timeLimits.deadline !== undefined && { deadline: timeLimits.deadline }) }
-      // groups alone, in the order in which git finds them: the lines themselves are read from the file
+      // `--incremental` prints the groups alone, in the order in which git finds them
       const end = await pool.scan(directory, ['blame', '--incremental', ...lines, commit, '--', path], (chunk) => reader.take(chunk), options)
       return { groups: reader.groups.sort((a, b) => a.start - b.start), truncated: end !== 'whole', late: end === 'late' }
     },
@@ -43,13 +41,13 @@ export async function blame(
   return { groups, truncated }
 }
 
-/** Reads groups among what git says of their commits, whose lines all begin with a word. */
+/** Picks the group headers out of the output; the other lines describe commits and begin with a word. */
 class BlameReader {
   readonly groups: BlameGroup[] = []
   #rest: Buffer = Buffer.alloc(0)
   #read = 0
 
-  /** False once there is enough. */
+  /** Returns false when a limit is reached. */
   take(chunk: Buffer): boolean {
     this.#read += chunk.length
     const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk

@@ -6,20 +6,21 @@ import { type CatFile, isOid } from '../objects/cat-file.js'
 import type { ProcessPool, RunOptions, ScanEnd } from '../process/pool.js'
 import type { GrepChunk, GrepOptions, Oid, SearchDeadline } from '../types.js'
 
-/** Letters match in either case in every alphabet, not only in ASCII: the same neutral locale with UTF-8. */
+/** The neutral locale with UTF-8, so that case-insensitive matching works in every alphabet, not only in ASCII. */
 const UTF8_LOCALE = { LC_ALL: 'C.UTF-8' }
-/** Files above this are not searched (SEC-146). */
+/** Larger files are not searched (SEC-146). */
 const MAX_FILE_BYTES = 10 * 1024 * 1024
-/** Bytes that git may allocate at once to hold such a file; at a larger file it gives up. */
+/** The largest allocation that git may make, enough to hold such a file; git fails at a larger file. */
 const ALLOCATION_LIMIT = MAX_FILE_BYTES + 65_536
-/** Bytes of arguments that name files which are too large; beyond, git gives up at the first file it cannot hold. */
+/**
+ * Maximum total length of the arguments that exclude large files; with more of them, git fails at the first one left.
+ */
 const MAX_EXCLUDED_BYTES = 65_536
-/** Characters of a line that are shown. */
+/** Longer lines are cut. */
 const MAX_LINE_CHARS = 10_000
-/** Bytes of git's output that are read. */
 const MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 
-/** What a search reads, and the pool it runs in. */
+/** What a search needs: the repository, the process pool for searches and the cache. */
 export interface SearchSource {
   pool: ProcessPool
   runningSearches: SingleFlight
@@ -31,8 +32,8 @@ export interface SearchSource {
 }
 
 /**
- * The cached result, or one search for all concurrent callers. Results past the deadline are not cached, so the next
- * call searches again.
+ * The cached result, or one search shared by all concurrent callers. A result cut off by the deadline is not cached, so
+ * the next call searches again.
  */
 export async function cachedSearch<V extends { late: boolean }>(
   { cache, runningSearches, directory }: SearchSource,
@@ -50,7 +51,7 @@ export async function cachedSearch<V extends { late: boolean }>(
   })
 }
 
-/** The arguments of `git grep` for text, options and paths; null: nothing can be found. */
+/** The options and pathspecs of `git grep`; null if nothing can match. */
 function grepArguments(text: string, paths: string[] | undefined): { options: string[]; pathspecs: string[] } | null {
   const known = (paths ?? ['']).map(literalPath).filter((path) => path !== null)
   if (text === '' || /[\n\0]/.test(text) || known.length === 0) return null
@@ -66,8 +67,8 @@ interface GrepResult {
 }
 
 /**
- * Where a text occurs in the text files of a commit, literally and without case, by path. Hits whose context overlaps
- * make one chunk (S-24).
+ * Case-insensitive literal matches in the text files of a commit, by path. Matches with overlapping context form one
+ * chunk (S-24).
  */
 export async function grep(source: SearchSource, commit: Oid, text: string, options: GrepOptions): Promise<GrepResult> {
   const asked = grepArguments(text, options.paths)
@@ -92,7 +93,7 @@ export async function grep(source: SearchSource, commit: Oid, text: string, opti
   return { chunks, truncated }
 }
 
-/** Of the files at some paths, those in which the text occurs; by path. */
+/** The files below some paths that contain the text, by path. */
 export async function filesWith(source: SearchSource, commit: Oid, text: string, options: { paths: string[] } & SearchDeadline): Promise<string[]> {
   const asked = grepArguments(text, options.paths)
   const root = asked && isOid(commit) ? await source.root(commit) : null
@@ -122,9 +123,9 @@ export async function filesWith(source: SearchSource, commit: Oid, text: string,
 }
 
 /**
- * Runs `git grep` on a tree without its files that are too large. Few trees have any, so it is first tried without
- * excluding them: git gives up at a file that it may not hold, and only then they are looked for. `begin` makes a
- * reader for each attempt.
+ * Runs `git grep` on a tree without files that are too large. Few trees have any, so the first attempt excludes none:
+ * git fails at a file that exceeds its allocation limit, and only then the large files are listed and excluded. `begin`
+ * creates a reader for each attempt.
  */
 async function run(
   source: SearchSource,
@@ -155,7 +156,7 @@ const timed = (options: RunOptions, deadline: number | undefined): RunOptions =>
 
 const tooLargeKey = (tree: Oid) => `too large to search ${tree}`
 
-/** The files of a tree that are too large to be searched; git can exclude them by name only. */
+/** The files of a tree that are too large to search; git can exclude them by path only. */
 async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: string[]; whole: boolean }> {
   const found = await source.cache.getOrCompute<{ excluded: string[]; whole: boolean }>(
     source.directory,
@@ -203,7 +204,7 @@ class GrepReader {
     readonly limit: number,
   ) {}
 
-  /** False once there is enough. */
+  /** Returns false when a limit is reached. */
   take(chunk: Buffer): boolean {
     this.#read += chunk.length
     const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
@@ -230,7 +231,7 @@ class GrepReader {
     return this.#read < MAX_OUTPUT_BYTES
   }
 
-  /** The chunks found; the last one only if it is known to be complete. */
+  /** The chunks found; the last one only if it is complete. */
   finish(whole: boolean): GrepChunk[] {
     if (whole) this.#close()
     return this.#chunks.slice(0, this.limit).map(({ path, start, lines }) => ({ path, startLine: start, text: lines.join('\n') }))
@@ -249,7 +250,7 @@ class GrepReader {
   }
 }
 
-/** Commits of a history whose message contains a text, literally and without case; newest first (S-22). */
+/** Commits of a history whose message contains a text, literally and case-insensitively, newest first (S-22). */
 export async function searchLog(
   source: SearchSource,
   from: Oid,
@@ -293,8 +294,8 @@ export async function searchLog(
 }
 
 /**
- * How git is asked for messages with a text, and how its records are read. Git searches line by line: of a text of
- * several lines the longest is searched for, and the rest is compared here.
+ * The arguments of `git log` for messages with a text, and the parser of its records. Git matches line by line, so for
+ * a multi-line text git searches for the longest line, and the whole text is compared here.
  */
 function logArguments(text: string): { args: string[]; oidOf: (record: Buffer) => Oid | null } {
   const line = text.split('\n').reduce((longest, part) => (part.length > longest.length ? part : longest), '')

@@ -8,8 +8,7 @@ import type { RepositoryKey } from '../types.js'
 const CONFIG = '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n'
 
 /**
- * Where a repository lives below its storage's folder: `<two hex digits of the id>/<id>.git`, so that no folder grows
- * too large.
+ * The path of a repository in its storage: `<two hex digits of the id>/<id>.git`, so that no directory grows too large.
  */
 export function repositoryDirectory(storagePath: string, { id, kind }: RepositoryKey) {
   const shard = (id % 256).toString(16).padStart(2, '0')
@@ -17,8 +16,8 @@ export function repositoryDirectory(storagePath: string, { id, kind }: Repositor
 }
 
 /**
- * Creates a bare repository without starting git: empty, or with what `fill` writes and syncs. It appears complete or
- * not at all; an existing one stays as it is.
+ * Creates a bare repository atomically and without starting git; `fill` may write and sync its content. An existing one
+ * stays unchanged.
  */
 export async function createRepository(directory: string, branch: string, fill?: (temporary: string) => Promise<void>) {
   if (await repositoryExists(directory)) return
@@ -34,29 +33,28 @@ export async function createRepository(directory: string, branch: string, fill?:
     await rename(temporary, directory)
   } catch (error) {
     await rm(temporary, { recursive: true, force: true })
-    if (!(await repositoryExists(directory))) throw error // somebody else created it at the same moment
+    if (!(await repositoryExists(directory))) throw error // another process created it at the same time
   }
   await Promise.all([syncDirectory(shard), syncDirectory(dirname(shard))])
 }
 
-/** Whether there is a repository in this directory. */
 export async function repositoryExists(directory: string) {
   return presence(directory) !== 'absent'
 }
 
 /**
- * Whether there is a repository in this directory, and whether it can be read. Synchronously, as refs are read: turns in
- * the thread pool cost ten times as much.
+ * Whether there is a repository in this directory, and whether it can be read. Synchronous, like reading refs: trips
+ * through the thread pool cost ten times as much.
  */
 export function presence(directory: string): 'readable' | 'unreadable' | 'absent' {
-  const head = faultOf(join(directory, 'HEAD'), constants.R_OK)
+  const head = accessError(join(directory, 'HEAD'), constants.R_OK)
   if (head === 'ENOENT' || head === 'ENOTDIR') return 'absent'
-  const folders = ['objects', 'refs'].map((name) => faultOf(join(directory, name), constants.R_OK | constants.X_OK))
+  const folders = ['objects', 'refs'].map((name) => accessError(join(directory, name), constants.R_OK | constants.X_OK))
   return [head, ...folders].every((fault) => fault === null) ? 'readable' : 'unreadable'
 }
 
-/** Why a file or folder cannot be accessed this way; null: it can. */
-function faultOf(path: string, mode: number): string | null | undefined {
+/** The error code of accessing a path; null if it is accessible. */
+function accessError(path: string, mode: number): string | null | undefined {
   try {
     accessSync(path, mode)
     return null
@@ -65,13 +63,10 @@ function faultOf(path: string, mode: number): string | null | undefined {
   }
 }
 
-/**
- * A file in every storage that is in use. Where it is missing the disk is not mounted, and nothing may be created in
- * its place.
- */
+/** A file in every storage in use. If it is missing, the disk is not mounted, and nothing may be created there. */
 const MARKER = '.roost-storage'
 
-/** Whether this is a folder that repositories have been put into before, and that can be read. */
+/** Whether this is a mounted storage in use. */
 export const isStorage = (path: string): Promise<boolean> =>
   readFile(join(path, MARKER)).then(
     () => true,
@@ -79,8 +74,7 @@ export const isStorage = (path: string): Promise<boolean> =>
   )
 
 /**
- * Marks a storage as in use. One that should hold repositories, but holds none, is left unmarked: its disk is not
- * mounted.
+ * Marks a storage as in use. Returns false for one that should hold repositories but has none: its disk is not mounted.
  */
 export async function claimStorage(path: string, inUse: () => Promise<boolean>): Promise<boolean> {
   if (await isStorage(path)) return true
@@ -91,7 +85,7 @@ export async function claimStorage(path: string, inUse: () => Promise<boolean>):
   return true
 }
 
-/** Moves the repository out of sight at once; its files are removed afterwards, or at the next start. */
+/** Renames the repository away, then removes its files; if interrupted, the next start removes them. */
 export async function removeRepository(directory: string) {
   const shard = dirname(directory)
   const gone = join(shard, `.gone-${randomBytes(6).toString('hex')}`)

@@ -3,14 +3,13 @@ import { basename, dirname, join } from 'node:path'
 import { syncDirectory } from '../../lib/files/durable.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type Examination, type ExamineOptions, type Oid, type RepositoryKey, ZERO } from '../types.js'
-import { tolerated } from '../wire/tolerated.js'
+import { toleratedFsckConfig } from '../wire/fsck-config.js'
 
 const DEADLINE = 1_800_000
 
-/** Bytes of git's messages about one repository. */
-const MAX_SAID = 4 << 20
+const MAX_OUTPUT_BYTES = 4 << 20
 
-/** Checks a whole repository, without the commit-graph, which may be what is broken. */
+/** Checks a whole repository without using the commit-graph, which may itself be broken. */
 export async function examine(pool: ProcessPool, directory: string, { full = false, signal }: ExamineOptions = {}): Promise<Examination> {
   const brokenPacks = await findBrokenPacks(directory)
   if (brokenPacks.length > 0) return { brokenGraph: false, brokenRefs: [], brokenPacks, damage: `damaged or cut short: ${brokenPacks.join(', ')}` }
@@ -18,7 +17,7 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
   const run = (args: string[], input?: string) =>
     pool.run(directory, ['-c', 'core.commitGraph=false', ...args], {
       ...common,
-      maxBytes: MAX_SAID,
+      maxBytes: MAX_OUTPUT_BYTES,
       accept: Array.from({ length: 256 }, (_, code) => code),
       ...(input && { input }),
     })
@@ -30,38 +29,37 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
     .filter(Boolean)
     .map((line) => ({ oid: line.slice(0, 40), name: line.slice(41) }))
   const unreadable = [...listed.stderr.matchAll(/^warning: ignoring broken ref (\S+)$/gm)].map((found) => ({ name: found[1] as string, oid: ZERO }))
-  const there = await existing(
+  const present = await existingObjects(
     pool,
     directory,
     refs.map(({ oid }) => oid),
   )
-  const brokenRefs = [...unreadable, ...refs.filter(({ oid }) => !there.has(oid))]
+  const brokenRefs = [...unreadable, ...refs.filter(({ oid }) => !present.has(oid))]
   const walk = async () => {
-    // beside refs to missing objects fsck reports nothing else
-    const sound = refs.filter(({ oid }) => there.has(oid)).map(({ oid }) => oid)
-    const { exitCode, stderr } = await run(['rev-list', '--objects', '--quiet', '--stdin'], `${sound.join('\n')}\n`)
+    // with refs to missing objects, fsck reports nothing else
+    const intact = refs.filter(({ oid }) => present.has(oid)).map(({ oid }) => oid)
+    const { exitCode, stderr } = await run(['rev-list', '--objects', '--quiet', '--stdin'], `${intact.join('\n')}\n`)
     return exitCode === 0 ? '' : stderr.trim()
   }
   const check = async () => {
     const { exitCode, stdout, stderr } = await run([
-      ...tolerated('fsck'),
+      ...toleratedFsckConfig('fsck'),
       ...['fsck', full ? '--full' : '--connectivity-only', '--no-dangling', '--no-progress'],
     ])
     const ofObjects = brokenRefs.length > 0 ? exitCode & (BAD_OBJECT | BAD_PACK) : exitCode
-    return ofObjects === 0 ? '' : saidOf(stdout.toString('utf8'), stderr)
+    return ofObjects === 0 ? '' : damageReport(stdout.toString('utf8'), stderr)
   }
-  const look = async () => (brokenRefs.length > 0 ? (await walk()) || (full ? await check() : '') : check())
-  // maintenance may have replaced a pack, or a push moved a ref, while git was reading: real damage is found twice
-  const damage = (await look()) && (await look())
+  const findDamage = async () => (brokenRefs.length > 0 ? (await walk()) || (full ? await check() : '') : check())
+  // maintenance may have replaced a pack, or a push moved a ref, during the check, so damage must be found twice
+  const damage = (await findDamage()) && (await findDamage())
   return { brokenGraph: graph.exitCode !== 0 || graph.stderr !== '', brokenRefs, brokenPacks, damage }
 }
 
-/** Bits of the exit code of `git fsck`. */
 const BAD_OBJECT = 1
 const BAD_PACK = 4
 
-/** The lines of `git fsck` that say what is wrong, those that name an object first. */
-function saidOf(stdout: string, stderr: string): string {
+/** The error lines of `git fsck`, those that name an object first. */
+function damageReport(stdout: string, stderr: string): string {
   const lines = `${stdout}\n${stderr}`
     .split('\n')
     .filter((line) => line.trim() !== '' && !/^(notice|warning|checking|verifying)\b|invalid sha1 pointer/i.test(line))
@@ -69,7 +67,7 @@ function saidOf(stdout: string, stderr: string): string {
   return [...naming, ...lines.filter((line) => !naming.includes(line))].join('\n') || 'git fsck fails'
 }
 
-/** Packs whose end does not match their index: cheap, because it reads no object. */
+/** Packs whose trailer does not match their index; cheap, because no object is read. */
 async function findBrokenPacks(directory: string): Promise<string[]> {
   const folder = join(directory, 'objects', 'pack')
   const names = await readdir(folder).catch(() => [] as string[])
@@ -78,7 +76,7 @@ async function findBrokenPacks(directory: string): Promise<string[]> {
     const pack = `${name.slice(0, -'.idx'.length)}.pack`
     const [index, end] = await Promise.all([lastBytes(join(folder, name), 40), lastBytes(join(folder, pack), 20)])
     if (index && end?.equals(index.subarray(0, 20))) continue
-    // a repack removes the index first
+    // if the index is gone, a repack is removing the pack
     if (await stat(join(folder, name)).catch(() => null)) broken.push(pack)
   }
   return broken
@@ -99,8 +97,8 @@ async function lastBytes(path: string, length: number): Promise<Buffer | null> {
 }
 
 /**
- * Removes the file of a ref that holds no object id, as a loss of power may leave it; its value in packed-refs, if any,
- * applies again.
+ * Removes a ref's file that holds no object id, as a power loss may leave it; its value in packed-refs, if any, applies
+ * again.
  */
 export async function dropUnreadableRef(directory: string, name: string): Promise<void> {
   const path = join(directory, name)
@@ -110,8 +108,7 @@ export async function dropUnreadableRef(directory: string, name: string): Promis
   await syncDirectory(dirname(path))
 }
 
-/** Which of these objects exist. */
-export async function existing(pool: ProcessPool, directory: string, oids: Oid[]): Promise<Set<Oid>> {
+export async function existingObjects(pool: ProcessPool, directory: string, oids: Oid[]): Promise<Set<Oid>> {
   if (oids.length === 0) return new Set()
   const { stdout } = await pool.run(directory, ['cat-file', '--batch-check=%(objectname)'], { input: `${oids.join('\n')}\n`, deadline: DEADLINE })
   return new Set(
@@ -122,51 +119,49 @@ export async function existing(pool: ProcessPool, directory: string, oids: Oid[]
   )
 }
 
-/** Removes the commit-graph; the next maintenance writes another. */
+/** Removes the commit-graph; the next maintenance writes a new one. */
 export async function dropCommitGraph(directory: string): Promise<void> {
   const info = join(directory, 'objects', 'info')
   for (const name of ['commit-graph', 'commit-graphs']) await rm(join(info, name), { recursive: true, force: true })
 }
 
-const YOUNG = 600_000
+const DEFAULT_MIN_AGE_MS = 600_000
 const age = (path: string) =>
   stat(path).then(
     ({ mtimeMs }) => Date.now() - mtimeMs,
     () => 0,
   )
 
-/** Every repository in a storage that has not changed for some milliseconds, whether or not a project has it. */
-export async function* repositoriesIn(storage: string, root: string, unchanged = YOUNG): AsyncGenerator<RepositoryKey> {
+/** Every repository in a storage that has not changed for `minAgeMs`, whether or not it belongs to a project. */
+export async function* repositoriesIn(storage: string, root: string, minAgeMs = DEFAULT_MIN_AGE_MS): AsyncGenerator<RepositoryKey> {
   for (const shard of await readdir(root).catch(() => [])) {
     if (!/^[0-9a-f]{2}$/.test(shard)) continue
     for (const name of await readdir(join(root, shard)).catch(() => [])) {
       const found = /^(\d{1,15})(\.wiki)?\.git$/.exec(name)
-      if (found && (await age(join(root, shard, name))) > unchanged) yield { storage, id: Number(found[1]), kind: found[2] ? 'wiki' : 'project' }
+      if (found && (await age(join(root, shard, name))) > minAgeMs) yield { storage, id: Number(found[1]), kind: found[2] ? 'wiki' : 'project' }
     }
   }
 }
 
-/**
- * Moves a repository that no project has out of the way, where an administrator can examine it; returns its new place.
- */
+/** Moves a repository to `lost+found` for an administrator to examine; returns its new path. */
 export async function quarantineRepository(root: string, directory: string): Promise<string> {
-  const place = join(root, 'lost+found')
-  await mkdir(place, { recursive: true })
-  const target = join(place, `${basename(directory, '.git')}-${Date.now()}.git`)
+  const lostAndFound = join(root, 'lost+found')
+  await mkdir(lostAndFound, { recursive: true })
+  const target = join(lostAndFound, `${basename(directory, '.git')}-${Date.now()}.git`)
   await rename(directory, target)
-  await syncDirectory(place)
+  await syncDirectory(lostAndFound)
   return target
 }
 
-/** Removes repositories that were moved aside so many milliseconds ago; returns where they were. */
-export async function removeQuarantinedRepositories(root: string, older: number): Promise<string[]> {
-  const place = join(root, 'lost+found')
+/** Removes repositories quarantined at least `minAgeMs` ago; returns their paths. */
+export async function removeQuarantinedRepositories(root: string, minAgeMs: number): Promise<string[]> {
+  const lostAndFound = join(root, 'lost+found')
   const removed: string[] = []
-  for (const name of await readdir(place).catch(() => [] as string[])) {
+  for (const name of await readdir(lostAndFound).catch(() => [] as string[])) {
     const since = Number(/-(\d{13,})\.git$/.exec(name)?.[1])
-    if (!(Date.now() - since > older)) continue
-    await rm(join(place, name), { recursive: true, force: true })
-    removed.push(join(place, name))
+    if (!(Date.now() - since > minAgeMs)) continue
+    await rm(join(lostAndFound, name), { recursive: true, force: true })
+    removed.push(join(lostAndFound, name))
   }
   return removed
 }

@@ -7,22 +7,22 @@ import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { GitRepository, Ref } from '../types.js'
 import { createRepository } from './create.js'
-import { dropUnreached } from './unreached.js'
+import { dropUnreachable } from './unreachable.js'
 
 export interface ForkSource {
   directory: string
   refs: GitRepository['refs']
 }
 
-/** Rounds in which the source's packs may change meanwhile before we give up. */
-const ROUNDS = 20
-const AT_ONCE = 32
+/** How often the source's packs may change during linking before the fork fails. */
+const MAX_LINK_ROUNDS = 20
+const BATCH_SIZE = 32
 
 /**
  * Creates an independent repository with the branches and tags of another one. Objects are hard links, so they take no
- * space until one side repacks, and each side may pack and prune independently: there are no alternates. The refs are
- * read first: the objects they name existed at that moment, and git only ever removes objects after writing them
- * elsewhere. Other refs, of merge requests and the like, are not copied.
+ * space until one side repacks, and each side may pack and prune independently: there are no alternates. Refs are read
+ * first: the objects they name exist at that moment, and git removes objects only after writing them elsewhere. Other
+ * refs, such as those of merge requests, are not copied.
  */
 export async function fork(pool: ProcessPool, source: ForkSource, directory: string, branch: string): Promise<void> {
   const all = await source.refs('refs/')
@@ -32,8 +32,8 @@ export async function fork(pool: ProcessPool, source: ForkSource, directory: str
     await linkObjects(join(source.directory, 'objects'), join(temporary, 'objects'))
     await writeNewFile(join(temporary, 'packed-refs'), packedRefs(refs))
     await checkTips(pool, temporary, refs)
-    // objects that no ref of the source reaches any more, such as a secret pushed by mistake, are not copied (SEC-43)
-    await dropUnreached(
+    // objects that no ref of the source reaches, such as a secret pushed by mistake, are not copied (SEC-43)
+    await dropUnreachable(
       pool,
       temporary,
       all.map(({ oid }) => oid),
@@ -47,21 +47,21 @@ function packedRefs(refs: Ref[]) {
   return `# pack-refs with: peeled fully-peeled sorted \n${lines.join('')}`
 }
 
-/** Throws when an object that a ref names was not copied. */
+/** Throws if the object of a ref is missing. */
 export async function checkTips(pool: ProcessPool, directory: string, refs: Pick<Ref, 'oid'>[]) {
   const input = `${[...new Set(refs.map(({ oid }) => oid))].join('\n')}\n`
   const { stdout } = await pool.run(directory, ['cat-file', '--buffer', '--batch-check=%(objecttype)'], { input })
   if (/ missing$/m.test(stdout.toString('latin1'))) throw new GitFault('cat-file', 0, `an object of ${directory} is missing`)
 }
 
-/** Loose objects first, then packs, which is the order in which git moves them. */
+/** Links loose objects first, then packs, the order in which git packs them. */
 async function linkObjects(from: string, to: string) {
   const shards = (await readdir(from)).filter((name) => /^[0-9a-f]{2}$/.test(name))
   for (const shard of shards) {
     const names = (await readdir(join(from, shard)).catch(ignoreMissing([]))).filter((name) => /^[0-9a-f]{38}$/.test(name))
     if (names.length === 0) continue
     await mkdir(join(to, shard))
-    await inTurns(names, (name) => place(join(from, shard, name), join(to, shard, name)))
+    await inBatches(names, (name) => linkOrCopy(join(from, shard, name), join(to, shard, name)))
     await syncDirectory(join(to, shard))
   }
   await linkPacks(join(from, 'pack'), join(to, 'pack'))
@@ -69,69 +69,66 @@ async function linkObjects(from: string, to: string) {
 }
 
 const PACK = /^(pack-[0-9a-f]+)\.(pack|idx|rev|bitmap)$/
-const INDEX_OF_PACKS = 'multi-pack-index'
+const MULTI_PACK_INDEX = 'multi-pack-index'
 
 /**
- * Links until the source shows nothing that has not been linked: a repack writes the new packs before it removes the
- * old ones, so nothing is missed.
+ * Links until the source has no pack that is not linked: a repack writes new packs before it removes old ones, so
+ * nothing is missed.
  */
 async function linkPacks(from: string, to: string) {
   const linked = new Set<string>()
   for (let round = 0; ; round++) {
-    if (round === ROUNDS) throw new Unavailable('the source repository is being packed')
-    const index = await identityOf(join(from, INDEX_OF_PACKS))
+    if (round === MAX_LINK_ROUNDS) throw new Unavailable('the source repository is being packed')
+    const index = await identityOf(join(from, MULTI_PACK_INDEX))
     const fresh = (await readdir(from)).filter((name) => PACK.test(name) && !linked.has(name))
-    await inTurns(fresh, async (name) => {
-      const placed = await place(join(from, name), join(to, name))
-      if (placed) linked.add(name)
-      return placed
+    await inBatches(fresh, async (name) => {
+      const linkedNow = await linkOrCopy(join(from, name), join(to, name))
+      if (linkedNow) linked.add(name)
+      return linkedNow
     })
     if ((await readdir(from)).some((name) => PACK.test(name) && !linked.has(name))) continue
-    // it is rewritten before a pack that it names is removed: if it is unchanged, all packs it names have been linked;
-    // otherwise maintenance makes another
+    // the multi-pack-index is rewritten before a pack that it names is removed: if it is unchanged, all of its packs
+    // are linked; otherwise it is dropped, and maintenance writes a new one
     if (index !== null) {
       const companions = (await readdir(from)).filter((name) => /^multi-pack-index-[0-9a-f]+\.(bitmap|rev)$/.test(name))
-      await inTurns(companions, (name) => place(join(from, name), join(to, name)))
-      await place(join(from, INDEX_OF_PACKS), join(to, INDEX_OF_PACKS))
-      if (index !== (await identityOf(join(from, INDEX_OF_PACKS))))
-        for (const name of [...companions, INDEX_OF_PACKS]) await rm(join(to, name), { force: true })
+      await inBatches(companions, (name) => linkOrCopy(join(from, name), join(to, name)))
+      await linkOrCopy(join(from, MULTI_PACK_INDEX), join(to, MULTI_PACK_INDEX))
+      if (index !== (await identityOf(join(from, MULTI_PACK_INDEX))))
+        for (const name of [...companions, MULTI_PACK_INDEX]) await rm(join(to, name), { force: true })
     }
     break
   }
-  // of a pack that was removed while we linked it there may be parts
+  // a pack that was removed during linking may be incomplete here
   const names = [...linked].map((name) => PACK.exec(name) as RegExpExecArray)
   const whole = (stem: string | undefined) => linked.has(`${stem}.pack`) && linked.has(`${stem}.idx`)
   for (const [name, stem] of names) if (!whole(stem)) await rm(join(to, name), { force: true })
   await syncDirectory(to)
 }
 
-/** The layers of the chain, or none of them: it only makes reading faster, and maintenance writes it again. */
+/** Links all layers of the commit-graph chain or none: it only speeds up reads, and maintenance rewrites it. */
 async function linkCommitGraph(from: string, to: string) {
   const single = 'commit-graph'
   const folder = 'commit-graphs'
-  await place(join(from, single), join(to, single))
+  await linkOrCopy(join(from, single), join(to, single))
   const chain = join(folder, 'commit-graph-chain')
   await mkdir(join(to, folder))
   const layers = (await readdir(join(from, folder)).catch(ignoreMissing([]))).filter((name) => /^graph-[0-9a-f]+\.graph$/.test(name))
   const before = await identityOf(join(from, chain))
-  const complete = await inTurns(layers, (name) => place(join(from, folder, name), join(to, folder, name)))
-  if (before === null || !complete || !(await place(join(from, chain), join(to, chain))) || before !== (await identityOf(join(from, chain))))
+  const complete = await inBatches(layers, (name) => linkOrCopy(join(from, folder, name), join(to, folder, name)))
+  if (before === null || !complete || !(await linkOrCopy(join(from, chain), join(to, chain))) || before !== (await identityOf(join(from, chain))))
     await rm(join(to, folder), { recursive: true })
   else await syncDirectory(join(to, folder))
   await syncDirectory(to)
 }
 
-/** What tells two files of the same name apart. Null: there is none. */
+/** Inode, mtime and size of a file; null if it does not exist. */
 async function identityOf(path: string) {
   const info = await stat(path, { bigint: true }).catch(ignoreMissing(null))
   return info && `${info.ino} ${info.mtimeNs} ${info.size}`
 }
 
-/**
- * Links a file under another name, or copies it where the file system has no hard links; false when it no longer
- * exists.
- */
-export async function place(from: string, to: string): Promise<boolean> {
+/** Hard-links a file, or copies it if the file system cannot link; false if it no longer exists. */
+export async function linkOrCopy(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to)
     return true
@@ -140,11 +137,11 @@ export async function place(from: string, to: string): Promise<boolean> {
     if (code === 'ENOENT') return false
     if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP'].includes(code ?? '')) throw error
   }
-  return copy(from, to)
+  return copyDurably(from, to)
 }
 
-/** Copies a file, durable when it returns; false when it no longer exists. */
-export async function copy(from: string, to: string): Promise<boolean> {
+/** Copies a file, durable on return; false if it no longer exists. */
+export async function copyDurably(from: string, to: string): Promise<boolean> {
   try {
     const { atime, mtime } = await stat(from)
     await copyFile(from, to, constants.COPYFILE_FICLONE)
@@ -161,11 +158,11 @@ export async function copy(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Whether `work` returned true for every item. */
-export async function inTurns(items: string[], work: (item: string) => Promise<boolean>): Promise<boolean> {
+/** Runs `work` on all items, a batch at a time; returns whether it returned true for every item. */
+export async function inBatches(items: string[], work: (item: string) => Promise<boolean>): Promise<boolean> {
   let all = true
-  for (let i = 0; i < items.length; i += AT_ONCE) {
-    const answers = await Promise.all(items.slice(i, i + AT_ONCE).map(work))
+  for (let i = 0; i < items.length; i += BATCH_SIZE) {
+    const answers = await Promise.all(items.slice(i, i + BATCH_SIZE).map(work))
     if (answers.includes(false)) all = false
   }
   return all

@@ -4,24 +4,26 @@ import { access, mkdir, readdir, readFile, readlink, rm, rmdir, stat, utimes, wr
 import { basename, dirname, join } from 'node:path'
 import { startTimeOf } from '../../lib/is-running.js'
 import { RepositoryMoving } from '../errors.js'
-import { isPushedTo, SIGN_OF_WRITER } from './leftovers.js'
+import { isReceivingPush, WRITER_FILE_PREFIX } from './leftovers.js'
 
 /**
- * What keeps writers out while a repository goes to another storage (SEC-187). `leaving`: whoever begins a write waits.
- * `left`: no ref may move here any more. Both concern the repository of a project and its wiki together, and stay
- * beside the former copy until that is removed.
+ * Keeps writers out while a repository moves to another storage (SEC-187). While `leaving` is closed, new writes wait;
+ * while `left` is closed, no ref may move here. A gate covers a project's repository and its wiki, and stays beside the
+ * former copies until they are removed.
  */
 export type Gate = 'leaving' | 'left'
 
-/** Milliseconds after which a push that has not said that it goes on counts as killed. */
-const SILENT = 60_000
-const SIGN_OF_LIFE = 10_000
+/** A push without a heartbeat for this long counts as killed. */
+const WRITER_TIMEOUT_MS = 60_000
+const HEARTBEAT_INTERVAL_MS = 10_000
 
 const idOf = (directory: string) => basename(directory).split('.', 1)[0] as string
-/** A folder: it is gone when nobody's file is left in it, so a move that was given up cannot open another one's. */
+/**
+ * A directory with one file per run that holds the gate. It is removed with its last file, so an abandoned run cannot
+ * open another run's gate.
+ */
 const gateOf = (directory: string, gate: Gate) => join(dirname(directory), `.${gate}-${idOf(directory)}`)
 
-/** Whether a gate of the repository in this directory is closed. */
 export async function isClosed(directory: string, gate: Gate): Promise<boolean> {
   try {
     await access(gateOf(directory, gate), constants.F_OK)
@@ -32,14 +34,14 @@ export async function isClosed(directory: string, gate: Gate): Promise<boolean> 
   }
 }
 
-/** Throws RepositoryMoving where no ref may move any more. */
-export async function checkHere(directory: string, shared = false): Promise<void> {
-  // a network file system asks its server again for the names in a folder that this machine has just changed
+/** Throws RepositoryMoving if the repository has moved to another storage, so that no ref may move here. */
+export async function assertNotMoved(directory: string, shared = false): Promise<void> {
+  // changing the directory makes a network file system fetch its entries from the server again
   if (shared) await utimes(dirname(directory), new Date(), new Date()).catch(() => undefined)
   if (await isClosed(directory, 'left')) throw new RepositoryMoving()
 }
 
-/** Closes a gate in the name of one run of a move. */
+/** Closes a gate on behalf of one run of a move. */
 export async function closeGate(directory: string, gate: Gate, run: string): Promise<void> {
   const folder = gateOf(directory, gate)
   for (;;) {
@@ -47,13 +49,13 @@ export async function closeGate(directory: string, gate: Gate, run: string): Pro
     try {
       return await writeFile(join(folder, run), '')
     } catch (error) {
-      // somebody has opened theirs in between
+      // another run removed the directory in between
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
   }
 }
 
-/** Opens a gate, unless another run keeps it closed. */
+/** Releases one run's hold on a gate; it stays closed while another run holds it. */
 export async function openGate(directory: string, gate: Gate, run: string): Promise<void> {
   const folder = gateOf(directory, gate)
   await rm(join(folder, run), { force: true })
@@ -62,37 +64,37 @@ export async function openGate(directory: string, gate: Gate, run: string): Prom
   })
 }
 
-/** Opens both gates, whoever has closed them. */
+/** Opens both gates for all runs. */
 export async function removeGates(directory: string): Promise<void> {
   for (const gate of ['left', 'leaving'] as const) await rm(gateOf(directory, gate), { recursive: true, force: true })
 }
 
-const writersPrefix = (directory: string) => `${SIGN_OF_WRITER}${idOf(directory)}-`
+const writerFilePrefix = (directory: string) => `${WRITER_FILE_PREFIX}${idOf(directory)}-`
 
 /**
- * Makes a push visible to all processes until the returned function is called. Throws RepositoryMoving, and nothing has
- * begun, while the repository is leaving.
+ * Registers a push with a heartbeat file that all processes see, until the returned function is called. Throws
+ * RepositoryMoving while the repository is leaving.
  */
-export async function enter(directory: string): Promise<() => Promise<void>> {
-  const path = join(dirname(directory), `${writersPrefix(directory)}${randomBytes(8).toString('hex')}`)
-  await writeFile(path, await ownName(process.pid), { flag: 'wx' })
-  const alive = setInterval(() => void utimes(path, new Date(), new Date()).catch(() => undefined), SIGN_OF_LIFE).unref()
-  const leave = async () => {
-    clearInterval(alive)
+export async function registerWriter(directory: string): Promise<() => Promise<void>> {
+  const path = join(dirname(directory), `${writerFilePrefix(directory)}${randomBytes(8).toString('hex')}`)
+  await writeFile(path, await processIdentity(process.pid), { flag: 'wx' })
+  const heartbeat = setInterval(() => void utimes(path, new Date(), new Date()).catch(() => undefined), HEARTBEAT_INTERVAL_MS).unref()
+  const unregister = async () => {
+    clearInterval(heartbeat)
     await rm(path, { force: true }).catch(() => undefined)
   }
-  // after the file is there: whoever closes the gate looks for it then
+  // check after creating the file: the process that closes the gate looks for files afterwards
   const closed = await isClosed(directory, 'leaving').catch(async (error: unknown) => {
-    await leave()
+    await unregister()
     throw error
   })
-  if (!closed) return leave
-  await leave()
+  if (!closed) return unregister
+  await unregister()
   throw new RepositoryMoving(false)
 }
 
-/** Machine, process and its start; empty where the system does not tell. */
-async function ownName(pid: number): Promise<string> {
+/** Identifies a process by boot id, pid namespace, pid and start time; empty if the system does not provide them. */
+async function processIdentity(pid: number): Promise<string> {
   try {
     const [boot, space] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')])
     const started = startTimeOf(pid)
@@ -102,27 +104,27 @@ async function ownName(pid: number): Promise<string> {
   }
 }
 
-/** Whether the process that wrote this file ran on this machine and is gone. */
-async function isKilled(path: string): Promise<boolean> {
+/** Whether the process that wrote this file ran on this machine and has ended. */
+async function isWriterDead(path: string): Promise<boolean> {
   const name = (await readFile(path, 'utf8').catch(() => '')).split(' ')
   const [boot, space, pid] = name
-  const [ownBoot, ownSpace] = (await ownName(process.pid)).split(' ')
-  return pid !== undefined && boot === ownBoot && space === ownSpace && (await ownName(Number(pid))) !== name.join(' ')
+  const [ownBoot, ownSpace] = (await processIdentity(process.pid)).split(' ')
+  return pid !== undefined && boot === ownBoot && space === ownSpace && (await processIdentity(Number(pid))) !== name.join(' ')
 }
 
-/** Whether a push to the repository, or to its wiki, is going on. */
-export async function isEntered(directories: string[]): Promise<boolean> {
+/** Whether a push to one of a project's repositories is running. */
+export async function hasActivePushes(directories: string[]): Promise<boolean> {
   const [first] = directories
   if (first === undefined) return false
   const shard = dirname(first)
-  const prefix = writersPrefix(first)
+  const prefix = writerFilePrefix(first)
   for (const name of (await readdir(shard)).filter((each) => each.startsWith(prefix))) {
     const found = await stat(join(shard, name)).catch(() => null)
     if (!found) continue
-    if (Date.now() - found.mtimeMs < SILENT && !(await isKilled(join(shard, name)))) return true
+    if (Date.now() - found.mtimeMs < WRITER_TIMEOUT_MS && !(await isWriterDead(join(shard, name)))) return true
     await rm(join(shard, name), { force: true })
   }
-  // git may outlive the process that started it
-  for (const directory of directories) if (await isPushedTo(directory)) return true
+  // git may outlive the service process that started it
+  for (const directory of directories) if (await isReceivingPush(directory)) return true
   return false
 }

@@ -5,57 +5,49 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { statOf } from '../../lib/is-running.js'
 
 export interface StaleOptions {
-  /** Milliseconds without change after which a leftover that nobody holds is stale. */
-  unheld: number
-  /** The same where a process may be writing to it, or where that is unknown. */
-  held: number
-  /** Processes on other machines, which are invisible here, may use the storage as well. */
+  /** Milliseconds without change after which a leftover that no process uses is stale. */
+  idleMs: number
+  /** The same if a process may be writing to it, or if that is unknown. */
+  inUseMs: number
+  /** Whether processes on other machines, which are invisible here, use the storage too. */
   shared?: boolean
 }
 
-export const STALE: StaleOptions = { unheld: 2_000, held: 600_000 }
+export const STALE_AFTER: StaleOptions = { idleMs: 2_000, inUseMs: 600_000 }
 
-/**
- * Milliseconds that a process on another machine may hold a lock on refs: the deadline of a transaction and a margin.
- */
-const LONGEST_LOCK = 35_000
-/**
- * Milliseconds by which the start of a process, or the time of a file, may be off: both come in ticks of the system's
- * clock.
- */
-const START_ERROR = 100
-/**
- * The file by which one process at a time maintains a repository, and the milliseconds without an update after which
- * its owner counts as killed.
- */
+/** How long a process on another machine may hold a ref lock: the deadline of a transaction and a margin. */
+const MAX_LOCK_AGE_MS = 35_000
+/** How far process start times and file times may be off, because both have the resolution of a clock tick. */
+const CLOCK_TOLERANCE_MS = 100
+/** The lock file of maintenance, and how long it may go without a heartbeat until its owner counts as killed. */
 export const MAINTENANCE_LOCK = 'roost-maintenance.lock'
-const LONGEST_SILENCE = 90_000
-/** Milliseconds that a quarantine of the service may be in use: the deadline of git and some more. */
-const LONGEST_ASIDE = 60_000
-/** Milliseconds that a pack may be without its index while it is put in place. */
-const HALF_PACK = 10_000
+const MAINTENANCE_TIMEOUT_MS = 90_000
+/** How long the service may use a temporary object directory or writer file: the deadline of git and a margin. */
+const QUARANTINE_LIFETIME_MS = 60_000
+/** How long a pack may be without its index while it is being added. */
+const INCOMPLETE_PACK_GRACE_MS = 10_000
 
-/** The files beside a repository by which pushes that go on are seen; each is touched every ten seconds. */
-export const SIGN_OF_WRITER = '.writing-'
+/** Prefix of the heartbeat files beside a repository, one per running push, touched every ten seconds. */
+export const WRITER_FILE_PREFIX = '.writing-'
 
-/** Removes what killed processes left behind in a storage, and returns it (SEC-159). */
-export async function removeStale(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
+/** Removes leftovers of killed processes from a storage; returns their paths (SEC-159). */
+export async function removeStale(storagePath: string, options: StaleOptions = STALE_AFTER): Promise<string[]> {
   const stale = await staleIn(storagePath, options)
   for (const path of stale) await rm(path, { recursive: true, force: true })
   return stale
 }
 
 /**
- * What killed processes left behind in a storage: lock files, temporary packs, packs without an index, quarantines,
- * repositories half created or half removed. Never what a running process has open, nor what a process that writes in
- * the repository may have made.
+ * Finds leftovers of killed processes in a storage: lock files, temporary packs, packs without an index, quarantines,
+ * repositories half created or half removed. Never a file that a running process has open, nor one that a process
+ * writing to the repository may have created.
  */
-export async function staleIn(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
+export async function staleIn(storagePath: string, options: StaleOptions = STALE_AFTER): Promise<string[]> {
   const leftovers: Leftover[] = []
   for (const shard of await folders(storagePath)) {
     if (!/^[0-9a-f]{2}$/.test(shard)) continue
     for (const name of await readdir(join(storagePath, shard)).catch(() => [] as string[]))
-      if (name.startsWith(SIGN_OF_WRITER)) leftovers.push({ path: join(storagePath, shard, name), repository: join(storagePath, shard, name) })
+      if (name.startsWith(WRITER_FILE_PREFIX)) leftovers.push({ path: join(storagePath, shard, name), repository: join(storagePath, shard, name) })
     for (const name of await folders(join(storagePath, shard))) {
       const repository = join(storagePath, shard, name)
       if (/^\.(tmp|gone)-/.test(name)) leftovers.push({ path: repository, repository })
@@ -66,7 +58,7 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
 }
 
 /**
- * Removes what killed git left among the objects of one repository: locks beside which maintenance fails, and the
+ * Removes leftovers of killed git processes among a repository's objects: locks that would make maintenance fail, and
  * quarantines of pushes.
  */
 export async function removeLeftovers(repository: string, options: StaleOptions): Promise<void> {
@@ -83,46 +75,46 @@ interface Leftover {
 async function staleAmong(leftovers: Leftover[], options: StaleOptions): Promise<string[]> {
   if (leftovers.length === 0) return []
   const youngest = Math.max(...(await Promise.all(leftovers.map(({ path }) => changedAt(path)))))
-  const wait = youngest + options.unheld - Date.now()
-  // what is being written now has changed or is gone after this
-  if (wait > 0) await sleep(Math.min(wait, options.unheld))
-  const uses = await processes()
+  const wait = youngest + options.idleMs - Date.now()
+  // files that are being written change or disappear during this wait
+  if (wait > 0) await sleep(Math.min(wait, options.idleMs))
+  const uses = await listProcesses()
   const stale: string[] = []
   for (const { path, repository } of leftovers) {
     const changed = await changedAt(path)
-    if (changed === 0) continue // it is gone meanwhile
+    if (changed === 0) continue // removed meanwhile
     if (basename(path) === MAINTENANCE_LOCK) {
       if (await isAbandoned(repository)) stale.push(path)
       continue
     }
     const open = uses?.some((use) => use.open.some((used) => isWithin(used, path)))
-    const written = uses?.some((use) => mayHave(use, repository, path, changed))
-    const unheld = options.shared || uses === null ? Math.max(options.unheld, LONGEST_LOCK) : options.unheld
+    const written = uses?.some((use) => mayBeWriting(use, repository, path, changed))
+    const idleMs = options.shared || uses === null ? Math.max(options.idleMs, MAX_LOCK_AGE_MS) : options.idleMs
     const age = Date.now() - changed
-    // our own, whose git may have started long after it was made
-    if ((isAside(path) || basename(path).startsWith(SIGN_OF_WRITER)) && age < LONGEST_ASIDE) continue
-    if (!open && age >= (written ? options.held : isPack(path) ? Math.max(unheld, HALF_PACK) : unheld)) stale.push(path)
+    // created by the service; its git process may have started long after that
+    if ((isQuarantine(path) || basename(path).startsWith(WRITER_FILE_PREFIX)) && age < QUARANTINE_LIFETIME_MS) continue
+    if (!open && age >= (written ? options.inUseMs : isPack(path) ? Math.max(idleMs, INCOMPLETE_PACK_GRACE_MS) : idleMs)) stale.push(path)
   }
   return stale
 }
 
 export interface LockOptions {
-  /** Processes on other machines, which are invisible here, may hold locks as well. */
+  /** Whether processes on other machines, which are invisible here, may hold locks too. */
   shared: boolean
-  /** Paths of lock files below the repository; by default all. */
+  /** Lock files to check, relative to the repository; all by default. */
   paths?: string[] | undefined
-  /** Whether a process group is known to hold no lock at this moment. */
+  /** Whether a process group is known to hold no lock now. */
   holdsNone?: (group: number) => boolean
 }
 
-/** Removes lock files on refs of one repository that no living process holds, and returns their paths below it. */
+/** Removes a repository's ref lock files that no living process holds; returns their paths relative to it. */
 export async function removeStaleLocks(directory: string, { shared, paths, holdsNone = () => false }: LockOptions): Promise<string[]> {
   const removed: string[] = []
   for (const path of paths ?? (await locksOf(directory))) {
     const full = join(directory, path)
     const found = await stat(full).catch(() => null)
     if (!found || !(await isStaleLock(directory, full, found, shared, holdsNone))) continue
-    // somebody may have removed it meanwhile, and another process created the next one
+    // the lock may have been released meanwhile, and another process may have created a new one
     const now = await stat(full).catch(() => null)
     if (!now || now.ino !== found.ino || now.ctimeMs !== found.ctimeMs) continue
     await rm(full, { force: true })
@@ -132,20 +124,19 @@ export async function removeStaleLocks(directory: string, { shared, paths, holds
 }
 
 /**
- * Whether the process that maintained a repository is gone, and the git processes it started as well, which may outlive
- * it.
+ * Whether the process that maintained a repository has ended, and so have the git processes it started, which may
+ * outlive it.
  */
 export async function isAbandoned(directory: string): Promise<boolean> {
   const changed = await changedAt(join(directory, MAINTENANCE_LOCK))
   const age = Date.now() - changed
-  if (changed === 0 || age < LONGEST_SILENCE) return false
-  const uses = await processes(directory)
-  return age > STALE.held || !uses?.some(({ command }) => command !== undefined && MAINTAINERS.has(command))
+  if (changed === 0 || age < MAINTENANCE_TIMEOUT_MS) return false
+  const uses = await listProcesses(directory)
+  return age > STALE_AFTER.inUseMs || !uses?.some(({ command }) => command !== undefined && MAINTENANCE_COMMANDS.has(command))
 }
 
 /**
- * The owner of a lock was running when the lock was made: when no process that writes in the repository is that old,
- * its owner is dead.
+ * A lock's owner is older than the lock: if no process that writes to the repository is that old, the owner is dead.
  */
 async function isStaleLock(
   directory: string,
@@ -155,42 +146,41 @@ async function isStaleLock(
   holdsNone: (group: number) => boolean,
 ): Promise<boolean> {
   const age = Date.now() - mtimeMs
-  const uses = await processes(directory)
-  if ((shared || uses === null) && age < LONGEST_LOCK) return false
-  const written = uses?.some((use) => !holdsNone(use.group) && mayHave(use, directory, path, mtimeMs))
-  return !written || age > STALE.held
+  const uses = await listProcesses(directory)
+  if ((shared || uses === null) && age < MAX_LOCK_AGE_MS) return false
+  const written = uses?.some((use) => !holdsNone(use.group) && mayBeWriting(use, directory, path, mtimeMs))
+  return !written || age > STALE_AFTER.inUseMs
 }
 
-/** Whether a ref of the repository is locked. */
-export const isLockedIn = async (directory: string): Promise<boolean> => (await locksOf(directory)).length > 0
+export const hasRefLocks = async (directory: string): Promise<boolean> => (await locksOf(directory)).length > 0
 
 const isWithin = (path: string, folder: string) => path === folder || path.startsWith(folder + sep)
-const isAside = (path: string) => basename(path).startsWith('tmp_objdir-aside-')
+const isQuarantine = (path: string) => basename(path).startsWith('tmp_objdir-aside-')
 const isPack = (path: string) => /\/objects\/pack\/pack-[^/]*$/.test(path)
 const isLock = ({ name }: Dirent) => name.endsWith('.lock')
 const isTemporary = ({ name }: Dirent) => /^(\.?tmp[_-]|incoming-|bulk_fsync)/.test(name)
 
 async function locksOf(directory: string): Promise<string[]> {
   const found: string[] = []
-  await look(directory, isLock, () => false, found)
-  await look(join(directory, 'refs'), isLock, () => true, found)
+  await collect(directory, isLock, () => false, found)
+  await collect(join(directory, 'refs'), isLock, () => true, found)
   return found.map((path) => path.slice(directory.length + 1)).filter((path) => !path.startsWith('roost-'))
 }
 
 async function leftoversOf(repository: string): Promise<string[]> {
   const found: string[] = []
   const isLeftover = (entry: Dirent) => isLock(entry) || isTemporary(entry)
-  await look(repository, isLeftover, () => false, found)
-  await look(join(repository, 'refs'), isLock, () => true, found)
-  await look(join(repository, 'objects'), isLeftover, () => true, found)
-  return [...found, ...(await halfPacks(repository))]
+  await collect(repository, isLeftover, () => false, found)
+  await collect(join(repository, 'refs'), isLock, () => true, found)
+  await collect(join(repository, 'objects'), isLeftover, () => true, found)
+  return [...found, ...(await packsWithoutIndex(repository))]
 }
 
 /**
- * Files of packs that have no index. Git names a pack before its index and removes the index first, so a kill in
- * between leaves them; no reader sees such a pack, and `git repack` refuses to work beside it.
+ * Files of packs that have no index. Git adds the index last and removes it first, so a kill in between leaves them;
+ * readers ignore such a pack, but `git repack` refuses to work.
  */
-export async function halfPacks(repository: string): Promise<string[]> {
+export async function packsWithoutIndex(repository: string): Promise<string[]> {
   const folder = join(repository, 'objects', 'pack')
   const names = new Set(await readdir(folder).catch(() => [] as string[]))
   return [...names]
@@ -199,40 +189,40 @@ export async function halfPacks(repository: string): Promise<string[]> {
 }
 
 /**
- * Removes files of packs without an index that nobody can be putting in place any more. Younger ones get two seconds to
- * become whole, which takes a push milliseconds; false when some still are not.
+ * Removes packs without an index that cannot be in the process of being added. Younger ones get two seconds to become
+ * complete, which takes a push milliseconds; returns false if some are still incomplete.
  */
-export async function removeHalfPacks(repository: string): Promise<boolean> {
+export async function removePacksWithoutIndex(repository: string): Promise<boolean> {
   for (let attempt = 0; attempt < 20; attempt++) {
-    if (await removeOldHalfPacks(repository)) return true
+    if (await removeOldPacksWithoutIndex(repository)) return true
     await sleep(100)
   }
   return false
 }
 
-async function removeOldHalfPacks(repository: string): Promise<boolean> {
-  const found = await halfPacks(repository)
+async function removeOldPacksWithoutIndex(repository: string): Promise<boolean> {
+  const found = await packsWithoutIndex(repository)
   if (found.length === 0) return true
-  const uses = await processes(repository)
+  const uses = await listProcesses(repository)
   let young = false
   for (const path of found) {
     const changed = await changedAt(path)
-    const written = uses?.some((use) => mayHave(use, repository, path, changed))
-    if (Date.now() - changed < (written ? STALE.held : HALF_PACK)) young = true
+    const written = uses?.some((use) => mayBeWriting(use, repository, path, changed))
+    if (Date.now() - changed < (written ? STALE_AFTER.inUseMs : INCOMPLETE_PACK_GRACE_MS)) young = true
     else await rm(path, { force: true })
   }
   return !young
 }
 
-async function look(folder: string, wanted: (entry: Dirent) => boolean, descend: (entry: Dirent) => boolean, found: string[]): Promise<void> {
+async function collect(folder: string, wanted: (entry: Dirent) => boolean, descend: (entry: Dirent) => boolean, found: string[]): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [] as Dirent[])) {
     const path = join(folder, entry.name)
     if (wanted(entry)) found.push(path)
-    else if (entry.isDirectory() && descend(entry)) await look(path, wanted, descend, found)
+    else if (entry.isDirectory() && descend(entry)) await collect(path, wanted, descend, found)
   }
 }
 
-/** When a file, or anything in a folder, last changed; 0 when it does not exist. */
+/** When a file, or anything in a directory, last changed; 0 if it does not exist. */
 export async function changedAt(path: string): Promise<number> {
   const info = await stat(path).catch(() => null)
   if (!info) return 0
@@ -241,51 +231,50 @@ export async function changedAt(path: string): Promise<number> {
   return Math.max(info.mtimeMs, ...(await Promise.all(names.map((name) => changedAt(join(path, name))))))
 }
 
-/** What a process on this machine is working on. */
-interface Use {
-  /** The id of its process group; git and everything it starts share one. */
+/** A process on this machine and what it uses. */
+interface ProcessUse {
+  /** The process group id, shared by git and its children. */
   group: number
   cwd: string
-  /** Paths it has open. */
+  /** Paths that it has open. */
   open: string[]
-  /** The subcommand of git, where it is one. */
+  /** The git subcommand; undefined for other programs. */
   command: string | undefined
   /** Milliseconds since 1970. */
   started: number
 }
 
-/** Git commands that hold no lock and whose temporary files are open for as long as they matter. */
-const READERS = new Set(
+/** Git commands that hold no locks and keep their temporary files open while they need them. */
+const READ_ONLY_COMMANDS = new Set(
   'archive cat-file diff diff-tree for-each-ref fsck grep log ls-tree merge-base merge-tree pack-objects rev-list show upload-archive upload-pack'.split(
     ' ',
   ),
 )
 
-/** Git commands that maintenance starts. */
-const MAINTAINERS = new Set(['commit-graph', 'multi-pack-index', 'pack-refs', 'repack'])
+const MAINTENANCE_COMMANDS = new Set(['commit-graph', 'multi-pack-index', 'pack-refs', 'repack'])
 
-/** Whether git on this machine takes a push to this repository. */
-export const isPushedTo = async (directory: string): Promise<boolean> =>
-  (await processes(directory))?.some(({ command }) => command === 'receive-pack') ?? false
+/** Whether `git receive-pack` runs in this repository on this machine. */
+export const isReceivingPush = async (directory: string): Promise<boolean> =>
+  (await listProcesses(directory))?.some(({ command }) => command === 'receive-pack') ?? false
 
-/** Whether git on this machine is at work in this repository; true where the system does not tell. */
-export const isWorkedIn = async (directory: string): Promise<boolean> =>
-  (await processes(directory))?.some(({ command }) => command !== undefined) ?? true
+/** Whether git runs in this repository on this machine; true if unknown. */
+export const hasGitProcesses = async (directory: string): Promise<boolean> =>
+  (await listProcesses(directory))?.some(({ command }) => command !== undefined) ?? true
 
-/** Whether a process may be writing this file, which last changed at that time. */
-function mayHave({ cwd, command, started }: Use, repository: string, path: string, changed: number): boolean {
-  if (!isWithin(cwd, repository) || started > changed + START_ERROR) return false
+/** Whether a process may be writing a file that last changed at the given time. */
+function mayBeWriting({ cwd, command, started }: ProcessUse, repository: string, path: string, changed: number): boolean {
+  if (!isWithin(cwd, repository) || started > changed + CLOCK_TOLERANCE_MS) return false
   if (command === 'update-ref') return !isWithin(path, join(repository, 'objects'))
-  return command === undefined || !READERS.has(command)
+  return command === undefined || !READ_ONLY_COMMANDS.has(command)
 }
 
-/** The processes of this machine, or those that work in one folder; null where the system does not tell. */
-async function processes(folder?: string): Promise<Use[] | null> {
+/** The processes of this machine, or those with a working directory in `folder`; null if the system has no /proc. */
+async function listProcesses(folder?: string): Promise<ProcessUse[] | null> {
   const ids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
   if (ids.length === 0) return null
   const target = (path: string) => readlink(path).catch(() => '')
   const booted = Date.now() - Number.parseFloat(await readFile('/proc/uptime', 'utf8').catch(() => '')) * 1_000
-  const uses: Use[] = []
+  const uses: ProcessUse[] = []
   for (const id of ids) {
     const cwd = await target(`/proc/${id}/cwd`)
     if (folder !== undefined && !isWithin(cwd, folder)) continue
@@ -294,13 +283,12 @@ async function processes(folder?: string): Promise<Use[] | null> {
     const command = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0')
     const state = statOf(Number(id))
     if (state?.ended) continue
-    const started = booted + Number(state?.started) * 10 // in hundredths of a second since the machine started
+    const started = booted + Number(state?.started) * 10 // in ticks of 10 ms since boot
     uses.push({ group: state?.group ?? Number.NaN, cwd, open, command: gitCommand(command), started: Number.isFinite(started) ? started : 0 })
   }
   return uses
 }
 
-/** The subcommand of a git process; undefined for other programs. */
 function gitCommand([program = '', ...args]: string[]): string | undefined {
   if (basename(program) !== 'git') return /^git-(.+)$/.exec(basename(program))?.[1]
   for (let i = 0; i < args.length; i++) {

@@ -9,36 +9,35 @@ import { PackedRefsCache } from '../refs/packed-refs.js'
 import { RefStore } from '../refs/ref-store.js'
 import type { Relocation } from '../types.js'
 import { repositoryExists } from './create.js'
-import { checkTips, copy, inTurns, place } from './fork.js'
-import { closeGate, isEntered, openGate } from './gates.js'
-import { isLockedIn, MAINTENANCE_LOCK, removeStaleLocks } from './leftovers.js'
+import { checkTips, copyDurably, inBatches, linkOrCopy } from './fork.js'
+import { closeGate, hasActivePushes, openGate } from './gates.js'
+import { hasRefLocks, MAINTENANCE_LOCK, removeStaleLocks } from './leftovers.js'
 import { withMaintenanceLock } from './maintenance.js'
 
-/** A repository and where it goes. */
+/** The source and target directory of a repository. */
 export interface Route {
   from: string
   to: string
 }
 
-/** Milliseconds that pushes and commits get to end while new ones wait; in each round more. */
-const PATIENCE = [5_000, 10_000, 20_000, 40_000]
-/** Milliseconds without any writer after which nobody counts as being about to write. */
-const QUIET = 300
-/** Milliseconds in which those who come later all the same are refused. */
-const LATE = 5_000
-const LOOK = 25
-/** Milliseconds between two rounds. */
-const BREAK = 3_000
+/** How long each round waits for running pushes and commits to finish, while new ones wait. */
+const DRAIN_TIMEOUTS_MS = [5_000, 10_000, 20_000, 40_000]
+/** How long there must be no writer before the repository counts as quiet. */
+const QUIET_PERIOD_MS = 300
+/** How long to wait for writers that started late, whose updates are now refused. */
+const STRAGGLER_TIMEOUT_MS = 5_000
+const POLL_INTERVAL_MS = 25
+const ROUND_INTERVAL_MS = 3_000
 
 /**
- * Moves the repositories of one project, the first of which exists: copies their objects while they are in use, makes
- * new writers wait until nobody writes, copies the rest, puts the copies in place and calls `commit`, which makes them
- * the valid ones. What was there stays for its readers, behind closed gates. When this throws, either `commit` was not
- * called and the gates are open, or it was and they are closed; the next run finds out.
+ * Moves the repositories of one project, the first of which exists: copies objects while the repositories are in use,
+ * makes new writers wait until none is active, copies the rest, renames the copies into place and calls `commit`, which
+ * makes them current. The former copies stay for readers, behind closed gates. If this throws, either `commit` was not
+ * called and the gates are open, or it was called and they are closed; the next run finds out which.
  */
 export async function relocate(pool: ProcessPool, routes: [Route, ...Route[]], move: Relocation & { shared: boolean }): Promise<void> {
   const [{ from }] = routes
-  const done = await withMaintenanceLock(from, () => withWikiLock(routes, move.run, () => new Move(pool, routes, move).make()), move.run)
+  const done = await withMaintenanceLock(from, () => withWikiLock(routes, move.run, () => new Move(pool, routes, move).execute()), move.run)
   if (!done) throw new Unavailable('the repository is being maintained')
 }
 
@@ -47,11 +46,11 @@ async function withWikiLock([, wiki]: Route[], run: string, work: () => Promise<
   if (!(await withMaintenanceLock(wiki.from, work, run))) throw new Unavailable('the wiki is being maintained')
 }
 
-/** The folder in which a copy is made. */
-const asideOf = ({ to }: Route, run: string) => join(dirname(to), `.moving-${basename(to, '.git')}-${run}`)
+/** The directory in which a copy is built. */
+const temporaryCopyOf = ({ to }: Route, run: string) => join(dirname(to), `.moving-${basename(to, '.git')}-${run}`)
 
-/** Removes copies of these repositories that were never put in place. */
-export async function removeHalfCopies(directories: string[]): Promise<void> {
+/** Removes unfinished copies of these repositories. */
+export async function removeTemporaryCopies(directories: string[]): Promise<void> {
   for (const directory of directories) {
     const shard = dirname(directory)
     const prefix = `.moving-${basename(directory, '.git')}-`
@@ -71,98 +70,99 @@ class Move {
     this.#from = routes[0].from
   }
 
-  async make(): Promise<void> {
+  async execute(): Promise<void> {
     const { run, signal, commit } = this.move
     let committing = false
     try {
       for (const route of this.routes) await mkdir(dirname(route.to), { recursive: true })
       await this.#copyObjects()
-      if (!(await this.#close())) throw new Unavailable('the repository is being written to without a break', 30)
-      for (const route of this.routes) await this.#complete(route)
+      if (!(await this.#closeGates())) throw new Unavailable('the repository is being written to without a break', 30)
+      for (const route of this.routes) await this.#completeCopy(route)
       signal.throwIfAborted()
       await this.#putInPlace()
       committing = true
       await commit()
     } catch (error) {
-      if (!committing) await this.#open()
+      if (!committing) await this.#openGates()
       throw error
     } finally {
-      for (const route of this.routes) await rm(asideOf(route, run), { recursive: true, force: true })
+      for (const route of this.routes) await rm(temporaryCopyOf(route, run), { recursive: true, force: true })
     }
   }
 
   async #copyObjects(): Promise<void> {
     for (const route of this.routes)
-      if (await repositoryExists(route.from)) await copyFolder(join(route.from, 'objects'), join(asideOf(route, this.move.run), 'objects'), true)
+      if (await repositoryExists(route.from))
+        await copyFolder(join(route.from, 'objects'), join(temporaryCopyOf(route, this.move.run), 'objects'), true)
   }
 
-  /** True: nobody writes, and nobody will. False: somebody always did. */
-  async #close(): Promise<boolean> {
+  /** Closes the gates. Returns true when there is no writer and can be none; false if writers never paused. */
+  async #closeGates(): Promise<boolean> {
     const { run, signal } = this.move
-    for (const patience of PATIENCE) {
+    for (const timeoutMs of DRAIN_TIMEOUTS_MS) {
       for (const { from } of this.routes) await removeStaleLocks(from, { shared: this.move.shared })
       await closeGate(this.#from, 'leaving', run)
-      if (await this.#isQuiet(QUIET, patience)) {
+      if (await this.#waitUntilQuiet(QUIET_PERIOD_MS, timeoutMs)) {
         await closeGate(this.#from, 'left', run)
-        if (await this.#isQuiet(0, LATE)) return true
+        if (await this.#waitUntilQuiet(0, STRAGGLER_TIMEOUT_MS)) return true
       }
-      await this.#open()
-      await sleep(BREAK, undefined, { signal })
+      await this.#openGates()
+      await sleep(ROUND_INTERVAL_MS, undefined, { signal })
       await this.#copyObjects()
     }
     return false
   }
 
-  /** Whether there comes a time, so many milliseconds long, in which nobody writes. */
-  async #isQuiet(long: number, patience: number): Promise<boolean> {
-    const until = performance.now() + patience
-    for (let since = performance.now(); performance.now() < until; await sleep(LOOK, undefined, { signal: this.move.signal })) {
-      if (await this.#isWritten()) since = performance.now()
-      else if (performance.now() - since >= long) return true
+  /** Waits until there has been no writer for `quietMs`; returns false after `timeoutMs`. */
+  async #waitUntilQuiet(quietMs: number, timeoutMs: number): Promise<boolean> {
+    const until = performance.now() + timeoutMs
+    for (let since = performance.now(); performance.now() < until; await sleep(POLL_INTERVAL_MS, undefined, { signal: this.move.signal })) {
+      if (await this.#hasWriters()) since = performance.now()
+      else if (performance.now() - since >= quietMs) return true
     }
     return false
   }
 
-  async #isWritten(): Promise<boolean> {
+  async #hasWriters(): Promise<boolean> {
     const directories = this.routes.map(({ from }) => from)
-    if ((await this.move.hasPendingWrites()) || (await isEntered(directories))) return true
-    for (const directory of directories) if (await isLockedIn(directory)) return true
+    if ((await this.move.hasPendingWrites()) || (await hasActivePushes(directories))) return true
+    for (const directory of directories) if (await hasRefLocks(directory)) return true
     return false
   }
 
-  async #open(): Promise<void> {
+  async #openGates(): Promise<void> {
     for (const gate of ['left', 'leaving'] as const) await openGate(this.#from, gate, this.move.run)
   }
 
-  /** Copies what was written meanwhile, and the refs, and checks that they have their objects. */
-  async #complete(route: Route): Promise<void> {
+  /** Copies the rest, including refs, and checks that the refs have their objects. */
+  async #completeCopy(route: Route): Promise<void> {
     if (!(await repositoryExists(route.from))) return
-    const aside = asideOf(route, this.move.run)
-    await copyFolder(route.from, aside, false)
+    const temporary = temporaryCopyOf(route, this.move.run)
+    await copyFolder(route.from, temporary, false)
     const refsIn = (directory: string) => new RefStore(directory, new PackedRefsCache(1_000_000)).refs('refs/')
-    const [refs, copied] = await Promise.all([refsIn(route.from), refsIn(aside)])
+    const [refs, copied] = await Promise.all([refsIn(route.from), refsIn(temporary)])
     const list = (of: typeof refs) => of.map(({ name, oid }) => `${oid} ${name}`).join('\n')
     if (list(refs) !== list(copied)) throw new GitFault('for-each-ref', null, `the refs of ${route.from} have not been copied as they are`)
-    if (refs.length > 0) await checkTips(this.pool, aside, refs)
+    if (refs.length > 0) await checkTips(this.pool, temporary, refs)
   }
 
   async #putInPlace(): Promise<void> {
     for (const route of this.routes) {
-      const aside = asideOf(route, this.move.run)
-      // fails where something is in its place
-      if (await repositoryExists(aside)) await rename(aside, route.to)
+      const temporary = temporaryCopyOf(route, this.move.run)
+      // fails if the target exists
+      if (await repositoryExists(temporary)) await rename(temporary, route.to)
       await syncDirectory(dirname(route.to))
       await syncDirectory(dirname(dirname(route.to)))
     }
   }
 }
 
-/** What running processes write: it may disappear at any moment, and is of no use later. */
-const PASSING = /(^|\.)(lock|keep)$|^(\.?tmp[_-]|incoming-|bulk_fsync)/
+/** Temporary files of running processes, which may disappear at any moment and are useless in a copy. */
+const TEMPORARY = /(^|\.)(lock|keep)$|^(\.?tmp[_-]|incoming-|bulk_fsync)/
 
 /**
- * Copies a folder of a repository, durable when it returns, but for what is there already. Objects, which are never
- * changed in place, are linked where both are on one file system.
+ * Copies a directory of a repository, durable on return, skipping objects that are already there. Objects, which never
+ * change in place, are hard-linked if both sides are on one file system.
  */
 async function copyFolder(from: string, to: string, objects: boolean): Promise<void> {
   const entries = await readdir(from, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
@@ -170,24 +170,24 @@ async function copyFolder(from: string, to: string, objects: boolean): Promise<v
     throw error
   })
   await mkdir(to, { recursive: true })
-  const kept = entries.filter(({ name }) => !PASSING.test(name) && name !== MAINTENANCE_LOCK)
+  const kept = entries.filter(({ name }) => !TEMPORARY.test(name) && name !== MAINTENANCE_LOCK)
   for (const entry of kept.filter((each) => each.isDirectory()))
     await copyFolder(join(from, entry.name), join(to, entry.name), objects || entry.name === 'objects')
   const files = kept.filter((each) => each.isFile()).map(({ name }) => name)
-  await inTurns(files, (name) => copyFile(join(from, name), join(to, name), objects))
+  await inBatches(files, (name) => copyFile(join(from, name), join(to, name), objects))
   await syncDirectory(to)
 }
 
-/** Names of object files whose content a name does not determine. */
+/** Files in the object directory whose content can change. */
 const MUTABLE = /^(multi-pack-index|commit-graph|commit-graph-chain|packs|alternates)$/
 
 async function copyFile(from: string, to: string, object: boolean): Promise<boolean> {
-  if (object && !MUTABLE.test(basename(from)) && (await isAsLong(from, to))) return true
+  if (object && !MUTABLE.test(basename(from)) && (await haveSameSize(from, to))) return true
   await rm(to, { force: true })
-  return object ? place(from, to) : copy(from, to)
+  return object ? linkOrCopy(from, to) : copyDurably(from, to)
 }
 
-async function isAsLong(one: string, other: string): Promise<boolean> {
+async function haveSameSize(one: string, other: string): Promise<boolean> {
   const [first, second] = await Promise.all([one, other].map((path) => stat(path).catch(() => null)))
   return first !== null && second !== null && first?.size === second?.size
 }

@@ -5,54 +5,57 @@ import { Slice } from '../../lib/async/yield.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import type { RefStore } from '../refs/ref-store.js'
 
-/** Characters that are written at once. */
-export const PIECE = 65_536
+/** Output is written in chunks of at least this many characters. */
+export const CHUNK_CHARS = 65_536
 
-/** A line of the pkt-line format, in latin1. */
-export const packetLine = (text: string) => (text.length + 4).toString(16).padStart(4, '0') + text
+/** Formats a pkt-line, in latin1. */
+export const pktLine = (text: string) => (text.length + 4).toString(16).padStart(4, '0') + text
 
 export const FLUSH = '0000'
 
-/** The version of the wire protocol that a Git-Protocol header asks for. */
+/** The wire protocol version requested by a Git-Protocol header. */
 export function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
   const versions = (protocol ?? '').split(':').map((part) => (part === 'version=2' ? 2 : part === 'version=1' ? 1 : 0))
   return Math.max(...versions) as 0 | 1 | 2
 }
 
 /**
- * What `git receive-pack` advertises of the refs below these prefixes, which are in byte order, after what goes before.
- * Git checks for each ref that its object is there and writes each line alone, which for 100,000 refs takes ten times
- * as long.
+ * The ref advertisement of `git receive-pack` for the given ref prefixes, which must be in byte order, preceded by
+ * `prefix`. Git itself checks each ref's object and writes each line separately, which takes ten times as long for
+ * 100,000 refs.
  */
 export async function* advertisedRefs(
   refs: RefStore,
-  { prefixes, capabilities, before }: { prefixes: string[]; capabilities: string; before: string },
+  { prefixes, capabilities, prefix }: { prefixes: string[]; capabilities: string; prefix: string },
 ): AsyncGenerator<Buffer> {
-  let text = before
+  let text = prefix
   let first = true
   const slice = new Slice()
   for (const prefix of prefixes) {
     for (const line of await refs.lines(`${prefix}/`)) {
-      text += packetLine(first ? `${line}\0${capabilities}\n` : `${line}\n`)
+      text += pktLine(first ? `${line}\0${capabilities}\n` : `${line}\n`)
       first = false
-      if (text.length >= PIECE) {
+      if (text.length >= CHUNK_CHARS) {
         yield Buffer.from(text, 'latin1')
         text = ''
       }
       if (slice.over) await slice.breathe()
     }
   }
-  if (first) text += packetLine(`${'0'.repeat(40)} capabilities^{}\0${capabilities}\n`)
+  if (first) text += pktLine(`${'0'.repeat(40)} capabilities^{}\0${capabilities}\n`)
   yield Buffer.from(text + FLUSH, 'latin1')
 }
 
-/** Writes all pieces. A reader that takes nothing for `stall` milliseconds is cut off; one that leaves is no fault. */
-export async function writePieces(pieces: AsyncIterable<Buffer>, out: Writable, stall: number): Promise<void> {
+/**
+ * Writes all chunks. A client that reads nothing for `stall` milliseconds is cut off; one that disconnects is not an
+ * error.
+ */
+export async function writeChunks(chunks: AsyncIterable<Buffer>, out: Writable, stall: number): Promise<void> {
   const closed = finished(out, { readable: false })
   const timer = setTimeout(() => out.destroy(new Unavailable('the client takes nothing')), stall)
   try {
-    for await (const piece of pieces) {
-      if (!out.write(piece)) await Promise.race([once(out, 'drain'), closed])
+    for await (const chunk of chunks) {
+      if (!out.write(chunk)) await Promise.race([once(out, 'drain'), closed])
       timer.refresh()
     }
     out.end()

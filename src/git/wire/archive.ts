@@ -6,24 +6,23 @@ import { kill } from '../process/spawner.js'
 import type { ArchiveKind, ArchiveOptions } from '../types.js'
 
 /**
- * Git compresses by itself, except bzip2, which it starts without a shell (SEC-79). Large files are streamed in pieces
+ * Git compresses internally, except bzip2, which it starts without a shell (SEC-79). Large files are streamed
  * (SEC-147).
  */
 export const ARCHIVE_CONFIG = ['-c', 'tar.tar.gz.command=git archive gzip', '-c', 'core.bigFileThreshold=32m']
 
 /**
- * Git finds no program but its own: otherwise a repository's attributes could have it start a verifier of signatures
+ * Keeps git from finding other programs: a repository's attributes could otherwise make it start a signature verifier
  * (SEC-85).
  */
-export const ALONE = { PATH: '/nonexistent' }
+export const NO_OTHER_PROGRAMS = { PATH: '/nonexistent' }
 
-/** Milliseconds without a byte read after which an archive is cancelled. */
-const STALLED = 30_000
+/** An archive is cancelled when the client reads nothing for this long. */
+const STALL_TIMEOUT_MS = 30_000
 
 /**
- * The files of a commit as one stream, the same bytes for the same request; produced as fast as it is read. Fails
- * before the first byte where git does. The pool should not be the one that short reads wait for: a download keeps its
- * turn for as long as it takes.
+ * The files of a commit as a stream with backpressure; the same request gives the same bytes. Rejects if git fails
+ * before the first byte. Use a separate pool: a download occupies its slot for as long as it takes.
  */
 export async function archive(
   pool: ProcessPool,
@@ -34,7 +33,7 @@ export async function archive(
   try {
     const bzip2 = kind === 'tar.bz2' ? ['-c', `tar.tar.bz2.command=${bzip2Path()}`] : []
     const args = [...ARCHIVE_CONFIG, ...bzip2, 'archive', `--format=${kind}`, `--prefix=${prefix}/`, commit, ...(path === '' ? [] : ['--', path])]
-    const child = await pool.start(directory, args, { env: ALONE, signal, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = await pool.start(directory, args, { env: NO_OTHER_PROGRAMS, signal, stdio: ['ignore', 'pipe', 'pipe'] })
     let stderr = ''
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       if (stderr.length < 65_536) stderr += text
@@ -57,7 +56,7 @@ export async function archive(
       if (code !== 0) throw gitFailure('archive', code, stderr)
     }
     const out = Readable.from(relay(), { objectMode: false })
-    const timer = setTimeout(() => out.destroy(new GitFault('archive', null, 'stalled')), STALLED)
+    const timer = setTimeout(() => out.destroy(new GitFault('archive', null, 'stalled')), STALL_TIMEOUT_MS)
     finished(out, () => {
       clearTimeout(timer)
       stdout.destroy()
@@ -70,10 +69,10 @@ export async function archive(
   }
 }
 
-/** Whether this machine has the program for this kind. */
+/** Whether this machine can produce the archive kind. */
 export const canArchive = (kind: ArchiveKind): boolean => kind !== 'tar.bz2' || bzip2Path() !== null
 
-/** A path with other characters would make git use a shell. */
+/** The path of bzip2, if it has only characters for which git uses no shell. */
 function bzip2Path(): string | null {
   const path = programOnPath('bzip2')
   return path && /^[\w./+-]+$/.test(path) ? path : null

@@ -6,64 +6,61 @@ import { kill } from '../process/spawner.js'
 import type { Oid } from '../types.js'
 import { POINTER_BYTES } from './lfs-pointers.js'
 
-/** Bytes of a commit or an annotated tag, because they are read whole. */
-const MESSAGE_BYTES = 10 * 1024 ** 2
-const PARENTS = 1_000
-/** `parent`, an id and two characters: a commit of fewer bytes has fewer parents. */
-const PARENT_LINE = 48
+/** Maximum size of a commit or annotated tag, because these are read whole. */
+const MAX_MESSAGE_BYTES = 10 * 1024 ** 2
+const MAX_PARENTS = 1_000
+/** The length of a `parent` header line: a commit shorter than MAX_PARENTS such lines cannot have too many parents. */
+const PARENT_LINE_BYTES = 48
 /**
- * Bytes of a path; no common system can open longer ones. Git copies the whole path of each entry it meets, so a few
- * deep folders with long names cost gigabytes in every clone.
+ * Maximum length of a path; no common system can open longer ones. Git copies the whole path of each entry that it
+ * visits, so a few deep folders with long names would cost gigabytes in every clone.
  */
-const PATH_BYTES = 4_096
-/** The bytes of a tree entry beside its name, less the slash that the name adds to a path. */
-const AROUND_NAME = 26
-/** Folders of one push whose paths are computed, and how often they may contain each other. */
+const MAX_PATH_BYTES = 4_096
+/** The size of a tree entry without its name, less the slash that the name adds to a path. */
+const TREE_ENTRY_OVERHEAD_BYTES = 26
+/** Limits of the path check: trees in one push, and references between them. */
 const MAX_TREES = 250_000
 const MAX_EDGES = 5_000_000
 
-/** New files of one push that are read in search of pointers. */
-const MAX_SMALL = 100_000
+/** Maximum number of new files that are read to find Git LFS pointers. */
+const MAX_POINTER_CANDIDATES = 100_000
 
 export interface PushedObjects {
   pool: ProcessPool
   directory: string
-  /** The environment in which git sees what was pushed. */
+  /** The environment in which git sees the pushed objects. */
   env: NodeJS.ProcessEnv & { GIT_OBJECT_DIRECTORY: string }
-  /** Bytes of one object of any kind. */
+  /** Maximum size of an object in bytes. */
   objectBytes: number
   /** Milliseconds. */
   deadline: number
 }
 
 /**
- * What is wrong with the objects of a push beyond what git checks by itself (SEC-88), as a message to the user; else
- * the files that may be pointers of Git LFS. The number of processes does not depend on the size of the push.
+ * Checks the objects of a push beyond what git checks itself (SEC-88). Returns a message to the user in `fault`, or the
+ * files that may be Git LFS pointers. The number of processes does not depend on the size of the push.
  */
-export async function checkObjects(pushed: PushedObjects): Promise<{ fault: string | null; small: Oid[] }> {
-  const { fault, trees, wide, small } = await listed(pushed)
-  const refused = (text: string) => ({ fault: text, small: [] })
+export async function checkObjects(pushed: PushedObjects): Promise<{ fault: string | null; pointerCandidates: Oid[] }> {
+  const { fault, trees, wideCommits, pointerCandidates } = await listObjects(pushed)
+  const refused = (text: string) => ({ fault: text, pointerCandidates: [] })
   if (fault) return refused(fault)
-  if (wide.length > 0 && (await anyWithMoreParents(pushed, wide))) return refused(`A commit has more than ${PARENTS} parents.`)
-  if (trees.length > 0 && (await longestPath(pushed, trees)) > PATH_BYTES) return refused(`A path is longer than ${PATH_BYTES} bytes.`)
-  return { fault: null, small }
+  if (wideCommits.length > 0 && (await anyWithMoreParents(pushed, wideCommits))) return refused(`A commit has more than ${MAX_PARENTS} parents.`)
+  if (trees.length > 0 && (await longestPath(pushed, trees)) > MAX_PATH_BYTES) return refused(`A path is longer than ${MAX_PATH_BYTES} bytes.`)
+  return { fault: null, pointerCandidates }
 }
 
-interface Listed {
+interface ListedObjects {
   fault: string | null
-  /**
-   * Folders to be examined; none if together they are too few or too small for an overlong path, or too many to be
-   * examined.
-   */
+  /** Trees whose paths need checking; none if they are too small for an overlong path, or too many to check. */
   trees: Oid[]
   /** Commits that may have too many parents. */
-  wide: Oid[]
-  /** Files of the size of a pointer, up to a number. */
-  small: Oid[]
+  wideCommits: Oid[]
+  /** Files with the size of a pointer, at most MAX_POINTER_CANDIDATES. */
+  pointerCandidates: Oid[]
 }
 
-async function listed({ pool, directory, env, objectBytes, deadline }: PushedObjects): Promise<Listed> {
-  // without the repository's own objects: only the pushed ones are meant
+async function listObjects({ pool, directory, env, objectBytes, deadline }: PushedObjects): Promise<ListedObjects> {
+  // without the repository's own objects, so that only pushed ones are listed
   const args = ['cat-file', '--batch-all-objects', '--unordered', '--batch-check=%(objecttype) %(objectsize) %(objectname)']
   const child = await pool.start(directory, args, {
     env: { GIT_OBJECT_DIRECTORY: env.GIT_OBJECT_DIRECTORY },
@@ -71,7 +68,7 @@ async function listed({ pool, directory, env, objectBytes, deadline }: PushedObj
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const ended = child.exited
-  const found: Listed = { fault: null, trees: [], wide: [], small: [] }
+  const found: ListedObjects = { fault: null, trees: [], wideCommits: [], pointerCandidates: [] }
   let names = 0
   let rest = ''
   for await (const chunk of (child.stdout as Readable).setEncoding('latin1')) {
@@ -82,12 +79,13 @@ async function listed({ pool, directory, env, objectBytes, deadline }: PushedObj
       const size = Number(digits)
       if (size > objectBytes) found.fault = `An object is larger than ${objectBytes} bytes.`
       else if (type === 'blob') {
-        if (size >= POINTER_BYTES.least && size <= POINTER_BYTES.most && found.small.length < MAX_SMALL) found.small.push(oid)
+        if (size >= POINTER_BYTES.min && size <= POINTER_BYTES.max && found.pointerCandidates.length < MAX_POINTER_CANDIDATES)
+          found.pointerCandidates.push(oid)
       } else if (type === 'commit' || type === 'tag') {
-        if (size > MESSAGE_BYTES) found.fault = `A ${type} is larger than ${MESSAGE_BYTES} bytes.`
-        if (type === 'commit' && size > PARENTS * PARENT_LINE) found.wide.push(oid)
-      } else if (type === 'tree' && size > AROUND_NAME) {
-        names += size - AROUND_NAME
+        if (size > MAX_MESSAGE_BYTES) found.fault = `A ${type} is larger than ${MAX_MESSAGE_BYTES} bytes.`
+        if (type === 'commit' && size > MAX_PARENTS * PARENT_LINE_BYTES) found.wideCommits.push(oid)
+      } else if (type === 'tree' && size > TREE_ENTRY_OVERHEAD_BYTES) {
+        names += size - TREE_ENTRY_OVERHEAD_BYTES
         if (found.trees.length <= MAX_TREES) found.trees.push(oid)
       }
     }
@@ -98,12 +96,12 @@ async function listed({ pool, directory, env, objectBytes, deadline }: PushedObj
   }
   const code = await ended
   if (code !== 0) throw new GitFault('cat-file', code, 'the pushed objects cannot be listed')
-  if (names <= PATH_BYTES || found.trees.length > MAX_TREES) found.trees = []
+  if (names <= MAX_PATH_BYTES || found.trees.length > MAX_TREES) found.trees = []
   return found
 }
 
 async function anyWithMoreParents({ pool, directory, env, deadline }: PushedObjects, commits: Oid[]): Promise<boolean> {
-  const args = ['rev-list', '--no-walk=unsorted', `--min-parents=${PARENTS + 1}`, '--max-count=1', '--stdin']
+  const args = ['rev-list', '--no-walk=unsorted', `--min-parents=${MAX_PARENTS + 1}`, '--max-count=1', '--stdin']
   const child = await pool.start(directory, args, { env, deadline, stdio: ['pipe', 'pipe', 'ignore'] })
   const ended = child.exited
   child.stdin?.on('error', () => {})
@@ -116,8 +114,8 @@ async function anyWithMoreParents({ pool, directory, env, deadline }: PushedObje
 }
 
 /**
- * Bytes of the longest path that the pushed folders form together; paths end at folders that were there before, because
- * those were checked when they came.
+ * The length of the longest path in the pushed trees. Paths end at trees that existed before, because those were
+ * checked when they were pushed.
  */
 async function longestPath({ pool, directory, env, deadline }: PushedObjects, trees: Oid[]): Promise<number> {
   const numbers = new Map(trees.map((oid, at) => [Buffer.from(oid, 'hex').toString('latin1'), at]))
@@ -128,14 +126,14 @@ async function longestPath({ pool, directory, env, deadline }: PushedObjects, tr
   child.stdin?.end(`${trees.join('\n')}\n`)
   const slice = new Slice(1)
   for await (const chunk of child.stdout as Readable) {
-    reader.take(chunk as Buffer)
-    if (reader.longestName > PATH_BYTES || reader.edges > MAX_EDGES) {
+    reader.consume(chunk as Buffer)
+    if (reader.longestName > MAX_PATH_BYTES || reader.edges > MAX_EDGES) {
       kill(child)
       break
     }
     if (slice.over) await slice.breathe()
   }
-  if (reader.longestName > PATH_BYTES) return reader.longestName
+  if (reader.longestName > MAX_PATH_BYTES) return reader.longestName
   if (reader.edges > MAX_EDGES) return 0
   const code = await ended
   if (code !== 0) throw new GitFault('cat-file', code, 'the pushed folders cannot be read')
@@ -143,20 +141,20 @@ async function longestPath({ pool, directory, env, deadline }: PushedObjects, tr
 }
 
 /**
- * Reads trees as `git cat-file --batch` prints them, in the order of their numbers, and keeps the lengths of their
- * names and which folders they contain.
+ * Parses trees printed by `git cat-file --batch` in the order of their numbers, and records the lengths of their names
+ * and which trees they contain.
  */
 class TreeReader {
   longestName = 0
-  /** For each tree its longest name; later the longest path below it. */
+  /** For each tree, its longest name; later the longest path below it. */
   readonly #lengths: number[] = []
-  /** Where the folders of each tree begin in the two lists of folders. */
+  /** For each tree, the index of its first subtree in `#children` and `#names`. */
   readonly #starts: number[] = []
   readonly #children: number[] = []
   readonly #names: number[] = []
   #rest: Buffer = Buffer.alloc(0)
-  /** Bytes left of the tree that is being read; negative between two trees. */
-  #left = -1
+  /** Bytes left of the current tree; negative between trees. */
+  #remaining = -1
 
   constructor(readonly numbers: Map<string, number>) {}
 
@@ -164,29 +162,29 @@ class TreeReader {
     return this.#children.length
   }
 
-  take(chunk: Buffer) {
+  consume(chunk: Buffer) {
     const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     let at = 0
     for (;;) {
-      if (this.#left < 0) {
+      if (this.#remaining < 0) {
         const end = data.indexOf(0x0a, at)
         if (end < 0) break
         const size = / tree (\d+)$/.exec(data.toString('latin1', at, end))?.[1]
         this.#lengths.push(0)
         this.#starts.push(this.#children.length)
         at = end + 1
-        if (size !== undefined) this.#left = Number(size)
-      } else if (this.#left === 0) {
+        if (size !== undefined) this.#remaining = Number(size)
+      } else if (this.#remaining === 0) {
         if (at === data.length) break
         at++
-        this.#left = -1
+        this.#remaining = -1
       } else {
         const end = data.indexOf(0, at)
-        // a name without an end is too long, whatever follows
+        // also counts a name whose end has not arrived yet
         if (end < 0) this.longestName = Math.max(this.longestName, data.length - at - 8)
         if (end < 0 || end + 21 > data.length) break
         this.#entry(data, at, end)
-        this.#left -= end + 21 - at
+        this.#remaining -= end + 21 - at
         at = end + 21
       }
     }
@@ -199,7 +197,7 @@ class TreeReader {
     const length = end - space - 1
     this.longestName = Math.max(this.longestName, length)
     this.#lengths[tree] = Math.max(this.#lengths[tree] ?? 0, length)
-    // 40000: a folder
+    // mode 40000: a tree
     if (data[at] !== 0x34) return
     const child = this.numbers.get(data.toString('latin1', end + 1, end + 21))
     if (child === undefined) return
@@ -207,7 +205,7 @@ class TreeReader {
     this.#names.push(length)
   }
 
-  /** No tree can contain itself, so each is done when everything it contains is. */
+  /** A depth-first traversal: trees cannot contain themselves, so each is finished after all of its subtrees. */
   async longestPath(): Promise<number> {
     const count = this.#lengths.length
     const next = this.#starts.slice()

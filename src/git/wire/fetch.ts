@@ -4,25 +4,25 @@ import { TooLarge } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { repositorySize } from '../storage/maintenance.js'
 import type { FetchSource } from '../types.js'
-import { tolerated } from './tolerated.js'
+import { toleratedFsckConfig } from './fsck-config.js'
 
 export interface FetchLimits {
-  /** Of the whole repository, while it arrives. */
+  /** Maximum size of the repository on disk, checked during the fetch. */
   bytes: number
-  /** Of a single object. */
+  /** Maximum size of a single object. */
   objectBytes: number
   /** Milliseconds. */
   deadline: number
-  /** Of what is fetched besides branches and tags. */
+  /** Refspecs to fetch besides branches and tags. */
   refspecs?: readonly string[]
 }
 
-const WATCH = 1_000
+const SIZE_CHECK_INTERVAL_MS = 1_000
 
 function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
   const { protocol, hostname, port } = new URL(url)
   const number = port || (protocol === 'https:' ? '443' : '80')
-  // an address needs no resolving, and curl would not accept it as a name here
+  // only names need resolving; curl does not accept an address here
   const name = protocol !== 'git:' && isIP(hostname.replace(/^\[|\]$/g, '')) === 0
   const args = [
     '-c', 'http.followRedirects=false',
@@ -45,7 +45,7 @@ function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
   return { args, env }
 }
 
-/** The branch that the HEAD of another server's repository names; null when it names none or does not say. */
+/** The branch that HEAD of a remote repository points at; null if HEAD is detached or the server does not say. */
 export async function remoteHead(pool: ProcessPool, directory: string, source: FetchSource, signal: AbortSignal): Promise<string | null> {
   const { args, env } = settings(source)
   const { stdout } = await pool.run(directory, [...args, 'ls-remote', '--symref', '--', source.url, 'HEAD'], { env, signal, maxBytes: 1_048_576 })
@@ -53,35 +53,35 @@ export async function remoteHead(pool: ProcessPool, directory: string, source: F
 }
 
 /**
- * Fetches all branches and tags, all of them or none, checked like a push (SEC-87). A ref that exists here only moves
- * forward. Throws TooLarge, Unavailable or GitFault.
+ * Fetches all branches and tags atomically, with the object checks of a push (SEC-87). Existing refs only move
+ * fast-forward. Throws TooLarge, Unavailable or GitFault.
  */
 export async function fetchAll(pool: ProcessPool, directory: string, source: FetchSource, limits: FetchLimits, signal: AbortSignal): Promise<void> {
   const { args, env } = settings(source)
-  const enough = new AbortController()
-  const watch = setInterval(async () => {
-    if ((await repositorySize(directory)) > limits.bytes) enough.abort(new TooLarge('the repository is too large'))
-  }, WATCH)
+  const tooLarge = new AbortController()
+  const sizeCheck = setInterval(async () => {
+    if ((await repositorySize(directory)) > limits.bytes) tooLarge.abort(new TooLarge('the repository is too large'))
+  }, SIZE_CHECK_INTERVAL_MS)
   try {
     await pool.run(
       directory,
       [
         ...args,
         ...['-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.logAllRefUpdates=false'],
-        ...['-c', 'fetch.fsckObjects=true', '-c', 'fetch.unpackLimit=1', '-c', 'core.bigFileThreshold=50m', ...tolerated('fetch')],
+        ...['-c', 'fetch.fsckObjects=true', '-c', 'fetch.unpackLimit=1', '-c', 'core.bigFileThreshold=50m', ...toleratedFsckConfig('fetch')],
         ...['fetch', '--quiet', '--atomic', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
         ...['--', source.url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*', ...(limits.refspecs ?? [])],
       ],
       {
         env: { ...env, GIT_ALLOC_LIMIT: `${limits.objectBytes}` },
-        signal: AbortSignal.any([signal, enough.signal]),
+        signal: AbortSignal.any([signal, tooLarge.signal]),
         deadline: limits.deadline,
       },
     )
   } finally {
-    clearInterval(watch)
+    clearInterval(sizeCheck)
   }
-  // they came as files of one line each, in folders of their own
+  // fetched refs are loose: pack them
   await pool.run(directory, ['-c', 'core.fsync=committed,loose-object,reference', 'pack-refs', '--all'], { deadline: limits.deadline })
   await syncDirectory(directory)
 }

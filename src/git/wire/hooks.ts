@@ -8,8 +8,8 @@ import type { GitProcess } from '../process/spawner.js'
 import type { PushCommand } from '../types.js'
 
 /**
- * Passes the commands to the server (descriptor 3) and obeys its answer (descriptor 4): lines to show, each after a
- * dash, up to `ok` or a dot; a dot refuses, and so does a missing answer.
+ * Passes the commands to the server (descriptor 3) and follows its answer (descriptor 4): lines to show, each prefixed
+ * with a dash, then `ok` to accept or `.` to reject. A missing answer rejects the push.
  */
 const PRE_RECEIVE = `#!/bin/sh
 trap '' PIPE
@@ -22,7 +22,7 @@ done
 [ "$line" = ok ]
 `
 
-/** Tells the server what moved, and shows what it answers. */
+/** Reports the moved refs to the server and shows the lines that it answers. */
 const POST_RECEIVE = `#!/bin/sh
 trap '' PIPE
 { echo post && cat && echo; } >&3 || exit 0
@@ -31,81 +31,81 @@ exit 0
 `
 
 /**
- * The folder of the two hooks, created if necessary. Checked before every push, because a git that finds no executable
- * hook asks nobody.
+ * Returns the directory of the two hooks, creating it if necessary. Checked before every push, because git skips a hook
+ * that is missing or not executable.
  */
 export async function installHooks(parent: string): Promise<string> {
   const name = createHash('sha256')
     .update(PRE_RECEIVE + POST_RECEIVE)
     .digest('hex')
   const folder = join(parent, `hooks-${name.slice(0, 16)}`)
-  if (await ready(folder)) return folder
+  if (await isInstalled(folder)) return folder
   const temporary = join(parent, `tmp_hooks_${randomBytes(6).toString('hex')}`)
   try {
     await mkdir(temporary, { recursive: true, mode: 0o700 })
     await writeNewFile(join(temporary, 'pre-receive'), PRE_RECEIVE, 0o500)
     await writeNewFile(join(temporary, 'post-receive'), POST_RECEIVE, 0o500)
-    if (!(await ready(folder))) await rm(folder, { recursive: true, force: true })
+    if (!(await isInstalled(folder))) await rm(folder, { recursive: true, force: true })
     await rename(temporary, folder)
   } catch (error) {
     await rm(temporary, { recursive: true, force: true })
-    if (!(await ready(folder))) throw error // somebody else created it at the same moment
+    if (!(await isInstalled(folder))) throw error // another process created it at the same time
   }
-  if (!(await ready(folder))) throw new Error(`programs in ${parent} may not be run`)
+  if (!(await isInstalled(folder))) throw new Error(`programs in ${parent} may not be run`)
   return folder
 }
 
-function ready(folder: string) {
+function isInstalled(folder: string) {
   return Promise.all(['pre-receive', 'post-receive'].map((hook) => access(join(folder, hook), constants.X_OK))).then(
     () => true,
     () => false,
   )
 }
 
-/** The commands that may be executed, with lines to show; a text refuses all of them. */
+/** The accepted commands, with lines to show; a string rejects all commands. */
 export type Verdict = string | { accepted: PushCommand[]; lines: string[] }
 
-export interface HookAnswers {
-  /** Asked by pre-receive. A push without objects, such as a deletion, has no quarantine. */
-  asked(commands: PushCommand[], quarantine: string | undefined): Promise<Verdict>
-  /** Told by post-receive. */
-  moved(commands: PushCommand[]): Promise<void>
+export interface HookHandlers {
+  /** Handles pre-receive. A push without objects, such as a deletion, has no quarantine. */
+  preReceive(commands: PushCommand[], quarantine: string | undefined): Promise<Verdict>
+  /** Handles post-receive. */
+  postReceive(commands: PushCommand[]): Promise<void>
 }
 
 /** The server's end of the two hooks of one push. */
 export class HookChannel {
-  /** What was accepted; set with the verdict. */
+  /** The accepted commands; set with the verdict. */
   accepted: PushCommand[] | undefined
   quarantine: string | undefined
   /** Whether post-receive has reported what moved. */
   reported = false
-  /** The client left before there was a verdict. */
+  /** Whether the client disconnected before the verdict. */
   abandoned = false
-  /** What went wrong on our side. */
+  /** An error in the service. */
   fault: unknown
-  readonly #answers: Writable
+  readonly #output: Writable
   readonly #work: Promise<void>
 
   constructor(
     child: GitProcess,
     readonly directory: string,
     readonly limit: number,
-    readonly answers: HookAnswers,
+    readonly handlers: HookHandlers,
   ) {
-    this.#answers = child.stdio[4] as Writable
-    this.#answers.on('error', () => {}) // the hook was killed; the push's outcome is known by other means
+    this.#output = child.stdio[4] as Writable
+    this.#output.on('error', () => {}) // the hook was killed; the outcome of the push is found by reading the refs
     this.#work = this.#listen(child.stdio[3] as Readable)
   }
 
   /** Resolves when the hooks have ended. */
   async ended() {
     await this.#work
-    this.#answers.end()
+    this.#output.end()
   }
 
-  /** Lines for the progress channel. */
-  say(lines: string[]) {
-    for (const line of lines) this.#answers.write(`-${printable(line)}\n`)
+  /** Shows lines on the progress channel. */
+  show(lines: string[]) {
+    for (const line of lines) this.#output.write(`-${printable(line)}\n`)
   }
 
   async #listen(questions: Readable) {
@@ -140,30 +140,30 @@ export class HookChannel {
       const verdict = await this.#verdict(commands, count, heading.slice(4))
       if (this.abandoned) return
       if (typeof verdict === 'string') {
-        this.say(verdict.split(/\r\n|\r|\n/))
-        this.#answers.write('.\n')
+        this.show(verdict.split(/\r\n|\r|\n/))
+        this.#output.write('.\n')
       } else {
         this.accepted = verdict.accepted
-        this.say(verdict.lines)
-        this.#answers.write('ok\n')
+        this.show(verdict.lines)
+        this.#output.write('ok\n')
       }
       return
     }
     this.reported = true
     try {
-      await this.answers.moved(commands)
+      await this.handlers.postReceive(commands)
     } catch (error) {
       this.fault ??= error
     }
-    this.#answers.write('.\n')
+    this.#output.write('.\n')
   }
 
   async #verdict(commands: PushCommand[], count: number, path: string) {
     if (count > this.limit) return `A push may update at most ${this.limit} refs.`
     try {
-      // git names it relative to where it runs; an empty path would be the repository itself
+      // the path is relative to git's working directory; an empty one would be the repository itself
       if (path !== '') this.quarantine = resolve(this.directory, Buffer.from(path, 'latin1').toString())
-      return await this.answers.asked(commands, this.quarantine)
+      return await this.handlers.preReceive(commands, this.quarantine)
     } catch (error) {
       this.fault ??= error
       return 'The push could not be checked. Please try again.'

@@ -1,13 +1,13 @@
 export interface TransportLimits {
-  /** Milliseconds one fetch or push may take. */
+  /** Maximum duration of a fetch or push, in milliseconds. */
   deadline: number
-  /** Bytes of a received pack (GH-24, SEC-88). */
+  /** Maximum size of a received pack in bytes (GH-24, SEC-88). */
   packBytes: number
-  /** Bytes of a single received object. */
+  /** Maximum size of a received object in bytes. */
   objectBytes: number
-  /** Refs one push may update. */
+  /** Maximum number of refs updated by one push. */
   commands: number
-  /** Milliseconds without a byte sent after which a fetch is ended. */
+  /** Milliseconds without progress after which a fetch is aborted. */
   stall: number
 }
 

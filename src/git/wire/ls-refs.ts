@@ -2,53 +2,53 @@ import { Readable } from 'node:stream'
 import { Slice } from '../../lib/async/yield.js'
 import type { RefLine, RefStore } from '../refs/ref-store.js'
 import type { Oid } from '../types.js'
-import { FLUSH, PIECE, packetLine } from './advertisement.js'
+import { CHUNK_CHARS, FLUSH, pktLine } from './advertisement.js'
 
-/** Which refs a client of protocol 2 asks for, and what about each. */
-export interface LsRefs {
+/** The arguments of an `ls-refs` command of protocol 2. */
+export interface LsRefsRequest {
   peel: boolean
   symrefs: boolean
   unborn: boolean
-  /** What the names begin with; none: all refs. */
+  /** Ref name prefixes; empty means all refs. */
   prefixes: string[]
 }
 
-/** The object at the end of a chain of tags; null where there is none. */
+/** Follows a chain of tags to its end; null if the object is missing. */
 export type Peel = (oid: Oid) => Promise<Oid | null>
 
 const COMMAND = 'command=ls-refs'
-/** Bytes of a body and number of loose refs, each a file to read, above which the answer is left to git. */
-const MOST_BYTES = 65_536
-const MOST_LOOSE = 2_000
-/** What `transfer.hideRefs` hides. */
-const HIDDEN = /^[0-9a-f]{40} refs\/(keep-around|roost)(\/|$)/
-/** Refs whose objects are looked up at once. */
-const BATCH = 256
-/** Git itself lets branches point at commits only, which have nothing to peel. */
+/** Above these limits git answers: bytes of the request body, and loose refs, each a file to read. */
+const MAX_BODY_BYTES = 65_536
+const MAX_LOOSE_REFS = 2_000
+/** The refs hidden by `transfer.hideRefs`. */
+const HIDDEN_REF = /^[0-9a-f]{40} refs\/(keep-around|roost)(\/|$)/
+/** Refs whose objects are peeled concurrently. */
+const BATCH_SIZE = 256
+/** Branches are not peeled, because git allows only commits there. */
 const BRANCH = /^[0-9a-f]{40} refs\/heads\//
 
 /**
- * Looks for an `ls-refs` command in the body of a call. `asked` is null for other commands and for what git should
- * answer, because it refuses it, or because it is unusual or long. The returned body has everything, from its beginning.
+ * Looks for an `ls-refs` command in a request body. `request` is null for other commands, and for invalid, unusual or
+ * long requests, which git answers. The returned body is complete from its beginning.
  */
-export async function readLsRefs(body: Readable): Promise<{ asked: LsRefs | null; body: Readable }> {
+export async function readLsRefs(body: Readable): Promise<{ request: LsRefsRequest | null; body: Readable }> {
   let head = Buffer.alloc(0)
   for (;;) {
     const chunk = await nextOf(body)
-    if (chunk === null) return { asked: null, body: body.readableEnded ? Readable.from([head]) : body }
+    if (chunk === null) return { request: null, body: body.readableEnded ? Readable.from([head]) : body }
     head = Buffer.concat([head, chunk])
-    const asked = head.length > MOST_BYTES ? 'other' : parseLsRefs(head)
-    if (asked === 'incomplete') continue
-    if (typeof asked === 'string') {
+    const request = head.length > MAX_BODY_BYTES ? 'other' : parseLsRefs(head)
+    if (request === 'incomplete') continue
+    if (typeof request === 'string') {
       body.unshift(head)
-      return { asked: null, body }
+      return { request: null, body }
     }
     body.resume()
-    return { asked, body: Readable.from([head]) }
+    return { request, body: Readable.from([head]) }
   }
 }
 
-/** The next chunk; null at the end, and when the body was destroyed. */
+/** The next chunk; null at the end and if the body was destroyed. */
 async function nextOf(body: Readable): Promise<Buffer | null> {
   for (;;) {
     const chunk = body.read() as Buffer | null
@@ -65,16 +65,16 @@ async function nextOf(body: Readable): Promise<Buffer | null> {
   }
 }
 
-/** The command of a body, which git reads as lines: the command and capabilities, a delimiter, arguments, a flush. */
-export function parseLsRefs(body: Buffer): LsRefs | 'incomplete' | 'other' {
-  const asked: LsRefs = { peel: false, symrefs: false, unborn: false, prefixes: [] }
+/** Parses a request body: pkt-lines with the command and capabilities, a delimiter, arguments, a flush. */
+export function parseLsRefs(body: Buffer): LsRefsRequest | 'incomplete' | 'other' {
+  const request: LsRefsRequest = { peel: false, symrefs: false, unborn: false, prefixes: [] }
   let [first, argument] = [true, false]
   for (let at = 0; ; ) {
     if (body.length < at + 4) return 'incomplete'
     const head = body.toString('latin1', at, at + 4)
     const length = /^[0-9a-f]{4}$/.test(head) ? Number.parseInt(head, 16) : -1
     at += 4
-    if (length === 0) return first || at < body.length ? 'other' : asked
+    if (length === 0) return first || at < body.length ? 'other' : request
     if (length === 1 && !first && !argument) {
       argument = true
       continue
@@ -83,47 +83,47 @@ export function parseLsRefs(body: Buffer): LsRefs | 'incomplete' | 'other' {
     if (body.length < at + length - 4) return 'incomplete'
     const line = body.toString('utf8', at, at + length - 4).replace(/\n$/, '')
     at += length - 4
-    if (first ? line !== COMMAND : argument ? !takeArgument(asked, line) : !/^agent=|^object-format=sha1$/.test(line)) return 'other'
+    if (first ? line !== COMMAND : argument ? !readArgument(request, line) : !/^agent=|^object-format=sha1$/.test(line)) return 'other'
     first = false
   }
 }
 
-function takeArgument(asked: LsRefs, line: string): boolean {
-  if (line === 'peel' || line === 'symrefs' || line === 'unborn') asked[line] = true
-  else if (line.startsWith('ref-prefix ') && !line.includes('\ufffd')) asked.prefixes.push(line.slice('ref-prefix '.length))
+function readArgument(request: LsRefsRequest, line: string): boolean {
+  if (line === 'peel' || line === 'symrefs' || line === 'unborn') request[line] = true
+  else if (line.startsWith('ref-prefix ') && !line.includes('\ufffd')) request.prefixes.push(line.slice('ref-prefix '.length))
   else return false
   return true
 }
 
 /**
- * What git answers: HEAD, then the refs that are not hidden, in byte order of their names, whether their objects are
- * there or not. Null where only git can tell, see `matching`.
+ * The response as git sends it: HEAD, then the refs that are not hidden, in byte order of their names, whether or not
+ * their objects exist. Null if only git can answer, see `matching`.
  */
-export async function answerLsRefs(refs: RefStore, asked: LsRefs, peel: Peel): Promise<AsyncGenerator<Buffer> | null> {
-  const found = await refs.matching(asked.prefixes.length > 0 ? asked.prefixes : [''], MOST_LOOSE)
+export async function answerLsRefs(refs: RefStore, request: LsRefsRequest, peel: Peel): Promise<AsyncGenerator<Buffer> | null> {
+  const found = await refs.matching(request.prefixes.length > 0 ? request.prefixes : [''], MAX_LOOSE_REFS)
   if (!found) return null
-  const head = asked.prefixes.length === 0 || asked.prefixes.some((prefix) => 'HEAD'.startsWith(prefix)) ? await headOf(refs, asked, peel) : ''
-  return pieces(head, found, asked.peel, peel)
+  const head = request.prefixes.length === 0 || request.prefixes.some((prefix) => 'HEAD'.startsWith(prefix)) ? await headOf(refs, request, peel) : ''
+  return lsRefsChunks(head, found, request.peel, peel)
 }
 
-async function headOf(refs: RefStore, { symrefs, unborn, ...asked }: LsRefs, peel: Peel): Promise<string> {
+async function headOf(refs: RefStore, { symrefs, unborn, ...request }: LsRefsRequest, peel: Peel): Promise<string> {
   const [target, oid] = [await refs.head(), await refs.ref('HEAD')]
   if (!oid && !(target && symrefs && unborn)) return ''
   const symref = target && symrefs ? ` symref-target:${Buffer.from(target).toString('latin1')}` : ''
-  const object = oid && asked.peel && !target?.startsWith('refs/heads/') ? await peel(oid) : null
-  return packetLine(`${oid ?? 'unborn'} HEAD${symref}${object && object !== oid ? ` peeled:${object}` : ''}\n`)
+  const object = oid && request.peel && !target?.startsWith('refs/heads/') ? await peel(oid) : null
+  return pktLine(`${oid ?? 'unborn'} HEAD${symref}${object && object !== oid ? ` peeled:${object}` : ''}\n`)
 }
 
-async function* pieces(head: string, found: Iterable<RefLine>, withPeeled: boolean, peel: Peel): AsyncGenerator<Buffer> {
+async function* lsRefsChunks(head: string, found: Iterable<RefLine>, withPeeled: boolean, peel: Peel): AsyncGenerator<Buffer> {
   let text = head
   const slice = new Slice()
   for (const batch of batches(found)) {
-    const ofLoose = withPeeled ? await peeledOf(batch, peel) : null
+    const peeledLoose = withPeeled ? await peelLoose(batch, peel) : null
     for (const ref of batch) {
-      const peeled = ofLoose && (ref.loose ? ofLoose.get(ref) : ref.peeled)
-      text += packetLine(peeled && peeled !== ref.oid ? `${ref.line} peeled:${peeled}\n` : `${ref.line}\n`)
+      const peeled = peeledLoose && (ref.loose ? peeledLoose.get(ref) : ref.peeled)
+      text += pktLine(peeled && peeled !== ref.oid ? `${ref.line} peeled:${peeled}\n` : `${ref.line}\n`)
     }
-    if (text.length >= PIECE) {
+    if (text.length >= CHUNK_CHARS) {
       yield Buffer.from(text, 'latin1')
       text = ''
     }
@@ -132,18 +132,18 @@ async function* pieces(head: string, found: Iterable<RefLine>, withPeeled: boole
   yield Buffer.from(text + FLUSH, 'latin1')
 }
 
-/** What loose refs point at in the end, where that may be another object. */
-async function peeledOf(refs: RefLine[], peel: Peel): Promise<Map<RefLine, Oid | null>> {
-  const asked = refs.filter(({ line, loose }) => loose && !BRANCH.test(line))
-  return new Map(await Promise.all(asked.map(async (ref) => [ref, await peel(ref.oid)] as const)))
+/** The peeled objects of loose refs that are not branches. */
+async function peelLoose(refs: RefLine[], peel: Peel): Promise<Map<RefLine, Oid | null>> {
+  const request = refs.filter(({ line, loose }) => loose && !BRANCH.test(line))
+  return new Map(await Promise.all(request.map(async (ref) => [ref, await peel(ref.oid)] as const)))
 }
 
 function* batches(found: Iterable<RefLine>): Generator<RefLine[]> {
   let batch: RefLine[] = []
   for (const ref of found) {
-    if (HIDDEN.test(ref.line)) continue
+    if (HIDDEN_REF.test(ref.line)) continue
     batch.push(ref)
-    if (batch.length < BATCH) continue
+    if (batch.length < BATCH_SIZE) continue
     yield batch
     batch = []
   }

@@ -9,34 +9,34 @@ import { syncRefs } from '../refs/ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, TransportRequest } from '../types.js'
 import { protocolVersion } from './advertisement.js'
 import { checkObjects } from './check-push.js'
+import { toleratedFsckConfig } from './fsck-config.js'
 import { HookChannel, type Verdict } from './hooks.js'
 import { pointersAmong } from './lfs-pointers.js'
 import type { TransportLimits } from './limits.js'
-import { feed, relay, stop } from './relay.js'
-import { tolerated } from './tolerated.js'
+import { pipeInput, relay, stop } from './relay.js'
 
-/** Reads a repository with more environment, such as a quarantine's; `close` ends what reading has started. */
+/** Opens a reader with additional environment, such as a quarantine's; `close` ends its processes. */
 export type OpenWith = (env: NodeJS.ProcessEnv) => Omit<Quarantine, 'newPointers'> & Pick<GitRepository, 'ref'> & { close(): void }
 
 /**
- * Removes lock files that no living process holds, by their paths in the repository; the process that asks holds none.
+ * Removes lock files that no living process holds, by their paths in the repository. The requesting process holds none.
  */
-export type Unlock = (directory: string, paths: string[], asking: number | undefined) => Promise<void>
+export type RemoveStaleLocks = (directory: string, paths: string[], asking: number | undefined) => Promise<void>
 
-/** What can be pushed (GH-19). */
+/** The refs that can be pushed (GH-19). */
 export const WRITABLE = ['refs/heads', 'refs/notes', 'refs/tags']
-/** What the service itself keeps in a repository. */
-const OWN = ['refs/merge-requests', 'refs/keep-around', 'refs/roost']
+/** The refs that the service manages itself. */
+const INTERNAL_REFS = ['refs/merge-requests', 'refs/keep-around', 'refs/roost']
 
 const isBelow = (prefixes: string[], ref: string) => prefixes.some((prefix) => ref.startsWith(`${prefix}/`))
 
-/** What git advertises and accepts of a push. */
+/** The configuration of `git receive-pack`. */
 export const RECEIVE_CONFIG = [
   '-c', 'core.fsync=committed,loose-object,reference',
   '-c', 'core.filesRefLockTimeout=5000',
   '-c', 'core.packedRefsTimeout=10000',
   '-c', 'core.bigFileThreshold=50m',
-  // git itself refuses hidden refs, each command alone, so that the rest of a push is executed (GH-18)
+  // git rejects updates of hidden refs one by one and executes the rest of the push (GH-18)
   '-c', 'receive.hideRefs=refs',
   ...WRITABLE.flatMap((prefix) => ['-c', `receive.hideRefs=!${prefix}`]),
   '-c', 'receive.autogc=false',
@@ -52,9 +52,8 @@ export const RECEIVE_CONFIG = [
 
 /** One push into a repository. */
 interface Push {
-  transport: { pool: ProcessPool; limits: TransportLimits; unlock: Unlock }
+  transport: { pool: ProcessPool; limits: TransportLimits; removeStaleLocks: RemoveStaleLocks }
   directory: string
-  /** The directory of the hooks that git runs. */
   hooks: string
   request: TransportRequest
   policy: PushPolicy
@@ -62,8 +61,8 @@ interface Push {
 }
 
 /**
- * Runs `git receive-pack` and answers its hooks. A client that leaves before the verdict ends git; afterwards it
- * changes nothing.
+ * Runs `git receive-pack` and answers its hooks. If the client disconnects before the verdict, git is killed;
+ * afterwards a disconnect has no effect.
  */
 export async function receivePack(push: Push): Promise<void> {
   const { directory } = push
@@ -71,21 +70,21 @@ export async function receivePack(push: Push): Promise<void> {
   const child = await start(push)
   const isAtomic = watchAtomic(body)
   const channel: HookChannel = new HookChannel(child, directory, push.transport.limits.commands, {
-    asked: (commands, quarantine) => verdictOn(push, commands, { quarantine, isAtomic, pid: child.pid }),
-    moved: (commands) => reportMoved(push, channel, commands),
+    preReceive: (commands, quarantine) => verdictOn(push, commands, { quarantine, isAtomic, pid: child.pid }),
+    postReceive: (commands) => reportMoved(push, channel, commands),
   })
-  const giveUp = () => {
+  const abandon = () => {
     if (channel.accepted) return
     channel.abandoned = true
     stop(child)
   }
-  if (signal.aborted) giveUp()
-  signal.addEventListener('abort', giveUp, { once: true })
-  feed(body, child, giveUp)
+  if (signal.aborted) abandon()
+  signal.addEventListener('abort', abandon, { once: true })
+  pipeInput(body, child, abandon)
   try {
-    await relay(child, out, 'receive-pack', { leave: giveUp, exits: true })
+    await relay(child, out, 'receive-pack', { onDisconnect: abandon, checkExitCode: true })
   } finally {
-    signal.removeEventListener('abort', giveUp)
+    signal.removeEventListener('abort', abandon)
     await channel.ended()
     if (channel.quarantine !== undefined && isInside(directory, channel.quarantine)) await rm(channel.quarantine, { recursive: true, force: true })
     if (channel.accepted && !channel.reported) await reportUnreported(push, channel, channel.accepted)
@@ -96,7 +95,7 @@ export async function receivePack(push: Push): Promise<void> {
 function start({ transport: { pool, limits }, directory, hooks, request }: Push): Promise<GitProcess> {
   const args = [
     ...RECEIVE_CONFIG,
-    ...tolerated('receive'),
+    ...toleratedFsckConfig('receive'),
     ...['-c', `receive.maxInputSize=${limits.packBytes}`, '-c', `core.hooksPath=${hooks}`],
     ...['receive-pack', '--stateless-rpc', '.'],
   ]
@@ -108,37 +107,34 @@ function start({ transport: { pool, limits }, directory, hooks, request }: Push)
 }
 
 interface PreReceive {
-  /** Undefined: the push has no objects. */
+  /** Undefined for a push without objects. */
   quarantine: string | undefined
   isAtomic: () => boolean
-  /** The process of git, whose own locks are no leftovers. */
+  /** The pid of git, which holds no ref locks yet. */
   pid: number | undefined
 }
 
-/**
- * Answers the pre-receive hook: checks the objects, asks the policy, and makes the objects durable before a ref moves.
- */
 async function verdictOn(push: Push, commands: PushCommand[], { quarantine, isAtomic, pid }: PreReceive): Promise<Verdict> {
   const { directory, policy, openWith } = push
-  const { pool, unlock, limits } = push.transport
+  const { pool, removeStaleLocks, limits } = push.transport
   const { objectBytes, deadline } = limits
   if (quarantine !== undefined && !isInside(directory, quarantine))
     throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
   const accepted = commands.filter(({ ref }) => isBelow(WRITABLE, ref))
-  const lines = linesAbout(commands.filter(({ ref }) => !isBelow(WRITABLE, ref)))
-  // git itself would execute the rest
+  const lines = refusalLines(commands.filter(({ ref }) => !isBelow(WRITABLE, ref)))
+  // git would execute the rest of an atomic push
   if (lines.length > 0 && isAtomic()) return lines.join('\n')
   if (accepted.length === 0) return { accepted, lines }
   const env = quarantine === undefined ? undefined : quarantineEnvironment(directory, quarantine)
-  const { fault, small } = env ? await checkObjects({ pool, directory, env, objectBytes, deadline }) : NO_OBJECTS
+  const { fault, pointerCandidates } = env ? await checkObjects({ pool, directory, env, objectBytes, deadline }) : NO_OBJECTS
   if (fault !== null) return fault
-  const inside = openWith(env ?? {})
-  const newPointers = () => pointersAmong({ pool, directory, env, deadline }, small)
-  const refusal = await policy.verdict(accepted, { ...inside, newPointers }).finally(() => inside.close())
+  const reader = openWith(env ?? {})
+  const newPointers = () => pointersAmong({ pool, directory, env, deadline }, pointerCandidates)
+  const refusal = await policy.verdict(accepted, { ...reader, newPointers }).finally(() => reader.close())
   if (refusal !== null) return refusal
-  if (quarantine !== undefined) await keepPacks(quarantine, directory)
-  // a lock that a killed process left would fail this push and all that follow
-  await unlock(directory, ['packed-refs.lock', ...accepted.map(({ ref }) => `${ref}.lock`)], pid)
+  if (quarantine !== undefined) await linkQuarantinedPacks(quarantine, directory)
+  // a lock left by a killed process would fail this push and all later ones
+  await removeStaleLocks(directory, ['packed-refs.lock', ...accepted.map(({ ref }) => `${ref}.lock`)], pid)
   return { accepted, lines }
 }
 
@@ -149,16 +145,16 @@ const quarantineEnvironment = (directory: string, quarantine: string) => ({
   GIT_QUARANTINE_PATH: quarantine,
 })
 
-/** Answers the post-receive hook: the moved refs are synced, and the policy does what follows. */
+/** Answers the post-receive hook: syncs the moved refs and notifies the policy. */
 async function reportMoved({ directory, policy }: Push, channel: HookChannel, commands: PushCommand[]): Promise<void> {
   await syncRefs(
     directory,
     commands.map(({ ref }) => ref),
   )
-  channel.say(await policy.moved(commands))
+  channel.show(await policy.moved(commands))
 }
 
-/** After a git that ended before its post-receive hook: what has moved is found by reading the refs. */
+/** If git ended before its post-receive hook, finds out what moved by reading the refs. */
 async function reportUnreported(push: Push, channel: HookChannel, accepted: PushCommand[]): Promise<void> {
   const reader = push.openWith({})
   const values = await Promise.all(accepted.map(({ ref }) => reader.ref(ref))).finally(() => reader.close())
@@ -166,21 +162,21 @@ async function reportUnreported(push: Push, channel: HookChannel, accepted: Push
   if (done.length > 0) await reportMoved(push, channel, done)
 }
 
-/** What a push without objects, such as a deletion, brings. */
-const NO_OBJECTS = { fault: null, small: [] }
+/** The check result of a push without objects, such as a deletion. */
+const NO_OBJECTS = { fault: null, pointerCandidates: [] }
 
 /**
- * Links the packs of a quarantine into the repository, and syncs their directory entries, before a ref moves: git links
- * them after this, and never syncs the entries, so a loss of power could leave a ref without its objects (SEC-157). Git
- * accepts a file that is there already as its own.
+ * Links the packs of a quarantine into the repository and syncs their directory entries before a ref moves: git links
+ * them later and never syncs the entries, so a power loss could leave a ref without its objects (SEC-157). Git accepts
+ * files that are already there.
  *
- * The `.keep` file that git puts beside each pack until its refs have moved is left out: a repack that meets it after
- * choosing which packs to join leaves their objects out and removes them all the same (not fixed in any git so far;
- * gitgitgadget/git#2219). Our repacks drop nothing that is not reached yet, so there is nothing to protect a pack from.
+ * The `.keep` files that git puts beside the packs until the refs have moved are left out: a repack that sees one after
+ * choosing which packs to join omits that pack's objects and still removes the pack (not fixed in any git so far;
+ * gitgitgadget/git#2219). Our repacks drop no recent unreachable objects, so the packs need no protection.
  */
-async function keepPacks(quarantine: string, directory: string): Promise<void> {
+async function linkQuarantinedPacks(quarantine: string, directory: string): Promise<void> {
   const [from, to] = [join(quarantine, 'pack'), join(directory, 'objects', 'pack')]
-  const order = ['.pack', '.rev', '.idx'] // no reader sees a pack before its index
+  const order = ['.pack', '.rev', '.idx'] // the index comes last: readers see a pack only once it has one
   const files = (await readdir(from).catch(() => [] as string[])).filter((name) => /^pack-[0-9a-f]{40}\.(pack|rev|idx|keep)$/.test(name))
   for (const name of files.filter((each) => each.endsWith('.keep'))) await rm(join(from, name), { force: true })
   const names = files.filter((each) => !each.endsWith('.keep'))
@@ -192,42 +188,45 @@ async function keepPacks(quarantine: string, directory: string): Promise<void> {
   if (names.length > 0) await syncDirectory(to)
 }
 
-/** Refs of one push that are named when they are refused. */
-const MAX_NAMED = 20
+/** Maximum number of rejected refs that are listed by name. */
+const MAX_NAMED_REFS = 20
 
-/** Why each of these commands is refused, as messages to the user. */
-function linesAbout(refused: PushCommand[]): string[] {
+/** Messages to the user about rejected commands. */
+function refusalLines(refused: PushCommand[]): string[] {
   const lines = refused
-    .slice(0, MAX_NAMED)
-    .map(({ ref }) => `${ref}: ${isBelow(OWN, ref) ? 'such refs are kept by the service itself' : 'only branches, tags and notes can be pushed'}.`)
-  return refused.length > MAX_NAMED ? [...lines, `The same holds for ${refused.length - MAX_NAMED} more refs.`] : lines
+    .slice(0, MAX_NAMED_REFS)
+    .map(
+      ({ ref }) =>
+        `${ref}: ${isBelow(INTERNAL_REFS, ref) ? 'such refs are kept by the service itself' : 'only branches, tags and notes can be pushed'}.`,
+    )
+  return refused.length > MAX_NAMED_REFS ? [...lines, `The same holds for ${refused.length - MAX_NAMED_REFS} more refs.`] : lines
 }
 
-/** Bytes at the beginning of a push within which its first command has to come. */
-const HEAD = 1_048_576
+/** The first command of a push must come within this many bytes. */
+const MAX_HEAD_BYTES = 1_048_576
 
 /**
- * Reads along until the first command of a push, to find out whether the push is atomic, which git does not tell its
- * hooks. One that cannot be read counts as atomic.
+ * Inspects the first command of a push to find out whether the push is atomic, which git does not tell its hooks. A
+ * push that cannot be parsed counts as atomic.
  */
 function watchAtomic(body: Readable): () => boolean {
   let head: Buffer | null = Buffer.alloc(0)
   let atomic = true
-  const look = (chunk: Buffer) => {
+  const inspect = (chunk: Buffer) => {
     if (head === null) return
     head = Buffer.concat([head, chunk])
     const first = firstCommand(head)
-    if (first === null && head.length < HEAD) return
-    // the capabilities follow a NUL
+    if (first === null && head.length < MAX_HEAD_BYTES) return
+    // capabilities follow a NUL
     if (first) atomic = first.includes(0) && / atomic( |\n|$)/.test(` ${first.toString('latin1', first.indexOf(0) + 1)}`)
     head = null
-    body.off('data', look)
+    body.off('data', inspect)
   }
-  body.on('data', look)
+  body.on('data', inspect)
   return () => atomic
 }
 
-/** The first line that is not a `shallow` line; null: it has not come, or the input is no push. */
+/** The first line that is not a `shallow` line; null if it has not arrived or the input is not a push. */
 function firstCommand(head: Buffer): Buffer | null {
   for (let at = 0; at + 4 <= head.length; ) {
     const length = Number.parseInt(head.toString('latin1', at, at + 4), 16)
@@ -239,5 +238,5 @@ function firstCommand(head: Buffer): Buffer | null {
   return null
 }
 
-/** Never remove more after a push than the push brought. */
+/** Guards the removal of a quarantine: nothing outside the object directory may be removed. */
 const isInside = (directory: string, path: string) => path.startsWith(join(directory, 'objects', '/'))

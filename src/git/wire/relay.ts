@@ -7,95 +7,95 @@ import { gitFailure } from '../errors.js'
 import { type GitProcess, kill } from '../process/spawner.js'
 
 /**
- * Pipes the body into git. A git that has read enough does not end the connection, because its answer still has to be
- * sent; a client that stops in the middle ends git.
+ * Pipes the body into git. When git stops reading, the connection stays open for its answer; a client that disconnects
+ * in the middle of the body triggers `onDisconnect`.
  */
-export function feed(body: Readable, child: GitProcess, leave: () => void) {
+export function pipeInput(body: Readable, child: GitProcess, onDisconnect: () => void) {
   const stdin = child.stdin as Writable
   stdin.on('error', () => {
     body.unpipe(stdin)
     body.resume()
   })
-  body.on('error', leave)
+  body.on('error', onDisconnect)
   body.on('close', () => {
-    if (!body.readableEnded) leave()
+    if (!body.readableEnded) onDisconnect()
   })
-  if (body.destroyed) leave()
+  if (body.destroyed) onDisconnect()
   else body.pipe(stdin)
 }
 
-interface Relaying {
-  /** Written before the answer. */
+interface RelayOptions {
+  /** Written before git's output. */
   prefix?: string
-  leave?: () => void
-  /** Milliseconds without a byte sent after which the answer is ended; 0: never. */
+  onDisconnect?: () => void
+  /** Milliseconds without progress after which the response is aborted; 0 means never. */
   stall?: number
-  /** Whether an exit code that is not 0 is a failure also after the first byte. */
-  exits?: boolean
-  /** A body that git may still be reading: while it arrives, an answer need not come. */
-  asking?: Readable
+  /** Whether a nonzero exit code is an error even after the first byte. */
+  checkExitCode?: boolean
+  /** The request body: data arriving there counts as progress. */
+  input?: Readable
 }
 
 /**
- * Pipes git's output to the client, as fast as the client reads it. Throws when git failed before its first byte, so
- * that a status can still be chosen; afterwards the output itself tells the client. Throws also when git was killed:
- * the output is cut then, and a client that takes it for whole waits for the rest for ever.
+ * Pipes git's output to the client with backpressure. Throws if git fails before its first byte, so that an HTTP status
+ * can still be chosen; after that, git's output itself reports the error. Also throws if git was killed, because the
+ * output is cut off then, and a client that took it for complete would wait for the rest forever.
  */
 export async function relay(
   child: GitProcess,
   out: Writable,
   command: string,
-  { prefix = '', leave = () => stop(child), stall = 0, asking, exits = false }: Relaying = {},
+  { prefix = '', onDisconnect = () => stop(child), stall = 0, input, checkExitCode = false }: RelayOptions = {},
 ) {
   const stderr = errorsOf(child)
-  let begun = false
-  let gone = false
+  let started = false
+  let disconnected = false
   let stalled = false
   const closed = finished(out, { readable: false }).catch(() => {
-    gone = true
-    leave()
+    disconnected = true
+    onDisconnect()
   })
   const timer =
     stall > 0
       ? setTimeout(() => {
           stalled = true
           stop(child)
-          out.destroy(begun ? new Unavailable(`git ${command} stalled`) : undefined)
+          out.destroy(started ? new Unavailable(`git ${command} stalled`) : undefined)
         }, stall)
       : undefined
-  const moved = () => void timer?.refresh()
-  asking?.on('data', moved)
+  const onProgress = () => void timer?.refresh()
+  input?.on('data', onProgress)
   try {
     for await (const chunk of coalesceChunks(child.stdout as Readable)) {
-      if (gone) continue // read on: a git that has begun to move refs must not fail on a full pipe
-      if (!begun && prefix) out.write(prefix)
-      begun = true
+      if (disconnected) continue // keep reading: git must not fail on a full pipe while it moves refs
+      if (!started && prefix) out.write(prefix)
+      started = true
       if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
-      moved()
+      onProgress()
     }
     const exitCode = await child.closed
-    if (gone || stalled) {
-      if (stalled && !begun) throw new Unavailable(`git ${command} stalled`)
+    if (disconnected || stalled) {
+      if (stalled && !started) throw new Unavailable(`git ${command} stalled`)
       return
     }
-    if (exitCode !== 0 && (!begun || exits || exitCode === null)) throw failureOf(command, exitCode, stderr())
+    if (exitCode !== 0 && (!started || checkExitCode || exitCode === null)) throw failureOf(command, exitCode, stderr())
     out.end()
-    moved()
+    onProgress()
     await closed
   } finally {
     clearTimeout(timer)
-    asking?.off('data', moved)
+    input?.off('data', onProgress)
   }
 }
 
-/** Waits for a git whose output is read elsewhere. Throws when it failed, unless its client has gone. */
-export async function ended(child: GitProcess, command: string, signal: AbortSignal): Promise<void> {
+/** Waits for a git process whose output is read elsewhere. Throws if it fails, unless the request was aborted. */
+export async function waitForExit(child: GitProcess, command: string, signal: AbortSignal): Promise<void> {
   const stderr = errorsOf(child)
   const exitCode = await child.closed
   if (exitCode !== 0 && !signal.aborted) throw failureOf(command, exitCode, stderr())
 }
 
-/** What git has written on standard error so far, or the first part of it. */
+/** Collects the first 64 KiB of git's stderr. */
 function errorsOf(child: GitProcess): () => string {
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -107,7 +107,7 @@ function errorsOf(child: GitProcess): () => string {
 const failureOf = (command: string, exitCode: number | null, stderr: string) =>
   exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
 
-/** Lets git clean up after itself, for a moment. */
+/** Terminates git, giving it half a second to clean up. */
 export function stop(child: GitProcess) {
   if (!child.running) return
   kill(child, 'SIGTERM')

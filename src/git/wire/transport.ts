@@ -4,25 +4,22 @@ import type { ProcessPool } from '../process/pool.js'
 import type { PackedRefsCache } from '../refs/packed-refs.js'
 import { RefStore } from '../refs/ref-store.js'
 import { presence } from '../storage/create.js'
-import { enter } from '../storage/gates.js'
+import { registerWriter } from '../storage/gates.js'
 import type { PushPolicy, Service, TransportRequest } from '../types.js'
-import { advertisedRefs, FLUSH, packetLine, protocolVersion, writePieces } from './advertisement.js'
-import { ALONE, ARCHIVE_CONFIG } from './archive.js'
+import { advertisedRefs, FLUSH, pktLine, protocolVersion, writeChunks } from './advertisement.js'
+import { ARCHIVE_CONFIG, NO_OTHER_PROGRAMS } from './archive.js'
 import { installHooks } from './hooks.js'
 import { TRANSPORT_LIMITS, type TransportLimits } from './limits.js'
 import { answerLsRefs, type Peel, readLsRefs } from './ls-refs.js'
-import { type OpenWith, RECEIVE_CONFIG, receivePack, type Unlock, WRITABLE } from './receive-pack.js'
-import { ended, feed, relay, stop } from './relay.js'
+import { type OpenWith, RECEIVE_CONFIG, type RemoveStaleLocks, receivePack, WRITABLE } from './receive-pack.js'
+import { pipeInput, relay, stop, waitForExit } from './relay.js'
 
-/**
- * What git advertises and accepts; the service's own refs cannot be written, and the hidden ones cannot be seen
- * (SEC-86).
- */
+/** The configuration of `git upload-pack`; hides internal refs (SEC-86). */
 const UPLOAD_CONFIG = [
   '-c', 'transfer.hideRefs=refs/keep-around',
   '-c', 'transfer.hideRefs=refs/roost',
   '-c', 'uploadpack.allowFilter=true',
-  // those that cost git no more than a clone does: others depend on paths, or count through trees
+  // only filters that cost no more than a full clone: others depend on paths or walk trees
   '-c', 'uploadpackfilter.allow=false',
   '-c', 'uploadpackfilter.blob:none.allow=true',
   '-c', 'uploadpackfilter.blob:limit.allow=true',
@@ -31,8 +28,8 @@ const UPLOAD_CONFIG = [
 ] // biome-ignore format: pairs belong on one line
 
 /**
- * Fetches and pushes, as streams of the stateless wire protocol. Use a pool of its own: a clone keeps its turn for as
- * long as it takes.
+ * Serves fetches and pushes as streams of the wire protocol. Use a separate pool: a clone occupies its slot for as long
+ * as it takes.
  */
 export class Transport {
   #uploadCapabilities: Promise<Buffer> | undefined
@@ -40,14 +37,14 @@ export class Transport {
 
   constructor(
     readonly pool: ProcessPool,
-    /** A folder that only we can write to; the hooks are put there. */
+    /** A directory that only the service can write to, for the hooks. */
     readonly hooksParent: string,
     readonly packed: PackedRefsCache,
     readonly limits: TransportLimits = TRANSPORT_LIMITS,
-    readonly unlock: Unlock = async () => {},
+    readonly removeStaleLocks: RemoveStaleLocks = async () => {},
   ) {}
 
-  /** Writes the answer to `info/refs`. For protocol 2 it does not depend on the repository, so it is made once. */
+  /** Writes the response to `info/refs`. For protocol 2 it does not depend on the repository and is cached. */
   async advertise(directory: string, service: Service, { out, protocol, duplex, signal, holder }: Omit<TransportRequest, 'body'>) {
     const version = protocolVersion(protocol)
     if (service === 'git-upload-pack' && version === 2) {
@@ -59,8 +56,8 @@ export class Transport {
       return
     }
     const { stall, deadline } = this.limits
-    const prefix = duplex ? '' : packetLine(`# service=${service}\n`) + FLUSH
-    if (service === 'git-receive-pack') return this.#advertiseForPush(directory, out, version === 1 ? prefix + packetLine('version 1\n') : prefix)
+    const prefix = duplex ? '' : pktLine(`# service=${service}\n`) + FLUSH
+    if (service === 'git-receive-pack') return this.#advertiseForPush(directory, out, version === 1 ? prefix + pktLine('version 1\n') : prefix)
     const release = await this.pool.acquire(directory, signal, holder)
     try {
       const env = version === 1 ? { GIT_PROTOCOL: 'version=1' } : {}
@@ -79,21 +76,17 @@ export class Transport {
       this.#receiveCapabilities = undefined
     })
     const refs = new RefStore(directory, this.packed)
-    await writePieces(
-      advertisedRefs(refs, { prefixes: WRITABLE, capabilities: await this.#receiveCapabilities, before: prefix }),
-      out,
-      this.limits.stall,
-    )
+    await writeChunks(advertisedRefs(refs, { prefixes: WRITABLE, capabilities: await this.#receiveCapabilities, prefix }), out, this.limits.stall)
   }
 
-  /** In protocol 2 a call asks for refs or for objects; the former are listed without a git process. */
+  /** In protocol 2, `ls-refs` is answered without a git process if possible; fetches run git. */
   async uploadPack(directory: string, request: TransportRequest, peel: Peel) {
     if (request.duplex || protocolVersion(request.protocol) !== 2) return this.#runUploadPack(directory, request)
-    const { asked, body } = await readLsRefs(request.body)
+    const { request: asked, body } = await readLsRefs(request.body)
     if (asked) {
       if (presence(directory) !== 'readable') throw new RepositoryMissing()
       const answer = await answerLsRefs(new RefStore(directory, this.packed), asked, peel)
-      if (answer) return writePieces(answer, request.out, this.limits.stall)
+      if (answer) return writeChunks(answer, request.out, this.limits.stall)
     }
     return this.#runUploadPack(directory, { ...request, body })
   }
@@ -108,36 +101,40 @@ export class Transport {
         deadline: this.limits.deadline,
         stdio: ['pipe', outlet ? { path: outlet.path, greeting: outlet.greeting } : 'pipe', 'pipe'],
       })
-      feed(body, child, () => stop(child))
+      pipeInput(body, child, () => stop(child))
       outlet?.opened()
-      if (outlet) await ended(child, 'upload-pack', signal)
-      else await relay(child, out, 'upload-pack', { stall: this.limits.stall, asking: body, exits: duplex })
+      if (outlet) await waitForExit(child, 'upload-pack', signal)
+      else await relay(child, out, 'upload-pack', { stall: this.limits.stall, input: body, checkExitCode: duplex })
     } finally {
       release()
     }
   }
 
-  /** Runs in the pool of archives. Only what a ref names is served, and git starts no program but its own (SEC-85). */
+  /** Runs in the pool for archives. Serves only what a ref names, and git starts no other program (SEC-85). */
   async uploadArchive(pool: ProcessPool, directory: string, { body, out, signal, holder }: TransportRequest) {
     const release = await pool.acquire(directory, signal, holder)
     try {
-      const child = await pool.start(directory, [...ARCHIVE_CONFIG, 'upload-archive', '.'], { env: ALONE, signal, deadline: this.limits.deadline })
-      feed(body, child, () => stop(child))
-      await relay(child, out, 'upload-archive', { stall: this.limits.stall, asking: body, exits: true })
+      const child = await pool.start(directory, [...ARCHIVE_CONFIG, 'upload-archive', '.'], {
+        env: NO_OTHER_PROGRAMS,
+        signal,
+        deadline: this.limits.deadline,
+      })
+      pipeInput(body, child, () => stop(child))
+      await relay(child, out, 'upload-archive', { stall: this.limits.stall, input: body, checkExitCode: true })
     } finally {
       release()
     }
   }
 
   /**
-   * Once the verdict is yes, a client that leaves changes nothing: refs move and `moved` is called. Throws
-   * RepositoryMoving before anything is read while the repository is leaving its storage.
+   * After a positive verdict, a disconnect has no effect: refs move and `moved` is called. Throws RepositoryMoving
+   * before anything is read while the repository is moving to another storage.
    */
   async receivePack(directory: string, request: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
     const hooks = await installHooks(this.hooksParent)
     const release = await this.pool.acquire(directory, request.signal, request.holder)
     try {
-      const leave = await enter(directory)
+      const leave = await registerWriter(directory)
       try {
         await receivePack({ transport: this, directory, hooks, request, policy, openWith })
       } finally {
@@ -153,7 +150,7 @@ export class Transport {
     return (await this.pool.run(directory, args, { env: { GIT_PROTOCOL: 'version=2' } })).stdout
   }
 
-  /** The capabilities of git's receive-pack, which depend on git and on our configuration only. */
+  /** The capabilities of `git receive-pack`, which depend only on git and our configuration. */
   async #readReceiveCapabilities(directory: string): Promise<string> {
     const hidden = ['-c', 'receive.hideRefs=refs']
     const { stdout } = await this.pool.run(directory, [
