@@ -58,7 +58,7 @@ function writerOf(
   const readObject = (oid: Oid) => batchProcesses.catFile(directory).readKnown(oid)
   const context = { directory, pool, readObject }
   return {
-    fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
+    fileSizes: (commit, visit) => fileSizes(pool, directory, commit, visit),
     setHeadBranch: (branch) => writeHead(directory, branch, shared),
     withRefLocked: (ref, oid, work) => refUpdates.withLocked(directory, ref, oid, work),
     updateRefs: (moves) => refUpdates.update(directory, moves),
@@ -70,7 +70,7 @@ function writerOf(
       const answer = await cache.getOrCompute(directory, `merges ${into} ${from}`, () => 50, make)
       return answer?.merges ?? false
     },
-    draftMerge: async (draft, beside) => draftMerge(context, draft, await reader.uniqueMergeBase(draft.into, draft.from), beside),
+    draftMerge: async (draft, whileWriting) => draftMerge(context, draft, await reader.uniqueMergeBase(draft.into, draft.from), whileWriting),
     writeCommit: (commit) => writeCommit(directory, commit),
     writeTag: (tag) => writeTag(directory, tag),
   }
@@ -95,7 +95,7 @@ function wireOf(installation: GitInstallation, { wire, archives, checks }: Write
     },
     copyObjects: (from, commits, have) => copyObjects(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
     lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),
-    forEachLfsPointer: (take) => forEachPointer(checks, directory, take),
+    forEachLfsPointer: (visit) => forEachPointer(checks, directory, visit),
   }
 }
 

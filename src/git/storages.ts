@@ -25,12 +25,12 @@ export function removalOf(installation: GitInstallation, { forget }: WriteResour
       forget(key)
     },
     async quarantineRepository(key) {
-      const place = await quarantineRepository(storages[key.storage] as string, installation.directory(key))
+      const target = await quarantineRepository(storages[key.storage] as string, installation.directory(key))
       forget(key)
-      return place
+      return target
     },
-    removeQuarantinedRepositories: async (older) =>
-      (await Promise.all(Object.values(storages).map((root) => removeQuarantinedRepositories(root, older)))).flat(),
+    removeQuarantinedRepositories: async (minAgeMs) =>
+      (await Promise.all(Object.values(storages).map((root) => removeQuarantinedRepositories(root, minAgeMs)))).flat(),
   }
 }
 
@@ -78,25 +78,25 @@ export function movesOf(installation: GitInstallation, { shared, forget }: Write
 export function storagesOf({ resources }: GitInstallation, { shared }: WriteResources, { storages, refusal }: GitOptions): Storages {
   const stale = { ...STALE_AFTER, shared }
   const inEach = async <T>(work: (root: string) => Promise<T[]>) => (await Promise.all(Object.values(storages).map(work))).flat()
-  const use = async (storage: string) => {
+  const checkStorage = async (storage: string) => {
     const path = storages[storage] as string
     await access(path, constants.R_OK | constants.W_OK)
     if (!(await isStorage(path))) throw new RepositoryMissing()
   }
   return {
-    async *listRepositories(unchanged) {
-      for (const [storage, root] of Object.entries(storages)) yield* repositoriesIn(storage, root, unchanged)
+    async *listRepositories(minAgeMs) {
+      for (const [storage, root] of Object.entries(storages)) yield* repositoriesIn(storage, root, minAgeMs)
     },
     async claimStorages(inUse) {
       const claimed = Object.entries(storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
       return (await Promise.all(claimed)).flat()
     },
-    checkStorage: use,
+    checkStorage,
     async ping() {
       for (const storage of Object.keys(storages)) {
         const refused = refusal?.(storage)
         if (refused) throw refused
-        await use(storage)
+        await checkStorage(storage)
       }
       await resources.pool.run('/', ['--version'])
     },

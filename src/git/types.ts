@@ -607,7 +607,7 @@ export interface Git {
    * Moves a project's repository and wiki to another storage while they are in use (SEC-187). The former copies stay
    * for running reads until `removeFormerCopies`. Throws Unavailable if maintenance or writes hold it up for too long.
    */
-  relocate(id: number, places: { from: string; to: string }, move: Relocation): Promise<void>
+  relocate(id: number, storages: { from: string; to: string }, move: Relocation): Promise<void>
   /**
    * Cleans up after a killed move: opens the gates of the project's current storage, and removes the copies in all
    * other storages except `spared`.

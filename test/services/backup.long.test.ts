@@ -267,12 +267,12 @@ describe('a backup (SEC-163)', () => {
   it('knows what was deleted while it was made', async () => {
     const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
     await t.ctx.jobs.drain()
-    const refsNow = t.ctx.git.snapshotRefs
+    const snapshotRefs = t.ctx.git.snapshotRefs
     // the moment after the refs were read
     const git = {
       ...t.ctx.git,
-      async refsNow(key: Parameters<typeof refsNow>[0]) {
-        const refs = await refsNow(key)
+      async snapshotRefs(key: Parameters<typeof snapshotRefs>[0]) {
+        const refs = await snapshotRefs(key)
         if (key.id === project.id && key.kind === 'project') await rm(directoryOf(t, project.id), { recursive: true })
         return refs
       },

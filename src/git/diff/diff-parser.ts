@@ -149,7 +149,7 @@ export class DiffParser {
         return data.subarray(end.length)
       }
     }
-    throw new Error('git diff-tree said something unknown')
+    throw new Error('unexpected output of git diff-tree')
   }
 
   /** Reads lines before the hunks: the start of a section, modes and names. */

@@ -90,7 +90,7 @@ export interface TreePair {
 /** The diff of any two trees, by a separate process that is read until the limits are reached. */
 export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Diff> {
   const { parser, end } = await patchOf(pair, CONFIG, limits)
-  if (end === 'late') throw new GitTimeout('git diff-tree ran out of time')
+  if (end === 'timeout') throw new GitTimeout('git diff-tree ran out of time')
   return parser.finish()
 }
 
@@ -102,27 +102,27 @@ export async function diffWithoutLargeFiles(pair: TreePair, limits: DiffLimits):
   const { files, truncated } = parser.finish()
   return {
     files: files.map((file) => (file.diff.startsWith('Binary files ') ? { ...file, diff: '' } : file)),
-    truncated: truncated || end === 'late',
+    truncated: truncated || end === 'timeout',
   }
 }
 
 async function patchOf({ pool, directory, env, from, to }: TreePair, config: string[], limits: DiffLimits) {
   const parser = new DiffParser(limits, null, false)
-  const take = (chunk: Buffer) => {
+  const onChunk = (chunk: Buffer) => {
     parser.consume(chunk)
     return !parser.full
   }
   const args = [...config, 'diff-tree', ...OPTIONS, ...PATCH, from, to]
-  return { parser, end: await pool.scan(directory, args, take, { deadline: deadlineOf(pool), ...(env && { env }) }) }
+  return { parser, end: await pool.scan(directory, args, onChunk, { deadline: deadlineOf(pool), ...(env && { env }) }) }
 }
 
 /** Line counts without large files, which count as binary; zero if even that times out. */
 export async function statsWithoutLargeFiles({ pool, directory, env, from, to }: TreePair): Promise<Stats> {
   const stats: Stats = { additions: 0, deletions: 0 }
   const chunks: Buffer[] = []
-  const take = (chunk: Buffer) => chunks.push(chunk) > 0
+  const onChunk = (chunk: Buffer) => chunks.push(chunk) > 0
   const args = [...CONFIG, ...SMALL_FILES_ONLY, 'diff-tree', ...OPTIONS, '--numstat', from, to]
-  if ((await pool.scan(directory, args, take, { deadline: deadlineOf(pool), ...(env && { env }) })) === 'late') return stats
+  if ((await pool.scan(directory, args, onChunk, { deadline: deadlineOf(pool), ...(env && { env }) })) === 'timeout') return stats
   const fields = Buffer.concat(chunks).toString('latin1').split('\0')
   for (let at = 0; at < fields.length; at++) {
     const [added = '', deleted = '', path] = (fields[at] as string).split('\t')
@@ -194,7 +194,7 @@ class NumstatAnswer implements Exchange {
         if (data.length - at < this.#end.length) return this.#wait(data.subarray(at))
         return data.subarray(at + this.#end.length)
       }
-      if (this.#skip === 0 && first !== 0x2d && (first < 0x30 || first > 0x39)) throw new Error('git diff-tree said something unknown')
+      if (this.#skip === 0 && first !== 0x2d && (first < 0x30 || first > 0x39)) throw new Error('unexpected output of git diff-tree')
       const stop = data.indexOf(0, at)
       if (stop < 0) return this.#wait(data.subarray(at))
       if (this.#skip > 0) this.#skip--

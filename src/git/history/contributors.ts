@@ -28,7 +28,7 @@ async function count({ pool, directory, env, objects }: LogSource, head: Oid): P
   const people = new Map<string, Contributor>()
   let rest = ''
   const decoder = new TextDecoder()
-  const take = (chunk: Buffer) => {
+  const onChunk = (chunk: Buffer) => {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) {
@@ -41,6 +41,6 @@ async function count({ pool, directory, env, objects }: LogSource, head: Oid): P
     return true
   }
   const args = ['log', '--no-merges', '--no-show-signature', '--format=%ae%x00%an', head, '--']
-  if ((await pool.scan(directory, args, take, { ...(env && { env }) })) === 'late') throw new Unavailable('git log ran out of time')
+  if ((await pool.scan(directory, args, onChunk, { ...(env && { env }) })) === 'timeout') throw new Unavailable('git log ran out of time')
   return [...people.values()]
 }

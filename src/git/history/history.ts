@@ -136,9 +136,9 @@ export class History {
     const unknown = [...new Set(oids)].filter((oid) => isOid(oid) && !this.#nodes.has(oid) && (this.graph?.find(oid) ?? -1) < 0)
     for (let at = 0; at < unknown.length; at += PARENT_BATCH) {
       this.#checkDeadline()
-      const some = unknown.slice(at, at + PARENT_BATCH)
-      const links = await Promise.all(some.map((oid) => this.source.links.get(oid) ?? this.#read(oid)))
-      for (const [i, link] of links.entries()) if (link) this.#add(some[i] as Oid, link)
+      const batch = unknown.slice(at, at + PARENT_BATCH)
+      const links = await Promise.all(batch.map((oid) => this.source.links.get(oid) ?? this.#read(oid)))
+      for (const [i, link] of links.entries()) if (link) this.#add(batch[i] as Oid, link)
     }
   }
 

@@ -47,7 +47,7 @@ export async function orderOfPath(source: LogSource, log: PathLog, wholeOrder: W
  */
 async function followRenames(source: LogSource, head: Oid, path: string, wholeOrder: WholeOrder): Promise<PathChange[] | null> {
   const all: PathChange[] = []
-  let asked = 0
+  let lookups = 0
   let name: string | null = path
   let rest = await changesOf(source, head, path)
   while (name !== null) {
@@ -57,7 +57,7 @@ async function followRenames(source: LogSource, head: Oid, path: string, wholeOr
     for (; at < rest.length && origin === null; at++) {
       const { oid, added } = rest[at] as PathChange
       if (!added) continue
-      if (++asked > MAX_ORIGIN_LOOKUPS) return null
+      if (++lookups > MAX_ORIGIN_LOOKUPS) return null
       origin = await originOf(source, oid, name)
       if (origin === '') return null
     }
@@ -77,9 +77,9 @@ function changesOf(source: LogSource, head: Oid, path: string): Promise<PathChan
 async function changesAfter(source: LogSource, head: Oid, path: string, commit: Oid, wholeOrder: WholeOrder): Promise<PathChange[] | null> {
   const [found, order] = [await changesOf(source, head, path), await wholeOrder(head)]
   if (!found || !order) return null
-  const places = await positionsIn(order, [commit, ...found.map(({ oid }) => oid)], new Slice())
-  const after = places.get(commit) ?? Number.POSITIVE_INFINITY
-  return found.filter(({ oid }) => (places.get(oid) ?? -1) > after)
+  const positions = await positionsIn(order, [commit, ...found.map(({ oid }) => oid)], new Slice())
+  const after = positions.get(commit) ?? Number.POSITIVE_INFINITY
+  return found.filter(({ oid }) => (positions.get(oid) ?? -1) > after)
 }
 
 /** The previous name of a renamed or copied file; null if it is new; '' if the name is not valid UTF-8. */

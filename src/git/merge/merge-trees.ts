@@ -34,7 +34,7 @@ export async function mergeInProcess(readObject: ReadObject, stage: ObjectBuffer
   return merged.length === 0 ? null : stage.tree(encodeTree(merged))
 }
 
-const REMOVED = Symbol('gone')
+const REMOVED = Symbol('removed')
 
 /** The entry of the only side that changed it; null if both sides did. */
 function unchangedBy(before: RawEntry | undefined, ours: RawEntry | undefined, theirs: RawEntry | undefined): RawEntry | typeof REMOVED | null {

@@ -27,5 +27,5 @@ export async function fileSizes(pool: ProcessPool, directory: string, commit: Oi
     rest = skipping ? Buffer.alloc(0) : Buffer.concat([rest, chunk.subarray(at)])
     return true
   }
-  return (await pool.scan(directory, ['ls-tree', '-r', '-l', '-z', commit], read, { deadline: DEADLINE_MS })) !== 'late'
+  return (await pool.scan(directory, ['ls-tree', '-r', '-l', '-z', commit], read, { deadline: DEADLINE_MS })) !== 'timeout'
 }

@@ -5,7 +5,7 @@ import { type GitProcess, kill } from './spawner.js'
  * Returned by an exchange that needs no more of its output: the process is killed, which costs less than reading the
  * rest.
  */
-export const STOP_READING = Symbol('enough')
+export const STOP_READING = Symbol('stop reading')
 
 /** A request to a long-lived process, and the parser of its response. */
 export interface Exchange {
@@ -186,11 +186,11 @@ export class BatchProcess {
   }
 
   /** Allows the request that was being answered one retry; if the process cannot even start, rejects all requests. */
-  #onFailure(asked: Pending[], fault: Error) {
-    const head = asked[0]
+  #onFailure(queue: Pending[], fault: Error) {
+    const head = queue[0]
     if (!head || head.attempts++ === 0) return
     const hopeless = !(fault instanceof GitFault) || fault.stderr.includes('not a git repository')
-    for (const pending of hopeless ? [...this.#sent.splice(0), ...this.#unsent.splice(0)] : asked.splice(0, 1)) pending.reject(fault)
+    for (const pending of hopeless ? [...this.#sent.splice(0), ...this.#unsent.splice(0)] : queue.splice(0, 1)) pending.reject(fault)
   }
 
   #requeue() {

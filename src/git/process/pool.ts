@@ -113,7 +113,7 @@ export interface RunResult {
 }
 
 /** How a scan ended: at the end of the output, stopped by the callback, or at the deadline. */
-export type ScanEnd = 'whole' | 'enough' | 'late'
+export type ScanEnd = 'complete' | 'stopped' | 'timeout'
 
 /**
  * Runs a limited number of short-lived git processes; a caller that gets no slot in time gets Unavailable (SEC-143).
@@ -203,9 +203,9 @@ export class ProcessPool {
         })
         void child.closed.then((code) => {
           if (options.signal?.aborted) reject(options.signal.reason)
-          else if (stopped) resolve('enough')
-          else if (code === 0 || (code !== null && options.accept?.includes(code))) resolve('whole')
-          else if (this.#timedOut.has(child)) resolve('late')
+          else if (stopped) resolve('stopped')
+          else if (code === 0 || (code !== null && options.accept?.includes(code))) resolve('complete')
+          else if (this.#timedOut.has(child)) resolve('timeout')
           else reject(gitFailure(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {})

@@ -114,19 +114,19 @@ class SpawnerConnection {
   spawn(program: string, args: string[], options: SpawnOptions): Promise<GitProcess> {
     const request = { id: ++this.#lastId, program, args, ...options }
     return new Promise<GitProcess>((resolve, reject) => {
-      const asked = performance.now()
-      const late = setTimeout(() => {
-        if (this.#lastReportAt < asked) this.child.kill('SIGKILL')
+      const requestedAt = performance.now()
+      const timer = setTimeout(() => {
+        if (this.#lastReportAt < requestedAt) this.child.kill('SIGKILL')
         else this.#fail(pending, new Unavailable('git could not be started in time'))
       }, START_TIMEOUT_MS)
       const pending: PendingStart = {
         ...{ request, sockets: request.stdio.map(() => null), process: undefined },
         resolve(process) {
-          clearTimeout(late)
+          clearTimeout(timer)
           resolve(process)
         },
         reject(reason) {
-          clearTimeout(late)
+          clearTimeout(timer)
           reject(reason)
         },
       }

@@ -18,10 +18,10 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
     if (!right || (from !== null && !left)) return none
     const trees = [left?.tree ?? EMPTY_TREE, right.tree] as const
     const small = from === null || right.parents[0] === from
-    const about = `diff ${trees.join(' ')} ${limits.files} ${limits.lines} ${limits.bytes} ${limits.fileBytes}`
+    const query = `diff ${trees.join(' ')} ${limits.files} ${limits.lines} ${limits.bytes} ${limits.fileBytes}`
     const make = () => (small ? diffTree('patch').patch(...trees, limits) : diffRange(between(...trees), limits))
     // a result within the deadline is cached; the fallback is not, because a later attempt may succeed
-    const found = await orFallback(cache.getOrCompute(directory, about, sizeOf, make), () => diffWithoutLargeFiles(between(...trees), limits))
+    const found = await orFallback(cache.getOrCompute(directory, query, sizeOf, make), () => diffWithoutLargeFiles(between(...trees), limits))
     // a copy, so that the caller cannot change the cached one
     return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
   }

@@ -24,8 +24,8 @@ export type HistoryReader = Pick<
 
 export const historyReader = ({ history, refs }: Source, guarded: Guard): HistoryReader => ({
   log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
-  countNew: (from, to, most) => guarded(0, () => countNew(history(), from, to, most)),
-  range: (from, to, most) => guarded({ oids: [], total: 0 }, () => range(history(), from, to, most)),
+  countNew: (from, to, limit) => guarded(0, () => countNew(history(), from, to, limit)),
+  range: (from, to, limit) => guarded({ oids: [], total: 0 }, () => range(history(), from, to, limit)),
   lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
   mergeBase: (...oids) => guarded(null, () => mergeBase(history(), oids)),
   uniqueMergeBase: (ours, theirs) => guarded(null, () => uniqueMergeBase(history(), ours, theirs)),

@@ -49,7 +49,7 @@ export const peelIn =
 export function sourceOf(resources: ReadResources, directory: string, env: NodeJS.ProcessEnv | undefined): Source {
   const { pool, searches, runningSearches, batchProcesses, cache } = resources
   const objects = () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
-  const trees = (): TreeSource => ({ objects: objects(), cached: (about, size, make) => cache.getOrCompute(directory, about, size, make) })
+  const trees = (): TreeSource => ({ objects: objects(), cached: (query, size, compute) => cache.getOrCompute(directory, query, size, compute) })
 
   const info = (oid: Oid) => cache.getOrCompute<ObjectInfo>(directory, `info ${oid}`, () => INFO_BYTES, () => objects().info(oid)) // biome-ignore format: one question
   const peel = peelIn(resources, directory, env)

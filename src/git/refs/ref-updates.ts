@@ -219,14 +219,14 @@ class Updater {
     clearTimeout(this.#timer)
     this.#out = ''
     this.#errors = ''
-    let late = false
+    let timedOut = false
     const timer = setTimeout(() => {
-      late = true
+      timedOut = true
       kill(this.#child)
     }, deadline)
     const expect = async (answer: string) => {
       const outcome = await Promise.race([this.#outputEndsWith(answer), this.#child.closed])
-      if (outcome !== 'heard') throw late ? new Unavailable('git update-ref ran out of time') : failure(outcome, this.#errors, updates)
+      if (outcome !== 'answered') throw timedOut ? new Unavailable('git update-ref ran out of time') : failure(outcome, this.#errors, updates)
     }
     try {
       this.#child.stdin?.write(transactionInput(updates))
@@ -243,10 +243,10 @@ class Updater {
     }
   }
 
-  #outputEndsWith(answer: string): Promise<'heard'> {
+  #outputEndsWith(answer: string): Promise<'answered'> {
     return new Promise((resolve) => {
       this.#onOutput = () => {
-        if (this.#out.endsWith(answer)) resolve('heard')
+        if (this.#out.endsWith(answer)) resolve('answered')
       }
       this.#onOutput()
     })

@@ -24,7 +24,7 @@ export async function blame(
 ): Promise<Blame> {
   if (!isOid(commit)) return { groups: [], truncated: false }
   const lines = range ? ['-L', `${range.start},${range.end}`] : []
-  const { groups, truncated } = await cachedSearch<Blame & { late: boolean }>(
+  const { groups, truncated } = await cachedSearch<Blame & { timedOut: boolean }>(
     source,
     `blame ${commit} ${lines.join('')} ${path}`,
     timeLimits,
@@ -34,8 +34,8 @@ export async function blame(
       const reader = new BlameReader()
       const options = { signal, ...(env && { env }), ...(timeLimits.deadline !== undefined && { deadline: timeLimits.deadline }) }
       // `--incremental` prints the groups alone, in the order in which git finds them
-      const end = await pool.scan(directory, ['blame', '--incremental', ...lines, commit, '--', path], (chunk) => reader.take(chunk), options)
-      return { groups: reader.groups.sort((a, b) => a.start - b.start), truncated: end !== 'whole', late: end === 'late' }
+      const end = await pool.scan(directory, ['blame', '--incremental', ...lines, commit, '--', path], (chunk) => reader.consume(chunk), options)
+      return { groups: reader.groups.sort((a, b) => a.start - b.start), truncated: end !== 'complete', timedOut: end === 'timeout' }
     },
   )
   return { groups, truncated }
@@ -48,7 +48,7 @@ class BlameReader {
   #read = 0
 
   /** Returns false when a limit is reached. */
-  take(chunk: Buffer): boolean {
+  consume(chunk: Buffer): boolean {
     this.#read += chunk.length
     const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     let at = 0

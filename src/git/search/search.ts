@@ -35,7 +35,7 @@ export interface SearchSource {
  * The cached result, or one search shared by all concurrent callers. A result cut off by the deadline is not cached, so
  * the next call searches again.
  */
-export async function cachedSearch<V extends { late: boolean }>(
+export async function cachedSearch<V extends { timedOut: boolean }>(
   { cache, runningSearches, directory }: SearchSource,
   query: string,
   { signal, deadline }: SearchDeadline,
@@ -46,7 +46,7 @@ export async function cachedSearch<V extends { late: boolean }>(
   if (known) return known
   return runningSearches.join(`${directory} ${deadline} ${query}`, signal, async (signal) => {
     const found = await search(signal)
-    if (!found.late) cache.set(directory, query, size(found), found)
+    if (!found.timedOut) cache.set(directory, query, size(found), found)
     return found
   })
 }
@@ -71,23 +71,23 @@ interface GrepResult {
  * chunk (S-24).
  */
 export async function grep(source: SearchSource, commit: Oid, text: string, options: GrepOptions): Promise<GrepResult> {
-  const asked = grepArguments(text, options.paths)
-  const root = asked && isOid(commit) ? await source.root(commit) : null
-  if (!asked || !root) return { chunks: [], truncated: false }
+  const query = grepArguments(text, options.paths)
+  const root = query && isOid(commit) ? await source.root(commit) : null
+  if (!query || !root) return { chunks: [], truncated: false }
   const { tree } = root
   const { context, limit } = options
-  const { chunks, truncated } = await cachedSearch<GrepResult & { late: boolean }>(
+  const { chunks, truncated } = await cachedSearch<GrepResult & { timedOut: boolean }>(
     source,
-    `grep ${tree} ${context} ${limit} ${JSON.stringify(asked)}`,
+    `grep ${tree} ${context} ${limit} ${JSON.stringify(query)}`,
     options,
     ({ chunks }) => chunks.reduce((bytes, chunk) => bytes + 200 + 2 * (chunk.path.length + chunk.text.length), 100),
     async (signal) => {
       let reader = new GrepReader(tree, limit)
-      const { end, whole } = await run(source, tree, ['-n', `-C${context}`, ...asked.options], asked.pathspecs, { ...options, signal }, () => {
+      const { end, complete } = await run(source, tree, ['-n', `-C${context}`, ...query.options], query.pathspecs, { ...options, signal }, () => {
         reader = new GrepReader(tree, limit)
-        return (chunk) => reader.take(chunk)
+        return (chunk) => reader.consume(chunk)
       })
-      return { chunks: reader.finish(end === 'whole'), truncated: end !== 'whole' || !whole, late: end === 'late' }
+      return { chunks: reader.finish(end === 'complete'), truncated: end !== 'complete' || !complete, timedOut: end === 'timeout' }
     },
   )
   return { chunks, truncated }
@@ -95,18 +95,18 @@ export async function grep(source: SearchSource, commit: Oid, text: string, opti
 
 /** The files below some paths that contain the text, by path. */
 export async function filesWith(source: SearchSource, commit: Oid, text: string, options: { paths: string[] } & SearchDeadline): Promise<string[]> {
-  const asked = grepArguments(text, options.paths)
-  const root = asked && isOid(commit) ? await source.root(commit) : null
-  if (!asked || !root) return []
+  const query = grepArguments(text, options.paths)
+  const root = query && isOid(commit) ? await source.root(commit) : null
+  if (!query || !root) return []
   const { tree } = root
-  const { files } = await cachedSearch<{ files: string[]; late: boolean }>(
+  const { files } = await cachedSearch<{ files: string[]; timedOut: boolean }>(
     source,
-    `files with ${tree} ${JSON.stringify(asked)}`,
+    `files with ${tree} ${JSON.stringify(query)}`,
     options,
     ({ files }) => files.reduce((bytes, path) => bytes + 50 + 2 * path.length, 100),
     async (signal) => {
       let out: Buffer[] = []
-      const { end } = await run(source, tree, ['-l', ...asked.options], asked.pathspecs, { ...options, signal }, () => {
+      const { end } = await run(source, tree, ['-l', ...query.options], query.pathspecs, { ...options, signal }, () => {
         out = []
         let read = 0
         return (chunk) => {
@@ -116,7 +116,7 @@ export async function filesWith(source: SearchSource, commit: Oid, text: string,
         }
       })
       const names = Buffer.concat(out).toString('utf8').split('\0').slice(0, -1)
-      return { files: names.map((name) => name.slice(tree.length + 1)), late: end === 'late' }
+      return { files: names.map((name) => name.slice(tree.length + 1)), timedOut: end === 'timeout' }
     },
   )
   return files
@@ -134,7 +134,7 @@ async function run(
   pathspecs: string[],
   { deadline, signal }: SearchDeadline,
   begin: () => (chunk: Buffer) => boolean,
-): Promise<{ end: ScanEnd; whole: boolean }> {
+): Promise<{ end: ScanEnd; complete: boolean }> {
   const { pool, directory, env, cache } = source
   const scan = (limit: number, excluded: string[], accept: number[]) => {
     const args = ['grep', ...grepOptions, tree, '--', ...pathspecs, ...excluded.map((path) => `:(top,literal,exclude)${path}`)]
@@ -143,13 +143,13 @@ async function run(
   }
   if (!cache.get(directory, tooLargeKey(tree))) {
     try {
-      return { end: await scan(ALLOCATION_LIMIT, [], [1]), whole: true }
+      return { end: await scan(ALLOCATION_LIMIT, [], [1]), complete: true }
     } catch (fault) {
       if (!(fault instanceof GitFault) || fault.exitCode !== 128) throw fault
     }
   }
-  const { excluded, whole } = await tooLarge(source, tree)
-  return { end: await scan(whole ? 4 * MAX_FILE_BYTES : ALLOCATION_LIMIT, excluded, whole ? [1] : [1, 128]), whole }
+  const { excluded, complete } = await tooLarge(source, tree)
+  return { end: await scan(complete ? 4 * MAX_FILE_BYTES : ALLOCATION_LIMIT, excluded, complete ? [1] : [1, 128]), complete }
 }
 
 const timed = (options: RunOptions, deadline: number | undefined): RunOptions => (deadline === undefined ? options : { ...options, deadline })
@@ -157,8 +157,8 @@ const timed = (options: RunOptions, deadline: number | undefined): RunOptions =>
 const tooLargeKey = (tree: Oid) => `too large to search ${tree}`
 
 /** The files of a tree that are too large to search; git can exclude them by path only. */
-async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: string[]; whole: boolean }> {
-  const found = await source.cache.getOrCompute<{ excluded: string[]; whole: boolean }>(
+async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: string[]; complete: boolean }> {
+  const found = await source.cache.getOrCompute<{ excluded: string[]; complete: boolean }>(
     source.directory,
     tooLargeKey(tree),
     ({ excluded }) => excluded.reduce((bytes, path) => bytes + path.length * 2 + 50, 50),
@@ -168,7 +168,7 @@ async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: st
       let bytes = 0
       let nameable = true
       let rest: Buffer = Buffer.alloc(0)
-      const take = (chunk: Buffer) => {
+      const onChunk = (chunk: Buffer) => {
         const data = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
         let at = 0
         for (let end = data.indexOf(0, at); end >= 0; end = data.indexOf(0, at)) {
@@ -185,11 +185,11 @@ async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: st
         rest = data.subarray(at)
         return bytes < MAX_EXCLUDED_BYTES
       }
-      const end = await pool.scan(directory, ['ls-tree', '-r', '-l', '-z', tree], take, { ...(env && { env }) })
-      return end === 'late' ? null : { excluded, whole: nameable && end === 'whole' }
+      const end = await pool.scan(directory, ['ls-tree', '-r', '-l', '-z', tree], onChunk, { ...(env && { env }) })
+      return end === 'timeout' ? null : { excluded, complete: nameable && end === 'complete' }
     },
   )
-  return found ?? { excluded: [], whole: false }
+  return found ?? { excluded: [], complete: false }
 }
 
 /** `<tree>:<path> NUL <line number> NUL <line> LF`, with `--` between chunks. */
@@ -205,7 +205,7 @@ class GrepReader {
   ) {}
 
   /** Returns false when a limit is reached. */
-  take(chunk: Buffer): boolean {
+  consume(chunk: Buffer): boolean {
     this.#read += chunk.length
     const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     let at = 0
@@ -232,8 +232,8 @@ class GrepReader {
   }
 
   /** The chunks found; the last one only if it is complete. */
-  finish(whole: boolean): GrepChunk[] {
-    if (whole) this.#close()
+  finish(complete: boolean): GrepChunk[] {
+    if (complete) this.#close()
     return this.#chunks.slice(0, this.limit).map(({ path, start, lines }) => ({ path, startLine: start, text: lines.join('\n') }))
   }
 
@@ -260,7 +260,7 @@ export async function searchLog(
   if (!isOid(from) || text === '' || text.includes('\0')) return { oids: [], truncated: false }
   if ((await source.objects.info(from))?.type !== 'commit') return { oids: [], truncated: false }
   const { limit } = options
-  const { oids, truncated } = await cachedSearch<{ oids: Oid[]; truncated: boolean; late: boolean }>(
+  const { oids, truncated } = await cachedSearch<{ oids: Oid[]; truncated: boolean; timedOut: boolean }>(
     source,
     `log of ${from} with ${limit} ${text}`,
     options,
@@ -270,7 +270,7 @@ export async function searchLog(
       const { pool, directory, env } = source
       const found: Oid[] = []
       let rest: Buffer = Buffer.alloc(0)
-      const take = (chunk: Buffer) => {
+      const onChunk = (chunk: Buffer) => {
         const data = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
         let at = 0
         for (let end = data.indexOf(0, at); end >= 0 && found.length <= limit; end = data.indexOf(0, at)) {
@@ -284,10 +284,10 @@ export async function searchLog(
       const end = await pool.scan(
         directory,
         ['log', '-z', '--no-show-signature', '--no-notes', '-F', '-i', ...args, from, '--'],
-        take,
+        onChunk,
         timed({ env: { ...env, ...UTF8_LOCALE }, signal }, options.deadline),
       )
-      return { oids: found.slice(0, limit), truncated: end !== 'whole' || found.length > limit, late: end === 'late' }
+      return { oids: found.slice(0, limit), truncated: end !== 'complete' || found.length > limit, timedOut: end === 'timeout' }
     },
   )
   return { oids, truncated }

@@ -27,7 +27,7 @@ export async function dropUnreachable(pool: ProcessPool, directory: string, tips
   const stored = packs.reduce((sum, { count }) => sum + count, loose.length)
   if (stored === reached || (await countDistinctObjects(pool, directory)) === reached) return
   if (reached > MAX_OIDS_IN_MEMORY) await repackAll(pool, directory)
-  else await take(pool, directory, packs, loose, await readOids(pool, directory, [...walk, '--no-object-names'], input, reached))
+  else await removeUnreachable(pool, directory, packs, loose, await readOids(pool, directory, [...walk, '--no-object-names'], input, reached))
   // the commit-graph may name removed commits; maintenance writes a new one
   for (const name of ['commit-graph', 'commit-graphs']) await rm(join(directory, 'objects', 'info', name), { recursive: true, force: true })
   await syncDirectory(join(directory, 'objects', 'pack'))
@@ -43,11 +43,11 @@ async function looseObjects(directory: string): Promise<Oid[]> {
 /** The number of objects, counting those in several packs once. */
 async function countDistinctObjects(pool: ProcessPool, directory: string): Promise<number> {
   let count = 0
-  const take = (chunk: Buffer) => {
+  const onChunk = (chunk: Buffer) => {
     for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, at + 1)) count++
     return true
   }
-  await pool.scan(directory, ['cat-file', '--batch-all-objects', '--unordered', '--buffer', '--batch-check='], take, { deadline: DEADLINE_MS })
+  await pool.scan(directory, ['cat-file', '--batch-all-objects', '--unordered', '--buffer', '--batch-check='], onChunk, { deadline: DEADLINE_MS })
   return count
 }
 
@@ -89,20 +89,20 @@ class OidSet {
 async function readOids(pool: ProcessPool, directory: string, args: string[], input: string, capacity: number): Promise<OidSet> {
   const ids = new OidSet(capacity)
   let rest = ''
-  const take = (chunk: Buffer) => {
+  const onChunk = (chunk: Buffer) => {
     const lines = (rest + chunk.toString('latin1')).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) ids.add(line)
     return true
   }
-  const end = await pool.scan(directory, args, take, { input, deadline: DEADLINE_MS })
-  if (end !== 'whole') throw new GitFault('rev-list', null, 'ran out of time')
+  const end = await pool.scan(directory, args, onChunk, { input, deadline: DEADLINE_MS })
+  if (end !== 'complete') throw new GitFault('rev-list', null, 'ran out of time')
   return ids
 }
 
-async function take(pool: ProcessPool, directory: string, packs: Pack[], loose: Oid[], reached: OidSet): Promise<void> {
+async function removeUnreachable(pool: ProcessPool, directory: string, packs: Pack[], loose: Oid[], reached: OidSet): Promise<void> {
   const wanted: Oid[] = []
-  const mixed: string[] = []
+  const obsolete: string[] = []
   const slice = new Slice()
   for (const { stem, count } of packs) {
     const ids = await idsIn(directory, { stem, count })
@@ -112,7 +112,7 @@ async function take(pool: ProcessPool, directory: string, packs: Pack[], loose: 
       if (reached.has(ids, at)) kept.push(ids.toString('hex', at, at + 20))
     }
     if (kept.length === count) continue
-    mixed.push(stem)
+    obsolete.push(stem)
     for (const oid of kept) wanted.push(oid)
   }
   const folder = join(directory, 'objects', 'pack')
@@ -120,8 +120,8 @@ async function take(pool: ProcessPool, directory: string, packs: Pack[], loose: 
     const args = ['pack-objects', '-q', '--delta-base-offset', '--non-empty', join(folder, 'pack')]
     await pool.run(directory, args, { input: `${wanted.join('\n')}\n`, deadline: DEADLINE_MS })
   }
-  const gone = (name: string) => name.startsWith('multi-pack-index') || mixed.some((stem) => name.startsWith(`${stem}.`))
-  if (mixed.length > 0) for (const name of (await readdir(folder)).filter(gone)) await rm(join(folder, name))
+  const isObsolete = (name: string) => name.startsWith('multi-pack-index') || obsolete.some((stem) => name.startsWith(`${stem}.`))
+  if (obsolete.length > 0) for (const name of (await readdir(folder)).filter(isObsolete)) await rm(join(folder, name))
   for (const oid of loose) if (!reached.has(Buffer.from(oid, 'hex'), 0)) await rm(join(directory, 'objects', oid.slice(0, 2), oid.slice(2)))
 }
 

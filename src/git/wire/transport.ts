@@ -82,10 +82,10 @@ export class Transport {
   /** In protocol 2, `ls-refs` is answered without a git process if possible; fetches run git. */
   async uploadPack(directory: string, request: TransportRequest, peel: Peel) {
     if (request.duplex || protocolVersion(request.protocol) !== 2) return this.#runUploadPack(directory, request)
-    const { request: asked, body } = await readLsRefs(request.body)
-    if (asked) {
+    const { request: lsRefs, body } = await readLsRefs(request.body)
+    if (lsRefs) {
       if (presence(directory) !== 'readable') throw new RepositoryMissing()
-      const answer = await answerLsRefs(new RefStore(directory, this.packed), asked, peel)
+      const answer = await answerLsRefs(new RefStore(directory, this.packed), lsRefs, peel)
       if (answer) return writeChunks(answer, request.out, this.limits.stall)
     }
     return this.#runUploadPack(directory, { ...request, body })
