@@ -78,5 +78,5 @@ export function gitFailure(command: string, exitCode: number | null, stderr: str
 
 /** A git process was killed at its deadline. */
 export class GitTimeout extends Unavailable {
-  override name = 'OutOfTime'
+  override name = 'GitTimeout'
 }

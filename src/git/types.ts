@@ -331,7 +331,7 @@ export interface MaintenanceOptions {
   /** Whether to write bitmaps, which make clones faster. */
   bitmaps?: boolean
   /** Maximum memory for computing the changed-path filters of the commit-graph, in bytes. */
-  memory?: number
+  graphMemoryBytes?: number
   /** Aborts the run; the next one continues. */
   signal?: AbortSignal | undefined
 }

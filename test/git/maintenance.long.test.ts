@@ -113,7 +113,7 @@ describe('maintain', () => {
     )
     const commit = git(directory, ['rev-parse', 'deep']).trim()
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: commit }])
-    expect(await maintain(pool, directory, { memory: 50_000_000 })).toBe(true)
+    expect(await maintain(pool, directory, { graphMemoryBytes: 50_000_000 })).toBe(true)
     expect(git(directory, ['commit-graph', 'verify'])).toBe('')
     const chain = join(directory, 'objects/info/commit-graphs')
     const [layer = ''] = (await readdir(chain)).filter((file) => file.endsWith('.graph'))

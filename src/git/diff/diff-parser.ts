@@ -260,8 +260,8 @@ export class DiffParser {
   }
 
   /**
-   * Frees sections that can no longer be in the result; their order is final only when all earlier files are known,
-   * because a rename may come late.
+   * Frees the text of held-back sections that can no longer be in the result. Sections are held back while a rename
+   * that precedes them in the result has not been read yet.
    */
   #dropBeyondLimit() {
     if (this.#sections.size - this.#finalCount < 64) return

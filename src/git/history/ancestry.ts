@@ -3,7 +3,7 @@ import { Slice } from '../../lib/async/yield.js'
 import { isOid } from '../objects/cat-file.js'
 import type { RefStore } from '../refs/ref-store.js'
 import type { Oid } from '../types.js'
-import { uniqueMergeBase as findUniqueMergeBase, History, reachableAmong } from './history.js'
+import { findUniqueMergeBase, History, reachableAmong } from './history.js'
 import { literalPath } from './log.js'
 import type { LogSource } from './log-source.js'
 

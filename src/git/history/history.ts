@@ -271,7 +271,7 @@ const BASE = 16
  * The only best common ancestor of two commits; null if there is none, 'several' if there is more than one. Paints both
  * histories, as git does, until everything left in the queue is below a commit with both colours.
  */
-export async function uniqueMergeBase(history: History, ours: number, theirs: number): Promise<number | 'several' | null> {
+export async function findUniqueMergeBase(history: History, ours: number, theirs: number): Promise<number | 'several' | null> {
   if (ours === theirs) return ours
   const flags = new Flags(history.graph?.count ?? 0)
   const queue = new DateQueue()

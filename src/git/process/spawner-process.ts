@@ -71,7 +71,7 @@ export class SpawnerProcess implements Spawner {
 
 /** The spawner process ended before it reported. */
 class SpawnerExited extends Error {
-  override name = 'Lost'
+  override name = 'SpawnerExited'
 }
 
 /** One spawner process and the socket that it connects to. */

@@ -24,7 +24,7 @@ const UNREACHABLE_EXPIRY = '2.weeks.ago'
 export async function maintain(
   pool: ProcessPool,
   directory: string,
-  { depth = 'usual', packing = true, bitmaps = true, memory = DEFAULT_GRAPH_MEMORY_BYTES, signal }: MaintenanceOptions = {},
+  { depth = 'usual', packing = true, bitmaps = true, graphMemoryBytes = DEFAULT_GRAPH_MEMORY_BYTES, signal }: MaintenanceOptions = {},
   shared = false,
 ): Promise<boolean> {
   return withMaintenanceLock(directory, async () => {
@@ -55,9 +55,9 @@ export async function maintain(
     // git adds changed-path filters to new layers only
     const split = graphFirst || depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
     try {
-      await pool.run(directory, graph('--changed-paths', split), { deadline: DEADLINE_MS, maxMemoryBytes: memory, signal })
+      await pool.run(directory, graph('--changed-paths', split), { deadline: DEADLINE_MS, maxMemoryBytes: graphMemoryBytes, signal })
     } catch (error) {
-      // git ran out of memory: the history has paths that pushes no longer allow; write the graph without changed paths
+      // git exceeded the memory limit, because of paths that pushes no longer allow: write the graph without changed paths
       if (!(error instanceof GitFault && error.exitCode === null)) throw error
       await run(...graph('--no-changed-paths', split))
     }
