@@ -6,7 +6,7 @@ import { FairQueue } from '../../src/lib/async/fair-queue.js'
 import { inNameOf } from '../../src/lib/async/holder.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 
-describe('turns for git', () => {
+describe('slots in the process pool', () => {
   const pool = new ProcessPool({ ...POOL_LIMITS, running: 2, runningPerRepository: 2, runningPerHolder: 2, waiting: 8 })
   afterAll(() => pool.close())
 

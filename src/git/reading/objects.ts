@@ -86,6 +86,6 @@ async function startOf(stream: Readable, bytes: number): Promise<Buffer> {
     size += chunk.length
     if (size >= bytes) break
   }
-  // a copy: what is cached must not keep the rest in cache
+  // copied, so that the cached part does not keep the rest in memory
   return Buffer.from(Buffer.concat(chunks).subarray(0, bytes))
 }
