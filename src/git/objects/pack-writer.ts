@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { crc32, deflate } from 'node:zlib'
-import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
+import { syncDirectory, syncFile, writeNewFile } from '../../lib/files/durable.js'
 import type { ObjectType, StagedObject } from './object-buffer.js'
 
 const compress = promisify(deflate)
@@ -40,11 +40,6 @@ export async function writePack(directory: string, objects: StagedObject[]) {
     await Promise.all([rm(packTmp, { force: true }), rm(indexTmp, { force: true })])
     throw error
   }
-}
-
-async function syncFile(path: string) {
-  const file = await open(path, 'r')
-  await file.sync().finally(() => file.close())
 }
 
 /** Writes the pack without syncing it. */

@@ -19,6 +19,12 @@ export async function syncDirectory(path: string) {
   }
 }
 
+/** Returns once the bytes of a file are on the disk. */
+export async function syncFile(path: string) {
+  const file = await open(path, 'r')
+  await file.sync().finally(() => file.close())
+}
+
 /** Writes a new file and returns once its bytes are on the disk; its name is durable after syncDirectory. */
 export async function writeNewFile(path: string, content: Buffer | string, mode = 0o666) {
   const file = await open(path, 'wx', mode)
