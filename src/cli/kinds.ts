@@ -4,7 +4,7 @@ import { wikiUpkeep } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { accountMail } from '../services/identity/links/mail.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
-import { afterMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
+import { postMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
 import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-requests/merging/resume.js'
 import { dispatchMail, sendMail } from '../services/mail/jobs.js'
@@ -19,7 +19,7 @@ import { maintenance } from '../services/repository/push/maintenance-job.js'
 /** The kinds of jobs that this program knows; those that it does not know wait for one that does. */
 export const kinds: AnyJob<Context>[] = [
   accountMail,
-  afterMerge,
+  postMerge,
   damageMail,
   deferredMerges,
   deliverHook,

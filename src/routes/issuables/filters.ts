@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { commaList, datetime, idList, oneOf, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../http/params.js'
-import { type Assignees, type MilestoneWanted, ORDERS, type Traits } from '../../services/issuables/filters.js'
+import { type Assignees, type MilestoneChoice, type NegatableFilters, ORDER_COLUMNS } from '../../services/issuables/filters.js'
 
 /** `created_by_me` and the like, also spelled with dashes (X-2). */
 export const scopes = () =>
@@ -37,7 +37,7 @@ export const shared = {
   created_before: opt(datetime()),
   updated_after: opt(datetime()),
   updated_before: opt(datetime()),
-  order_by: orDefault(oneOf(ORDERS), 'created_at'),
+  order_by: orDefault(oneOf(ORDER_COLUMNS), 'created_at'),
   sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
   ...paging,
 }
@@ -48,17 +48,17 @@ type GivenTraits = z.infer<z.ZodObject<typeof traits>>
 const WORDS: Record<string, 'any' | 'none'> = { None: 'none', 'No Label': 'none', 'No Milestone': 'none', Any: 'any', 'Any Milestone': 'any' }
 const wordOf = (text: string | undefined) => (text !== undefined && Object.hasOwn(WORDS, text) ? WORDS[text] : undefined)
 
-const MOMENTS: Record<string, MilestoneWanted> = { '#upcoming': 'upcoming', '#started': 'started' }
+const MOMENTS: Record<string, MilestoneChoice> = { '#upcoming': 'upcoming', '#started': 'started' }
 
 /** The milestone filter; `moments`: also by due date (MR-17). */
-function milestoneOf(given: string | undefined, moments: boolean): MilestoneWanted | undefined {
+function milestoneOf(given: string | undefined, moments: boolean): MilestoneChoice | undefined {
   const title = given?.trim()
   if (!title) return undefined
   return wordOf(given) ?? (moments && Object.hasOwn(MOMENTS, title) ? MOMENTS[title] : { title })
 }
 
 /** The filters as services take them. */
-export function traitsOf(given: GivenTraits, moments = false): Traits {
+export function traitsOf(given: GivenTraits, moments = false): NegatableFilters {
   const { labels, assignee_id, milestone, ...rest } = given
   const wanted = labels?.length === 1 ? (wordOf(labels[0]) ?? labels) : labels
   const [first] = assignee_id ?? []

@@ -4,7 +4,7 @@ import { Issue, presentIssue } from '../../entities/issuables/issue.js'
 import { presentTodo, Todo } from '../../entities/issuables/todo.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { dayOf } from '../../lib/text/day.js'
-import { addIssueTodo, subscribeToIssue } from '../../services/issuables/issues/attention.js'
+import { addIssueTodo, subscribeToIssue } from '../../services/issuables/issues/participation.js'
 import { timeTrackingOf } from '../issuables/time-tracking.js'
 
 const ISSUE = '/projects/:id/issues/:issue_iid'

@@ -7,13 +7,13 @@ import { presentTodo, Todo } from '../../entities/issuables/todo.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { paging } from '../../http/params.js'
 import { dayOf } from '../../lib/text/day.js'
+import { listClosedIssues } from '../../services/issuables/merge-requests/writing/closing-issues.js'
 import {
   addMergeRequestTodo,
   listParticipants,
   subscribeToMergeRequest,
   targetOf,
-} from '../../services/issuables/merge-requests/writing/attention.js'
-import { listClosedIssues } from '../../services/issuables/merge-requests/writing/closing-issues.js'
+} from '../../services/issuables/merge-requests/writing/participation.js'
 import { timeTrackingOf } from '../issuables/time-tracking.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'

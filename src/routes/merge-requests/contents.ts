@@ -20,12 +20,12 @@ import { dayOf } from '../../lib/text/day.js'
 import {
   changesOfRequest,
   getVersion,
-  leavesFilesOut,
+  hasTruncatedChanges,
   listRequestCommits,
   listRequestDiffs,
   listVersions,
 } from '../../services/issuables/merge-requests/reading/contents.js'
-import { loadAroundMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
+import { completeMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
 import { listRequestPipelines } from '../../services/issuables/merge-requests/reading/pipelines.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
@@ -67,14 +67,14 @@ export const contents = [
       .meta({ id: 'MergeRequestWithChanges', description: 'A merge request with the changes of its files.' }),
     async handler({ ctx, caller, subject, view }) {
       const [request, { items }] = await Promise.all([
-        loadAroundMergeRequest(ctx, caller, subject),
+        completeMergeRequest(ctx, caller, subject),
         ctx.renderedCache.lasting(`changes ${subject.request.version_id}`, async () => {
           const items = await changesOfRequest(ctx, subject.project, subject.request)
           return { items, total: items.length }
         }),
       ])
       const shown = JSON.stringify(presentDetailedMergeRequest(request, dayOf(ctx.now()), view))
-      const overflow = leavesFilesOut(subject.request)
+      const overflow = hasTruncatedChanges(subject.request)
       const text = `${shown.slice(0, -1)},"changes":[${items.map(({ text }) => text).join(',')}]${overflow ? ',"overflow":true' : ''}}`
       return new Answer(200, new Rendered(text), overflowHeaders(overflow))
     },
@@ -88,7 +88,7 @@ export const contents = [
     output: z.array(Diff),
     async handler({ ctx, subject, input }) {
       const page = await listRequestDiffs(ctx, subject.project, subject.request, input)
-      return pageOf(page, input, (diff) => diff, overflowHeaders(leavesFilesOut(subject.request)))
+      return pageOf(page, input, (diff) => diff, overflowHeaders(hasTruncatedChanges(subject.request)))
     },
   }),
   endpoint({

@@ -7,7 +7,7 @@ import { bool, clearable, clearableId, clearableIds, commaList, filledIn, needsO
 import { filled, title } from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { countDiverged } from '../../services/issuables/merge-requests/reading/diverged.js'
-import { loadAroundMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
+import { completeMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
 import { createMergeRequest } from '../../services/issuables/merge-requests/writing/create.js'
 import { deleteMergeRequest } from '../../services/issuables/merge-requests/writing/remove.js'
 import { updateMergeRequest } from '../../services/issuables/merge-requests/writing/update.js'
@@ -54,7 +54,7 @@ export const mergeRequests = [
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {
       const [request, diverged_commits_count] = await Promise.all([
-        loadAroundMergeRequest(ctx, caller, subject),
+        completeMergeRequest(ctx, caller, subject),
         input.include_diverged_commits_count ? countDiverged(ctx, subject.request.id) : undefined,
       ])
       return {

@@ -10,7 +10,7 @@ import { clearable, clearableDate, idList, needsOneOf, oneOf, opt, orDefault, pa
 import { title } from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { listIssues } from '../../services/issuables/issues/list.js'
-import type { Place } from '../../services/issuables/list.js'
+import type { IssuableSource } from '../../services/issuables/list.js'
 import { listMergeRequests } from '../../services/issuables/merge-requests/reading/list.js'
 import {
   createMilestone,
@@ -31,9 +31,9 @@ interface Doors<Subject> {
   write: Access<Subject, true>
   source(subject: Subject): MilestoneSource
   /** Where its issues are listed; null: the caller may read none there. */
-  issues(subject: Subject): Place | null
+  issues(subject: Subject): IssuableSource | null
   /** The same for its merge requests. */
-  requests(subject: Subject): Place | null
+  requests(subject: Subject): IssuableSource | null
 }
 
 /** The same endpoints for projects and for groups (MI-1 to MI-7). */

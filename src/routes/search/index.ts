@@ -15,7 +15,7 @@ import type { View } from '../../entities/view.js'
 import { endpoint, type PageAnswer, pageOf } from '../../http/endpoint.js'
 import { oneOf, paging, searchText } from '../../http/params.js'
 import { dayOf } from '../../lib/text/day.js'
-import type { Place } from '../../services/issuables/list.js'
+import type { IssuableSource } from '../../services/issuables/list.js'
 import { listProjects } from '../../services/projects/list.js'
 import { loadProjects } from '../../services/projects/load.js'
 import { searchBlobs, searchCommits, searchWiki } from '../../services/search/code.js'
@@ -38,7 +38,12 @@ const input = <const Scopes extends readonly [string, ...string[]]>(scopes: Scop
 const ISSUABLES = ['issues', 'merge_requests', 'milestones'] as const
 
 /** What can be found everywhere, in a group and in a project. */
-async function issuables({ ctx, caller, input, view }: Asked, scope: (typeof ISSUABLES)[number], at: Place, from: Standpoint): Promise<PageAnswer> {
+async function issuables(
+  { ctx, caller, input, view }: Asked,
+  scope: (typeof ISSUABLES)[number],
+  at: IssuableSource,
+  from: Standpoint,
+): Promise<PageAnswer> {
   const today = dayOf(ctx.now())
   switch (scope) {
     case 'issues':

@@ -9,7 +9,7 @@ import { raiseIid } from '../core/iids.js'
 import { assignLabels } from '../issuables/assigned-labels.js'
 import { updateIssueCounts } from '../issuables/issues/attributes.js'
 import { readersAmong } from '../issuables/issues/readers.js'
-import { labelIdsOf, namesOf } from '../issuables/labels.js'
+import { labelIdsOf, splitTitles } from '../issuables/labels.js'
 import { checkTexts } from '../issuables/texts.js'
 import { descriptionColumns, textOf } from '../issuables/writing.js'
 import { bringAll, type Write } from './bring.js'
@@ -58,7 +58,7 @@ async function newIssue(run: Run, record: IssueRecord, subject: ProjectSubject):
 export async function sharedColumns(run: Run, record: IssueRecord | MergeRequestRecord, projectId: number) {
   const { ctx } = run
   const { title: given, description, discussion_locked, closed_at, time_estimate, total_time_spent } = record
-  const { title = '' } = checkTexts({ title: given, description, labels: [namesOf(record.labels)] })
+  const { title = '' } = checkTexts({ title: given, description, labels: [splitTitles(record.labels)] })
   if (record.more_assignees > 0)
     await run.ledger.leftOut('assignee', `${projectId}/${record.key}`, `#${record.iid} ${title}`, 'has several: only the first is brought')
   const created_at = record.created_at ?? ctx.now()

@@ -9,7 +9,7 @@ import type { Target } from '../activity/subscriptions.js'
 import { raiseIid } from '../core/iids.js'
 import { mergeChecks } from '../issuables/merge-requests/merging/checks.js'
 import { readersAmong } from '../issuables/merge-requests/reading/readers.js'
-import { headRef, keepRef, setRefs } from '../issuables/merge-requests/versions/keep-around.js'
+import { headRef, keepAroundRef, setRefs } from '../issuables/merge-requests/versions/keep-around.js'
 import { type VersionDraft, versionOf } from '../issuables/merge-requests/versions/make.js'
 import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
 import { textOf } from '../issuables/writing.js'
@@ -93,7 +93,7 @@ async function versionsOf(run: Run, record: MergeRequestRecord, scope: Scope, { 
   }
   const [newest] = whole
   if (!newest) return []
-  const wanted = new Map<string, Oid>(whole.flatMap(({ head, start }) => [head, start].map((oid) => [keepRef(oid), oid] as const)))
+  const wanted = new Map<string, Oid>(whole.flatMap(({ head, start }) => [head, start].map((oid) => [keepAroundRef(oid), oid] as const)))
   await setRefs(repository, wanted.set(headRef(record.iid), newest.head))
   const drawn: Version[] = []
   for (const { head, start, created_at } of whole.reverse())

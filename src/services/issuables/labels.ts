@@ -23,12 +23,12 @@ import { setSubscribed } from '../activity/subscriptions.js'
 import { projectVersionOf, type Version } from '../core/list-cache.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
-/** Where labels are looked up: in a project, with those of its groups, or in a group. */
+/** Where labels are looked up: a project (including its groups) or a group. */
 export type LabelSource = { project: ProjectSubject } | { group: GroupSubject }
 
 export type Label = typeof labels.$inferSelect
 
-/** A label with everything its view shows to one caller in one place. */
+/** A label with its counts and subscription as one caller sees them in one project or group. */
 export interface LabelRecord {
   label: Label
   open_issues_count: number
@@ -37,13 +37,13 @@ export interface LabelRecord {
   subscribed: boolean
 }
 
-/** Which labels: the place's own, or those of the groups above it too. */
-type Reach = 'own' | 'inherited'
+/** Only labels of the project or group itself, or also those of its ancestor groups. */
+type LabelScope = 'own' | 'inherited'
 
 interface Shape {
   from: 'project' | 'group'
-  reach: Reach
-  /** Which issues the caller sees: by their level on the one project, or on each. */
+  scope: LabelScope
+  /** Which issues the caller sees: by their access to the one project, or by kind of viewer in the projects of a group. */
   issues: IssueReach | ViewerKind | 'none'
   /** The same for merge requests. */
   requests: 'all' | 'own' | ViewerKind | 'none'
@@ -53,45 +53,45 @@ interface Shape {
 const user = sql`${sql.placeholder('user')}::bigint`
 const group = sql`${sql.placeholder('group')}::bigint`
 const project = sql`${sql.placeholder('project')}::bigint`
-const below = sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${group})`
+const projectsBelow = sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${group})`
 const titles = sql`${sql.placeholder('titles')}::text[]`
 const groupsAbove = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${group})`
 
-function belongs({ from, reach }: Pick<Shape, 'from' | 'reach'>): SQL {
+function belongsTo({ from, scope }: Pick<Shape, 'from' | 'scope'>): SQL {
   const inherited = sql`${labels.namespace_id} in ${groupsAbove}`
-  if (from === 'project') return reach === 'own' ? sql`${labels.project_id} = ${project}` : sql`(${labels.project_id} = ${project} or ${inherited})`
-  return reach === 'own' ? sql`${labels.namespace_id} = ${group}` : inherited
+  if (from === 'project') return scope === 'own' ? sql`${labels.project_id} = ${project}` : sql`(${labels.project_id} = ${project} or ${inherited})`
+  return scope === 'own' ? sql`${labels.namespace_id} = ${group}` : inherited
 }
 
-/** What the totals of a project's labels depend on; null: those of a group depend on too much. */
+/** The version that cached counts of a project's labels depend on. Null for a group: its counts depend on too much. */
 const versionOf = ({ from }: Pick<Shape, 'from'>) =>
   from === 'group'
     ? sql<null>`null::text`
     : sql<Version>`${projectVersionOf('issues', project)} || ' ' || ${projectVersionOf('merge_requests', project)}`
 
-/** How many issues in each state have the label, of those the caller sees, in one pass for both states. */
-function counts({ from, issues: reach }: Pick<Shape, 'from' | 'issues'>): SQL<{ open: number; closed: number } | null> {
+/** Counts open and closed issues with the label that the caller sees, in one pass. */
+function issueCounts({ from, issues: reach }: Pick<Shape, 'from' | 'issues'>): SQL<{ open: number; closed: number } | null> {
   if (reach === 'none') return sql`null`
   const numbers = sql`select json_build_object('open', count(*) filter (where ${issues.state} = 'opened'), 'closed', count(*) filter (where ${issues.state} = 'closed'))
     from ${issueLabels} join ${issues} on ${issues.id} = ${issueLabels.issue_id}`
   if (from === 'project')
     return sql`(${numbers} where ${issueLabels.label_id} = ${labels.id} and ${issueLabels.project_id} = ${project} and ${issuesInReach(reach as IssueReach, user)})`
   return sql`(${numbers} join ${projects} on ${projects.id} = ${issues.project_id}
-    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as ViewerKind, user)} and ${below})`
+    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as ViewerKind, user)} and ${projectsBelow})`
 }
 
-/** How many open merge requests have it, of those the caller may read. */
-function requestCount({ from, requests }: Pick<Shape, 'from' | 'requests'>): SQL<number> {
+/** Counts open merge requests with the label that the caller may read. */
+function mergeRequestCount({ from, requests }: Pick<Shape, 'from' | 'requests'>): SQL<number> {
   if (requests === 'none') return sql`0`
   const number = sql`select count(*) from ${mergeRequestLabels} join ${mergeRequests} on ${mergeRequests.id} = ${mergeRequestLabels.merge_request_id}`
   const open = sql`${mergeRequestLabels.label_id} = ${labels.id} and ${mergeRequests.state} = 'opened'`
   if (from === 'project')
     return sql`(${number} where ${open} and ${mergeRequestLabels.project_id} = ${project} and ${mergeRequestsInReach(requests as 'all' | 'own', user)})`
   return sql`(${number} join ${projects} on ${projects.id} = ${mergeRequests.project_id}
-    where ${open} and ${visibleMergeRequests(requests as ViewerKind, user)} and ${below})`
+    where ${open} and ${visibleMergeRequests(requests as ViewerKind, user)} and ${projectsBelow})`
 }
 
-const found = (shape: Shape) => {
+const matching = (shape: Shape) => {
   const which = {
     all: undefined,
     search: sql`${labels.title} ilike ${sql.placeholder('search')}`,
@@ -99,14 +99,14 @@ const found = (shape: Shape) => {
     title: eq(labels.title, sql.placeholder('value')),
     ids: inIds(labels.id, 'value'),
   }[shape.by]
-  return and(belongs(shape), which)
+  return and(belongsTo(shape), which)
 }
 
 const listed = statement('labels', (db, shape: Shape) => {
   const page = db
     .select({ id: labels.id, total: sql<number>`count(*) over ()`.as('total') })
     .from(labels)
-    .where(found(shape))
+    .where(matching(shape))
     .orderBy(asc(labels.title), asc(labels.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
@@ -121,25 +121,30 @@ const listed = statement('labels', (db, shape: Shape) => {
       })
       .from(labels)
       .innerJoin(page, eq(page.id, labels.id))
-      // a label of its own before one of a group with the same name
+      // a project's own label comes before a group's label of the same name
       .orderBy(asc(labels.title), asc(labels.namespace_id), asc(labels.id))
   )
 })
 
 const counted = statement('totals of labels', (db, shape: Pick<Shape, 'from' | 'issues' | 'requests'>) =>
   db
-    .select({ id: labels.id, issues: qualified(counts(shape)), requests: decoded(qualified(requestCount(shape)), Number), version: versionOf(shape) })
+    .select({
+      id: labels.id,
+      issues: qualified(issueCounts(shape)),
+      requests: decoded(qualified(mergeRequestCount(shape)), Number),
+      version: versionOf(shape),
+    })
     .from(labels)
     .where(inIds(labels.id)),
 )
 
 const groupOf = (source: LabelSource) => ('project' in source ? source.project.project.namespace_id : source.group.group.id)
 
-function shapeOf(source: LabelSource, viewer: Caller['user'], by: Shape['by'], reach: Reach): Shape {
-  if ('group' in source) return { from: 'group', reach, issues: viewerKindOf(viewer), requests: viewerKindOf(viewer), by }
+function shapeOf(source: LabelSource, viewer: Caller['user'], by: Shape['by'], scope: LabelScope): Shape {
+  if ('group' in source) return { from: 'group', scope, issues: viewerKindOf(viewer), requests: viewerKindOf(viewer), by }
   const { project } = source
   const requests = project.can('read_merge_request') ? 'all' : project.can('read_own_merge_request') ? 'own' : 'none'
-  return { from: 'project', reach, issues: project.can('read_issue') ? issueReach(project) : 'none', requests, by }
+  return { from: 'project', scope, issues: project.can('read_issue') ? issueReach(project) : 'none', requests, by }
 }
 
 async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source: LabelSource, shape: Shape, value: unknown, paging: Paging) {
@@ -179,30 +184,36 @@ export async function listLabels(
   return pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
 }
 
-const ONE: Paging = { page: 1, per_page: 2 }
+const FIRST_MATCH: Paging = { page: 1, per_page: 2 }
 const noLabel = () => notFound('Label')
 
 /** A label by its id or its name (LB-2); digits are taken as an id first. */
-export async function getLabel(ctx: Context, caller: SignedIn, source: LabelSource, named: string, reach: Reach = 'inherited'): Promise<LabelRecord> {
+export async function getLabel(
+  ctx: Context,
+  caller: SignedIn,
+  source: LabelSource,
+  named: string,
+  scope: LabelScope = 'inherited',
+): Promise<LabelRecord> {
   const id = numericId(named)
   if (id !== null) {
-    const [label] = await run(ctx, caller, source, shapeOf(source, caller.user, 'id', reach), id, ONE)
+    const [label] = await run(ctx, caller, source, shapeOf(source, caller.user, 'id', scope), id, FIRST_MATCH)
     if (label) return label
   }
-  const [label] = await run(ctx, caller, source, shapeOf(source, caller.user, 'title', reach), named, ONE)
+  const [label] = await run(ctx, caller, source, shapeOf(source, caller.user, 'title', scope), named, FIRST_MATCH)
   if (!label) throw noLabel()
   return label
 }
 
-/** Characters of a label's title and of its description (SEC-63). */
-export const MAX_LABEL = 255
+/** Maximum lengths of title and description, in characters (SEC-63). */
+export const MAX_LABEL_TITLE = 255
 const MAX_DESCRIPTION = 1_000_000
 
 function titleFaults(title: string) {
-  return [...(title === '' || title.includes(',') ? ['is invalid'] : []), ...(lengthOf(title) > MAX_LABEL ? [tooLong(MAX_LABEL)] : [])]
+  return [...(title === '' || title.includes(',') ? ['is invalid'] : []), ...(lengthOf(title) > MAX_LABEL_TITLE ? [tooLong(MAX_LABEL_TITLE)] : [])]
 }
 
-/** Validates these values, and returns what is stored of them. */
+/** Validates these values and returns the columns to store. */
 export function labelColumns(given: { title?: string | undefined; color?: string | undefined; description?: string | null | undefined }) {
   const faults: Record<string, string[]> = {}
   const title = given.title?.trim()
@@ -219,19 +230,19 @@ export function labelColumns(given: { title?: string | undefined; color?: string
   }
 }
 
-/** Whether a label that applies here, own or inherited, has this title. */
-async function isTaken(tx: Pick<Transaction, 'select'>, source: LabelSource, title: string, except = 0): Promise<boolean> {
+/** Whether an own or inherited label has this title already. */
+async function isTitleTaken(tx: Pick<Transaction, 'select'>, source: LabelSource, title: string, except = 0): Promise<boolean> {
   const inherited = sql`${labels.namespace_id} in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${groupOf(source)})`
   const here = 'project' in source ? or(eq(labels.project_id, source.project.project.id), inherited) : inherited
-  const [twin] = await tx
+  const [duplicate] = await tx
     .select({ id: labels.id })
     .from(labels)
     .where(and(eq(labels.title, title), here, sql`${labels.id} <> ${except}`))
     .limit(1)
-  return twin !== undefined
+  return duplicate !== undefined
 }
 
-const alreadyThere = () => conflict('Label already exists')
+const labelExists = () => conflict('Label already exists')
 
 export interface NewLabel {
   name: string
@@ -242,9 +253,9 @@ export interface NewLabel {
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 
-/** Writes a label and gives its id; nothing where one that applies here, own or inherited, has the title. */
-const written = step('create a label', (db, from: Shape['from']) => {
-  const taken = sql`exists (select from ${labels} where ${labels.title} = ${value('title')} and ${belongs({ from, reach: 'inherited' })})`
+/** Inserts a label and returns its id; no row if an own or inherited label has the title. */
+const insertLabel = step('create a label', (db, from: Shape['from']) => {
+  const taken = sql`exists (select from ${labels} where ${labels.title} = ${value('title')} and ${belongsTo({ from, scope: 'inherited' })})`
   const label = db
     .$with('label', {})
     .as(sql`insert into ${labels} (project_id, namespace_id, title, color, description, description_html, priority, created_at, updated_at)
@@ -256,7 +267,7 @@ const written = step('create a label', (db, from: Shape['from']) => {
     .from(sql`label`)
 })
 
-/** Creates a label; 409 when an own or inherited one has the name (LB-3). */
+/** Creates a label; 409 if an own or inherited label has the name (LB-3). */
 export async function createLabel(ctx: Context, source: LabelSource, { name, color, description, priority }: NewLabel): Promise<LabelRecord> {
   const columns = labelColumns({ title: name, color, description: description ?? '' })
   const now = ctx.now()
@@ -272,11 +283,11 @@ export async function createLabel(ctx: Context, source: LabelSource, { name, col
   const from = 'project' in source ? 'project' : 'group'
   const project_id = 'project' in source ? source.project.project.id : null
   const values = { ...label, project: project_id, group: groupOf(source), now: now.toISOString() }
-  const [row] = await unlessUniqueViolation(() => ctx.db.single((on) => written(on, from).execute(values)), alreadyThere)
-  if (!row) throw alreadyThere()
+  const [row] = await unlessUniqueViolation(() => ctx.db.single((on) => insertLabel(on, from).execute(values)), labelExists)
+  if (!row) throw labelExists()
   return {
     label: { id: row.id, project_id, namespace_id: from === 'group' ? groupOf(source) : null, ...label },
-    // nobody can have used it yet
+    // a new label is used nowhere
     open_issues_count: 0,
     closed_issues_count: 0,
     open_merge_requests_count: 0,
@@ -306,7 +317,7 @@ export async function updateLabel(
   await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
-        if (values.title !== undefined && (await isTaken(tx, source, values.title, label.id))) throw taken()
+        if (values.title !== undefined && (await isTitleTaken(tx, source, values.title, label.id))) throw taken()
         const changed = await tx
           .update(labels)
           .set({ ...values, updated_at: ctx.now() })
@@ -344,7 +355,7 @@ export async function subscribeToLabel(
   return { ...record, subscribed }
 }
 
-/** The colour of labels that are created without one (MR-27). */
+/** The colour of labels created by name alone (MR-27). */
 const DEFAULT_COLOR = '#428BCA'
 const MAX_LABELS = 100
 
@@ -353,7 +364,7 @@ const MAX_LABELS = 100
  * otherwise dropped (IS-18, MR-27).
  */
 export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, titles: string[], create: boolean, now: Date): Promise<number[]> {
-  const wanted = namesOf(titles)
+  const wanted = splitTitles(titles)
   if (wanted.length === 0) return []
   const known = await tx
     .select({ id: labels.id, title: labels.title, own: sql<boolean>`${labels.project_id} is not null` })
@@ -382,26 +393,26 @@ export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, t
   return wanted.map((title) => ids.get(title)).filter((id) => id !== undefined)
 }
 
-/** For a statement: the labels with these titles in a project or its groups, of equal ones that of the project. */
-export const titledLabels = sql`select distinct on (l.title) l.id, l.title from ${labels} l
+/** SQL: the labels with these titles in a project or its groups; a project label wins over a group label. */
+export const selectLabelsByTitle = sql`select distinct on (l.title) l.id, l.title from ${labels} l
   where l.title = any(${titles}) and (l.project_id = ${project} or l.namespace_id in ${groupsAbove}) order by l.title, l.project_id`
 
 /**
- * For a statement that has found those: creates the missing ones. One that another call creates meanwhile is not
- * changed, but returned.
+ * SQL for a statement with `selectLabelsByTitle` as CTE `found`: creates the missing labels. A label that a concurrent
+ * statement creates is returned unchanged.
  */
-export const missingLabels = sql`insert into ${labels} as l (project_id, title, color, created_at, updated_at)
+export const insertMissingLabels = sql`insert into ${labels} as l (project_id, title, color, created_at, updated_at)
   select ${project}, title, ${DEFAULT_COLOR}, ${sql.placeholder('now')}::timestamptz, ${sql.placeholder('now')}::timestamptz from unnest(${titles}) title
   where title not in (select found.title from found) order by title
   on conflict (project_id, title) where project_id is not null do update set title = l.title returning id, title`
 
-/** Titles as labels store them, each once. */
-export const namesOf = (titles: string[]) =>
+/** Splits lists of titles at commas, trims the titles and removes duplicates. */
+export const splitTitles = (titles: string[]) =>
   [...new Set(titles.flatMap((title) => title.split(',')).map((title) => title.trim()))].filter((title) => title !== '')
 
-/** What is wrong with a list of label titles (SEC-63). */
+/** Validation errors of a list of label titles (SEC-63). */
 export function labelListFaults(titles: string[]): string[] {
-  const names = namesOf(titles)
+  const names = splitTitles(titles)
   if (names.length > MAX_LABELS) return [`are too many (maximum is ${MAX_LABELS})`]
-  return names.some((title) => lengthOf(title) > MAX_LABEL) ? [tooLong(MAX_LABEL)] : []
+  return names.some((title) => lengthOf(title) > MAX_LABEL_TITLE) ? [tooLong(MAX_LABEL_TITLE)] : []
 }

@@ -7,27 +7,26 @@ import { iidCounters, labels, namespaceAncestry, projects } from '../../db/schem
 import { statement } from '../../db/statement.js'
 import type { IidKind } from '../core/iids.js'
 import { everywhereVersionOf, projectVersionOf } from '../core/list-cache.js'
-import { type Conditions, conditionsOf, hasLabels, type ORDERS, type Tables } from './filters.js'
+import { type Conditions, conditionsOf, hasLabels, type IssuableTables, type ORDER_COLUMNS } from './filters.js'
 
-/** What is listed, and how it differs from other kinds. */
-export interface Kind<Reach extends string> extends Tables {
+/** How lists of issues and lists of merge requests differ. */
+export interface IssuableKind<Reach extends string> extends IssuableTables {
   list: 'issues' | 'merge_requests'
   /** Conditions of filters that only this kind has. */
   filters: Conditions
-  /**
-   * Which of the things of a project the caller sees, where they may read such things there, and the condition for
-   * these.
-   */
+  /** Which issuables of a project the caller sees, given that they may read some there. */
   reach(subject: ProjectSubject): Reach
-  within(reach: Reach, user: SQL): SQL | undefined
-  /** The same for the things of all projects. */
+  /** The condition for that, if one is needed. */
+  inReach(reach: Reach, user: SQL): SQL | undefined
+  /** The condition for issuables that the caller sees across projects. */
   visible(viewerKind: ViewerKind, user: SQL): SQL
 }
 
-/** What the text of the list query depends on. */
+/** Everything that the SQL of a list depends on. */
 export interface Shape {
   in: 'project' | 'group' | 'everywhere'
-  sight: string
+  /** A `Reach` within one project, a `ViewerKind` across projects. */
+  access: string
   filters: string[]
   /** The number of labels that must all be present. */
   labels: number
@@ -35,55 +34,56 @@ export interface Shape {
   fields: ('title' | 'description')[]
 }
 
-/** The order of a list, and how it is brought about. */
+/** The order of a list. */
 export interface Order {
-  by: (typeof ORDERS)[number]
+  by: (typeof ORDER_COLUMNS)[number]
   descending: boolean
-  /** Finds the matches first and sorts them, instead of walking an index in the order of the list. */
+  /** Sorts the matches instead of scanning an index in list order. */
   sorted: boolean
 }
 
-const KINDS = { issues: 'issue', merge_requests: 'merge_request' } as const satisfies Record<string, IidKind>
+const IID_KINDS = { issues: 'issue', merge_requests: 'merge_request' } as const satisfies Record<string, IidKind>
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const value = (name: string) => sql.placeholder(name)
 
 export type ListStatements = ReturnType<typeof listStatements>
 
-/** The prepared reads of the lists of one kind. */
-export function listStatements<Reach extends string>(kind: Kind<Reach>) {
-  const { thing, labelling, list } = kind
-  const conditions = conditionsIn(kind)
+/** The prepared statements for lists of one kind. */
+export function listStatements<Reach extends string>(kind: IssuableKind<Reach>) {
+  const { issuables, issuableLabels, list } = kind
+  const conditions = conditionBuilder(kind)
 
-  const versionIn = (place: Shape['in']) => (place === 'project' ? projectVersionOf(list, sql`${value('place')}::bigint`) : everywhereVersionOf(list))
+  const versionIn = (source: Shape['in']) =>
+    source === 'project' ? projectVersionOf(list, sql`${value('source')}::bigint`) : everywhereVersionOf(list)
 
-  /** The number of the newest thing of a project, which has no more of them than that. */
-  const newestIn = (place: Shape['in']) =>
-    place === 'project'
-      ? sql<number | null>`(select c.last from ${iidCounters} c where c.project_id = ${value('place')} and c.kind = ${KINDS[list]})`
+  /** The highest iid used in a project: an upper bound of its number of issuables. */
+  const newestIn = (source: Shape['in']) =>
+    source === 'project'
+      ? sql<number | null>`(select c.last from ${iidCounters} c where c.project_id = ${value('source')} and c.kind = ${IID_KINDS[list]})`
       : sql<null>`null::integer`
 
-  const versioned = statement(`version of ${list}`, (db, place: Shape['in']) =>
-    db.select({ version: versionIn(place), newest: newestIn(place) }).from(sql`(select 1) as one`),
+  const versioned = statement(`version of ${list}`, (db, source: Shape['in']) =>
+    db.select({ version: versionIn(source), newest: newestIn(source) }).from(sql`(select 1) as one`),
   )
 
   /**
-   * The ids of one page, by the filters alone. What is shown of them is joined in a separate statement: in a single one
-   * Postgres would plan seven joins again for each call, which takes longer than running them.
+   * The ids of one page. A separate statement joins what is shown of them: in a single statement, Postgres would plan
+   * seven joins anew for each call, which takes longer than running them.
    */
   const listed = statement(
     `ids of ${list}`,
     (db, { by, descending, sorted, ...shape }: Shape & Order) => {
       const direction = descending ? desc : asc
-      // no index has the sum
-      const key = sorted ? sql`(${thing[by]} + interval '0')` : thing[by]
+      // adding an interval keeps Postgres from using an index for the order
+      const key = sorted ? sql`(${issuables[by]} + interval '0')` : issuables[by]
       const from = db
-        .select({ id: thing.id, version: versionIn(shape.in) })
-        .from(thing)
+        .select({ id: issuables.id, version: versionIn(shape.in) })
+        .from(issuables)
         .$dynamic()
-      return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, thing.project_id)))
+      return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, issuables.project_id)))
         .where(conditions(shape))
-        .orderBy(direction(key), direction(thing.id))
+        .orderBy(direction(key), direction(issuables.id))
         .limit(value('limit'))
         .offset(value('offset'))
     },
@@ -95,9 +95,9 @@ export function listStatements<Reach extends string>(kind: Kind<Reach>) {
     (db, shape: Shape) => {
       const from = db
         .select({ total: count(), version: versionIn(shape.in) })
-        .from(thing)
+        .from(issuables)
         .$dynamic()
-      return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, thing.project_id))).where(conditions(shape))
+      return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, issuables.project_id))).where(conditions(shape))
     },
     ({ search }) => planFor(search),
   )
@@ -108,33 +108,33 @@ export function listStatements<Reach extends string>(kind: Kind<Reach>) {
       .from(labels)
       .where(
         sql`${labels.title} = any(${value('titles')}::text[]) and (${labels.project_id} = ${value('project')}
-          or ${labels.namespace_id} is not null and exists (select 1 from ${labelling.issue_id.table} where ${labelling.label_id} = ${labels.id} and ${labelling.project_id} = ${value('project')}))`,
+          or ${labels.namespace_id} is not null and exists (select 1 from ${issuableLabels.issue_id.table} where ${issuableLabels.label_id} = ${labels.id} and ${issuableLabels.project_id} = ${value('project')}))`,
       ),
   )
 
   return { versioned, listed, counted, labelIds }
 }
 
-/** The condition of a list for each shape of it. */
-function conditionsIn<Reach extends string>(kind: Kind<Reach>) {
-  const { thing, labelling } = kind
-  const known = { ...conditionsOf(kind), ...kind.filters }
+/** Returns a function that builds the `where` condition of a list. */
+function conditionBuilder<Reach extends string>(kind: IssuableKind<Reach>) {
+  const { issuables, issuableLabels } = kind
+  const knownFilters = { ...conditionsOf(kind), ...kind.filters }
 
-  return ({ in: place, sight, filters, labels: wanted, search, fields }: Shape) =>
+  return ({ in: source, access, filters, labels: labelCount, search, fields }: Shape) =>
     and(
-      place === 'project' ? eq(thing.project_id, value('place')) : kind.visible(sight as ViewerKind, user),
-      place === 'project' ? kind.within(sight as Reach, user) : undefined,
-      place === 'group'
-        ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${value('place')})`
+      source === 'project' ? eq(issuables.project_id, value('source')) : kind.visible(access as ViewerKind, user),
+      source === 'project' ? kind.inReach(access as Reach, user) : undefined,
+      source === 'group'
+        ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${value('source')})`
         : undefined,
-      ...filters.map((name) => known[name]?.()),
-      ...Array.from({ length: wanted }, (_, i) =>
-        place === 'project'
-          ? sql`${thing.id} in (select ${labelling.issue_id} from ${labelling.issue_id.table} where ${labelling.label_id} = any(${value(`label${i}`)}::bigint[]))`
-          : sql`${thing.id} in (${hasLabels(kind, sql`l.title = ${value(`label${i}`)}`)})`,
+      ...filters.map((name) => knownFilters[name]?.()),
+      ...Array.from({ length: labelCount }, (_, i) =>
+        source === 'project'
+          ? sql`${issuables.id} in (select ${issuableLabels.issue_id} from ${issuableLabels.issue_id.table} where ${issuableLabels.label_id} = any(${value(`label${i}`)}::bigint[]))`
+          : sql`${issuables.id} in (${hasLabels(kind, sql`l.title = ${value(`label${i}`)}`)})`,
       ),
       fuzzyMatch(
-        fields.map((field) => thing[field]),
+        fields.map((field) => issuables[field]),
         search,
       ),
     )

@@ -101,11 +101,11 @@ export interface MilestoneAttributes {
   due_date?: string | null | undefined
 }
 
-/** Characters of a title (SEC-63). */
+/** Maximum lengths of title and description, in characters (SEC-63). */
 const MAX_TITLE = 255
 const MAX_DESCRIPTION = 1_000_000
 
-/** Validates these values, and returns what is stored of them; `before` is the milestone that changes. */
+/** Validates these values and returns the columns to store; `before` is the current milestone of an update. */
 export function milestoneColumns(given: MilestoneAttributes, before?: Milestone) {
   const faults: Record<string, string[]> = {}
   const title = given.title?.trim()
@@ -124,11 +124,11 @@ export function milestoneColumns(given: MilestoneAttributes, before?: Milestone)
   }
 }
 
-const taken = () => invalidRecord({ title: ['has already been taken'] })
+const titleTaken = () => invalidRecord({ title: ['has already been taken'] })
 
 /**
- * A title must be unique wherever both milestones could be set: in the project, in the groups above it, and for a group
- * in everything below it too (MI-3).
+ * A title must be unique wherever both milestones could be used: in the project and its ancestor groups, and for a group
+ * also in all its descendants (MI-3).
  */
 async function checkTitle(tx: Transaction, source: MilestoneSource, title: string, except = 0) {
   const groupId = 'project' in source ? source.project.project.namespace_id : source.group.group.id
@@ -138,16 +138,16 @@ async function checkTitle(tx: Transaction, source: MilestoneSource, title: strin
     'project' in source
       ? eq(milestones.project_id, source.project.project.id)
       : sql`(${milestones.namespace_id} in (${below}) or ${milestones.project_id} in (select p.id from ${projects} p where p.namespace_id in (${below})))`
-  const [twin] = await tx
+  const [duplicate] = await tx
     .select({ id: milestones.id })
     .from(milestones)
     .where(and(eq(milestones.title, title), or(here, above), sql`${milestones.id} <> ${except}`))
     .limit(1)
-  if (twin) throw taken()
+  if (duplicate) throw titleTaken()
 }
 
-/** Records an event; only projects have events. */
-async function tell(
+/** Records an event; milestones of groups have none. */
+async function recordMilestoneEvent(
   ctx: Context,
   tx: Transaction,
   caller: SignedIn,
@@ -190,10 +190,10 @@ export async function createMilestone(
             .values({ ...values, title, ...owner, iid, created_at: now, updated_at: now })
             .returning(),
         )
-        await tell(ctx, tx, caller, milestone, 'created')
+        await recordMilestoneEvent(ctx, tx, caller, milestone, 'created')
         return { milestone, path }
       }),
-    taken,
+    titleTaken,
   )
 }
 
@@ -215,18 +215,18 @@ export async function updateMilestone(
         if (!before) throw notFound()
         const values = milestoneColumns(given, before)
         if (values.title !== undefined && values.title !== before.title) await checkTitle(tx, source, values.title, milestoneId)
-        const moved = state_event && EVENTS[state_event].to !== before.state ? EVENTS[state_event] : undefined
+        const transition = state_event && EVENTS[state_event].to !== before.state ? EVENTS[state_event] : undefined
         const milestone = onlyRow(
           await tx
             .update(milestones)
-            .set({ ...values, ...(moved && { state: moved.to }), updated_at: ctx.now() })
+            .set({ ...values, ...(transition && { state: transition.to }), updated_at: ctx.now() })
             .where(eq(milestones.id, milestoneId))
             .returning(),
         )
-        if (moved) await tell(ctx, tx, caller, milestone, moved.event)
+        if (transition) await recordMilestoneEvent(ctx, tx, caller, milestone, transition.event)
         return { milestone, path }
       }),
-    taken,
+    titleTaken,
   )
 }
 
@@ -243,13 +243,11 @@ export async function deleteMilestone(
   await ctx.db.transaction(async (tx) => {
     const gone = await tx.delete(milestones).where(eq(milestones.id, milestoneId)).returning()
     if (gone.length === 0) throw notFound()
-    await tell(ctx, tx, caller, milestone, 'destroyed')
+    await recordMilestoneEvent(ctx, tx, caller, milestone, 'destroyed')
   })
 }
 
-/**
- * The milestone with this id, if it may be set on things of the project: its own, or one of its groups (MR-26, MI-8).
- */
+/** The milestone with this id, if it belongs to the project or its group and may be set there (MR-26, MI-8). */
 export async function usableMilestone(tx: Pick<Transaction, 'select'>, { project }: ProjectSubject, milestoneId: number): Promise<Milestone | null> {
   const [row] = await tx
     .select()

@@ -4,7 +4,7 @@ import { events, mentions, notes, subscriptions, todos } from '../../db/schema/i
 import { removeNotes, removeNotesAndEmoji } from '../activity/note-removal.js'
 import type { TargetType } from '../activity/subscriptions.js'
 
-/** Removes what belongs to issues or merge requests and is not deleted with their rows. */
+/** Removes what belongs to issues or merge requests and has no foreign key that cascades. */
 export async function removeDependents(tx: Transaction, type: TargetType, rows: { id: number; project_id: number }[]): Promise<void> {
   const ids = rows.map(({ id }) => id)
   const projects = rows.map(({ project_id }) => project_id)
@@ -13,7 +13,7 @@ export async function removeDependents(tx: Transaction, type: TargetType, rows: 
   await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, type), inArray(subscriptions.target_id, ids)))
   await tx.delete(events).where(and(eq(events.target_type, type), inArray(events.target_id, ids)))
   await removeNotesAndEmoji(tx, type, rows)
-  // what they mention loses the system notes about that
+  // other issuables lose their system notes about being mentioned here
   const removed = await tx
     .select({ id: notes.id })
     .from(notes)

@@ -2,7 +2,7 @@ import { invalidRecord } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { labelListFaults } from './labels.js'
 
-/** Characters of a title (SEC-63). */
+/** Maximum lengths of title and description, in characters (SEC-63). */
 const MAX_TITLE = 255
 export const MAX_DESCRIPTION = 1_000_000
 
@@ -12,7 +12,7 @@ interface Texts {
   labels?: (string[] | undefined)[]
 }
 
-/** What is wrong with the texts of an issue or a merge request; the title is trimmed. */
+/** Validation errors of the texts of an issue or merge request; the title is checked after trimming. */
 export function textFaults({ title, description, labels = [] }: Texts): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
   const trimmed = title?.trim()
@@ -28,7 +28,7 @@ export function refuseFaults(faults: Record<string, string[]>): void {
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-/** The texts as they may be stored. */
+/** Validates the texts and returns them as they are stored. */
 export function checkTexts(given: Texts) {
   refuseFaults(textFaults(given))
   return { title: given.title?.trim(), description: given.description === undefined ? undefined : (given.description ?? '') }

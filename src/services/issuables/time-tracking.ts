@@ -7,24 +7,25 @@ import type { Target } from '../activity/subscriptions.js'
 import { writeSystemNotes } from '../activity/system-notes.js'
 import { actAs } from '../core/acting.js'
 
-/** The tracked time of a thing, in seconds. */
+/** Tracked time, in seconds. */
 export interface TimeRecord {
   time_estimate: number
   total_time_spent: number
 }
 
-/** The table that holds it for each kind of thing. */
+/** The table with the tracked time of each kind of issuable. */
 const TABLES = { Issue: issues, MergeRequest: mergeRequests as unknown as typeof issues }
 
 export type TimedTarget = Target & { type: keyof typeof TABLES }
 
-const MAX = 2_147_483_647
+/** The largest value of the columns. */
+const MAX_SECONDS = 2_147_483_647
 
-async function change(
+async function changeTimes(
   ctx: Context,
   target: TimedTarget,
   authorId: number,
-  next: (now: TimeRecord) => Partial<TimeRecord>,
+  compute: (now: TimeRecord) => Partial<TimeRecord>,
   note: string,
 ): Promise<TimeRecord> {
   const table = TABLES[target.type]
@@ -38,7 +39,7 @@ async function change(
       actAs(tx, authorId),
     ])
     if (!row) throw notFound()
-    const after = { ...row, ...next(row) }
+    const after = { ...row, ...compute(row) }
     if (after.time_estimate === row.time_estimate && after.total_time_spent === row.total_time_spent) return row
     const now = ctx.now()
     await tx
@@ -50,33 +51,33 @@ async function change(
   })
 }
 
-const badFormat = (field: 'time_estimate' | 'time_spent') => invalidRecord({ [field]: ['has an invalid format'] })
+const invalidFormat = (field: 'time_estimate' | 'time_spent') => invalidRecord({ [field]: ['has an invalid format'] })
 
 /** Sets the estimate; a zero, negative or malformed duration is refused (TT-3, TT-4). */
 export async function setEstimate(ctx: Context, target: TimedTarget, authorId: number, duration: string): Promise<TimeRecord> {
   const seconds = parseDuration(duration)
-  if (seconds === null || seconds < 0) throw badFormat('time_estimate')
-  return change(ctx, target, authorId, () => ({ time_estimate: seconds }), `changed time estimate to ${humanDuration(seconds)}`)
+  if (seconds === null || seconds < 0) throw invalidFormat('time_estimate')
+  return changeTimes(ctx, target, authorId, () => ({ time_estimate: seconds }), `changed time estimate to ${humanDuration(seconds)}`)
 }
 
 /** Resets the estimate (TT-5). */
 export const resetEstimate = (ctx: Context, target: TimedTarget, authorId: number) =>
-  change(ctx, target, authorId, () => ({ time_estimate: 0 }), 'removed time estimate')
+  changeTimes(ctx, target, authorId, () => ({ time_estimate: 0 }), 'removed time estimate')
 
 /** Adds or subtracts spent time; more than the total cannot be subtracted (TT-6 to TT-8). */
 export async function addSpentTime(ctx: Context, target: TimedTarget, authorId: number, duration: string): Promise<TimeRecord> {
   const seconds = parseDuration(duration)
-  if (seconds === null) throw badFormat('time_spent')
+  if (seconds === null) throw invalidFormat('time_spent')
   const note = seconds > 0 ? `added ${humanDuration(seconds)} of time spent` : `subtracted ${humanDuration(-seconds)} of time spent`
-  const next = ({ total_time_spent }: TimeRecord) => {
+  const compute = ({ total_time_spent }: TimeRecord) => {
     const total = total_time_spent + seconds
     if (total < 0) throw invalidRecord({ time_spent: ['Time to subtract exceeds the total time spent'] })
-    if (total > MAX) throw badFormat('time_spent')
+    if (total > MAX_SECONDS) throw invalidFormat('time_spent')
     return { total_time_spent: total }
   }
-  return change(ctx, target, authorId, next, note)
+  return changeTimes(ctx, target, authorId, compute, note)
 }
 
 /** Resets the spent time (TT-9). */
 export const resetSpentTime = (ctx: Context, target: TimedTarget, authorId: number) =>
-  change(ctx, target, authorId, () => ({ total_time_spent: 0 }), 'removed time spent')
+  changeTimes(ctx, target, authorId, () => ({ total_time_spent: 0 }), 'removed time spent')

@@ -11,12 +11,12 @@ import { notFound } from '../../failures.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { type IssueRecord, loadIssues } from './issues/list.js'
-import { type FollowedMergeRequest, loadFollowed } from './merge-requests/reading/load.js'
+import { loadWithSubscription, type MergeRequestWithSubscription } from './merge-requests/reading/load.js'
 
 /** What a todo is about. */
-export type TodoTarget = { issue: IssueRecord } | { request: FollowedMergeRequest }
+export type TodoTarget = { issue: IssueRecord } | { request: MergeRequestWithSubscription }
 
-/** A todo with everything shown of it. */
+/** A todo with everything that its entity shows. */
 export interface TodoRecord {
   todo: typeof todos.$inferSelect
   author: UserRefRecord
@@ -55,15 +55,15 @@ const FILTERS: Record<string, () => SQL> = {
 }
 
 /** For rows of `todos` joined with `projects`: whether a user sees the target (SEC-119). */
-export const targetIsSeen = (viewerKind: ViewerKind, userId: SQLWrapper) =>
+export const targetIsVisible = (viewerKind: ViewerKind, userId: SQLWrapper) =>
   sql`case ${todos.target_type}
     when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(viewerKind, userId)})
     when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(viewerKind, userId)})
     else false end`
 
-/** A user's own todos, on things they still see. */
+/** A user's own todos whose targets they still see. */
 const matching = ({ viewerKind, filters }: Shape) =>
-  and(sql`${todos.user_id} = ${user}`, ...filters.map((name) => FILTERS[name]?.()), targetIsSeen(viewerKind, user))
+  and(sql`${todos.user_id} = ${user}`, ...filters.map((name) => FILTERS[name]?.()), targetIsVisible(viewerKind, user))
 
 const listed = statement('todos', (db, shape: Shape) =>
   db
@@ -118,7 +118,7 @@ async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord
   const idsOf = (type: 'Issue' | 'MergeRequest') => [
     ...new Set(rows.filter(({ todo }) => todo.target_type === type).map(({ todo }) => todo.target_id as number)),
   ]
-  const [found, requests] = await Promise.all([loadIssues(ctx, caller, idsOf('Issue')), loadFollowed(ctx, caller, idsOf('MergeRequest'))])
+  const [found, requests] = await Promise.all([loadIssues(ctx, caller, idsOf('Issue')), loadWithSubscription(ctx, caller, idsOf('MergeRequest'))])
   const known = new Map<string, TodoTarget>([
     ...found.map((issue) => [`Issue ${issue.issue.id}`, { issue }] as const),
     ...requests.map((request) => [`MergeRequest ${request.request.id}`, { request }] as const),
@@ -137,7 +137,7 @@ export async function getTodo(ctx: Context, caller: SignedIn, id: number): Promi
   return record
 }
 
-/** Marks a todo done, also when it already was (TO-2). */
+/** Marks a todo done; idempotent (TO-2). */
 export async function finishTodo(ctx: Context, caller: SignedIn, id: number): Promise<TodoRecord> {
   const record = await getTodo(ctx, caller, id)
   if (record.todo.state === 'done') return record
@@ -148,7 +148,7 @@ export async function finishTodo(ctx: Context, caller: SignedIn, id: number): Pr
   return getTodo(ctx, caller, id)
 }
 
-/** Marks all todos done that pass the filters (TO-3). */
+/** Marks all todos of the caller that match the filters done (TO-3). */
 export async function finishAllTodos(
   ctx: Context,
   caller: SignedIn,

@@ -14,28 +14,28 @@ import { assignLabels, type LabelChanges } from './assigned-labels.js'
 import { labelIdsOf } from './labels.js'
 import { usableMilestone } from './milestones.js'
 
-/** What a caller gives of a new issue or merge request. */
+/** Attributes of a new issue or merge request. */
 export interface NewIssuable {
   title: string
   description?: string | null | undefined
-  /** The first who may be assigned is. */
+  /** The first of these users who can be assigned becomes the assignee. */
   assignee_ids?: number[] | undefined
   milestone_id?: number | undefined
   labels?: string[] | undefined
 }
 
-/** What a caller may change of either. */
+/** Changes of an issue or merge request. */
 export interface IssuableChanges extends LabelChanges {
   title?: string | undefined
   description?: string | null | undefined
-  /** The first who may be assigned is; nobody when all are 0 or the list is empty. */
+  /** The first of these users who can be assigned becomes the assignee; an empty list or only zeros clear it. */
   assignee_ids?: number[] | undefined
   /** 0 clears. */
   milestone_id?: number | undefined
   discussion_locked?: boolean | undefined
 }
 
-/** The columns of both that are written here. */
+/** Columns that both tables have. */
 interface Columns {
   title: string
   description: string
@@ -50,17 +50,17 @@ interface Row extends Columns {
   state: string
 }
 
-/** The first of these users who could see a thing of the project assigned to them. */
+/** The first of these users who could see an issuable of the project if it were assigned to them. */
 type Assignable = (tx: Transaction, subject: ProjectSubject, userIds: number[]) => Promise<number | null>
 
-/** Of the users that a condition selects, those who see the thing. */
-type Readers = (who: SQL) => Promise<number[]>
+/** Of the users that match a condition, the ids of those who see the issuable. */
+type Readers = (candidates: SQL) => Promise<number[]>
 
-/** The text whose mentions count. */
+/** The text in which mentions are looked for. */
 export const textOf = ({ title, description }: { title?: string | undefined; description?: string | null | undefined }) =>
   `${description ?? ''}\n\n${title?.trim() ?? ''}`
 
-/** A description, and the number of tasks in it. */
+/** The description with its task counts. */
 export async function descriptionColumns(
   { slices }: Context,
   description: string,
@@ -69,7 +69,7 @@ export async function descriptionColumns(
   return { description, task_count: count, task_completed_count: completed }
 }
 
-/** Assignee, milestone and labels of a new thing; missing labels are created where the caller may. */
+/** Assignee, milestone and labels of a new issuable; missing labels are created if the caller may do that. */
 export async function newAttributes(
   tx: Transaction,
   subject: ProjectSubject,
@@ -85,13 +85,13 @@ export async function newAttributes(
   return { assignee_id, milestone_id: milestone?.id ?? null, labelIds }
 }
 
-/** The texts that change. */
+/** The columns of changed texts. */
 export const changedTexts = async (ctx: Context, { title, description }: IssuableChanges): Promise<Partial<Columns>> => ({
   ...(title !== undefined && { title }),
   ...(description !== undefined && (await descriptionColumns(ctx, description ?? ''))),
 })
 
-/** The attributes that change and that need a role on the project. */
+/** The columns of changed attributes that need a role on the project. */
 export async function changedAttributes(
   tx: Transaction,
   subject: ProjectSubject,
@@ -103,31 +103,31 @@ export async function changedAttributes(
   if (milestone_id !== undefined) wanted.milestone_id = milestone_id === 0 ? null : ((await usableMilestone(tx, subject, milestone_id))?.id ?? null)
   if (assignee_ids !== undefined) {
     const assignee_id = await assignable(tx, subject, assignee_ids)
-    // a user who cannot be assigned leaves the assignee unchanged (MR-44)
+    // if no given user can be assigned, the assignee stays (MR-44)
     if (assignee_id !== null || assignee_ids.every((id) => id === 0)) wanted.assignee_id = assignee_id
   }
   return wanted
 }
 
 /** The columns whose values differ from those of the row. */
-export const differing = <T extends object>(before: T, wanted: Partial<T>): Partial<T> =>
+export const changedValues = <T extends object>(before: T, wanted: Partial<T>): Partial<T> =>
   Object.fromEntries(Object.entries(wanted).filter(([key, value]) => value !== before[key as keyof T])) as Partial<T>
 
-/** The system notes on changed texts and a changed state (NT-6); `how` says what closed it. */
-export async function notesOnTexts({ slices }: Context, before: Row, { title, description, state }: Partial<Row>, how = ''): Promise<string[]> {
-  const lines: string[] = []
-  if (title !== undefined) lines.push('changed the title')
-  if (description !== undefined && !(await sameButForTicks(slices, description, before.description))) lines.push('changed the description')
-  if (state !== undefined) lines.push(state === 'closed' ? `closed${how}` : 'reopened')
-  return lines
+/** Texts of system notes on changed texts and state (NT-6); `suffix` follows `closed`. */
+export async function notesOnTexts({ slices }: Context, before: Row, { title, description, state }: Partial<Row>, suffix = ''): Promise<string[]> {
+  const messages: string[] = []
+  if (title !== undefined) messages.push('changed the title')
+  if (description !== undefined && !(await sameButForTicks(slices, description, before.description))) messages.push('changed the description')
+  if (state !== undefined) messages.push(state === 'closed' ? `closed${suffix}` : 'reopened')
+  return messages
 }
 
-/** The system notes on assignee and milestone. They name neither, because not every reader may see the name. */
+/** Texts of system notes on assignee and milestone. They give no names, because some readers may not see them. */
 export function notesOnAttributes({ assignee_id, milestone_id }: Partial<Columns>): string[] {
-  const lines: string[] = []
-  if (assignee_id !== undefined) lines.push(assignee_id === null ? 'removed the assignee' : 'changed the assignee')
-  if (milestone_id !== undefined) lines.push(milestone_id === null ? 'removed the milestone' : 'changed the milestone')
-  return lines
+  const messages: string[] = []
+  if (assignee_id !== undefined) messages.push(assignee_id === null ? 'removed the assignee' : 'changed the assignee')
+  if (milestone_id !== undefined) messages.push(milestone_id === null ? 'removed the milestone' : 'changed the milestone')
+  return messages
 }
 
 interface Created {
@@ -138,8 +138,8 @@ interface Created {
   readers: Readers
 }
 
-/** What follows the row of a new thing: its labels, the assignee's todo, and what its text mentions. */
-export async function followCreation(
+/** Writes what a new issuable entails: its labels, the assignee's todo, and its mentions. */
+export async function recordCreation(
   ctx: Context,
   tx: Transaction,
   caller: SignedIn,
@@ -147,8 +147,8 @@ export async function followCreation(
 ): Promise<void> {
   await allEnded([
     assignLabels(tx, target, labelIds),
-    tellAssignee(tx, caller, target, assignee_id, ctx.now()),
-    recordMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
+    notifyAssignee(tx, caller, target, assignee_id, ctx.now()),
+    followMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
   ])
 }
 
@@ -158,12 +158,12 @@ interface Changed {
   after: Row
   notes: string[]
   readers: Readers
-  /** Whether its event is kept from users who do not see the thing. */
+  /** Whether its event is shown only to users who see the issue. */
   confidential?: boolean
 }
 
-/** What follows a changed row: system notes, the new assignee's todo, new mentions, and the event of a new state. */
-export async function followChange(
+/** Writes what a change entails: system notes, the new assignee's todo, new mentions, and the event of a new state. */
+export async function recordChange(
   ctx: Context,
   tx: Transaction,
   caller: SignedIn,
@@ -172,7 +172,7 @@ export async function followChange(
 ): Promise<void> {
   const { id: author_id } = caller.user
   await writeSystemNotes(tx, target, author_id, notes, now)
-  if (after.assignee_id !== before.assignee_id) await tellAssignee(tx, caller, target, after.assignee_id, now)
+  if (after.assignee_id !== before.assignee_id) await notifyAssignee(tx, caller, target, after.assignee_id, now)
   if (after.title !== before.title || after.description !== before.description)
     await recordMentions(ctx, tx, caller, { target, note_id: null, text: textOf(after), before: textOf(before) }, readers)
   if (after.state === before.state) return
@@ -181,8 +181,8 @@ export async function followChange(
   await recordEvent(tx, { ...about, author_id, action, created_at: now, confidential })
 }
 
-/** Users get no todo for what they assign to themselves (TO-5). */
-async function tellAssignee(tx: Transaction, { user }: SignedIn, target: Target, assigneeId: number | null, now: Date): Promise<void> {
+/** Creates the assignee's todo; users get none for what they assign to themselves (TO-5). */
+async function notifyAssignee(tx: Transaction, { user }: SignedIn, target: Target, assigneeId: number | null, now: Date): Promise<void> {
   if (assigneeId !== null && assigneeId !== user.id)
     await createTodos(tx, { users: [assigneeId], author_id: user.id, target, action: 'assigned' }, now)
 }

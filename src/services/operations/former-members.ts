@@ -2,7 +2,7 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import { viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
 import { issues, mergeRequests, namespaceAncestry, projects, todos, users } from '../../db/schema/index.js'
-import { targetIsSeen } from '../issuables/todo-list.js'
+import { targetIsVisible } from '../issuables/todo-list.js'
 
 /**
  * Unassigns a former member from what they no longer see, and deletes their todos about it (ME-12). What they still see
@@ -29,6 +29,6 @@ export async function unassignFormerMember(ctx: Context, { tx, userId, ...left }
   }
   await tx.execute(
     sql`delete from ${todos} using ${projects} where ${todos.user_id} = ${own} and ${todos.state} = 'pending'
-      and ${among(sql`${todos.project_id}`)} and ${projects.id} = ${todos.project_id} and not (${targetIsSeen(viewerKind, own)})`,
+      and ${among(sql`${todos.project_id}`)} and ${projects.id} = ${todos.project_id} and not (${targetIsVisible(viewerKind, own)})`,
   )
 }

@@ -2,7 +2,7 @@ import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import type { Page, Paging } from '../core/page.js'
 import { type IssueRecord, listIssues } from '../issuables/issues/list.js'
-import type { Place } from '../issuables/list.js'
+import type { IssuableSource } from '../issuables/list.js'
 import { listMergeRequests } from '../issuables/merge-requests/reading/list.js'
 import type { MergeRequestRecord } from '../issuables/merge-requests/reading/load.js'
 
@@ -30,13 +30,19 @@ const everything = ({ page, per_page }: Paging) => ({
 const none = { items: [], total: 0 }
 
 /** Issues by number or words (S-8); none of a project whose issues the caller may not read. */
-export async function searchIssues(ctx: Context, caller: Caller, at: Place, text: string, paging: Paging): Promise<Page<IssueRecord>> {
+export async function searchIssues(ctx: Context, caller: Caller, at: IssuableSource, text: string, paging: Paging): Promise<Page<IssueRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_issue')) return none
   return listIssues(ctx, caller, at, { ...everything(paging), ...wanted(text, /#(\d+)$/), with_labels_details: false })
 }
 
 /** Merge requests by number or words (S-9, S-19). */
-export async function searchMergeRequests(ctx: Context, caller: Caller, at: Place, text: string, paging: Paging): Promise<Page<MergeRequestRecord>> {
+export async function searchMergeRequests(
+  ctx: Context,
+  caller: Caller,
+  at: IssuableSource,
+  text: string,
+  paging: Paging,
+): Promise<Page<MergeRequestRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_own_merge_request')) return none
   return listMergeRequests(ctx, caller, at, { ...everything(paging), ...wanted(text, /[#!](\d+)$/) })
 }

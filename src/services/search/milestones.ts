@@ -8,7 +8,7 @@ import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import type { Place } from '../issuables/list.js'
+import type { IssuableSource } from '../issuables/list.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 
 interface Shape {
@@ -50,7 +50,13 @@ const found = statement(
 )
 
 /** Milestones by words (S-10). */
-export async function searchMilestones(ctx: Context, { user }: Caller, at: Place, text: string, paging: Paging): Promise<Page<MilestoneRecord>> {
+export async function searchMilestones(
+  ctx: Context,
+  { user }: Caller,
+  at: IssuableSource,
+  text: string,
+  paging: Paging,
+): Promise<Page<MilestoneRecord>> {
   const words = fuzzy(text)
   const where =
     at === 'everywhere'

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { mergeRequests, projects } from '../../../src/db/schema/index.js'
-import { MOVES, type State, type StateEvent } from '../../../src/services/issuables/merge-requests/merging/states.js'
+import { type State, type StateEvent, TRANSITIONS } from '../../../src/services/issuables/merge-requests/merging/states.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
 import { aCommit, aProject, type TestUser } from '../../support/factories.js'
@@ -231,8 +231,8 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
 })
 
 describe('closing and reopening', () => {
-  const states = Object.keys(MOVES) as State[]
-  const cells = states.flatMap((from) => (['close', 'reopen'] as StateEvent[]).map((event) => [from, event, MOVES[from][event]] as const))
+  const states = Object.keys(TRANSITIONS) as State[]
+  const cells = states.flatMap((from) => (['close', 'reopen'] as StateEvent[]).map((event) => [from, event, TRANSITIONS[from][event]] as const))
 
   it.each(cells)('MR-2, MR-51, MR-52: %s, %s: %s', async (from, event, to) => {
     const here = await aPlace()

@@ -3,40 +3,40 @@ import type { IssueTies } from '../../../access/can.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Transaction } from '../../../db/client.js'
 import { projects } from '../../../db/schema/index.js'
-import { firstAble } from '../readers.js'
+import { firstPermitted } from '../readers.js'
 import { readersAmong } from './readers.js'
 
-/** The first of these users who could see an issue of the project assigned to them. */
-export const assignable = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
-  firstAble(userIds, (who) => readersAmong(tx, project, OPEN, who))
+/** The first of these users who could see an issue of the project if it were assigned to them. */
+export const firstAssignable = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
+  firstPermitted(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
 
-const OPEN: IssueTies = { confidential: false, author_id: 0, assignee_id: null }
+const UNRELATED: IssueTies = { confidential: false, author_id: 0, assignee_id: null }
 
-/** What decides whether an issue counts as open, and for whom. */
-interface Counted {
+/** The columns that decide which of a project's counts of open issues includes an issue. */
+interface CountedIssue {
   state: 'opened' | 'closed'
   confidential: boolean
 }
 
 /**
- * Updates the numbers of open issues that projects show, from an issue before and after a change; null: it did not
- * exist, or no longer does.
+ * Updates a project's counts of open issues after a change of one issue. `before` is null for a new issue, `after` for
+ * a deleted one.
  */
 export async function updateIssueCounts(
   tx: Pick<Transaction, 'update'>,
   projectId: number,
-  before: Counted | null,
-  after: Counted | null,
+  before: CountedIssue | null,
+  after: CountedIssue | null,
 ): Promise<void> {
-  const open = (issue: Counted | null, confidential: boolean) => (issue?.state === 'opened' && issue.confidential === confidential ? 1 : 0)
-  const plain = open(after, false) - open(before, false)
-  const hidden = open(after, true) - open(before, true)
-  if (plain === 0 && hidden === 0) return
+  const open = (issue: CountedIssue | null, confidential: boolean) => (issue?.state === 'opened' && issue.confidential === confidential ? 1 : 0)
+  const publicDelta = open(after, false) - open(before, false)
+  const confidentialDelta = open(after, true) - open(before, true)
+  if (publicDelta === 0 && confidentialDelta === 0) return
   await tx
     .update(projects)
     .set({
-      open_issues_count: sql`${projects.open_issues_count} + ${plain}`,
-      open_confidential_issues_count: sql`${projects.open_confidential_issues_count} + ${hidden}`,
+      open_issues_count: sql`${projects.open_issues_count} + ${publicDelta}`,
+      open_confidential_issues_count: sql`${projects.open_confidential_issues_count} + ${confidentialDelta}`,
     })
     .where(eq(projects.id, projectId))
 }

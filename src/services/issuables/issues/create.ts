@@ -7,14 +7,14 @@ import { completeTexts, LONG } from '../../../db/long-text.js'
 import { unlessUniqueViolation } from '../../../db/unique-violation.js'
 import { invalidRecord } from '../../../failures.js'
 import { allEnded } from '../../../lib/async/all-ended.js'
-import { crossReferenceRows, issueReferencesIn, resolveMentions } from '../../activity/cross-references.js'
-import { findMentionedUsers, mentionedNames } from '../../activity/mentions.js'
-import { callOrigin } from '../../identity/user-agents.js'
-import { namesOf } from '../labels.js'
+import { crossReferences, mentionsIn, thingsMentioned } from '../../activity/cross-references.js'
+import { namesIn, peopleNamed } from '../../activity/mentions.js'
+import { callMade } from '../../identity/user-agents.js'
+import { splitTitles } from '../labels.js'
 import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../texts.js'
 import { descriptionColumns, type NewIssuable, textOf } from '../writing.js'
-import { assignable } from './attributes.js'
+import { firstAssignable } from './attributes.js'
 import { countIssue, insertIssue } from './insert.js'
 import type { IssueRecord } from './list.js'
 import { readersAmong } from './readers.js'
@@ -26,7 +26,7 @@ export interface NewIssue extends NewIssuable {
   created_at?: Date | undefined
 }
 
-/** An issue whose texts have been checked. */
+/** A new issue with validated texts. */
 type Checked = NewIssue & { title: string; description: string }
 
 /**
@@ -41,7 +41,7 @@ export async function createIssue(
   alongside?: (tx: Transaction) => Promise<void>,
 ): Promise<IssueRecord> {
   const { title = '', description = '' } = checkTexts({ ...given, labels: [given.labels] })
-  const { shape, values, row } = await plan(ctx, caller, subject, { ...given, title, description })
+  const { shape, values, row } = await prepare(ctx, caller, subject, { ...given, title, description })
   const send = (on: Sender | Transaction) => [insertIssue(on, shape).execute(values), countIssue(on, row.confidential).execute(values)] as const
   const write = () =>
     alongside
@@ -51,21 +51,21 @@ export async function createIssue(
           return sent
         })
       : ctx.db.burst((on) => [...send(on)])
-  const [[made]] = await unlessUniqueViolation(write, taken).catch((error: unknown) => {
-    throw shape.chosen && codeOf(databaseError(error)) === NO_NUMBER ? taken() : error
+  const [[made]] = await unlessUniqueViolation(write, iidTaken).catch((error: unknown) => {
+    throw shape.chosenIid && codeOf(databaseError(error)) === NOT_NULL_VIOLATION ? iidTaken() : error
   })
   if (!made) throw new Error('a new issue without an author')
   const { id, iid, ...shown } = made
   await completeTexts(ctx, LONG.milestones, shown.milestone ? [shown.milestone] : [], 'whole')
-  return { ...shown, issue: { ...NEW, ...row, id, iid }, path: fullPathOf(subject.project), closed_by: null, subscribed: true }
+  return { ...shown, issue: { ...INITIAL_COLUMNS, ...row, id, iid }, path: fullPathOf(subject.project), closed_by: null, subscribed: true }
 }
 
-/** The code of a row without the number that it must have. */
-const NO_NUMBER = '23502'
-const taken = () => invalidRecord({ iid: ['has already been taken'] })
+/** Postgres's code of `not_null_violation`: no iid was allocated. */
+const NOT_NULL_VIOLATION = '23502'
+const iidTaken = () => invalidRecord({ iid: ['has already been taken'] })
 
-/** What every new issue has. */
-const NEW = {
+/** Columns that are the same in every new issue. */
+const INITIAL_COLUMNS = {
   state: 'opened',
   discussion_locked: null,
   closed_at: null,
@@ -79,20 +79,20 @@ const NEW = {
   merge_requests_count: 0,
 } as const
 
-/** Looks up all that an issue needs before it is written. */
-async function plan(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: Checked) {
+/** Resolves everything that the insert statement needs. */
+async function prepare(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: Checked) {
   const { project } = subject
   const now = ctx.now()
   const row = await rowOf(ctx, caller, subject, given, now)
   const [people, mentioned] = await Promise.all([
-    peopleOf(ctx, caller, subject, row, given),
-    resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, textOf(given))),
+    mentionsAndTodos(ctx, caller, subject, row, given),
+    thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf(given))),
   ])
-  const chosen = subject.can('admin_issue') ? given.iid : undefined
-  const titles = subject.can('manage_issue') ? namesOf(given.labels ?? []) : []
-  const origin = callOrigin(ctx)
+  const chosenIid = subject.can('admin_issue') ? given.iid : undefined
+  const titles = subject.can('manage_issue') ? splitTitles(given.labels ?? []) : []
+  const origin = callMade(ctx)
   const shape = {
-    chosen: chosen !== undefined,
+    chosenIid: chosenIid !== undefined,
     labels: labelsWanted(subject, titles),
     milestone: row.milestone_id !== null,
     assignee: row.assignee_id !== null,
@@ -111,7 +111,7 @@ async function plan(ctx: Context, caller: SignedIn, subject: ProjectSubject, giv
     author: row.author_id,
     assignee: row.assignee_id,
     milestone: row.milestone_id,
-    iid: chosen,
+    iid: chosenIid,
     titles,
     references: crossReferenceRows({ type: 'Issue', project_id: project.id, id: null, sha: null }, mentioned),
   }
@@ -123,11 +123,11 @@ function labelsWanted(subject: ProjectSubject, titles: string[]): 'none' | 'know
   return subject.can('manage_label') ? 'created' : 'known'
 }
 
-/** The columns that are given, as far as the caller's role covers them. */
+/** The columns of the new issue; attributes that the caller's role does not cover are ignored. */
 async function rowOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: Checked, now: Date) {
   const wanted: Partial<NewIssue> = subject.can('manage_issue') ? given : {}
   const [assignee_id, milestone, description] = await Promise.all([
-    assignable(ctx.db.write, subject, wanted.assignee_ids ?? []),
+    firstAssignable(ctx.db.write, subject, wanted.assignee_ids ?? []),
     wanted.milestone_id ? usableMilestone(ctx.db.write, subject, wanted.milestone_id) : null,
     descriptionColumns(ctx, given.description),
   ])
@@ -152,10 +152,10 @@ interface Ties {
   confidential: boolean
 }
 
-/** Who is mentioned, and who gets a todo, for what; nobody does for what they do themselves (TO-5). */
-async function peopleOf(ctx: Context, caller: SignedIn, { project }: ProjectSubject, ties: Ties, given: Checked) {
-  const names = await mentionedNames(ctx.slices, textOf(given))
-  const { users: named, addressed: spokenTo } = await findMentionedUsers(caller, names, (who) => readersAmong(ctx.db.write, project, ties, who))
+/** The mentioned users, and the users who get todos with the action of each; callers get none for their own issues (TO-5). */
+async function mentionsAndTodos(ctx: Context, caller: SignedIn, { project }: ProjectSubject, ties: Ties, given: Checked) {
+  const names = await namesIn(ctx.slices, textOf(given))
+  const { people: named, spokenTo } = await peopleNamed(caller, names, (candidates) => readersAmong(ctx.db.write, project, ties, candidates))
   const todos = [
     ...(ties.assignee_id === null ? [] : [{ user: ties.assignee_id, action: 'assigned' }]),
     ...named.map((user) => ({ user, action: spokenTo.has(user) ? 'directly_addressed' : 'mentioned' })),

@@ -18,17 +18,17 @@ import {
 import { step } from '../../../db/statement.js'
 import { insertCrossReferences } from '../../activity/cross-references.js'
 import { userRefColumns } from '../../identity/user-ref.js'
-import { missingLabels, titledLabels } from '../labels.js'
+import { insertMissingLabels, selectLabelsByTitle } from '../labels.js'
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 const id = (name: string) => sql`${sql.placeholder(name)}::bigint`
 const ids = (name: string) => sql`${sql.placeholder(name)}::bigint[]`
 const now = sql`${sql.placeholder('now')}::timestamptz`
 
-/** What a new issue has beside its row; what it has not costs nothing. */
+/** Which parts the insert statement has. Parts that are not needed are left out. */
 interface Shape {
   /** Whether the caller chose its number. */
-  chosen: boolean
+  chosenIid: boolean
   /** Whether it has labels, and whether missing ones are created. */
   labels: 'none' | 'known' | 'created'
   milestone: boolean
@@ -41,14 +41,14 @@ interface Shape {
 }
 
 /**
- * The next number, or the one that was chosen unless it is below those given so far (SEC-165): without a number the row
- * is refused.
+ * Allocates the next iid, or the chosen one if it is above all iids given so far (SEC-165). Otherwise no iid is
+ * allocated, and the insert violates the `not null` constraint.
  */
-const counted = (chosen: boolean) => sql`insert into ${iidCounters} as c (project_id, kind, last)
-  values (${id('project')}, 'issue', ${chosen ? sql`${value('iid')}::integer` : sql`1`})
-  on conflict (project_id, kind) do update set last = ${chosen ? sql`excluded.last where c.last < excluded.last` : sql`c.last + 1`} returning last`
+const nextIid = (chosenIid: boolean) => sql`insert into ${iidCounters} as c (project_id, kind, last)
+  values (${id('project')}, 'issue', ${chosenIid ? sql`${value('iid')}::integer` : sql`1`})
+  on conflict (project_id, kind) do update set last = ${chosenIid ? sql`excluded.last where c.last < excluded.last` : sql`c.last + 1`} returning last`
 
-const INSERTED = sql`insert into ${issues} (project_id, iid, title, description, task_count, task_completed_count, author_id, assignee_id,
+const INSERT_ISSUE = sql`insert into ${issues} (project_id, iid, title, description, task_count, task_completed_count, author_id, assignee_id,
     milestone_id, confidential, due_date, created_at, updated_at)
   select ${value('project')}, (select last from counter), ${value('title')}, ${value('description')}, ${value('task_count')}, ${value('task_completed_count')},
     ${value('author')}, ${value('assignee')}, ${value('milestone')}, ${value('confidential')}, ${value('due_date')}, ${value('created_at')}, ${value('created_at')}
@@ -57,12 +57,12 @@ const INSERTED = sql`insert into ${issues} (project_id, iid, title, description,
 
 const assignees = alias(users, 'assignee')
 
-/** An issue and what follows from it, with what its view shows beside its own columns: one row. */
+/** Inserts an issue with everything it entails, and returns what its single view shows beside its own columns. */
 export const insertIssue = step('create an issue', (db, shape: Shape) => {
-  const counter = db.$with('counter', {}).as(counted(shape.chosen))
-  const issue = db.$with('issue', {}).as(INSERTED)
-  const found = db.$with('found', {}).as(titledLabels)
-  const made = db.$with('made', {}).as(missingLabels)
+  const counter = db.$with('counter', {}).as(nextIid(shape.chosenIid))
+  const issue = db.$with('issue', {}).as(INSERT_ISSUE)
+  const found = db.$with('found', {}).as(selectLabelsByTitle)
+  const made = db.$with('made', {}).as(insertMissingLabels)
   const applied = db
     .$with('applied', {})
     .as(sql`select id, title from found ${shape.labels === 'created' ? sql`union all select id, title from made` : sql``}`)
@@ -82,14 +82,14 @@ export const insertIssue = step('create an issue', (db, shape: Shape) => {
     select who, ${value('author')}, ${value('project')}, 'Issue', issue.id, action, ${now}, ${now}
     from issue, unnest(${ids('notified')}, ${value('actions')}::text[]) as news (who, action) on conflict do nothing`)
   const referred = db.$with('referred', {}).as(insertCrossReferences(value('references'), id('author'), now, sql`(select id from issue)`))
-  const more = [
+  const optional = [
     ...{ none: [], known: [found, applied, labelled], created: [found, made, applied, labelled] }[shape.labels],
     ...(shape.origin ? [origin] : []),
     ...(shape.people ? [named, notified] : []),
     ...(shape.references ? [referred] : []),
   ]
   return db
-    .with(counter, issue, event, ...more)
+    .with(counter, issue, event, ...optional)
     .select({
       id: decoded(sql<number>`issue.id`, Number),
       iid: sql<number>`issue.iid`,
@@ -107,7 +107,7 @@ export const insertIssue = step('create an issue', (db, shape: Shape) => {
     .where(eq(users.id, sql.placeholder('author')))
 })
 
-/** Counts a new issue on its project. What is confidential does not change its last activity (SEC-35 over G-86). */
+/** Counts a new issue on its project. A confidential one does not change `last_activity_at` (SEC-35 over G-86). */
 export const countIssue = step('count a new issue', (db, confidential: boolean) =>
   db
     .update(projects)

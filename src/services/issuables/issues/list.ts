@@ -15,9 +15,9 @@ import { isSubscribed } from '../../activity/subscriptions.js'
 import type { Page } from '../../core/page.js'
 import { userRefColumns } from '../../identity/user-ref.js'
 import type { IssuableFilter } from '../filters.js'
-import { listerOf, type Place } from '../list.js'
+import { type IssuableSource, listerOf } from '../list.js'
 
-/** What an issue shows of each of its labels. */
+/** A label as an issue shows it with `with_labels_details`. */
 export interface IssueLabel {
   id: number
   name: string
@@ -49,16 +49,16 @@ const closers = alias(users, 'closer')
 const labelsOf = (what: SQL) =>
   sql`(select coalesce(json_agg(${what} order by l.title), '[]') from ${issueLabels} il join ${labels} l on l.id = il.label_id where il.issue_id = ${issues.id})`
 const labelNames = labelsOf(sql`l.title`) as SQL<string[]>
-/** Issues have any number of labels, so descriptions are cut here; the list of labels has them longer. */
-const labelText = (text: SQL) => sql`case when char_length(${text}) > 1024 then left(${text}, 1024) || '...' else ${text} end`
+/** Issues have any number of labels, so their descriptions are cut here, to fewer characters than in lists of labels. */
+const truncatedText = (text: SQL) => sql`case when char_length(${text}) > 1024 then left(${text}, 1024) || '...' else ${text} end`
 const labelDetails = labelsOf(
-  sql`json_build_object('id', l.id, 'name', l.title, 'color', l.color, 'description', ${labelText(sql`l.description`)}, 'description_html', ${labelText(sql`l.description_html`)})`,
+  sql`json_build_object('id', l.id, 'name', l.title, 'color', l.color, 'description', ${truncatedText(sql`l.description`)}, 'description_html', ${truncatedText(sql`l.description_html`)})`,
 ) as SQL<IssueLabel[]>
 
 const user = sql`${sql.placeholder('user')}::bigint`
 
-/** Everything shown of issues, to be joined with the ids of those that are wanted. */
-function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: boolean, more: More) {
+/** Selects everything that is shown of issues; the caller adds the condition. */
+function selectIssues<More extends Record<string, SQL>>(db: ReadDatabase, details: boolean, extra: More) {
   return db
     .select({
       issue: READ_COLUMNS.issues,
@@ -69,7 +69,7 @@ function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: bool
       milestone: READ_COLUMNS.milestones,
       milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
       labels: (details ? labelDetails : labelNames) as SQL<IssueLabel[] | string[]>,
-      ...more,
+      ...extra,
     })
     .from(issues)
     .innerJoin(projects, eq(projects.id, issues.project_id))
@@ -81,12 +81,14 @@ function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: bool
 }
 
 const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list with details') =>
-  shown(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(inIds(issues.id)),
+  selectIssues(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(
+    inIds(issues.id),
+  ),
 )
 
 /**
- * Issues with everything their single views show, in no order; long texts are cut as in a list. The caller must already
- * be known to see them.
+ * Issues with everything their single views show, in no particular order; long texts are cut as in a list. The caller
+ * must already be authorised to see them.
  */
 export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<IssueRecord[]> {
   if (ids.length === 0) return []
@@ -118,10 +120,10 @@ export interface IssueFilter extends IssuableFilter {
 const list = listerOf<IssueReach>({
   type: 'Issue',
   list: 'issues',
-  thing: issues,
-  labelling: issueLabels,
+  issuables: issues,
+  issuableLabels: issueLabels,
   reach: issueReach,
-  within: issuesInReach,
+  inReach: issuesInReach,
   visible: visibleIssues,
   filters: {
     confidential: () => eq(issues.confidential, sql.placeholder('confidential')),
@@ -131,7 +133,7 @@ const list = listerOf<IssueReach>({
   },
 })
 
-/** The first and the last day of what `due_date` names. */
+/** The first and the last day of the period that `due_date` names. */
 function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; due_from?: string; due_to?: string } {
   const at = (year: number, month: number, date: number) => dayOf(new Date(Date.UTC(year, month, date)))
   const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
@@ -151,15 +153,15 @@ function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; du
 }
 
 /**
- * The issues of a place that the caller sees and that pass the filters (IS-1 to IS-3); the caller must be known to see
- * the place and, for one project, to read issues there.
+ * The issues that the caller sees and that match the filters (IS-1 to IS-3). The caller must already be authorised to
+ * see the source and, in a project, to read its issues.
  */
-export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: Place, filter: IssueFilter): Promise<Page<IssueRecord>> =>
+export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: IssuableSource, filter: IssueFilter): Promise<Page<IssueRecord>> =>
   list(ctx, caller, at, filter, { confidential: filter.confidential, ...dueDays(filter.due_date, ctx.now()) }, (ids) =>
-    inOrder(ctx, ids, filter.with_labels_details),
+    loadInOrder(ctx, ids, filter.with_labels_details),
   )
 
-async function inOrder(ctx: Context, ids: number[], details: boolean): Promise<IssueRecord[]> {
+async function loadInOrder(ctx: Context, ids: number[], details: boolean): Promise<IssueRecord[]> {
   if (ids.length === 0) return []
   const records = await withTexts(ctx, (await loaded(ctx.db, details ? 'list with details' : 'list').execute({ ids })) as IssueRecord[], 'page')
   const byId = new Map(records.map((record) => [record.issue.id, record]))

@@ -16,10 +16,10 @@ import { actAs } from '../../core/acting.js'
 import { nextIid } from '../../core/iids.js'
 import { labelIdsOf } from '../labels.js'
 import { MAX_DESCRIPTION } from '../texts.js'
-import { assignable, updateIssueCounts } from './attributes.js'
+import { firstAssignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 
-/** Moves an issue: creates a copy in the other project, closes this one, and notes in both that it was moved (IS-8). */
+/** Moves an issue: creates a copy in the other project, closes this one, and adds system notes to both (IS-8). */
 export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, toProjectId: number): Promise<IssueRecord> {
   const target = await findProjectFor(ctx, caller, String(toProjectId))
   if (target.project.id === subject.project.id) throw refused('Cannot move issue to project it originates from!')
@@ -35,7 +35,7 @@ export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSu
 
 type Issue = typeof issues.$inferSelect
 
-/** The issue as a row of another project; `from` is the full path of its own. */
+/** Inserts the copy; `from` is the full path of the original project. */
 async function insertCopy(ctx: Context, tx: Transaction, target: ProjectSubject, issue: Issue, from: string): Promise<Issue> {
   const { project: to } = target
   return onlyRow(
@@ -45,13 +45,13 @@ async function insertCopy(ctx: Context, tx: Transaction, target: ProjectSubject,
         project_id: to.id,
         iid: await nextIid(tx, to.id, 'issue'),
         title: issue.title,
-        description: await elsewhere(ctx.slices, issue.description, from),
+        description: await qualifyReferences(ctx.slices, issue.description, from),
         state: issue.state,
         closed_at: issue.closed_at,
         closed_by_id: issue.closed_by_id,
         author_id: issue.author_id,
-        assignee_id: issue.assignee_id === null ? null : await assignable(tx, target, [issue.assignee_id]),
-        milestone_id: await twinOf(tx, target, issue.milestone_id),
+        assignee_id: issue.assignee_id === null ? null : await firstAssignable(tx, target, [issue.assignee_id]),
+        milestone_id: await milestoneWithSameTitle(tx, target, issue.milestone_id),
         confidential: issue.confidential,
         discussion_locked: issue.discussion_locked,
         due_date: issue.due_date,
@@ -97,11 +97,11 @@ async function move(
       ...(issue.state === 'opened' && { state: 'closed' as const, closed_at: now, closed_by_id: callerId }),
     })
     .where(eq(issues.id, issue.id))
-  const left = { type: 'Issue' as const, id: issue.id, project_id: from.id }
+  const source = { type: 'Issue' as const, id: issue.id, project_id: from.id }
   // neither note names the other project: readers of one issue need not see the other
-  await writeSystemNotes(tx, left, callerId, ['moved to another project'], now)
-  await writeSystemNotes(tx, { ...left, id: copy.id, project_id: to.id }, callerId, ['moved from another project'], now)
-  await finishTodos(tx, callerId, left, now)
+  await writeSystemNotes(tx, source, callerId, ['moved to another project'], now)
+  await writeSystemNotes(tx, { ...source, id: copy.id, project_id: to.id }, callerId, ['moved from another project'], now)
+  await finishTodos(tx, callerId, source, now)
   const event = { author_id: callerId, target_type: 'Issue', created_at: now, confidential: issue.confidential } as const
   if (issue.state === 'opened') await recordEvent(tx, { ...event, project_id: from.id, action: 'closed', target_id: issue.id })
   await recordEvent(tx, { ...event, project_id: to.id, action: 'created', target_id: copy.id })
@@ -110,23 +110,23 @@ async function move(
   return copy.id
 }
 
-/** Qualifies references, so that numbers in a text still mean the things of the project it was written in. */
-async function elsewhere(slices: Slices, text: string, fullPath: string): Promise<string> {
-  let moved = ''
-  let done = 0
+/** Prefixes references like `#1` with the original project's full path, so that they keep their meaning. */
+async function qualifyReferences(slices: Slices, text: string, fullPath: string): Promise<string> {
+  let result = ''
+  let copied = 0
   for (const reference of await referencesIn(slices, text)) {
     if (!('number' in reference) || reference.project !== null) continue
-    moved += `${text.slice(done, reference.start)}${fullPath}`
-    done = reference.start
+    result += `${text.slice(copied, reference.start)}${fullPath}`
+    copied = reference.start
   }
-  const whole = moved + text.slice(done)
+  const whole = result + text.slice(copied)
   return whole.length > MAX_DESCRIPTION ? text : whole
 }
 
 /** The milestone of the same title that may be set in the other project. */
-async function twinOf(tx: Transaction, { project }: ProjectSubject, milestoneId: number | null): Promise<number | null> {
+async function milestoneWithSameTitle(tx: Transaction, { project }: ProjectSubject, milestoneId: number | null): Promise<number | null> {
   if (milestoneId === null) return null
-  const [twin] = await tx
+  const [match] = await tx
     .select({ id: milestones.id })
     .from(milestones)
     .where(
@@ -134,14 +134,14 @@ async function twinOf(tx: Transaction, { project }: ProjectSubject, milestoneId:
       and (${milestones.project_id} = ${project.id} or ${milestones.namespace_id} = ${project.namespace_id})`,
     )
     .limit(1)
-  return twin?.id ?? null
+  return match?.id ?? null
 }
 
-type Rows = Pick<typeof issues.$inferSelect, 'id' | 'project_id'>
+type IssueKey = Pick<typeof issues.$inferSelect, 'id' | 'project_id'>
 
-/** Copies notes, awards and what else issues show of the discussion. */
-async function copyDiscussion(tx: Transaction, from: Rows, to: Rows) {
-  // each note gets its new id beforehand, so that what refers to it can find it
+/** Copies notes, award emoji, mentions and subscriptions. */
+async function copyDiscussion(tx: Transaction, from: IssueKey, to: IssueKey) {
+  // the new ids of notes are allocated first, so that mentions and award emoji can refer to them
   await tx.execute(sql`with pairs as (
       select n.id as old, nextval(pg_get_serial_sequence('notes', 'id')) as new from (select id from ${notes}
         where project_id = ${from.project_id} and noteable_type = 'Issue' and noteable_id = ${from.id} order by id) n),

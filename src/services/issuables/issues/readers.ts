@@ -2,24 +2,24 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { IssueTies } from '../../../access/can.js'
 import type { Project } from '../../../access/rules.js'
 import type { Transaction } from '../../../db/client.js'
-import { idsAmong, peopleSql, type ReadersOf, type Value } from '../readers.js'
+import { fetchUserIds, type NumberOrSql, type ProjectAccess, selectReaders } from '../readers.js'
 
-/** Of the users selected by `who`, those who see an issue like this one in the project: the reverse of `seesIssue`. */
+/** A query of those candidates who see an issue like this one in the project: the reverse of `seesIssue`. */
 export const issueReaders = (
-  project: ReadersOf,
-  { confidential, author_id, assignee_id }: { confidential: boolean | SQL; author_id: Value; assignee_id: Value | null },
-  who: SQL,
+  project: ProjectAccess,
+  { confidential, author_id, assignee_id }: { confidential: boolean | SQL; author_id: NumberOrSql; assignee_id: NumberOrSql | null },
+  candidates: SQL,
 ): SQL =>
-  peopleSql(
+  selectReaders(
     project,
     ({ level }) => sql`(${confidential}::boolean is false or ${level} >= 20 or u.id = ${author_id} or u.id = ${assignee_id ?? 0})`,
-    who,
+    candidates,
   )
 
-/** Their ids. */
+/** Runs that query. */
 export const readersAmong = (
   tx: Pick<Transaction, 'execute'>,
   project: Pick<Project, 'id' | 'namespace_id' | 'visibility' | 'issues_access_level'>,
   ties: IssueTies,
-  who: SQL,
-): Promise<number[]> => idsAmong(tx, issueReaders({ ...project, feature: project.issues_access_level }, ties, who))
+  candidates: SQL,
+): Promise<number[]> => fetchUserIds(tx, issueReaders({ ...project, feature: project.issues_access_level }, ties, candidates))

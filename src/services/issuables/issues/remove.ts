@@ -17,14 +17,14 @@ export async function deleteIssue(ctx: Context, { issue }: IssueSubject): Promis
   })
 }
 
-/** Issues deleted in one transaction. */
-const BATCH = 200
+/** The number of issues deleted in one transaction. */
+const BATCH_SIZE = 200
 
 /** Deletes all issues that a user opened, with everything that belongs to them (U-34). */
 export async function removeIssuesOf(ctx: Context, authorId: number): Promise<void> {
   for (;;) {
     const removed = await ctx.db.transaction(async (tx) => {
-      const rows = await tx.select().from(issues).where(eq(issues.author_id, authorId)).orderBy(issues.id).limit(BATCH).for('update')
+      const rows = await tx.select().from(issues).where(eq(issues.author_id, authorId)).orderBy(issues.id).limit(BATCH_SIZE).for('update')
       if (rows.length === 0) return 0
       const ids = rows.map(({ id }) => id)
       await removeDependents(tx, 'Issue', rows)
@@ -36,6 +36,6 @@ export async function removeIssuesOf(ctx: Context, authorId: number): Promise<vo
         from counts where p.id = counts.project_id`)
       return rows.length
     })
-    if (removed < BATCH) return
+    if (removed < BATCH_SIZE) return
   }
 }

@@ -15,14 +15,14 @@ import { checkTexts } from '../texts.js'
 import {
   changedAttributes,
   changedTexts,
-  differing,
-  followChange,
+  changedValues,
   type IssuableChanges,
   notesOnAttributes,
   notesOnTexts,
+  recordChange,
   textOf,
 } from '../writing.js'
-import { assignable, updateIssueCounts } from './attributes.js'
+import { firstAssignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 import { readersAmong } from './readers.js'
 
@@ -49,29 +49,29 @@ export async function updateIssue(ctx: Context, caller: SignedIn, subject: Issue
   const { project, issue } = subject
   const mentioned = await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, textOf(given)))
   await ctx.db.transaction(async (tx) => {
-    await change({ ctx, tx, caller, subject, given: { ...given, ...texts } })
+    await applyChange({ ctx, tx, caller, subject, given: { ...given, ...texts } })
     await recordCrossReferences(tx, { type: 'Issue', project_id: project.id, id: issue.id, sha: null }, mentioned, caller.user.id, ctx.now())
   })
   return loadIssue(ctx, caller, subject.issue.id)
 }
 
-/** Closes an issue that a commit or a merge closes; `how` is noted. Nothing happens when it is closed already. */
-export async function closeIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, how: string): Promise<void> {
-  await ctx.db.transaction((tx) => change({ ctx, tx, caller, subject, given: { state_event: 'close' }, how }))
+/** Closes an issue because of a commit or a merge; the system note ends in `closedBy`. Does nothing if it is closed already. */
+export async function closeIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, closedBy: string): Promise<void> {
+  await ctx.db.transaction((tx) => applyChange({ ctx, tx, caller, subject, given: { state_event: 'close' }, closedBy }))
 }
 
-/** One change, within its transaction. */
+/** A change to apply within a transaction. */
 interface Change {
   ctx: Context
   tx: Transaction
   caller: SignedIn
   subject: IssueSubject
   given: IssueChanges
-  /** Completes the system note when it is closed. */
-  how?: string
+  /** Text after `closed` in the system note. */
+  closedBy?: string
 }
 
-async function change({ how, ...change }: Change): Promise<void> {
+async function applyChange({ closedBy, ...change }: Change): Promise<void> {
   const { ctx, tx, caller, subject, given } = change
   const { project } = subject
   const [[before]] = await Promise.all([tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update'), actAs(tx, caller.user.id)])
@@ -80,23 +80,23 @@ async function change({ how, ...change }: Change): Promise<void> {
   const target = { type: 'Issue' as const, id: before.id, project_id: project.id }
   const values = await changedColumns(change, before, now)
   const labelNotes = subject.can('manage_issue') ? await changeLabels(tx, subject, target, given, now) : []
-  const notes = [...(await notesOf(ctx, before, values, how)), ...labelNotes]
-  const stamped = subject.can('admin_issue') ? given.updated_at : undefined
+  const notes = [...(await notesOf(ctx, before, values, closedBy)), ...labelNotes]
+  const givenUpdatedAt = subject.can('admin_issue') ? given.updated_at : undefined
   if (Object.keys(values).length === 0 && labelNotes.length === 0) {
-    if (stamped) await tx.update(issues).set({ updated_at: stamped }).where(eq(issues.id, before.id))
+    if (givenUpdatedAt) await tx.update(issues).set({ updated_at: givenUpdatedAt }).where(eq(issues.id, before.id))
     return
   }
   const written = tx
     .update(issues)
-    .set({ ...values, updated_at: stamped ?? now })
+    .set({ ...values, updated_at: givenUpdatedAt ?? now })
     .where(eq(issues.id, before.id))
     .returning()
   const after = onlyRow(await written)
-  const readers = (who: SQL) => readersAmong(tx, project, after, who)
-  await followChange(ctx, tx, caller, { target, before, after, notes, readers, confidential: after.confidential }, now)
+  const readers = (candidates: SQL) => readersAmong(tx, project, after, candidates)
+  await recordChange(ctx, tx, caller, { target, before, after, notes, readers, confidential: after.confidential }, now)
   // ticking a task does not finish the user's todos (TO-6)
-  const ticked = notes.length === 0 && (await sameButForTicks(ctx.slices, before.description, after.description))
-  if (!ticked) await finishTodos(tx, caller.user.id, target, now)
+  const onlyTicks = notes.length === 0 && (await sameButForTicks(ctx.slices, before.description, after.description))
+  if (!onlyTicks) await finishTodos(tx, caller.user.id, target, now)
   await updateIssueCounts(tx, project.id, before, after)
 }
 
@@ -104,7 +104,7 @@ async function change({ how, ...change }: Change): Promise<void> {
 async function changedColumns({ ctx, tx, caller, subject, given }: Omit<Change, 'how'>, before: Issue, now: Date): Promise<Partial<Issue>> {
   const wanted: Partial<Issue> = await changedTexts(ctx, given)
   if (given.confidential !== undefined) wanted.confidential = given.confidential
-  if (subject.can('manage_issue')) Object.assign(wanted, await managed(tx, subject, given))
+  if (subject.can('manage_issue')) Object.assign(wanted, await memberColumns(tx, subject, given))
   const event = given.state_event && STATE_EVENTS[given.state_event]
   if (event && before.state === event.from) {
     const member = subject.level > 0 || caller.user.admin
@@ -116,20 +116,20 @@ async function changedColumns({ ctx, tx, caller, subject, given }: Omit<Change, 
         : { state: 'opened', closed_at: null, closed_by_id: null },
     )
   }
-  return differing(before, wanted)
+  return changedValues(before, wanted)
 }
 
 /** Attributes that need a role on the project (row 9 of section 5.1). */
-const managed = async (tx: Transaction, subject: IssueSubject, given: IssueChanges): Promise<Partial<Issue>> => ({
-  ...(await changedAttributes(tx, subject, given, assignable)),
+const memberColumns = async (tx: Transaction, subject: IssueSubject, given: IssueChanges): Promise<Partial<Issue>> => ({
+  ...(await changedAttributes(tx, subject, given, firstAssignable)),
   ...(given.due_date !== undefined && { due_date: given.due_date }),
 })
 
-/** The system notes on the changes (NT-6). Names of what not every reader may see are left out. */
-async function notesOf(ctx: Context, before: Issue, values: Partial<Issue>, how?: string): Promise<string[]> {
-  const lines = [...(await notesOnTexts(ctx, before, values, how)), ...notesOnAttributes(values)]
-  if (values.due_date !== undefined) lines.push(values.due_date === null ? 'removed the due date' : `changed the due date to ${values.due_date}`)
-  if (values.confidential !== undefined) lines.push(values.confidential ? 'made the issue confidential' : 'made the issue visible to everyone')
-  if (values.discussion_locked !== undefined) lines.push(values.discussion_locked ? 'locked this issue' : 'unlocked this issue')
-  return lines
+/** The system notes on the changes (NT-6). They name nothing that some readers of the issue may not see. */
+async function notesOf(ctx: Context, before: Issue, values: Partial<Issue>, closedBy?: string): Promise<string[]> {
+  const messages = [...(await notesOnTexts(ctx, before, values, closedBy)), ...notesOnAttributes(values)]
+  if (values.due_date !== undefined) messages.push(values.due_date === null ? 'removed the due date' : `changed the due date to ${values.due_date}`)
+  if (values.confidential !== undefined) messages.push(values.confidential ? 'made the issue confidential' : 'made the issue visible to everyone')
+  if (values.discussion_locked !== undefined) messages.push(values.discussion_locked ? 'locked this issue' : 'unlocked this issue')
+  return messages
 }

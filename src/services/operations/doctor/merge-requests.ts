@@ -3,8 +3,8 @@ import type { Context } from '../../../context.js'
 import { events, mergeRequests, mergeRequestVersions } from '../../../db/schema/index.js'
 import { type GitRepository, type Oid, ZERO } from '../../../git/types.js'
 import { readSettings } from '../../core/settings.js'
-import { headRef, keepRef, setRefs } from '../../issuables/merge-requests/versions/keep-around.js'
-import { updateDefaultBranch } from '../../repository/push/finish.js'
+import { headRef, keepAroundRef, setRefs } from '../../issuables/merge-requests/versions/keep-around.js'
+import { followBranches } from '../../repository/push/follow.js'
 import type { Check } from './fault.js'
 
 /** The merge requests of one project against its repository. */
@@ -28,8 +28,8 @@ async function* pins(ctx: Context, projectId: number, repository: GitRepository)
   const wanted = new Map<string, { oid: Oid; iid: number }>()
   // the newest head is held by its head ref, the others by keep-around refs
   for (const { head, start, iid, newest } of versions) {
-    wanted.set(keepRef(start), { oid: start, iid })
-    wanted.set(head === newest ? headRef(iid) : keepRef(head), { oid: head, iid })
+    wanted.set(keepAroundRef(start), { oid: start, iid })
+    wanted.set(head === newest ? headRef(iid) : keepAroundRef(head), { oid: head, iid })
   }
   if (wanted.size === 0) return
   const refs = [...(await repository.refs('refs/keep-around/')), ...(await repository.refs('refs/merge-requests/'))]

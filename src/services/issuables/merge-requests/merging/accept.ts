@@ -13,7 +13,7 @@ import { actingUser, findVisibleProject } from '../../../identity/acting-users.j
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { type Acceptance, merge, methodNotAllowed } from './merge.js'
-import { finishAccepted } from './post-merge.js'
+import { runPostMerge } from './post-merge.js'
 import { NOT_DEFERRED } from './states.js'
 
 /** Merges a merge request, or defers the merge until its pipeline succeeds (MR-59 to MR-69). */
@@ -24,9 +24,9 @@ export async function acceptMergeRequest(
   given: Acceptance,
 ): Promise<SingleMergeRequest> {
   const { id } = subject.request
-  if (await merge(ctx, caller, subject, subject.request, given)) await finishAccepted(ctx, caller, subject, id)
+  if (await merge(ctx, caller, subject, subject.request, given)) await runPostMerge(ctx, caller, subject, id)
   // the pipeline may have finished while this was written
-  else await mergeWaiting(ctx, await waitingAmong(ctx, id))
+  else await runDeferredMerges(ctx, await findReadyDeferredMerges(ctx, id))
   return loadMergeRequest(ctx, caller, subject, id)
 }
 
@@ -57,7 +57,7 @@ export async function cancelAutomaticMerge(ctx: Context, caller: SignedIn, subje
 }
 
 /** Ids of merge requests with a deferred merge whose pipeline has become `success`: all of them, or this one. */
-export async function waitingAmong(ctx: Context, id: number | null): Promise<number[]> {
+export async function findReadyDeferredMerges(ctx: Context, id: number | null): Promise<number[]> {
   const rows = await ctx.db.write
     .select({ id: mergeRequests.id })
     .from(mergeRequests)
@@ -80,11 +80,11 @@ export async function waitingAmong(ctx: Context, id: number | null): Promise<num
  * Does deferred merges, in the name of the users who asked for them (MR-66, PL-7). The row says that a merge is due, so
  * it is done once, however often and by how many this is called.
  */
-export async function mergeWaiting(ctx: Context, ids: number[]): Promise<void> {
-  for (const id of ids) await ctx.mutex.run(`deferred merge ${id}`, () => mergeOne(ctx, id))
+export async function runDeferredMerges(ctx: Context, ids: number[]): Promise<void> {
+  for (const id of ids) await ctx.mutex.run(`deferred merge ${id}`, () => runDeferredMerge(ctx, id))
 }
 
-async function mergeOne(ctx: Context, id: number): Promise<void> {
+async function runDeferredMerge(ctx: Context, id: number): Promise<void> {
   const [row] = await ctx.db.write
     .select({ request: mergeRequests, user: users })
     .from(mergeRequests)
@@ -101,16 +101,16 @@ async function mergeOne(ctx: Context, id: number): Promise<void> {
       should_remove_source_branch: request.should_remove_source_branch ?? undefined,
       sha: request.sha ?? undefined,
     }
-    if (await merge(ctx, caller, subject, request, { ...given, deferred: true })) await finishAccepted(ctx, caller, subject, id)
+    if (await merge(ctx, caller, subject, request, { ...given, deferred: true })) await runPostMerge(ctx, caller, subject, id)
   } catch (error) {
-    if (error instanceof Failure) await giveUp(ctx, request, user.id, error)
+    if (error instanceof Failure) await abortDeferredMerge(ctx, request, user.id, error)
     // what cannot be done now is found again by a job, or when the pipeline changes again
     else if (!isUnavailable(error)) throw error
   }
 }
 
 /** The merge request stays open, its deferred merge is cancelled, and the user who asked for it gets a todo. */
-async function giveUp(ctx: Context, request: typeof mergeRequests.$inferSelect, userId: number, failure: Failure): Promise<void> {
+async function abortDeferredMerge(ctx: Context, request: typeof mergeRequests.$inferSelect, userId: number, failure: Failure): Promise<void> {
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx

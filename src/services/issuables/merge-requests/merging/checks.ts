@@ -11,19 +11,19 @@ import { headsOf, type MergeRequestRefs, selectMergeRequestRefs } from '../versi
 import { mergeStatus } from './merge-status.js'
 
 /** Merge requests checked together; their results are written in one statement. */
-const BATCH = 40
+const BATCH_SIZE = 40
 /** Fewer than git runs for one repository, so that others can read it meanwhile. */
-const AT_ONCE = 2
+const CONCURRENCY = 2
 
 /** Checks these merge requests, until none is unchecked or others are checking them. */
 export async function checkMergeability(ctx: Context, ids: number[]): Promise<void> {
   for (let round = 0; round < 5; round++) {
-    const unknown = await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isUnchecked))
-    if (unknown.length === 0) return
-    await decideAll(ctx, unknown)
+    const unchecked = await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isUnchecked))
+    if (unchecked.length === 0) return
+    await checkAll(ctx, unchecked)
   }
-  const left = await selectMergeRequestRefs(ctx.db.write, inArray(mergeRequests.id, ids))
-  await checkProjectsSoon(ctx, [...new Set(left.map((request) => request.project_id))])
+  const remaining = await selectMergeRequestRefs(ctx.db.write, inArray(mergeRequests.id, ids))
+  await checkProjectsSoon(ctx, [...new Set(remaining.map((request) => request.project_id))])
 }
 
 const isUnchecked = and(eq(mergeRequests.merge_status, 'unchecked'), isOpen)
@@ -32,25 +32,25 @@ const isUnchecked = and(eq(mergeRequests.merge_status, 'unchecked'), isOpen)
  * Checks the current heads only, whatever the branches were before. A merge request whose source has moved unnoticed
  * gets its version first.
  */
-async function decideAll(ctx: Context, requests: MergeRequestRefs[]): Promise<void> {
-  const late: number[] = []
-  const found = await mapConcurrently(AT_ONCE, requests, async (request) => {
+async function checkAll(ctx: Context, requests: MergeRequestRefs[]): Promise<void> {
+  const outdated: number[] = []
+  const checked = await mapConcurrently(CONCURRENCY, requests, async (request) => {
     const heads = await headsOf(ctx, request)
     if (heads.head && heads.start && (heads.head !== request.sha || request.version_due)) {
-      late.push(request.id)
+      outdated.push(request.id)
       return null
     }
     return { request: request.id, checks: request.merge_checks, status: await mergeStatus(ctx, request, heads) }
   })
-  const known = found.filter((one) => one !== null)
-  if (known.length > 0) {
+  const results = checked.filter((one) => one !== null)
+  if (results.length > 0) {
     // a row that became unchecked again meanwhile stays so; one write for each row, which is no change of the merge
     // request (MR-55)
     await ctx.db.write.execute(sql`update ${mergeRequests} r set merge_status = d.status
-      from jsonb_to_recordset(${JSON.stringify(known)}::jsonb) as d (request bigint, checks int, status text)
+      from jsonb_to_recordset(${JSON.stringify(results)}::jsonb) as d (request bigint, checks int, status text)
       where r.id = d.request and r.merge_checks = d.checks and r.merge_status = 'unchecked'`)
   }
-  await makeVersions(ctx, late, { verdict: true })
+  await makeVersions(ctx, outdated, { checkMerge: true })
 }
 
 /** Checks what is unchecked in a project: the rows say what is due, however many moves made it so. */
@@ -59,13 +59,13 @@ export const mergeChecks = defineJob({
   input: z.object({ project: z.int() }),
   async run(ctx: Context, { project }, { signal }) {
     for (let after = 0; ; signal.throwIfAborted()) {
-      const unknown = await selectMergeRequestRefs(
+      const unchecked = await selectMergeRequestRefs(
         ctx.db.write,
         and(eq(mergeRequests.project_id, project), isUnchecked, sql`${mergeRequests.id} > ${after}`),
-      ).limit(BATCH)
-      const last = unknown.at(-1)
+      ).limit(BATCH_SIZE)
+      const last = unchecked.at(-1)
       if (!last) return
-      await decideAll(ctx, unknown)
+      await checkAll(ctx, unchecked)
       after = last.id
     }
   },
@@ -89,7 +89,7 @@ export const promptMergeChecks = defineJob({
 
 /** Enqueues checks of what a killed process has left unchecked. */
 export async function resumeMergeChecks(ctx: Context): Promise<void> {
-  const left = await ctx.db.write.selectDistinct({ project: mergeRequests.project_id }).from(mergeRequests).where(isUnchecked)
-  const projects = left.map(({ project }) => project)
+  const remaining = await ctx.db.write.selectDistinct({ project: mergeRequests.project_id }).from(mergeRequests).where(isUnchecked)
+  const projects = remaining.map(({ project }) => project)
   await checkProjectsSoon(ctx, projects)
 }

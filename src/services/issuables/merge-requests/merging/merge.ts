@@ -19,7 +19,7 @@ import { moveUnderIntent, withBranch } from '../../../repository/push/door.js'
 import { recordIntent, releaseIntent } from '../../../repository/push/intents.js'
 import { checkQuota } from '../../../repository/quotas.js'
 import { signatureOf } from '../../../repository/repositories.js'
-import { follows, makeVersions } from '../versions/make.js'
+import { authorMayReadSource, makeVersions } from '../versions/make.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefsWith, sourceKeyOf, targetOf } from '../versions/refs.js'
 import { issueReferences, issuesClosedBy } from '../writing/closing-issues.js'
 
@@ -35,10 +35,10 @@ type Request = typeof mergeRequests.$inferSelect
 
 const MAX_MESSAGE = 1_000_000
 /** How often a merge is tried again because its branches moved meanwhile. */
-const TRIES = 8
+const MAX_ATTEMPTS = 8
 
 export const methodNotAllowed = () => new Failure('method_not_allowed', { message: 'Method Not Allowed' })
-const changing = () => new Unavailable('The branches are changing too fast')
+const branchesChanging = () => new Unavailable('The branches are changing too fast')
 const cannotBeMerged = () => new Failure('method_not_allowed', { message: 'Branch cannot be merged' })
 
 /**
@@ -50,19 +50,19 @@ export async function merge(
   ctx: Context,
   caller: SignedIn,
   subject: ProjectSubject,
-  { id, target_branch: seen }: Pick<Request, 'id' | 'target_branch'>,
+  { id, target_branch: initialBranch }: Pick<Request, 'id' | 'target_branch'>,
   { deferred = false, ...given }: Acceptance & { deferred?: boolean },
 ): Promise<boolean> {
   if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
-  for (let branch = seen; ; ) {
+  for (let branch = initialBranch; ; ) {
     const outcome = await withBranch(ctx, subject.project.id, branch, () => mergeInto(ctx, { caller, subject, id, given, deferred }, branch))
     if (typeof outcome === 'boolean') return outcome
-    branch = outcome.elsewhere
+    branch = outcome.newTarget
   }
 }
 
 /** An acceptance, and whose it is. */
-interface Accepting {
+interface MergeAttempt {
   caller: SignedIn
   /** The target project. */
   subject: ProjectSubject
@@ -71,52 +71,52 @@ interface Accepting {
   deferred: boolean
 }
 
-type Outcome = boolean | { elsewhere: string }
+type Outcome = boolean | { newTarget: string }
 
-async function mergeInto(ctx: Context, accepting: Accepting, branch: string): Promise<Outcome> {
-  for (let tried = 1; ; tried++) {
-    const outcome = await tryMerge(ctx, accepting, branch)
+async function mergeInto(ctx: Context, attempt: MergeAttempt, branch: string): Promise<Outcome> {
+  for (let tries = 1; ; tries++) {
+    const outcome = await tryMerge(ctx, attempt, branch)
     if (outcome !== 'version due' && outcome !== 'branch moved') return outcome
-    if (tried === TRIES) throw changing()
-    if (outcome === 'version due') await makeVersions(ctx, [accepting.id], {})
+    if (tries === MAX_ATTEMPTS) throw branchesChanging()
+    if (outcome === 'version due') await makeVersions(ctx, [attempt.id], {})
   }
 }
 
 /** 'version due': somebody has just pushed, and no version records it yet. */
-async function tryMerge(ctx: Context, accepting: Accepting, branch: string): Promise<Outcome | 'version due' | 'branch moved'> {
-  const { caller, subject, id, given, deferred } = accepting
+async function tryMerge(ctx: Context, attempt: MergeAttempt, branch: string): Promise<Outcome | 'version due' | 'branch moved'> {
+  const { caller, subject, id, given, deferred } = attempt
   const [[request], protections, settings] = await Promise.all([
-    toMerge(ctx.db, null).execute({ id }),
+    selectForMerge(ctx.db, null).execute({ id }),
     branchProtectionsOf(ctx, subject.project.id),
     readSettings(ctx),
   ])
   if (!request || request.row.deleted_at) throw notFound()
-  if (request.target_branch !== branch) return { elsewhere: request.target_branch }
+  if (request.target_branch !== branch) return { newTarget: request.target_branch }
   // the caller must be allowed to merge, and the merge request open and not blocked (MR-59 to MR-61)
   if (!mayMergeInto(subject, protections, branch)) throw unauthenticated()
   if (request.row.state !== 'opened') throw new Failure('not_acceptable', { message: 'Method Not Allowed' })
   if (deferred && !request.row.merge_when_pipeline_succeeds) return false
-  const later = given.merge_when_pipeline_succeeds === true
-  if (isBlocked(subject, request, later)) throw methodNotAllowed()
+  const whenPipelineSucceeds = given.merge_when_pipeline_succeeds === true
+  if (isBlocked(subject, request, whenPipelineSucceeds)) throw methodNotAllowed()
 
   const repository = targetOf(ctx, request)
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) throw cannotBeMerged()
   if (head !== request.sha) {
-    if (!(await follows(ctx, request))) throw cannotBeMerged()
+    if (!(await authorMayReadSource(ctx, request))) throw cannotBeMerged()
     return 'version due'
   }
   if (await repository.isAncestor(head, start)) throw cannotBeMerged()
-  const waits = later && (request.pipeline === 'pending' || request.pipeline === 'running')
-  const differs = given.sha !== undefined && given.sha !== head
-  if ((waits || differs) && !(await repository.canMerge(start, head))) throw cannotBeMerged()
-  if (differs) throw conflict('SHA does not match HEAD of source branch')
-  if (waits) {
+  const mustWait = whenPipelineSucceeds && (request.pipeline === 'pending' || request.pipeline === 'running')
+  const headDiffers = given.sha !== undefined && given.sha !== head
+  if ((mustWait || headDiffers) && !(await repository.canMerge(start, head))) throw cannotBeMerged()
+  if (headDiffers) throw conflict('SHA does not match HEAD of source branch')
+  if (mustWait) {
     await defer(ctx, caller, request.row, given)
     return false
   }
   await checkQuota(ctx, repository)
-  return (await writeMerge(ctx, accepting, { request, repository, settings, head, start })) || 'branch moved'
+  return (await writeMerge(ctx, attempt, { request, repository, settings, head, start })) || 'branch moved'
 }
 
 /** A merge request that has passed all checks. */
@@ -132,27 +132,29 @@ interface Mergeable {
 }
 
 /** Writes the merge commit and its intent, then moves the target branch. False: a branch has moved meanwhile. */
-async function writeMerge(ctx: Context, { caller, subject, id, given }: Accepting, mergeable: Mergeable): Promise<boolean> {
+async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAttempt, mergeable: Mergeable): Promise<boolean> {
   const { request, repository, settings, head, start } = mergeable
   const author = signatureOf(ctx, caller)
   const message = await messageOf(ctx, caller, subject, request.row, given)
   const ref = `refs/heads/${request.target_branch}`
-  const who = { projectId: subject.project.id, actorId: caller.user.id }
+  const actor = { projectId: subject.project.id, actorId: caller.user.id }
   const choices = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
   // concurrently with the objects, and in any case before the ref: an intent whose ref never moves has no effect
-  const noted: { intent?: number } = {}
-  const intend = async (commit: Oid) => {
-    noted.intent = await recordIntent(ctx, { ...who, door: 'api', moves: [{ ref, old: start, new: commit }], merge: choices })
+  const recorded: { intent?: number } = {}
+  const writeIntent = async (commit: Oid) => {
+    recorded.intent = await recordIntent(ctx, { ...actor, door: 'api', moves: [{ ref, old: start, new: commit }], merge: choices })
   }
-  const drafted = await repository.draftMerge({ into: start, from: head, author, committer: author, message }, intend).catch((error: unknown) => {
-    if (noted.intent !== undefined) releaseIntent(ctx, noted.intent)
-    throw error
-  })
-  const { intent } = noted
+  const drafted = await repository
+    .draftMerge({ into: start, from: head, author, committer: author, message }, writeIntent)
+    .catch((error: unknown) => {
+      if (recorded.intent !== undefined) leaveIntent(ctx, recorded.intent)
+      throw error
+    })
+  const { intent } = recorded
   if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
   const move = { ref, old: start, new: drafted.commit }
   try {
-    const write = { ...who, moves: [move], settings, repository, merge: choices, intent }
+    const write = { ...actor, moves: [move], settings, repository, merge: choices, intent }
     await moveUnderIntent(ctx, write, () => moveTarget(ctx, repository, request, move, head))
   } catch (error) {
     if (error instanceof RefChanged) return false
@@ -162,7 +164,7 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: Acceptin
 }
 
 /** The row as it is now, what its Git side needs, and the state of its pipeline. */
-const toMerge = statement('merge request to merge', (db) =>
+const selectForMerge = statement('merge request to merge', (db) =>
   selectMergeRequestRefsWith(
     db,
     {
@@ -202,9 +204,13 @@ async function defer(ctx: Context, caller: SignedIn, request: Request, given: Ac
  * Whether a merge is refused: work in progress, a pipeline that is required and has not succeeded, or open discussions
  * that have to be resolved (MR-61).
  */
-function isBlocked({ project }: ProjectSubject, { row, pipeline }: { row: Request; pipeline: PipelineState | null }, later: boolean): boolean {
+function isBlocked(
+  { project }: ProjectSubject,
+  { row, pipeline }: { row: Request; pipeline: PipelineState | null },
+  whenPipelineSucceeds: boolean,
+): boolean {
   if (isWorkInProgress(row.title)) return true
-  if (project.only_allow_merge_if_pipeline_succeeds && !later && pipeline !== 'success' && pipeline !== 'skipped') return true
+  if (project.only_allow_merge_if_pipeline_succeeds && !whenPipelineSucceeds && pipeline !== 'success' && pipeline !== 'skipped') return true
   return project.only_allow_merge_if_all_discussions_are_resolved && row.unresolved_discussions_count > 0
 }
 
@@ -214,10 +220,10 @@ function isBlocked({ project }: ProjectSubject, { row, pipeline }: { row: Reques
  */
 async function moveTarget(ctx: Context, repository: GitRepository, request: MergeRequestRefs, move: RefUpdate, head: Oid): Promise<void> {
   const source = sourceKeyOf(request)
-  const held = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
-  if (!source) throw new RefChanged(held.ref)
-  if (source.id === request.project_id) return repository.updateRefs([move, held])
-  await ctx.git.open(source).withRefLocked(held.ref, head, () => repository.updateRefs([move]))
+  const expectedSource = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
+  if (!source) throw new RefChanged(expectedSource.ref)
+  if (source.id === request.project_id) return repository.updateRefs([move, expectedSource])
+  await ctx.git.open(source).whileAt(expectedSource.ref, head, () => repository.updateRefs([move]))
 }
 
 /** The commit message: the given one, or branches, title, closed issues and reference of the merge request (MR-67). */

@@ -2,7 +2,7 @@ import { eq, isNull, sql } from 'drizzle-orm'
 import type { Context, StatusEvent } from '../../../../context.js'
 import { mergeRequests, todos } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
-import { mergeWaiting, waitingAmong } from './accept.js'
+import { findReadyDeferredMerges, runDeferredMerges } from './accept.js'
 
 const ofHead = statement('open merge requests of a head', (db) =>
   db
@@ -24,7 +24,7 @@ export async function addFailureTodos(ctx: Context, { caller, projectId, sha, st
     from ${mergeRequests} r where r.id = any(${`{${heads.map(({ id }) => id).join(',')}}`}::bigint[]) on conflict do nothing`)
 }
 
-const waiting = statement('merge requests that wait for a pipeline', (db) =>
+const requestsWaitingFor = statement('merge requests that wait for a pipeline', (db) =>
   db
     .select({ id: mergeRequests.id })
     .from(mergeRequests)
@@ -34,14 +34,15 @@ const waiting = statement('merge requests that wait for a pipeline', (db) =>
 )
 
 /** Milliseconds between two checks of one pipeline, to which many statuses may be posted at once. */
-const GAP = 50
+const COALESCE_DELAY_MS = 50
 
 /**
  * Soon after a pipeline has changed, does the deferred merges that wait for its success, if it has succeeded (MR-66).
  */
 export async function mergeAfterPipeline(ctx: Context, { pipeline, status }: StatusEvent): Promise<void> {
   if (status !== 'success') return
-  ctx.jobs.coalesce(`deferred merges ${pipeline}`, GAP, 'deferred merges', async () => {
-    for (const { id } of await waiting(ctx.db, null).execute({ pipeline })) await mergeWaiting(ctx, await waitingAmong(ctx, id))
+  ctx.jobs.coalesce(`deferred merges ${pipeline}`, COALESCE_DELAY_MS, 'deferred merges', async () => {
+    for (const { id } of await requestsWaitingFor(ctx.db, null).execute({ pipeline }))
+      await runDeferredMerges(ctx, await findReadyDeferredMerges(ctx, id))
   })
 }

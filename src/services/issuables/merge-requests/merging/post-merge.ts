@@ -22,12 +22,12 @@ type Request = typeof mergeRequests.$inferSelect
  * What follows a merge: issues are closed, and the source branch may be removed (MR-68, MR-69). A second run changes
  * nothing.
  */
-export async function finishAccepted(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
-  await finish(ctx, caller, target, id)
-  ctx.jobs.add('after a merge', () => cancel(ctx.db, afterMerge, String(id)))
+export async function runPostMerge(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
+  await closeIssuesAndRemoveSource(ctx, caller, target, id)
+  ctx.jobs.add('after a merge', () => cancel(ctx.db, postMerge, String(id)))
 }
 
-async function finish(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
+async function closeIssuesAndRemoveSource(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
   const [request] = await ctx.db.write.select().from(mergeRequests).where(eq(mergeRequests.id, id))
   if (!request) return
   await closeIssuesOf(ctx, caller, target, request)
@@ -35,10 +35,10 @@ async function finish(ctx: Context, caller: SignedIn, target: ProjectSubject, id
 }
 
 /** Milliseconds after a merge until a job looks whether all that follows was done. */
-export const AFTER_MERGE = 10_000
+export const POST_MERGE_CHECK_DELAY_MS = 10_000
 
 /** The same for merges after which the process was killed. Whoever merges takes it back when they have done it. */
-export const afterMerge = defineJob({
+export const postMerge = defineJob({
   kind: 'after a merge',
   input: z.object({ merge_request: z.int() }),
   async run(ctx: Context, { merge_request: id }) {
@@ -49,7 +49,7 @@ export const afterMerge = defineJob({
       .where(eq(mergeRequests.id, id))
     const caller = row && actingUser(row.user)
     const subject = caller && (await findVisibleProject(ctx, caller, row.project))
-    if (caller && subject) await finish(ctx, caller, subject, id)
+    if (caller && subject) await closeIssuesAndRemoveSource(ctx, caller, subject, id)
   },
   priority: 'high',
 })
@@ -59,10 +59,10 @@ export const afterMerge = defineJob({
  * It is kept silently where they may not remove it, or where it has moved on.
  */
 async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubject, request: Request): Promise<void> {
-  const { should_remove_source_branch: asked, source_project_id: projectId, source_branch: branch } = request
-  if (!(asked ?? request.force_remove_source_branch) || projectId === null) return
-  const [author] = asked ? [] : await ctx.db.write.select().from(users).where(eq(users.id, request.author_id))
-  const remover = asked ? caller : author && author.state === 'active' ? actingUser(author) : null
+  const { should_remove_source_branch: requestedByMerger, source_project_id: projectId, source_branch: branch } = request
+  if (!(requestedByMerger ?? request.force_remove_source_branch) || projectId === null) return
+  const [author] = requestedByMerger ? [] : await ctx.db.write.select().from(users).where(eq(users.id, request.author_id))
+  const remover = requestedByMerger ? caller : author && author.state === 'active' ? actingUser(author) : null
   const subject = remover && (await findVisibleProject(ctx, remover, projectId))
   if (!remover || !subject || !request.merge_commit_sha) return
   const { project } = subject

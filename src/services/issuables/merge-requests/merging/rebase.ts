@@ -21,12 +21,11 @@ import { repositoryOf, signatureOf } from '../../../repository/repositories.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs } from '../versions/refs.js'
 import { methodNotAllowed } from './merge.js'
 
-/** Commits that a rebase replays at most. */
+/** The most commits that a rebase replays. */
 const MAX_COMMITS = 1_000
 
 /**
- * Starts to rebase a merge request onto the head of its target (X-8). The merge request shows the result: a new head,
- * or `merge_error`.
+ * Starts to rebase a merge request onto the head of its target (X-8). The result is a new head or `merge_error`.
  */
 export async function startRebase(ctx: Context, caller: SignedIn, { request, ...target }: MergeRequestSubject): Promise<void> {
   if (request.state !== 'opened') throw methodNotAllowed()
@@ -45,16 +44,16 @@ export async function startRebase(ctx: Context, caller: SignedIn, { request, ...
   })
 }
 
-/** Begun anew after a kill, one at a time in a project: commits that have been rebased are kept. */
+/** Restarted from the beginning after a crash; one rebase at a time per source project. */
 export const rebase = defineJob({
   kind: 'rebase',
   input: z.object({ merge_request: z.int() }),
-  run: (ctx: Context, { merge_request }) => rebaseAsAsked(ctx, merge_request),
+  run: (ctx: Context, { merge_request }) => runRebase(ctx, merge_request),
   priority: 'high',
 })
 
-async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
-  const [[asked], [request], [by]] = await Promise.all([
+async function runRebase(ctx: Context, id: number): Promise<void> {
+  const [[pending], [request], [requester]] = await Promise.all([
     ctx.db.write
       .select({ id: mergeRequests.id })
       .from(mergeRequests)
@@ -66,29 +65,29 @@ async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
       .innerJoin(users, eq(users.id, mergeRequests.rebase_user_id))
       .where(and(eq(mergeRequests.id, id), eq(users.state, 'active'))),
   ])
-  if (!asked) return
-  const caller = by && actingUser(by.user)
-  let fault: string | null = 'The rebase was not possible'
+  if (!pending) return
+  const caller = requester && actingUser(requester.user)
+  let mergeError: string | null = 'The rebase was not possible'
   try {
     const source = caller && request?.source_project_id ? await findVisibleProject(ctx, caller, request.source_project_id) : null
-    if (caller && request && source) fault = await rebaseOnto(ctx, caller, source, request)
+    if (caller && request && source) mergeError = await rebaseOnto(ctx, caller, source, request)
   } catch (error) {
-    if (error instanceof Failure) fault = error.message
-    else if (error instanceof RefChanged) fault = 'The source branch was changed meanwhile'
-    // the row still says that it is due
+    if (error instanceof Failure) mergeError = error.message
+    else if (error instanceof RefChanged) mergeError = 'The source branch was changed meanwhile'
+    // `rebase_user_id` stays set, so the job retries
     else if (isUnavailable(error)) throw error
     else ctx.log.error({ err: error, merge_request: id }, 'a rebase failed')
   }
-  await ctx.db.write.update(mergeRequests).set({ rebase_user_id: null, merge_error: fault }).where(eq(mergeRequests.id, id))
+  await ctx.db.write.update(mergeRequests).set({ rebase_user_id: null, merge_error: mergeError }).where(eq(mergeRequests.id, id))
 }
 
-/** Rebases as `git rebase` does: merge commits and commits that become empty are dropped. Null: done. */
+/** Rebases as `git rebase` does: merge commits and commits that become empty are dropped. Returns an error message, or null. */
 async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject, request: MergeRequestRefs): Promise<string | null> {
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) return 'A branch is missing'
   const repository = repositoryOf(ctx, source.project)
-  const full = await quotaRefusal(ctx, repository)
-  if (full) return full
+  const quotaError = await quotaRefusal(ctx, repository)
+  if (quotaError) return quotaError
   if (source.project.id !== request.project_id) {
     const target = { storage: request.storage, id: request.project_id, kind: 'project' } as const
     if (!(await copyCommits(ctx, caller.user.id, target, { ...target, storage: source.project.storage, id: source.project.id }, [start])))
@@ -102,9 +101,9 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   for (const oid of oids.reverse()) {
     const commit = await repository.commit(oid)
     if (!commit || commit.parents.length > 1) continue
-    const picked = await repository.draftPick({ commit: commit.oid, onto, author: commit.author, committer, message: commit.message })
-    if ('commit' in picked) onto = picked.commit
-    else if (picked.refusal === 'conflict') return `Rebase failed: commit ${commit.oid.slice(0, 8)} conflicts with the target branch`
+    const pick = await repository.draftPick({ commit: commit.oid, onto, author: commit.author, committer, message: commit.message })
+    if ('commit' in pick) onto = pick.commit
+    else if (pick.refusal === 'conflict') return `Rebase failed: commit ${commit.oid.slice(0, 8)} conflicts with the target branch`
   }
   await moveRefs(ctx, source, caller.user.id, [{ ref: `refs/heads/${request.source_branch}`, old: head, new: onto }])
   return null

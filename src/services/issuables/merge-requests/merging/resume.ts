@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Context } from '../../../../context.js'
 import { defineJob } from '../../../../jobs/kinds.js'
 import { updateDueLinks } from '../writing/issue-links.js'
-import { mergeWaiting, waitingAmong } from './accept.js'
+import { findReadyDeferredMerges, runDeferredMerges } from './accept.js'
 import { resumeMergeChecks } from './checks.js'
 
 /**
@@ -12,7 +12,7 @@ import { resumeMergeChecks } from './checks.js'
 export const deferredMerges = defineJob({
   kind: 'deferred merges',
   input: z.object({}),
-  run: async (ctx: Context) => mergeWaiting(ctx, await waitingAmong(ctx, null)),
+  run: async (ctx: Context) => runDeferredMerges(ctx, await findReadyDeferredMerges(ctx, null)),
   priority: 'high',
   every: 8_000,
 })

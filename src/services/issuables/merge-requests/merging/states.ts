@@ -4,7 +4,7 @@ export type State = MergeRequest['state']
 export type StateEvent = 'close' | 'reopen'
 
 /** The state that follows from each state and event; an event without effect is no error (MR-2, MR-51, MR-52). */
-export const MOVES: Record<State, Record<StateEvent, State>> = {
+export const TRANSITIONS: Record<State, Record<StateEvent, State>> = {
   opened: { close: 'closed', reopen: 'opened' },
   closed: { close: 'closed', reopen: 'opened' },
   merged: { close: 'merged', reopen: 'merged' },
@@ -14,7 +14,7 @@ export const MOVES: Record<State, Record<StateEvent, State>> = {
 export const NOT_DEFERRED = { merge_when_pipeline_succeeds: false, merge_user_id: null, merge_commit_message: null } as const
 
 /** Columns that close a merge request, and cancel its deferred merge. */
-export const closed = (by: number | null, now: Date) =>
+export const closedColumns = (by: number | null, now: Date) =>
   ({
     state: 'closed',
     closed_at: now,
@@ -25,4 +25,4 @@ export const closed = (by: number | null, now: Date) =>
   }) as const
 
 /** Columns that reopen it. */
-export const reopened = { state: 'opened', closed_at: null, closed_by_id: null } as const
+export const REOPENED_COLUMNS = { state: 'opened', closed_at: null, closed_by_id: null } as const

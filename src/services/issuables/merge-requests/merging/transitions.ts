@@ -8,9 +8,9 @@ import { events, mergeRequests, notes, todos } from '../../../../db/schema/index
 import type { Oid } from '../../../../git/types.js'
 import { actAs } from '../../../core/acting.js'
 import { audit } from '../../../core/audit.js'
-import { closed, NOT_DEFERRED } from './states.js'
+import { closedColumns, NOT_DEFERRED } from './states.js'
 
-interface Ended {
+interface EndedRequest {
   id: number
   project_id: number
   iid: number
@@ -20,16 +20,16 @@ interface Ended {
  * Closes or merges requests and in the same statement writes their system notes and events, and updates the list
  * version. Returns those that it changed.
  */
-async function end(
+async function endRequests(
   tx: Transaction,
   { set, where }: { set: PgUpdateSetSource<typeof mergeRequests>; where: SQL | undefined },
   { by, note, action, now }: { by: number | null; note: string; action: 'merged' | 'closed'; now: Date },
-): Promise<Ended[]> {
+): Promise<EndedRequest[]> {
   const { id, project_id, iid } = mergeRequests
   const changed = tx.update(mergeRequests).set({ ...set, updated_at: now }).where(where).returning({ id, project_id, iid }) // biome-ignore format: one statement
   const at = sql`${now.toISOString()}::timestamptz`
   const actor = sql`${by}::bigint`
-  const { rows } = await tx.execute<Record<keyof Ended, string>>(sql`with ended as ${changed}, noted as (
+  const { rows } = await tx.execute<Record<keyof EndedRequest, string>>(sql`with ended as ${changed}, noted as (
       insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
       select project_id, 'MergeRequest', id, ${actor}, ${note}, true, ${at}, ${at} from ended where ${actor} is not null order by id
     ), recorded as (
@@ -45,7 +45,7 @@ async function end(
 /** Marks the user's pending todos on these merge requests done (MR-69, MR-71). */
 export async function finishTodosOf(
   tx: Pick<Transaction, 'update'>,
-  requests: Pick<Ended, 'id' | 'project_id'>[],
+  requests: Pick<EndedRequest, 'id' | 'project_id'>[],
   userId: number,
   now: Date,
 ): Promise<void> {
@@ -70,18 +70,22 @@ export async function finishTodosOf(
  * Marks open merge requests merged whose heads have come into their targets by a push; they have no merge commit
  * (MR-73, PU-3). Returns those that were open.
  */
-export async function markMergedByPush(ctx: Context, ids: number[], actorId: number | null): Promise<Ended[]> {
+export async function markMergedByPush(ctx: Context, ids: number[], actorId: number | null): Promise<EndedRequest[]> {
   if (ids.length === 0) return []
   const now = ctx.now()
   return ctx.db.transaction(async (tx) => {
     await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
-    return end(tx, { set: mergedBy(actorId, now), where: and(inArray(mergeRequests.id, ids), isOpen) }, { by: actorId, ...MERGED, now })
+    return endRequests(
+      tx,
+      { set: mergedColumns(actorId, now), where: and(inArray(mergeRequests.id, ids), isOpen) },
+      { by: actorId, ...MERGED_RECORDS, now },
+    )
   })
 }
 
-const MERGED = { note: 'merged', action: 'merged' } as const
+const MERGED_RECORDS = { note: 'merged', action: 'merged' } as const
 
-const mergedBy = (by: number | null, now: Date) =>
+const mergedColumns = (by: number | null, now: Date) =>
   ({ state: 'merged', merged_by_id: by, merged_at: now, merge_error: null, rebase_user_id: null, ...NOT_DEFERRED }) as const
 
 export interface Accepted {
@@ -107,8 +111,8 @@ export async function markAccepted(
       eq(mergeRequests.id, request),
       sql`(${isOpen} or ${mergeRequests.state} = 'merged' and ${mergeRequests.merge_commit_sha} is null)`,
     )
-    const set = { ...mergedBy(actorId, now), merge_commit_sha: commit, should_remove_source_branch }
-    const ended = await end(tx, { set, where }, { by: actorId, ...MERGED, now })
+    const set = { ...mergedColumns(actorId, now), merge_commit_sha: commit, should_remove_source_branch }
+    const ended = await endRequests(tx, { set, where }, { by: actorId, ...MERGED_RECORDS, now })
     const caller = ctx.origin?.caller
     for (const { id, project_id, iid } of ended)
       if (caller?.user && caller.sudoer)
@@ -126,5 +130,5 @@ export async function markClosed(ctx: Context, tx: Transaction, ids: number[], a
   const now = ctx.now()
   const where = and(inArray(mergeRequests.id, ids), isOpen)
   await actAs(tx, actorId)
-  await end(tx, { set: closed(actorId, now), where }, { by: actorId, note: `closed: ${why}`, action: 'closed', now })
+  await endRequests(tx, { set: closedColumns(actorId, now), where }, { by: actorId, note: `closed: ${why}`, action: 'closed', now })
 }

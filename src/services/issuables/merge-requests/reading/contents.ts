@@ -69,7 +69,7 @@ export const changesOfRequest = async (ctx: Context, project: Project, request: 
   diffsOf(repositoryOf(ctx, project), await newestVersion(ctx, request))
 
 /** Whether the newest version changes more files than are shown: its `changes_count` ends in `+` then (MR-7). */
-export const leavesFilesOut = ({ changes_count }: Pick<Request, 'changes_count'>): boolean => changes_count.endsWith('+')
+export const hasTruncatedChanges = ({ changes_count }: Pick<Request, 'changes_count'>): boolean => changes_count.endsWith('+')
 
 /** A page of the changes (X-7). */
 export const listRequestDiffs = async (ctx: Context, project: Project, request: Request, paging: Paging): Promise<Page<FileDiff>> =>

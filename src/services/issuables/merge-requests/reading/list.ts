@@ -5,7 +5,7 @@ import type { Context } from '../../../../context.js'
 import { type issueLabels, type issues, mergeRequestLabels, mergeRequests } from '../../../../db/schema/index.js'
 import type { Page } from '../../../core/page.js'
 import type { IssuableFilter } from '../../filters.js'
-import { listerOf, type Place } from '../../list.js'
+import { type IssuableSource, listerOf } from '../../list.js'
 import { loadListed, type MergeRequestRecord } from './load.js'
 
 export interface MergeRequestFilter extends IssuableFilter {
@@ -16,21 +16,21 @@ export interface MergeRequestFilter extends IssuableFilter {
 }
 
 /** Whether a title marks work in progress (MR-4); stored titles have no white space in front. */
-const unfinished = sql`${mergeRequests.title} ~* '^(\[WIP\]|WIP:|WIP )'`
+const isWorkInProgress = sql`${mergeRequests.title} ~* '^(\[WIP\]|WIP:|WIP )'`
 
 const list = listerOf<'all' | 'own'>({
   type: 'MergeRequest',
   list: 'merge_requests',
-  thing: mergeRequests as unknown as typeof issues,
-  labelling: { ...mergeRequestLabels, issue_id: mergeRequestLabels.merge_request_id } as unknown as typeof issueLabels,
+  issuables: mergeRequests as unknown as typeof issues,
+  issuableLabels: { ...mergeRequestLabels, issue_id: mergeRequestLabels.merge_request_id } as unknown as typeof issueLabels,
   reach: (subject) => (subject.can('read_merge_request') ? 'all' : 'own'),
-  within: mergeRequestsInReach,
+  inReach: mergeRequestsInReach,
   visible: visibleMergeRequests,
   filters: {
     source_branch: () => eq(mergeRequests.source_branch, sql.placeholder('source_branch')),
     target_branch: () => eq(mergeRequests.target_branch, sql.placeholder('target_branch')),
-    wip_yes: () => unfinished,
-    wip_no: () => sql`not ${unfinished}`,
+    wip_yes: () => isWorkInProgress,
+    wip_no: () => sql`not ${isWorkInProgress}`,
   },
 })
 
@@ -41,7 +41,7 @@ const list = listerOf<'all' | 'own'>({
 export const listMergeRequests = (
   ctx: Context,
   caller: Pick<Caller, 'user'>,
-  at: Place,
+  at: IssuableSource,
   filter: MergeRequestFilter,
 ): Promise<Page<MergeRequestRecord>> =>
   list(

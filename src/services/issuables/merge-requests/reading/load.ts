@@ -51,10 +51,10 @@ export interface MergeRequestRecord {
 }
 
 /** With whether the caller is subscribed. */
-export type FollowedMergeRequest = MergeRequestRecord & { subscribed: boolean }
+export type MergeRequestWithSubscription = MergeRequestRecord & { subscribed: boolean }
 
 /** With everything that the single view shows to one caller. */
-export interface SingleMergeRequest extends FollowedMergeRequest {
+export interface SingleMergeRequest extends MergeRequestWithSubscription {
   version: { start_commit_sha: string; base_commit_sha: string | null; head_commit_sha: string } | null
   /** Of the pipeline of its head. */
   pipeline_status: PipelineState | null
@@ -73,7 +73,7 @@ const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.ti
   join ${labels} l on l.id = ml.label_id where ml.merge_request_id = ${mergeRequests.id})`
 
 /** What is neither in the row nor in the project of a merge request. */
-const around = {
+const relatedColumns = {
   author: userRefColumns(users),
   assignee: userRefColumns(assignees),
   merged_by: userRefColumns(mergers),
@@ -93,9 +93,9 @@ const columns = {
 }
 
 /** Merge requests with `around`, and more columns. */
-const withPeople = <More extends SelectedFields>(db: ReadDatabase, more: More) =>
+const selectRelated = <Extra extends SelectedFields>(db: ReadDatabase, extra: Extra) =>
   db
-    .select({ ...around, ...more })
+    .select({ ...relatedColumns, ...extra })
     .from(mergeRequests)
     .innerJoin(users, eq(users.id, mergeRequests.author_id))
     .leftJoin(assignees, eq(assignees.id, mergeRequests.assignee_id))
@@ -103,16 +103,16 @@ const withPeople = <More extends SelectedFields>(db: ReadDatabase, more: More) =
     .leftJoin(closers, eq(closers.id, mergeRequests.closed_by_id))
     .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))
 
-const joined = <More extends Record<string, SQL>>(db: ReadDatabase, more: More) =>
-  withPeople(db, { ...columns, ...more })
+const selectRequests = <Extra extends Record<string, SQL>>(db: ReadDatabase, extra: Extra) =>
+  selectRelated(db, { ...columns, ...extra })
     .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
 
 const subscribed = isSubscribed('MergeRequest', mergeRequests, sql`${sql.placeholder('user')}::bigint`)
 
-const loaded = statement('merge requests by id', (db) => joined(db, {}).where(inIds(mergeRequests.id)))
+const loaded = statement('merge requests by id', (db) => selectRequests(db, {}).where(inIds(mergeRequests.id)))
 
-const followed = statement('followed merge requests by id', (db) => joined(db, { subscribed }).where(inIds(mergeRequests.id)))
+const loadedWithSubscription = statement('followed merge requests by id', (db) => selectRequests(db, { subscribed }).where(inIds(mergeRequests.id)))
 
 async function completeRequests(ctx: Context, records: Pick<MergeRequestRecord, 'request' | 'milestone'>[], size: 'whole' | 'page'): Promise<void> {
   const descriptions = records.map(({ request }) => request)
@@ -148,21 +148,21 @@ export async function loadPage(
 }
 
 /** The same as todos show them, in no order. */
-export async function loadFollowed(ctx: Context, { user }: SignedIn, ids: number[]): Promise<FollowedMergeRequest[]> {
+export async function loadWithSubscription(ctx: Context, { user }: SignedIn, ids: number[]): Promise<MergeRequestWithSubscription[]> {
   if (ids.length === 0) return []
-  const records = (await followed(ctx.db, null).execute({ ids, user: user.id })) as FollowedMergeRequest[]
+  const records = (await loadedWithSubscription(ctx.db, null).execute({ ids, user: user.id })) as MergeRequestWithSubscription[]
   await completeRequests(ctx, records, 'page')
   return records
 }
 
 /** Columns that tell whether a row has changed since it was read. */
-const SIGNS = ['state', 'updated_at', 'version_id', 'head_pipeline_id'] as const
-type Signs = Pick<Request, (typeof SIGNS)[number]>
+const CHANGE_MARKERS = ['state', 'updated_at', 'version_id', 'head_pipeline_id'] as const
+type ChangeMarkers = Pick<Request, (typeof CHANGE_MARKERS)[number]>
 
 const { state, updated_at, version_id, head_pipeline_id } = mergeRequests
 
 const single = statement('merge request', (db, row: 'whole' | 'signs') =>
-  withPeople(db, {
+  selectRelated(db, {
     request: row === 'whole' ? READ_COLUMNS.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
     subscribed,
     pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
@@ -185,23 +185,23 @@ export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: 
   // it existed when the call began
   if (!row) throw notFound()
   await completeRequests(ctx, [row], 'whole')
-  return shownTo(ctx, caller, subject, row, protections)
+  return toSingle(ctx, caller, subject, row, protections)
 }
 
 /** The same for a merge request that has just been read and need not be read again. */
-export async function loadAroundMergeRequest(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
+export async function completeMergeRequest(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
   const { request } = subject
   const [[row], protections] = await Promise.all([
-    single(ctx.db, 'signs').execute({ id: request.id, user: caller.user.id }) as Promise<Single<Signs>[]>,
+    single(ctx.db, 'signs').execute({ id: request.id, user: caller.user.id }) as Promise<Single<ChangeMarkers>[]>,
     branchProtectionsOf(ctx, subject.project.id),
   ])
-  const stands = row && SIGNS.every((name) => row.request[name]?.valueOf() === request[name]?.valueOf())
-  if (!stands) return loadMergeRequest(ctx, caller, subject, request.id)
+  const unchanged = row && CHANGE_MARKERS.every((name) => row.request[name]?.valueOf() === request[name]?.valueOf())
+  if (!unchanged) return loadMergeRequest(ctx, caller, subject, request.id)
   await completeMilestones(ctx, [row], 'whole')
-  return shownTo(ctx, caller, subject, { ...row, request }, protections)
+  return toSingle(ctx, caller, subject, { ...row, request }, protections)
 }
 
-async function shownTo(
+async function toSingle(
   ctx: Context,
   caller: SignedIn,
   subject: ProjectSubject,

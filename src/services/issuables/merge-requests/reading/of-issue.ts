@@ -42,13 +42,13 @@ async function list(
   ctx: Context,
   { user }: Pick<Caller, 'user'>,
   { issue }: IssueSubject,
-  { which, more, ...paging }: { which: Shape['which']; more: number[] } & Paging,
+  { which, extraIds, ...paging }: { which: Shape['which']; extraIds: number[] } & Paging,
 ): Promise<Page<MergeRequestRecord>> {
   const run = (at: Paging) =>
     found(ctx.db, { viewerKind: viewerKindOf(user), which }).execute({
       issue: issue.id,
       user: user?.id ?? 0,
-      ...(which === 'related' && { more }),
+      ...(which === 'related' && { more: extraIds }),
       ...limits(at),
     })
   return loadPage(ctx, paging, run)
@@ -56,23 +56,23 @@ async function list(
 
 /** Open merge requests that will close the issue when they are merged (IS-14). */
 export const listClosing = (ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) =>
-  list(ctx, caller, subject, { which: 'closing', more: [], ...paging })
+  list(ctx, caller, subject, { which: 'closing', extraIds: [], ...paging })
 
 /** References in one text that are followed; further ones are ignored. */
-const MAX = 100
+const MAX_REFERENCES = 100
 
 /** Merge requests that mention the issue, and those that it mentions (IS-15). */
 export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) {
   const { issue } = subject
-  const named = (await referencesIn(ctx.slices, `${issue.description}\n\n${issue.title}`, ctx.links.base))
+  const mentioned = (await referencesIn(ctx.slices, `${issue.description}\n\n${issue.title}`, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'merge_request')
-    .slice(0, MAX)
-  const projectOf = projectResolver(ctx, caller, subject)
-  const more: number[] = []
-  for (const { project, number } of named) {
-    const where = await projectOf(project)
-    const request = where && (await findMergeRequestFor(ctx, caller, where, number))
-    if (request) more.push(request.request.id)
+    .slice(0, MAX_REFERENCES)
+  const projectOf = projectsMeant(ctx, caller, subject)
+  const extraIds: number[] = []
+  for (const { project, number } of mentioned) {
+    const referencedProject = await projectOf(project)
+    const request = referencedProject && (await findMergeRequestFor(ctx, caller, referencedProject, number))
+    if (request) extraIds.push(request.request.id)
   }
-  return list(ctx, caller, subject, { which: 'related', more, ...paging })
+  return list(ctx, caller, subject, { which: 'related', extraIds, ...paging })
 }

@@ -2,14 +2,18 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { MergeRequestTies } from '../../../../access/can.js'
 import type { Project } from '../../../../access/rules.js'
 import type { Transaction } from '../../../../db/client.js'
-import { idsAmong, peopleSql, type ReadersOf, type Value } from '../../readers.js'
+import { fetchUserIds, type NumberOrSql, type ProjectAccess, selectReaders } from '../../readers.js'
 
 /**
- * Of the users selected by `who`, those who may read a merge request like this one in the project: the reverse of
+ * Of the users selected by `candidates`, those who may read a merge request like this one in the project: the reverse of
  * `seesMergeRequest`.
  */
-export const requestReaders = (project: ReadersOf, { author_id, assignee_id }: { author_id: Value; assignee_id: Value | null }, who: SQL): SQL =>
-  peopleSql(project, ({ level, open }) => sql`(${open} or ${level} >= 20 or u.id = ${author_id} or u.id = ${assignee_id ?? 0})`, who)
+export const requestReaders = (
+  project: ProjectAccess,
+  { author_id, assignee_id }: { author_id: NumberOrSql; assignee_id: NumberOrSql | null },
+  candidates: SQL,
+): SQL =>
+  selectReaders(project, ({ level, open }) => sql`(${open} or ${level} >= 20 or u.id = ${author_id} or u.id = ${assignee_id ?? 0})`, candidates)
 
 type Featured = Pick<Project, 'id' | 'namespace_id' | 'visibility' | 'merge_requests_access_level' | 'repository_access_level'>
 
@@ -18,5 +22,5 @@ export const requestsFeature = (project: Pick<Featured, 'merge_requests_access_l
   Math.min(project.merge_requests_access_level, project.repository_access_level)
 
 /** Their ids. */
-export const readersAmong = (tx: Pick<Transaction, 'execute'>, project: Featured, ties: MergeRequestTies, who: SQL): Promise<number[]> =>
-  idsAmong(tx, requestReaders({ ...project, feature: requestsFeature(project) }, ties, who))
+export const readersAmong = (tx: Pick<Transaction, 'execute'>, project: Featured, ties: MergeRequestTies, candidates: SQL): Promise<number[]> =>
+  fetchUserIds(tx, requestReaders({ ...project, feature: requestsFeature(project) }, ties, candidates))

@@ -6,48 +6,49 @@ import { type MergeRequestRefs, targetOf } from './refs.js'
 /** The ref by which Git clients fetch the head of a merge request (GH-8). */
 export const headRef = (iid: number) => `refs/merge-requests/${iid}/head`
 /** A hidden ref that keeps a commit for ever (SEC-118). */
-export const keepRef = (oid: Oid) => `refs/keep-around/${oid}`
+export const keepAroundRef = (oid: Oid) => `refs/keep-around/${oid}`
 
-const TRIES = 5
+const MAX_ATTEMPTS = 5
 
 /**
  * Keeps the commits of versions and sets the refs of their heads; the former heads get keep-around refs. All merge
  * requests must be of one project.
  */
-export async function keepVersions(ctx: Context, versions: { request: MergeRequestRefs; head: Oid; start: Oid }[]): Promise<void> {
+export async function setVersionRefs(ctx: Context, versions: { request: MergeRequestRefs; head: Oid; start: Oid }[]): Promise<void> {
   const [first] = versions
   if (!first) return
   const repository = targetOf(ctx, first.request)
-  const wanted = new Map<string, Oid>()
+  const targets = new Map<string, Oid>()
   for (const { request, head, start } of versions) {
-    wanted.set(keepRef(start), start)
-    wanted.set(headRef(request.iid), head)
+    targets.set(keepAroundRef(start), start)
+    targets.set(headRef(request.iid), head)
   }
-  await setRefs(repository, wanted)
+  await setRefs(repository, targets)
 }
 
 /** Sets refs whatever their present values. */
-export async function setRefs(repository: GitRepository, wanted: Map<string, Oid>): Promise<void> {
-  for (let tried = 1; ; tried++) {
+export async function setRefs(repository: GitRepository, targets: Map<string, Oid>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
     const moves = new Map<string, RefUpdate>()
-    for (const [ref, oid] of wanted) {
+    for (const [ref, oid] of targets) {
       const old = (await repository.ref(ref)) ?? ZERO
       if (old === oid) continue
       moves.set(ref, { ref, old, new: oid })
       // only this ref holds the former head
-      const last = keepRef(old)
-      if (old !== ZERO && !wanted.has(last) && (await repository.ref(last)) === null) moves.set(last, { ref: last, old: ZERO, new: old })
+      const keepAround = keepAroundRef(old)
+      if (old !== ZERO && !targets.has(keepAround) && (await repository.ref(keepAround)) === null)
+        moves.set(keepAround, { ref: keepAround, old: ZERO, new: old })
     }
     try {
       return await repository.updateRefs([...moves.values()])
     } catch (error) {
-      if (!(error instanceof RefChanged) || tried === TRIES) throw error
+      if (!(error instanceof RefChanged) || attempt === MAX_ATTEMPTS) throw error
     }
   }
 }
 
 /** Deletes the head ref of a deleted merge request, so that nobody fetches it any more (MR-58). */
-export async function hideHead(ctx: Context, request: Pick<MergeRequestRefs, 'project_id' | 'storage' | 'iid'>): Promise<void> {
+export async function deleteHeadRef(ctx: Context, request: Pick<MergeRequestRefs, 'project_id' | 'storage' | 'iid'>): Promise<void> {
   const repository = targetOf(ctx, request)
   const ref = headRef(request.iid)
   const old = await repository.ref(ref)

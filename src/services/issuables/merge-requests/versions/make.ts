@@ -11,13 +11,13 @@ import { copyCommits } from '../../../repository/object-copies.js'
 import { mayReadCode } from '../../../repository/reading.js'
 import { type MergeStatus, mergeStatus } from '../merging/merge-status.js'
 import { updateIssueLinksSoon } from '../writing/issue-links.js'
-import { keepVersions } from './keep-around.js'
+import { setVersionRefs } from './keep-around.js'
 import { VERSION_LIMITS } from './limits.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs, sourceKeyOf, targetKeyOf, targetOf } from './refs.js'
 
 /** Commits of a version that can be found by their id. */
 const MAX_COMMITS = 10_000
-const AT_ONCE = 3
+const CONCURRENCY = 3
 
 /** What the newest version of a merge request will be. */
 export interface VersionDraft {
@@ -27,27 +27,27 @@ export interface VersionDraft {
   version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
   status: MergeStatus | 'unchecked'
   /** The source has moved on, but the author may not read it any more: the merge request keeps its version (MR-70). */
-  held: boolean
+  sourceUnreadable: boolean
   /** Its texts are known to contain no references. */
-  unlinked?: boolean
+  withoutReferences?: boolean
 }
 
 export interface VersionOptions {
   /** Also where the newest version has the same head. */
   always?: boolean
   /** Checks whether it can be merged; otherwise that stays unchecked. */
-  verdict?: boolean
+  checkMerge?: boolean
   /** Somebody pushed, so the merge request counts as updated (MR-55). */
-  pushed?: boolean
+  byPush?: boolean
   /** Who pushed, where that is known. */
-  by?: number | null
+  actorId?: number | null
 }
 
 /**
  * Makes the newest versions of open merge requests from the current heads of their branches: objects, keep-around refs,
  * rows (SEC-158). Returns those that are still unchecked.
  */
-export async function makeVersions(ctx: Context, ids: number[], how: VersionOptions): Promise<number[]> {
+export async function makeVersions(ctx: Context, ids: number[], options: VersionOptions): Promise<number[]> {
   if (ids.length === 0) return []
   const groups = new Map<string, number[]>()
   for (const { id, source_project_id, source_branch } of await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))) {
@@ -55,31 +55,31 @@ export async function makeVersions(ctx: Context, ids: number[], how: VersionOpti
     groups.set(key, [...(groups.get(key) ?? []), id])
   }
   // one at a time for each source, so that of two pushes the later one wins
-  const left = await Promise.all([...groups].map(([key, group]) => ctx.mutex.run(`versions ${key}`, () => drawGroup(ctx, group, how))))
-  return left.flat()
+  const uncheckedIds = await Promise.all([...groups].map(([key, group]) => ctx.mutex.run(`versions ${key}`, () => makeGroup(ctx, group, options))))
+  return uncheckedIds.flat()
 }
 
 /** How often versions are made again for sources that move meanwhile; whoever moves one makes its version as well. */
-const TRIES = 10
+const MAX_ATTEMPTS = 10
 
-async function drawGroup(ctx: Context, ids: number[], how: VersionOptions, tried = 1): Promise<number[]> {
+async function makeGroup(ctx: Context, ids: number[], options: VersionOptions, attempt = 1): Promise<number[]> {
   const requests = await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))
-  const outlines = await mapConcurrently(AT_ONCE, requests, (request) => outline(ctx, request, how))
-  const [drafts] = await Promise.all([mapConcurrently(AT_ONCE, outlines, (one) => draft(ctx, one, how)), pin(ctx, outlines)])
-  const unknown = await write(ctx, drafts, how)
-  const moved = await movedMeanwhile(ctx, outlines)
-  if (moved.length === 0 || tried === TRIES) return unknown
-  return [...new Set([...unknown, ...(await drawGroup(ctx, moved, { ...how, always: false }, tried + 1))])]
+  const inputs = await mapConcurrently(CONCURRENCY, requests, (request) => prepareInput(ctx, request, options))
+  const [drafts] = await Promise.all([mapConcurrently(CONCURRENCY, inputs, (one) => draft(ctx, one, options)), keepCommits(ctx, inputs)])
+  const unchecked = await writeDrafts(ctx, drafts, options)
+  const moved = await findMovedSources(ctx, inputs)
+  if (moved.length === 0 || attempt === MAX_ATTEMPTS) return unchecked
+  return [...new Set([...unchecked, ...(await makeGroup(ctx, moved, { ...options, always: false }, attempt + 1))])]
 }
 
 /**
  * The merge requests whose source has moved while their versions were made. A process on another machine may have
  * written a newer version before this one has written an older one, so whoever wrote last looks last.
  */
-async function movedMeanwhile(ctx: Context, outlines: Outline[]): Promise<number[]> {
-  const drawn = outlines.filter(({ ends }) => ends !== null)
-  const now = await mapConcurrently(AT_ONCE, drawn, ({ request }) => headsOf(ctx, request))
-  return drawn.filter(({ ends }, i) => now[i]?.head && now[i].head !== ends?.head).map(({ request }) => request.id)
+async function findMovedSources(ctx: Context, inputs: VersionInput[]): Promise<number[]> {
+  const withCommits = inputs.filter(({ commits }) => commits !== null)
+  const now = await mapConcurrently(CONCURRENCY, withCommits, ({ request }) => headsOf(ctx, request))
+  return withCommits.filter(({ commits }, i) => now[i]?.head && now[i].head !== commits?.head).map(({ request }) => request.id)
 }
 
 /**
@@ -87,68 +87,72 @@ async function movedMeanwhile(ctx: Context, outlines: Outline[]): Promise<number
  * `keepFirstVersion` and `recordVersions`.
  */
 export const draftFirstVersion = async (ctx: Context, request: MergeRequestRefs): Promise<VersionDraft> => {
-  const how = { always: true, verdict: true }
-  return draft(ctx, await outline(ctx, request, how), how)
+  const options = { always: true, checkMerge: true }
+  return draft(ctx, await prepareInput(ctx, request, options), options)
 }
 
 /** Keeps the commits of a draft. */
-export const keepFirstVersion = (ctx: Context, { request, version }: VersionDraft): Promise<void> =>
-  keepVersions(ctx, version ? [{ request, ...version }] : [])
+export const setFirstVersionRefs = (ctx: Context, { request, version }: VersionDraft): Promise<void> =>
+  setVersionRefs(ctx, version ? [{ request, ...version }] : [])
 
 /**
  * What a version will be made from, with all objects available; null: there is nothing to make it from, or the present
  * version is up to date.
  */
-interface Outline {
+interface VersionInput {
   request: MergeRequestRefs
   heads: VersionDraft['heads']
-  ends: { head: Oid; start: Oid } | null
-  held: boolean
+  commits: { head: Oid; start: Oid } | null
+  sourceUnreadable: boolean
 }
 
 /** The system note on a merge request that no longer follows its source. */
-const HELD = 'stopped following the source branch, which the author may no longer read'
+const UNREADABLE_SOURCE_NOTE = 'stopped following the source branch, which the author may no longer read'
 
 /**
  * Copies the head of the source into the target's repository. Whoever pushes, reopens or merges, it is the author who
  * shows these commits to the target, so the author's present right counts (SEC-43, MR-70). What a version has shown
  * before is there already.
  */
-async function takeHead(ctx: Context, request: MergeRequestRefs, head: Oid): Promise<boolean> {
+async function copyHead(ctx: Context, request: MergeRequestRefs, head: Oid): Promise<boolean> {
   const source = sourceKeyOf(request)
   if (!source || source.id === request.project_id || head === request.sha) return true
   return copyCommits(ctx, request.author_id, source, targetKeyOf(request), [head], request.sha ? [request.sha] : [])
 }
 
 /** Whether a merge request follows its source branch. */
-export const follows = async (ctx: Context, { author_id, project_id, source_project_id }: MergeRequestRefs): Promise<boolean> =>
+export const authorMayReadSource = async (ctx: Context, { author_id, project_id, source_project_id }: MergeRequestRefs): Promise<boolean> =>
   source_project_id === project_id || (source_project_id !== null && (await mayReadCode(ctx, author_id, source_project_id)))
 
-async function outline(ctx: Context, request: MergeRequestRefs, { always }: VersionOptions): Promise<Outline> {
+async function prepareInput(ctx: Context, request: MergeRequestRefs, { always }: VersionOptions): Promise<VersionInput> {
   const heads = await headsOf(ctx, request)
   const { head, start } = heads
-  const stands = !always && !request.version_due && request.version_id !== null && request.sha === head
-  if (!head || !start || stands) return { request, heads, ends: null, held: false }
-  const taken = await takeHead(ctx, request, head)
-  return { request, heads, ends: taken ? { head, start } : null, held: !taken }
+  const upToDate = !always && !request.version_due && request.version_id !== null && request.sha === head
+  if (!head || !start || upToDate) return { request, heads, commits: null, sourceUnreadable: false }
+  const copied = await copyHead(ctx, request, head)
+  return { request, heads, commits: copied ? { head, start } : null, sourceUnreadable: !copied }
 }
 
-async function pin(ctx: Context, outlines: Outline[]): Promise<void> {
-  const drawn = outlines.flatMap(({ request, ends }) => (ends ? [{ request, ...ends }] : []))
-  for (const project of new Set(drawn.map(({ request }) => request.project_id)))
-    await keepVersions(
+async function keepCommits(ctx: Context, inputs: VersionInput[]): Promise<void> {
+  const withCommits = inputs.flatMap(({ request, commits }) => (commits ? [{ request, ...commits }] : []))
+  for (const project of new Set(withCommits.map(({ request }) => request.project_id)))
+    await setVersionRefs(
       ctx,
-      drawn.filter(({ request }) => request.project_id === project),
+      withCommits.filter(({ request }) => request.project_id === project),
     )
 }
 
-async function draft(ctx: Context, { request, heads, ends, held }: Outline, { verdict }: VersionOptions): Promise<VersionDraft> {
-  if (held) return { request, heads, version: null, status: 'cannot_be_merged', held }
+async function draft(
+  ctx: Context,
+  { request, heads, commits, sourceUnreadable }: VersionInput,
+  { checkMerge }: VersionOptions,
+): Promise<VersionDraft> {
+  if (sourceUnreadable) return { request, heads, version: null, status: 'cannot_be_merged', sourceUnreadable }
   const [status, version] = await Promise.all([
-    verdict ? mergeStatus(ctx, request, heads) : ('unchecked' as const),
-    ends && versionOf(targetOf(ctx, request), ends),
+    checkMerge ? mergeStatus(ctx, request, heads) : ('unchecked' as const),
+    commits && versionOf(targetOf(ctx, request), commits),
   ])
-  return { request, heads, version, status, held }
+  return { request, heads, version, status, sourceUnreadable }
 }
 
 /** What a version of these two commits is; both must be in the repository. */
@@ -170,33 +174,33 @@ function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'o
 }
 
 /** Writes all rows of all drafts. */
-async function write(ctx: Context, drafts: VersionDraft[], how: VersionOptions): Promise<number[]> {
+async function writeDrafts(ctx: Context, drafts: VersionDraft[], options: VersionOptions): Promise<number[]> {
   if (drafts.length === 0) return []
-  const unknown = await ctx.db.transaction(async (tx) => {
+  const unchecked = await ctx.db.transaction(async (tx) => {
     // what a loss of power undoes is made again: the merge request is still unchecked, or the intent of the push still
     // exists
-    await Promise.all([commitAsynchronously(tx), actAs(tx, how.by ?? null)])
-    await tellHeld(tx, drafts, ctx.now())
-    return recordVersions(tx, drafts, how, ctx.now())
+    await Promise.all([commitAsynchronously(tx), actAs(tx, options.actorId ?? null)])
+    await noteUnreadableSources(tx, drafts, ctx.now())
+    return recordVersions(tx, drafts, options, ctx.now())
   })
   for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) updateIssueLinksSoon(ctx, project)
-  return unknown
+  return unchecked
 }
 
 /**
  * Adds the system note to merge requests that stopped following their source, once for as long as that lasts. In the
  * author's name, because whoever pushes to a source that may be hidden must not be named here.
  */
-async function tellHeld(tx: Transaction, drafts: VersionDraft[], at: Date): Promise<void> {
-  const ids = drafts.filter(({ held }) => held).map(({ request }) => request.id)
+async function noteUnreadableSources(tx: Transaction, drafts: VersionDraft[], at: Date): Promise<void> {
+  const ids = drafts.filter(({ sourceUnreadable }) => sourceUnreadable).map(({ request }) => request.id)
   if (ids.length === 0) return
   const now = sql`${at.toISOString()}::timestamptz`
   await tx.execute(sql`with noted as (
       insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
-      select r.project_id, 'MergeRequest', r.id, r.author_id, ${HELD}, true, ${now}, ${now} from ${mergeRequests} r
+      select r.project_id, 'MergeRequest', r.id, r.author_id, ${UNREADABLE_SOURCE_NOTE}, true, ${now}, ${now} from ${mergeRequests} r
       left join ${mergeRequestVersions} v on v.id = r.version_id
       where r.id = any(${sql.param(ids)}::bigint[]) and r.state = 'opened' and not exists (select 1 from ${notes} n
-        where n.noteable_type = 'MergeRequest' and n.noteable_id = r.id and n.system and n.note = ${HELD} and n.created_at >= coalesce(v.created_at, r.created_at))
+        where n.noteable_type = 'MergeRequest' and n.noteable_id = r.id and n.system and n.note = ${UNREADABLE_SOURCE_NOTE} and n.created_at >= coalesce(v.created_at, r.created_at))
       order by r.id returning noteable_id
     ) update ${mergeRequests} r set updated_at = ${now} from noted where r.id = noted.noteable_id`)
 }
@@ -204,15 +208,15 @@ async function tellHeld(tx: Transaction, drafts: VersionDraft[], at: Date): Prom
 /**
  * Writes each kind of rows in one statement. What became unchecked meanwhile stays so; the ids of those are returned.
  */
-export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { pushed }: VersionOptions, at: Date): Promise<number[]> {
+export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { byPush }: VersionOptions, at: Date): Promise<number[]> {
   const now = at.toISOString()
-  const rows = drafts.map(({ request, version, status, held, unlinked }) => ({
+  const rows = drafts.map(({ request, version, status, sourceUnreadable, withoutReferences }) => ({
     request: request.id,
     checks: request.merge_checks,
     status,
-    drawn: version !== null,
-    held,
-    unlinked: unlinked === true,
+    has_version: version !== null,
+    source_unreadable: sourceUnreadable,
+    without_references: withoutReferences === true,
     ...(version && {
       start: version.start,
       base: version.base,
@@ -225,30 +229,31 @@ export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { 
   const commits = drafts.flatMap(({ request, version }) =>
     version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
   )
-  const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drawn as (
-      select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, drawn boolean, held boolean, unlinked boolean,
+  const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drafts as (
+      select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, has_version boolean, source_unreadable boolean,
+        without_references boolean,
         start text, base text, head text, state text, size text, commits bigint)
-    ), made as (
+    ), versions as (
       insert into ${mergeRequestVersions}
         (project_id, merge_request_id, start_commit_sha, base_commit_sha, head_commit_sha, state, real_size, commits_count, created_at)
       select r.project_id, r.id, d.start, d.base, d.head, d.state, d.size, d.commits, ${now}::timestamptz
-      from drawn d join ${mergeRequests} r on r.id = d.request where d.drawn and r.state = 'opened' order by r.id
+      from drafts d join ${mergeRequests} r on r.id = d.request where d.has_version and r.state = 'opened' order by r.id
       returning id, merge_request_id
-    ), held as (
+    ), commits as (
       insert into ${mergeRequestCommits} (project_id, sha, merge_request_id)
       select r.project_id, c.sha, r.id from jsonb_to_recordset(${JSON.stringify(commits)}::jsonb) as d (request bigint, oids text)
       join ${mergeRequests} r on r.id = d.request cross join lateral unnest(string_to_array(d.oids, ' ')) as c (sha)
       on conflict do nothing
     )
     update ${mergeRequests} r set
-      version_id = coalesce(made.id, r.version_id), version_due = r.version_due and made.id is null,
+      version_id = coalesce(v.id, r.version_id), version_due = r.version_due and v.id is null,
       sha = coalesce(d.head, r.sha), changes_count = coalesce(d.size, r.changes_count),
-      head_pipeline_id = case when made.id is null then r.head_pipeline_id else (select p.id from ${pipelines} p
+      head_pipeline_id = case when v.id is null then r.head_pipeline_id else (select p.id from ${pipelines} p
         where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head order by p.id desc limit 1) end,
-      links_due = not d.unlinked and (r.links_due or made.id is not null),
+      links_due = not d.without_references and (r.links_due or v.id is not null),
       merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
-      updated_at = case when ${pushed === true} and not d.held then ${now}::timestamptz else r.updated_at end
-    from drawn d left join made on made.merge_request_id = d.request
+      updated_at = case when ${byPush === true} and not d.source_unreadable then ${now}::timestamptz else r.updated_at end
+    from drafts d left join versions v on v.merge_request_id = d.request
     where r.id = d.request and r.state = 'opened'
     returning r.id, r.merge_status`)
   return written.filter(({ merge_status }) => merge_status === 'unchecked').map(({ id }) => Number(id))

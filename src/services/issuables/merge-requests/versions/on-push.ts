@@ -10,11 +10,11 @@ import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
 import { actAs } from '../../../core/acting.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { mergeChecks, promptMergeChecks } from '../merging/checks.js'
-import { AFTER_MERGE, afterMerge } from '../merging/post-merge.js'
+import { POST_MERGE_CHECK_DELAY_MS, postMerge } from '../merging/post-merge.js'
 import { NOT_DEFERRED } from '../merging/states.js'
 import { finishTodosOf, markAccepted, markClosed, markMergedByPush } from '../merging/transitions.js'
 import { closeIssuesOf } from '../writing/closing-issues.js'
-import { follows } from './make.js'
+import { authorMayReadSource } from './make.js'
 import { type MergeRequestRefs, selectMergeRequestRefs } from './refs.js'
 import { updatePushedVersions } from './update.js'
 
@@ -23,7 +23,7 @@ const HEADS = 'refs/heads/'
 const MAX_TITLES = 100
 const MAX_COMMITS = 10_000
 
-const touched = statement('open merge requests of branches', (db) =>
+const requestsOfBranches = statement('open merge requests of branches', (db) =>
   selectMergeRequestRefs(
     db,
     and(
@@ -46,20 +46,20 @@ const touched = statement('open merge requests of branches', (db) =>
  * What follows from a push for merge requests: those that it merges, and the open ones of its branches (MR-70 to MR-76,
  * PU-2 to PU-4).
  */
-export async function followPush(ctx: Context, event: PushEvent): Promise<void> {
+export async function updateMergeRequestsOnPush(ctx: Context, event: PushEvent): Promise<void> {
   const { merge, moves, actor } = event
   if (merge) {
     await markAccepted(ctx, merge, moves[0]?.new as Oid, await actor())
-    event.enqueue(afterMerge, { merge_request: merge.request }, { key: String(merge.request), delay: AFTER_MERGE })
+    event.enqueue(postMerge, { merge_request: merge.request }, { key: String(merge.request), delay: POST_MERGE_CHECK_DELAY_MS })
   }
-  await followBranchMoves(ctx, event)
+  await onBranchMoves(ctx, event)
 }
 
-async function followBranchMoves(ctx: Context, event: PushEvent): Promise<void> {
+async function onBranchMoves(ctx: Context, event: PushEvent): Promise<void> {
   const { projectId, moves } = event
   const byBranch = new Map(moves.filter(({ ref }) => ref.startsWith(HEADS)).map((move) => [move.ref.slice(HEADS.length), move]))
   if (byBranch.size === 0) return
-  const requests = await touched(ctx.db, null).execute({ project: projectId, branches: [...byBranch.keys()] })
+  const requests = await requestsOfBranches(ctx.db, null).execute({ project: projectId, branches: [...byBranch.keys()] })
   if (requests.length === 0) return
   const repository = await event.repository()
   if (!repository) return
@@ -68,18 +68,20 @@ async function followBranchMoves(ctx: Context, event: PushEvent): Promise<void> 
   const merged = new Set<number>()
   for (const [branch, move] of byBranch) {
     const group = ofTarget.filter(({ target_branch }) => target_branch === branch)
-    for (const id of await mergedBy(ctx, repository, group, move, actorId)) merged.add(id)
+    for (const id of await findMergedByPush(ctx, repository, group, move, actorId)) merged.add(id)
   }
-  const left = (request: MergeRequestRefs) => !merged.has(request.id)
-  const ofSource = requests.filter((request) => left(request) && request.source_project_id === projectId && byBranch.has(request.source_branch))
+  const isStillOpen = (request: MergeRequestRefs) => !merged.has(request.id)
+  const ofSource = requests.filter(
+    (request) => isStillOpen(request) && request.source_project_id === projectId && byBranch.has(request.source_branch),
+  )
   for (const [branch, move] of byBranch) {
     const group = ofSource.filter(({ source_branch }) => source_branch === branch)
-    if (group.length > 0) await followSource(ctx, { ...event, repository, actorId }, group, move)
+    if (group.length > 0) await onSourceMoved(ctx, { ...event, repository, actorId }, group, move)
   }
   for (const [branch, move] of byBranch) {
-    const group = ofTarget.filter((request) => left(request) && request.target_branch === branch)
+    const group = ofTarget.filter((request) => isStillOpen(request) && request.target_branch === branch)
     if (group.length === 0) continue
-    await followTarget(ctx, repository, projectId, group, move)
+    await onTargetMoved(ctx, repository, projectId, group, move)
     event.enqueue(mergeChecks, { project: projectId }, { key: String(projectId) })
   }
 }
@@ -88,7 +90,7 @@ async function followBranchMoves(ctx: Context, event: PushEvent): Promise<void> 
  * The merge requests whose heads the target has now; a version without commits cannot be merged by a push (MR-73,
  * PU-3).
  */
-async function mergedBy(
+async function findMergedByPush(
   ctx: Context,
   repository: GitRepository,
   group: MergeRequestRefs[],
@@ -104,7 +106,7 @@ async function mergedBy(
   const found = candidates.filter((_, at) => contained[at])
   const ids = found.map(({ id }) => id)
   const ended = await markMergedByPush(ctx, ids, actorId)
-  await closeTheirIssues(
+  await closeIssuesOfMerged(
     ctx,
     ended.map(({ id }) => id),
     actorId,
@@ -113,7 +115,7 @@ async function mergedBy(
 }
 
 /** The issues that they close are closed, as when they are accepted (IS-22). */
-async function closeTheirIssues(ctx: Context, ids: number[], actorId: number | null): Promise<void> {
+async function closeIssuesOfMerged(ctx: Context, ids: number[], actorId: number | null): Promise<void> {
   if (ids.length === 0 || actorId === null) return
   const [requests, [user]] = await Promise.all([
     ctx.db.write.select().from(mergeRequests).where(inArray(mergeRequests.id, ids)).orderBy(mergeRequests.id),
@@ -124,7 +126,7 @@ async function closeTheirIssues(ctx: Context, ids: number[], actorId: number | n
   if (caller && subject) for (const request of requests) await closeIssuesOf(ctx, caller, subject, request)
 }
 
-async function followSource(
+async function onSourceMoved(
   ctx: Context,
   { repository, actorId, enqueue }: { repository: GitRepository; actorId: number | null; enqueue: PushEvent['enqueue'] },
   group: MergeRequestRefs[],
@@ -137,10 +139,10 @@ async function followSource(
   }
   const now = ctx.now()
   const { titles, total } = await pushedCommits(repository, move)
-  const followed = new Set<number>()
-  for (const request of group) if (await follows(ctx, request)) followed.add(request.id)
-  const unfinished = titles.some(saysUnfinished)
-    ? group.filter(({ id, title }) => followed.has(id) && !isWorkInProgress(title)).map(({ id }) => id)
+  const tracking = new Set<number>()
+  for (const request of group) if (await authorMayReadSource(ctx, request)) tracking.add(request.id)
+  const becomingWip = titles.some(marksWorkInProgress)
+    ? group.filter(({ id, title }) => tracking.has(id) && !isWorkInProgress(title)).map(({ id }) => id)
     : []
   await ctx.db.transaction(async (tx) => {
     await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
@@ -149,26 +151,26 @@ async function followSource(
       .set({ ...NOT_DEFERRED, should_remove_source_branch: null })
       .where(and(inArray(mergeRequests.id, ids), isOpen, mergeRequests.merge_when_pipeline_succeeds))
       .returning({ id: mergeRequests.id })
-    if (unfinished.length > 0)
+    if (becomingWip.length > 0)
       await tx
         .update(mergeRequests)
         .set({ title: sql`'WIP: ' || ${mergeRequests.title}`, updated_at: now })
-        .where(and(inArray(mergeRequests.id, unfinished), isOpen))
+        .where(and(inArray(mergeRequests.id, becomingWip), isOpen))
     if (actorId === null) return
     await finishTodosOf(tx, group, actorId, now)
     const notesOf = (id: number) => [
-      ...(total > 0 && followed.has(id) ? [`added ${total} ${total === 1 ? 'commit' : 'commits'}`] : []),
-      ...(unfinished.includes(id) ? ['marked as a **Work In Progress**'] : []),
+      ...(total > 0 && tracking.has(id) ? [`added ${total} ${total === 1 ? 'commit' : 'commits'}`] : []),
+      ...(becomingWip.includes(id) ? ['marked as a **Work In Progress**'] : []),
       ...(deferred.some((one) => one.id === id) ? ['canceled the automatic merge'] : []),
     ]
     const added = group.flatMap(({ id, project_id, author_id: author }) =>
-      notesOf(id).map((note) => ({ note, noteable_id: id, project_id, author_id: followed.has(id) ? actorId : author })),
+      notesOf(id).map((note) => ({ note, noteable_id: id, project_id, author_id: tracking.has(id) ? actorId : author })),
     )
     const shared = { noteable_type: 'MergeRequest' as const, system: true, created_at: now, updated_at: now }
     if (added.length > 0) await tx.insert(notes).values(added.map((each) => ({ ...each, ...shared })))
   })
-  const unknown = await updatePushedVersions(ctx, ids, actorId)
-  if (unknown.length > 0) enqueue(promptMergeChecks, { merge_requests: unknown })
+  const unchecked = await updatePushedVersions(ctx, ids, actorId)
+  if (unchecked.length > 0) enqueue(promptMergeChecks, { merge_requests: unchecked })
 }
 
 /**
@@ -185,18 +187,18 @@ async function pushedCommits(repository: GitRepository, { ref, old, new: to }: R
 }
 
 /** Whether a commit's title makes merge requests of the branch work in progress (MR-76). */
-const saysUnfinished = (title: string) => title === 'WIP' || /^(?:\[WIP\] |WIP: |WIP )/.test(title) || /fixup! |squash! /.test(title)
+const marksWorkInProgress = (title: string) => title === 'WIP' || /^(?:\[WIP\] |WIP: |WIP )/.test(title) || /fixup! |squash! /.test(title)
 
 /**
  * All merge requests into the branch become unchecked, in one statement however many there are; the statement also
  * records which get a new version, and the rest happens in the background (MR-72).
  */
-async function followTarget(ctx: Context, repository: GitRepository, projectId: number, group: MergeRequestRefs[], move: RefUpdate): Promise<void> {
+async function onTargetMoved(ctx: Context, repository: GitRepository, projectId: number, group: MergeRequestRefs[], move: RefUpdate): Promise<void> {
   const ids = group.map(({ id }) => id)
   const known = move.old !== ZERO && move.new !== ZERO && (await repository.commit(move.old)) !== null
   const forced = known && !(await repository.isAncestor(move.old, move.new))
   const pushed = known ? (await repository.range([move.old], move.new, MAX_COMMITS)).oids : []
-  const shares = sql`exists (select 1 from ${mergeRequestCommits} c where c.project_id = ${projectId}
+  const containsPushedCommit = sql`exists (select 1 from ${mergeRequestCommits} c where c.project_id = ${projectId}
     and c.merge_request_id = ${mergeRequests.id} and c.sha = any(${`{${pushed.join(',')}}`}::text[]))`
   await ctx.db.transaction(async (tx) => {
     await commitAsynchronously(tx)
@@ -205,7 +207,7 @@ async function followTarget(ctx: Context, repository: GitRepository, projectId: 
       .set({
         merge_status: 'unchecked',
         merge_checks: sql`${mergeRequests.merge_checks} + 1`,
-        version_due: sql`${mergeRequests.version_due} or ${forced || shares}`,
+        version_due: sql`${mergeRequests.version_due} or ${forced || containsPushedCommit}`,
       })
       .where(and(inArray(mergeRequests.id, ids), isOpen))
   })

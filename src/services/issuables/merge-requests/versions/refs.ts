@@ -32,9 +32,9 @@ export const mergeRequestRefColumns = {
 export const selectMergeRequestRefs = (db: Pick<ReadDatabase, 'select'>, where: SQL | undefined) => selectMergeRequestRefsWith(db, {}, where)
 
 /** The same with more columns. */
-export const selectMergeRequestRefsWith = <More extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, more: More, where: SQL | undefined) =>
+export const selectMergeRequestRefsWith = <Extra extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, extra: Extra, where: SQL | undefined) =>
   db
-    .select({ ...mergeRequestRefColumns, ...more })
+    .select({ ...mergeRequestRefColumns, ...extra })
     .from(mergeRequests)
     .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
     .leftJoin(sources, eq(sources.id, mergeRequests.source_project_id))

@@ -10,13 +10,13 @@ import { makeVersions } from './make.js'
  * request that is not open is left alone.
  */
 export async function updateVersion(ctx: Context, request: { id: number }): Promise<void> {
-  const unknown = await makeVersions(ctx, [request.id], { always: true, verdict: true })
-  if (unknown.length > 0) await checkMergeability(ctx, unknown)
+  const unchecked = await makeVersions(ctx, [request.id], { always: true, checkMerge: true })
+  if (unchecked.length > 0) await checkMergeability(ctx, unchecked)
 }
 
 /**
  * The same for merge requests whose source branch was pushed to (MR-70): version and head are up to date when this
  * returns. Returns those of which it is not known whether they can be merged.
  */
-export const updatePushedVersions = (ctx: Context, ids: number[], by: number | null): Promise<number[]> =>
-  makeVersions(ctx, ids, { pushed: true, by })
+export const updatePushedVersions = (ctx: Context, ids: number[], actorId: number | null): Promise<number[]> =>
+  makeVersions(ctx, ids, { byPush: true, actorId: actorId })

@@ -5,14 +5,14 @@ import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Transaction } from '../../../../db/client.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { conflict, unprocessable } from '../../../../failures.js'
-import { firstAble } from '../../readers.js'
+import { firstPermitted } from '../../readers.js'
 import { readersAmong } from '../reading/readers.js'
 
-const NOBODYS: MergeRequestTies = { author_id: 0, assignee_id: null }
+const UNRELATED: MergeRequestTies = { author_id: 0, assignee_id: null }
 
 /** The first of these users who may read the merge requests of the project (MR-26). */
-export const assignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
-  firstAble(userIds, (who) => readersAmong(tx, project, NOBODYS, who))
+export const firstAssignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
+  firstPermitted(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
 
 /** The source and the target. */
 export interface Branches {
@@ -36,7 +36,7 @@ export async function findDuplicate(
   { id = 0, project_id, target_branch, source_project_id, source_branch }: Branches,
 ): Promise<(MergeRequestTies & { title: string }) | null> {
   if (source_project_id === null) return null
-  const [twin] = await tx
+  const [duplicate] = await tx
     .select({ title: mergeRequests.title, author_id: mergeRequests.author_id, assignee_id: mergeRequests.assignee_id })
     .from(mergeRequests)
     .where(
@@ -50,7 +50,7 @@ export async function findDuplicate(
         ne(mergeRequests.id, id),
       ),
     )
-  return twin ?? null
+  return duplicate ?? null
 }
 
 /**
@@ -64,8 +64,8 @@ export async function refuseDuplicate(
   branches: Branches,
   title: string,
 ): Promise<void> {
-  const twin = await findDuplicate(tx, branches)
-  if (!twin) return
-  const shown = seesMergeRequest({ ...subject, user: caller.user }, twin) ? twin.title : title
+  const duplicate = await findDuplicate(tx, branches)
+  if (!duplicate) return
+  const shown = seesMergeRequest({ ...subject, user: caller.user }, duplicate) ? duplicate.title : title
   throw conflict([`Cannot Create: This merge request already exists: ["${shown}"]`])
 }

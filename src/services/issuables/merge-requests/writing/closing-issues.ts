@@ -69,15 +69,15 @@ export async function listClosedIssues(
   const { request, project } = subject
   if (request.target_branch !== project.default_branch) return { items: [], total: 0 }
   const texts = await textsOf(ctx, project, request)
-  const meant = await issuesClosedIn(ctx, caller, subject, texts)
+  const closedIssues = await issuesClosedIn(ctx, caller, subject, texts)
   const keys = new Set<string>()
   for (const text of texts) for (const key of await externalClosings(ctx.slices, text)) keys.add(key)
-  const { items, total } = slice<number | string>([...meant.map(({ issue }) => issue.id), ...keys], paging)
+  const { items, total } = slice<number | string>([...closedIssues.map(({ issue }) => issue.id), ...keys], paging)
   const ids = items.filter((item) => typeof item === 'number')
-  const known = new Map((await loadIssues(ctx, caller, ids)).map((issue) => [issue.issue.id, issue]))
+  const recordById = new Map((await loadIssues(ctx, caller, ids)).map((issue) => [issue.issue.id, issue]))
   const shown = items.flatMap((item): ClosedIssue[] => {
     if (typeof item === 'string') return [{ key: item }]
-    const issue = known.get(item)
+    const issue = recordById.get(item)
     return issue ? [{ issue }] : []
   })
   return { items: shown, total }

@@ -16,14 +16,14 @@ import { findVisibleProject } from '../../../identity/acting-users.js'
 import { inSameNetwork } from '../../../projects/fork-network.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { refuseFaults, textFaults } from '../../texts.js'
-import { descriptionColumns, followCreation, type NewIssuable, newAttributes, textOf } from '../../writing.js'
+import { descriptionColumns, type NewIssuable, newAttributes, recordCreation, textOf } from '../../writing.js'
 import { MAX_MESSAGES } from '../reading/contents.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
-import { draftFirstVersion, keepFirstVersion, recordVersions, type VersionDraft } from '../versions/make.js'
+import { draftFirstVersion, recordVersions, setFirstVersionRefs, type VersionDraft } from '../versions/make.js'
 import { headsOf } from '../versions/refs.js'
 import { updateVersion } from '../versions/update.js'
-import { assignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
+import { firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { mentionsIssues, updateIssueLinks } from './issue-links.js'
 
 export interface NewMergeRequest extends NewIssuable {
@@ -48,8 +48,8 @@ export async function createMergeRequest(
 ): Promise<SingleMergeRequest> {
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
-  const request: Requested = { caller, source, target, given, branches: branchesOf(source, target, given) }
-  const mentioned = await resolveMentions(ctx, caller, target, await issueReferencesIn(ctx, textOf(given)))
+  const request: MergeRequestToCreate = { caller, source, target, given, branches: branchesOf(source, target, given) }
+  const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
   const [id, draft] = await retryOnUniqueViolation(async () => {
     // made before the row exists, so that the row is complete as soon as anybody sees it; commits of a fork are copied
     // only once everything else is valid
@@ -57,19 +57,23 @@ export async function createMergeRequest(
     early?.catch(() => {})
     await refuse(ctx, request)
     const draft = await (early ?? draftFor(ctx, request))
-    const made = await ctx.db.transaction(async (tx) => {
+    const createdId = await ctx.db.transaction(async (tx) => {
       const [{ id, iid }] = await Promise.all([insert(ctx, tx, request), actAs(tx, caller.user.id)])
-      const drawn = { ...draft, request: { ...draft.request, id, iid } }
-      await Promise.all([keepFirstVersion(ctx, drawn), recordVersions(tx, [drawn], {}, ctx.now()), tellOfNew(tx, drawn.request, caller, ctx.now())])
+      const created = { ...draft, request: { ...draft.request, id, iid } }
+      await Promise.all([
+        setFirstVersionRefs(ctx, created),
+        recordVersions(tx, [created], {}, ctx.now()),
+        recordCreatedEvent(tx, created.request, caller, ctx.now()),
+      ])
       await recordCrossReferences(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
       return id
     })
-    return [made, draft] as const
+    return [createdId, draft] as const
   })
   // whoever pushed meanwhile did not see the row
   const { head, start } = await headsOf(ctx, draft.request)
   if (head !== draft.heads.head || start !== draft.heads.start) await updateVersion(ctx, { id })
-  if (!draft.unlinked) await updateIssueLinks(ctx, id)
+  if (!draft.withoutReferences) await updateIssueLinks(ctx, id)
   return loadMergeRequest(ctx, caller, target, id)
 }
 
@@ -81,7 +85,7 @@ const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMe
 })
 
 /** A merge request to be created. */
-interface Requested {
+interface MergeRequestToCreate {
   caller: SignedIn
   source: ProjectSubject
   target: ProjectSubject
@@ -90,18 +94,18 @@ interface Requested {
 }
 
 /** The first version, and whether the texts contain references. */
-async function draftFor(ctx: Context, { caller, source, target, given, branches }: Requested): Promise<VersionDraft> {
+async function draftFor(ctx: Context, { caller, source, target, given, branches }: MergeRequestToCreate): Promise<VersionDraft> {
   const request = { ...branches, author_id: caller.user.id, storage: target.project.storage, source_storage: source.project.storage }
-  const draft = await draftFirstVersion(ctx, { ...request, ...UNDRAWN, title: given.title })
-  if (draft.held) throw forbidden()
+  const draft = await draftFirstVersion(ctx, { ...request, ...NO_VERSION, title: given.title })
+  if (draft.sourceUnreadable) throw forbidden()
   const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MAX_MESSAGES) ?? [])
   const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
-  for (const text of texts) if (await mentionsIssues(ctx, text)) return { ...draft, unlinked: false }
-  return { ...draft, unlinked: true }
+  for (const text of texts) if (await mentionsIssues(ctx, text)) return { ...draft, withoutReferences: false }
+  return { ...draft, withoutReferences: true }
 }
 
 /** A merge request without a row. */
-const UNDRAWN = { id: 0, iid: 0, sha: null, version_id: null, version_due: false, commits: 0, merge_checks: 0 }
+const NO_VERSION = { id: 0, iid: 0, sha: null, version_id: null, version_due: false, commits: 0, merge_checks: 0 }
 
 /** The target project; one that the caller does not see is missing (MR-24). */
 async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
@@ -119,7 +123,7 @@ function faultsOf({ title, description, labels, source_branch, target_branch }: 
 }
 
 /** Refuses in the order of MR-30 to MR-34. */
-async function refuse(ctx: Context, { caller, source, target, given, branches }: Requested): Promise<void> {
+async function refuse(ctx: Context, { caller, source, target, given, branches }: MergeRequestToCreate): Promise<void> {
   refuseSameBranch(branches)
   if (!(await inSameNetwork(ctx.db.write, source.project.id, target.project.id)))
     throw unprocessable('Source project is not a fork of the target project')
@@ -128,11 +132,15 @@ async function refuse(ctx: Context, { caller, source, target, given, branches }:
   refuseFaults(faultsOf(given))
 }
 
-async function insert(ctx: Context, tx: Transaction, { caller, target, given, branches }: Requested): Promise<{ id: number; iid: number }> {
+async function insert(
+  ctx: Context,
+  tx: Transaction,
+  { caller, target, given, branches }: MergeRequestToCreate,
+): Promise<{ id: number; iid: number }> {
   const { project } = target
   const now = ctx.now()
   const wanted: Partial<NewMergeRequest> = target.can('manage_merge_request') ? given : {}
-  const { labelIds, ...assigned } = await newAttributes(tx, target, wanted, assignable, now)
+  const { labelIds, ...assigned } = await newAttributes(tx, target, wanted, firstAssignable, now)
   const values = {
     ...branches,
     original_source_project_id: branches.source_project_id,
@@ -155,11 +163,11 @@ async function insert(ctx: Context, tx: Transaction, { caller, target, given, br
   ])
   const { id } = onlyRow(rows)
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
-  const readers = (who: SQL) => readersAmong(tx, project, values, who)
-  await followCreation(ctx, tx, caller, { target: about, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers })
+  const readers = (candidates: SQL) => readersAmong(tx, project, values, candidates)
+  await recordCreation(ctx, tx, caller, { target: about, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers })
   return { id, iid }
 }
 
 /** Writes its event. */
-const tellOfNew = (tx: Transaction, { id, project_id }: VersionDraft['request'], { user }: SignedIn, now: Date) =>
+const recordCreatedEvent = (tx: Transaction, { id, project_id }: VersionDraft['request'], { user }: SignedIn, now: Date) =>
   recordEvent(tx, { project_id, author_id: user.id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now })

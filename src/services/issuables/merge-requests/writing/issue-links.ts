@@ -9,7 +9,7 @@ import { resolveIssues } from '../../../activity/referenced-issues.js'
 import { issuesClosedBy, textsOf } from './closing-issues.js'
 
 /** The viewer that links are made for: links hold every reference, and each reader is shown those they may see. */
-export const EVERYBODYS: ActorUser = {
+export const ALL_SEEING_VIEWER: ActorUser = {
   id: 0,
   username: '',
   name: '',
@@ -27,14 +27,14 @@ export const mentionsIssues = async (ctx: Context, text: string): Promise<boolea
   (await referencesIn(ctx.slices, text, ctx.links.base)).some(({ kind }) => kind === 'issue')
 
 /** References in the texts of one merge request that are followed; further ones are ignored. */
-const MAX = 1_000
+const MAX_REFERENCES = 1_000
 
 /**
  * Updates which issues a merge request mentions and closes, after its texts, target or commits changed. The row says
  * that this is due, so after a kill it is found again.
  */
 export async function updateIssueLinks(ctx: Context, id: number): Promise<void> {
-  const viewer = { user: EVERYBODYS }
+  const viewer = { user: ALL_SEEING_VIEWER }
   for (let stale = true; stale; ) {
     const [request] = await ctx.db.write
       .select()
@@ -47,23 +47,26 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
     const mentioned: IssueReference[] = []
     for (const text of texts)
       for (const each of await referencesIn(ctx.slices, text, ctx.links.base))
-        if (each.kind === 'issue' && mentioned.length < MAX) mentioned.push(each)
-    const [closing, named] = await Promise.all([issuesClosedBy(ctx, viewer, subject, request), resolveIssues(ctx, viewer, subject, mentioned)])
+        if (each.kind === 'issue' && mentioned.length < MAX_REFERENCES) mentioned.push(each)
+    const [closing, mentionedIssues] = await Promise.all([
+      issuesClosedBy(ctx, viewer, subject, request),
+      issuesMeant(ctx, viewer, subject, mentioned),
+    ])
     const closes = new Set(closing.map(({ issue }) => issue.id))
-    const links = new Map([...named, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))
-    stale = !(await ctx.db.transaction((tx) => store(tx, request, links)))
+    const links = new Map([...mentionedIssues, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))
+    stale = !(await ctx.db.transaction((tx) => storeLinks(tx, request, links)))
   }
 }
 
 /** False: the merge request has changed meanwhile. */
-async function store(tx: Transaction, read: Row, links: Map<number, boolean>): Promise<boolean> {
-  const [now] = await tx.select().from(mergeRequests).where(eq(mergeRequests.id, read.id)).for('update')
-  if (!now) return true
-  const same = (['title', 'description', 'target_branch', 'version_id'] as const).every((name) => now[name] === read[name])
+async function storeLinks(tx: Transaction, read: Row, links: Map<number, boolean>): Promise<boolean> {
+  const [current] = await tx.select().from(mergeRequests).where(eq(mergeRequests.id, read.id)).for('update')
+  if (!current) return true
+  const same = (['title', 'description', 'target_branch', 'version_id'] as const).every((name) => current[name] === read[name])
   if (!same) return false
   const before = await tx.delete(mergeRequestIssues).where(eq(mergeRequestIssues.merge_request_id, read.id)).returning()
   // a deleted one is not linked to
-  const there =
+  const existing =
     links.size === 0
       ? []
       : await tx
@@ -71,7 +74,7 @@ async function store(tx: Transaction, read: Row, links: Map<number, boolean>): P
           .from(issues)
           .where(inArray(issues.id, [...links.keys()]))
           .for('key share')
-  const rows = there.map(({ id }) => ({ project_id: read.project_id, merge_request_id: read.id, issue_id: id, closes: links.get(id) === true }))
+  const rows = existing.map(({ id }) => ({ project_id: read.project_id, merge_request_id: read.id, issue_id: id, closes: links.get(id) === true }))
   if (rows.length > 0) await tx.insert(mergeRequestIssues).values(rows)
   await tx.update(mergeRequests).set({ links_due: false }).where(eq(mergeRequests.id, read.id))
   const counted = [...before, ...rows].filter(({ closes }) => closes).map(({ issue_id }) => issue_id)

@@ -7,7 +7,7 @@ import { type RefUpdate, ZERO } from '../../../../git/types.js'
 
 const HEADS = 'refs/heads/'
 /** Merge requests named to one push. */
-const MAX = 10
+const MAX_MESSAGES = 10
 
 /**
  * The message to a push over Git: the URLs of the open merge requests of its branches, if the project wants that
@@ -33,6 +33,6 @@ export async function mergeRequestMessages(ctx: Context, { project }: ProjectSub
       ),
     )
     .orderBy(mergeRequests.id)
-    .limit(MAX)
+    .limit(MAX_MESSAGES)
   return found.map(({ iid, branch }) => `View merge request for ${branch}: ${ctx.links.project(fullPathOf(project))}/merge_requests/${iid}`)
 }

@@ -5,29 +5,29 @@ import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/sche
 import { notFound } from '../../../../failures.js'
 import { removeDependents } from '../../remove.js'
 import { NOT_DEFERRED } from '../merging/states.js'
-import { hideHead } from '../versions/keep-around.js'
+import { deleteHeadRef } from '../versions/keep-around.js'
 import { countClosing } from './issue-links.js'
 
 /** Deletes a merge request: the record is kept but shown nowhere, and its number is not reused (MR-57, MR-58). */
 export async function deleteMergeRequest(ctx: Context, { request, project }: MergeRequestSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    const [gone] = await tx
+    const [deleted] = await tx
       .update(mergeRequests)
       .set({ deleted_at: ctx.now(), ...NOT_DEFERRED })
       .where(and(eq(mergeRequests.id, request.id), isNull(mergeRequests.deleted_at)))
       .returning({ id: mergeRequests.id })
-    if (!gone) throw notFound()
+    if (!deleted) throw notFound()
     const links = await tx.select().from(mergeRequestIssues).where(eq(mergeRequestIssues.merge_request_id, request.id))
     await countClosing(
       tx,
       links.filter(({ closes }) => closes).map(({ issue_id }) => issue_id),
     )
   })
-  await hideHead(ctx, { project_id: project.id, storage: project.storage, iid: request.iid })
+  await deleteHeadRef(ctx, { project_id: project.id, storage: project.storage, iid: request.iid })
 }
 
 /** Merge requests deleted in one transaction. */
-const BATCH = 100
+const BATCH_SIZE = 100
 
 /** Deletes all merge requests that a user opened, with everything that belongs to them (U-34, U-36). */
 export async function removeMergeRequestsOf(ctx: Context, authorId: number): Promise<void> {
@@ -38,9 +38,9 @@ export async function removeMergeRequestsOf(ctx: Context, authorId: number): Pro
       .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
       .where(eq(mergeRequests.author_id, authorId))
       .orderBy(mergeRequests.id)
-      .limit(BATCH)
+      .limit(BATCH_SIZE)
     // the rows are deleted last: after a kill the next start finds them
-    for (const row of rows) await hideHead(ctx, row)
+    for (const row of rows) await deleteHeadRef(ctx, row)
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return
     await ctx.db.transaction(async (tx) => {

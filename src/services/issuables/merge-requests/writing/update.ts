@@ -16,18 +16,18 @@ import { checkTexts } from '../../texts.js'
 import {
   changedAttributes,
   changedTexts,
-  differing,
-  followChange,
+  changedValues,
   type IssuableChanges,
   notesOnAttributes,
   notesOnTexts,
+  recordChange,
   textOf,
 } from '../../writing.js'
-import { closed, MOVES, NOT_DEFERRED, reopened, type StateEvent } from '../merging/states.js'
+import { closedColumns, NOT_DEFERRED, REOPENED_COLUMNS, type StateEvent, TRANSITIONS } from '../merging/states.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
 import { updateVersion } from '../versions/update.js'
-import { assignable, findDuplicate, refuseDuplicate, refuseSameBranch } from './attributes.js'
+import { findDuplicate, firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { updateIssueLinks } from './issue-links.js'
 
 export interface MergeRequestChanges extends IssuableChanges {
@@ -55,9 +55,9 @@ export async function updateMergeRequest(
   const mentioned = await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, textOf(given)))
   const changed = await retryOnUniqueViolation(() =>
     ctx.db.transaction(async (tx) => {
-      const due = await change(ctx, tx, caller, subject, { ...given, ...texts })
+      const consequences = await applyChange(ctx, tx, caller, subject, { ...given, ...texts })
       await recordCrossReferences(tx, { type: 'MergeRequest', project_id: subject.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
-      return due
+      return consequences
     }),
   )
   if (changed.version) await updateVersion(ctx, { id })
@@ -66,12 +66,18 @@ export async function updateMergeRequest(
 }
 
 /** What a change makes necessary: a new version with everything that depends on it, and new links to issues. */
-interface Due {
+interface Consequences {
   version: boolean
   links: boolean
 }
 
-async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: MergeRequestSubject, given: MergeRequestChanges): Promise<Due> {
+async function applyChange(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  subject: MergeRequestSubject,
+  given: MergeRequestChanges,
+): Promise<Consequences> {
   const { project } = subject
   const [[before]] = await Promise.all([
     tx.select().from(mergeRequests).where(eq(mergeRequests.id, subject.request.id)).for('update'),
@@ -80,12 +86,12 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   if (!before || before.deleted_at) throw notFound()
   const now = ctx.now()
   const target = { type: 'MergeRequest' as const, id: before.id, project_id: project.id }
-  const moved = await moveTo(tx, caller, before, given.state_event, now)
-  const values = differing(before, {
-    ...moved,
-    ...(await retargeted(tx, caller, subject, { ...before, ...moved }, given.target_branch)),
-    ...(await described(ctx, given)),
-    ...(subject.can('manage_merge_request') ? await changedAttributes(tx, subject, given, assignable) : {}),
+  const newState = await stateColumns(tx, caller, before, given.state_event, now)
+  const values = changedValues(before, {
+    ...newState,
+    ...(await targetColumns(tx, caller, subject, { ...before, ...newState }, given.target_branch)),
+    ...(await openColumns(ctx, given)),
+    ...(subject.can('manage_merge_request') ? await changedAttributes(tx, subject, given, firstAssignable) : {}),
   })
   const labelNotes = subject.can('manage_merge_request') ? await changeLabels(tx, subject, target, given, now) : []
   const notes = [...(await notesOf(ctx, before, values)), ...labelNotes]
@@ -94,13 +100,13 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   const links = version || values.title !== undefined || values.description !== undefined
   const written = tx
     .update(mergeRequests)
-    .set({ ...values, ...(version && UNKNOWN), ...(links && { links_due: true }), updated_at: now })
+    .set({ ...values, ...(version && UNCHECKED), ...(links && { links_due: true }), updated_at: now })
     .where(eq(mergeRequests.id, before.id))
     .returning()
   const after = onlyRow(await written)
-  const readers = (who: SQL) => readersAmong(tx, project, after, who)
-  await followChange(ctx, tx, caller, { target, before, after, notes, readers }, now)
-  if (labelNotes.length > 0 || (await dealtWith(ctx, before, after, values))) await finishTodos(tx, caller.user.id, target, now)
+  const readers = (candidates: SQL) => readersAmong(tx, project, after, candidates)
+  await recordChange(ctx, tx, caller, { target, before, after, notes, readers }, now)
+  if (labelNotes.length > 0 || (await finishesTodos(ctx, before, after, values))) await finishTodos(tx, caller.user.id, target, now)
   return { version, links }
 }
 
@@ -108,10 +114,10 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
  * Whether the branches can be merged is unknown; a check of the former branches that is under way does not count
  * (MR-8).
  */
-const UNKNOWN = { merge_status: 'unchecked', version_due: true, merge_checks: sql`${mergeRequests.merge_checks} + 1` } as const
+const UNCHECKED = { merge_status: 'unchecked', version_due: true, merge_checks: sql`${mergeRequests.merge_checks} + 1` } as const
 
 /** Whether changed columns finish the user's todos; ticking a task does not (MR-53, TO-6). */
-async function dealtWith(ctx: Context, before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
+async function finishesTodos(ctx: Context, before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
   if (values.description !== undefined && !(await sameButForTicks(ctx.slices, before.description, after.description))) return true
   return (['title', 'assignee_id', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
 }
@@ -120,20 +126,20 @@ async function dealtWith(ctx: Context, before: MergeRequest, after: MergeRequest
  * Closes or reopens (MR-50 to MR-52). A merge request that has a duplicate by now, or whose source is gone, stays
  * closed.
  */
-async function moveTo(tx: Transaction, caller: SignedIn, before: MergeRequest, event: StateEvent | undefined, now: Date): Promise<Columns> {
+async function stateColumns(tx: Transaction, caller: SignedIn, before: MergeRequest, event: StateEvent | undefined, now: Date): Promise<Columns> {
   if (!event) return {}
-  const to = MOVES[before.state][event]
+  const to = TRANSITIONS[before.state][event]
   if (to === before.state) return {}
-  if (to === 'closed') return closed(caller.user.id, now)
+  if (to === 'closed') return closedColumns(caller.user.id, now)
   if (before.source_project_id === null || (await findDuplicate(tx, before))) return {}
-  return reopened
+  return REOPENED_COLUMNS
 }
 
 /**
  * Changes the target branch (MR-48). This cancels a deferred merge, which was meant for the former branch; a merged
  * request keeps its target.
  */
-async function retargeted(
+async function targetColumns(
   tx: Transaction,
   caller: SignedIn,
   subject: MergeRequestSubject,
@@ -152,7 +158,7 @@ async function retargeted(
 }
 
 /** What everybody may change who may change the merge request at all. */
-async function described(ctx: Context, given: MergeRequestChanges): Promise<Columns> {
+async function openColumns(ctx: Context, given: MergeRequestChanges): Promise<Columns> {
   const wanted: Columns = await changedTexts(ctx, given)
   if (given.remove_source_branch !== undefined) wanted.force_remove_source_branch = given.remove_source_branch
   if (given.squash !== undefined) wanted.squash = given.squash
@@ -162,9 +168,9 @@ async function described(ctx: Context, given: MergeRequestChanges): Promise<Colu
 
 /** The system notes on the changes (NT-6). Names of what not every reader may see are left out. */
 async function notesOf(ctx: Context, before: MergeRequest, values: Columns): Promise<string[]> {
-  const lines = await notesOnTexts(ctx, before, values)
-  if (values.target_branch !== undefined) lines.push(`changed the target branch from \`${before.target_branch}\` to \`${values.target_branch}\``)
-  lines.push(...notesOnAttributes(values))
-  if (values.discussion_locked !== undefined) lines.push(values.discussion_locked ? 'locked this merge request' : 'unlocked this merge request')
-  return lines
+  const messages = await notesOnTexts(ctx, before, values)
+  if (values.target_branch !== undefined) messages.push(`changed the target branch from \`${before.target_branch}\` to \`${values.target_branch}\``)
+  messages.push(...notesOnAttributes(values))
+  if (values.discussion_locked !== undefined) messages.push(values.discussion_locked ? 'locked this merge request' : 'unlocked this merge request')
+  return messages
 }

@@ -4,8 +4,8 @@ import type { Context } from '../../../../context.js'
 import type { UserRefRecord } from '../../../../entities/identity/user.js'
 import type { Target } from '../../../activity/subscriptions.js'
 import type { Page, Paging } from '../../../core/page.js'
-import { addTodo, participants, participantsOf, subscribeTo } from '../../attention.js'
-import { ASKED, ASKED_TIES } from '../../readers.js'
+import { addTodo, participants, participantsOf, subscribeTo } from '../../participation.js'
+import { ISSUABLE_PARAMETERS, PROJECT_PARAMETERS } from '../../readers.js'
 import { loadMergeRequest } from '../reading/load.js'
 import { requestReaders, requestsFeature } from '../reading/readers.js'
 
@@ -18,8 +18,8 @@ export const subscribeToMergeRequest = async (ctx: Context, caller: SignedIn, su
 /** Adds a todo on a merge request for the caller; null when they have a pending one (TD-1). */
 export const addMergeRequestTodo = (ctx: Context, caller: SignedIn, subject: MergeRequestSubject) => addTodo(ctx, caller, targetOf(subject))
 
-const found = participants('MergeRequest', (who) => requestReaders(ASKED, ASKED_TIES, who))
+const selectParticipants = participants('MergeRequest', (candidates) => requestReaders(PROJECT_PARAMETERS, ISSUABLE_PARAMETERS, candidates))
 
 /** The participants of a merge request: assignee, authors of notes, author, mentioned users (MR-86). */
 export const listParticipants = (ctx: Context, { project, request }: MergeRequestSubject, paging: Paging): Promise<Page<UserRefRecord>> =>
-  participantsOf(ctx, found, { ...project, feature: requestsFeature(project) }, request, paging)
+  participantsOf(ctx, selectParticipants, { ...project, feature: requestsFeature(project) }, request, paging)

@@ -10,12 +10,12 @@ import { setSubscribed, type Target } from '../activity/subscriptions.js'
 import { createTodos, hasPendingTodo } from '../activity/todos.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
-import { ASKED_TIES } from './readers.js'
+import { ISSUABLE_PARAMETERS } from './readers.js'
 import { getTodo, type TodoRecord } from './todo-list.js'
 
 /**
- * Subscribes the caller to a thing, or unsubscribes them (SB-2, SB-3, IS-9); null when nothing changes, also where
- * participation decides without an explicit choice (SB-4). `record` is the thing as the caller sees it.
+ * Subscribes or unsubscribes the caller (SB-2, SB-3, IS-9). Returns null when nothing changes, also when the caller is
+ * subscribed by participation alone (SB-4). `record` is the issue or merge request as the caller sees it.
  */
 export async function subscribeTo<T extends { subscribed?: boolean }>(
   ctx: Context,
@@ -29,35 +29,35 @@ export async function subscribeTo<T extends { subscribed?: boolean }>(
   return { ...record, subscribed }
 }
 
-/** Adds a todo for the caller (IS-10, TD-1); null when they have a pending one on this thing (TD-2). */
+/** Adds a todo for the caller (IS-10, TD-1); null when they already have a pending one on the target (TD-2). */
 export async function addTodo(ctx: Context, caller: SignedIn, target: Target): Promise<TodoRecord | null> {
   const { id } = caller.user
-  const made = await ctx.db.transaction(async (tx) => {
+  const todoId = await ctx.db.transaction(async (tx) => {
     if (await hasPendingTodo(tx, id, target)) return undefined
     return (await createTodos(tx, { users: [id], author_id: id, target, action: 'marked' }, ctx.now()))[0]
   })
-  return made === undefined ? null : getTodo(ctx, caller, made)
+  return todoId === undefined ? null : getTodo(ctx, caller, todoId)
 }
 
 /**
- * Author, assignees, authors of notes and mentioned users, each once (IS-16, MR-86); `readers` leaves out users who do
- * not see the thing (any more). A mention of the thing elsewhere does not count, because that place may be hidden
- * (SEC-35).
+ * Author, assignees, authors of notes and mentioned users, each once (IS-16, MR-86). `readers` filters out users who
+ * cannot see the issue or merge request (any more). Authors of texts elsewhere that mention it are left out, because
+ * those texts may be hidden from the caller (SEC-35).
  */
-export const participants = (type: Target['type'], readers: (who: SQL) => SQL) =>
+export const participants = (type: Target['type'], readers: (candidates: SQL) => SQL) =>
   statement(
     `participants of ${type}`,
     (db, _: null) => {
       const target = { type, id: sql`${sql.placeholder('id')}::bigint`, project_id: sql`${sql.placeholder('project')}::bigint` }
-      const wrote = sql`(select n.author_id from ${notes} n where n.project_id = ${target.project_id} and n.noteable_type = ${type}
+      const noteAuthors = sql`(select n.author_id from ${notes} n where n.project_id = ${target.project_id} and n.noteable_type = ${type}
       and n.noteable_id = ${target.id} and n.mentioned_in_type is null)`
-      const { author_id, assignee_id } = ASKED_TIES
-      // found by their keys, of which there are few
-      const named = sql`u.id = any(array(select ${author_id} union select ${assignee_id} union ${wrote} union ${mentionedIn(target)}))`
+      const { author_id, assignee_id } = ISSUABLE_PARAMETERS
+      // `any(array(…))` makes Postgres look up these few users by primary key
+      const candidates = sql`u.id = any(array(select ${author_id} union select ${assignee_id} union ${noteAuthors} union ${mentionedIn(target)}))`
       return db
         .select({ user: userRefColumns(users), total: totalCount() })
         .from(users)
-        .where(sql`${users.id} in (${readers(named)})`)
+        .where(sql`${users.id} in (${readers(candidates)})`)
         .orderBy(asc(users.id))
         .limit(sql.placeholder('limit'))
         .offset(sql.placeholder('offset'))
@@ -65,10 +65,10 @@ export const participants = (type: Target['type'], readers: (who: SQL) => SQL) =
     'once',
   )
 
-/** The participants of a thing in a project. */
+/** The participants of an issue or merge request. */
 export async function participantsOf(
   ctx: Context,
-  find: ReturnType<typeof participants>,
+  selectParticipants: ReturnType<typeof participants>,
   project: Record<'id' | 'namespace_id' | 'visibility' | 'feature', number>,
   thing: { id: number; author_id: number; assignee_id: number | null; confidential?: boolean },
   paging: Paging,
@@ -83,7 +83,7 @@ export async function participantsOf(
     assignee: thing.assignee_id ?? 0,
     confidential: thing.confidential ?? false,
   }
-  const at = (where: Paging) => find(ctx.db, null).execute({ ...values, ...limits(where) })
-  const { items, total } = await pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
+  const pageAt = (where: Paging) => selectParticipants(ctx.db, null).execute({ ...values, ...limits(where) })
+  const { items, total } = await pageFrom(await pageAt(paging), paging, () => pageAt({ page: 1, per_page: 1 }))
   return { items: items.map(({ user }) => user), total }
 }

@@ -5,8 +5,8 @@ import type { Context } from '../../../context.js'
 import type { UserRefRecord } from '../../../entities/identity/user.js'
 import type { Target } from '../../activity/subscriptions.js'
 import type { Page, Paging } from '../../core/page.js'
-import { addTodo, participants, participantsOf, subscribeTo } from '../attention.js'
-import { ASKED, ASKED_TIES } from '../readers.js'
+import { addTodo, participants, participantsOf, subscribeTo } from '../participation.js'
+import { ISSUABLE_PARAMETERS, PROJECT_PARAMETERS } from '../readers.js'
 import { loadIssue } from './list.js'
 import { issueReaders } from './readers.js'
 
@@ -19,8 +19,10 @@ export const subscribeToIssue = async (ctx: Context, caller: SignedIn, subject: 
 /** Adds a todo on an issue for the caller; null when they have a pending one (IS-10). */
 export const addIssueTodo = (ctx: Context, caller: SignedIn, subject: IssueSubject) => addTodo(ctx, caller, targetOf(subject))
 
-const found = participants('Issue', (who) => issueReaders(ASKED, { ...ASKED_TIES, confidential: sql`${sql.placeholder('confidential')}` }, who))
+const selectParticipants = participants('Issue', (candidates) =>
+  issueReaders(PROJECT_PARAMETERS, { ...ISSUABLE_PARAMETERS, confidential: sql`${sql.placeholder('confidential')}` }, candidates),
+)
 
 /** The participants of an issue: author, assignees, note authors, mentioned users (IS-16). */
 export const listParticipants = (ctx: Context, { project, issue }: IssueSubject, paging: Paging): Promise<Page<UserRefRecord>> =>
-  participantsOf(ctx, found, { ...project, feature: project.issues_access_level }, issue, paging)
+  participantsOf(ctx, selectParticipants, { ...project, feature: project.issues_access_level }, issue, paging)
