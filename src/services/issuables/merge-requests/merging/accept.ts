@@ -25,7 +25,7 @@ export async function acceptMergeRequest(
 ): Promise<SingleMergeRequest> {
   const { id } = subject.request
   if (await merge(ctx, caller, subject, subject.request, given)) await runPostMerge(ctx, caller, subject, id)
-  // the pipeline may have finished while this was written
+  // the pipeline may have succeeded while the deferred merge was recorded
   else await runDeferredMerges(ctx, await findReadyDeferredMerges(ctx, id))
   return loadMergeRequest(ctx, caller, subject, id)
 }
@@ -56,7 +56,7 @@ export async function cancelAutomaticMerge(ctx: Context, caller: SignedIn, subje
   return loadMergeRequest(ctx, caller, subject, request.id)
 }
 
-/** Ids of merge requests with a deferred merge whose pipeline has become `success`: all of them, or this one. */
+/** Ids of merge requests with a deferred merge whose pipeline has succeeded; `id` limits the result to one of them. */
 export async function findReadyDeferredMerges(ctx: Context, id: number | null): Promise<number[]> {
   const rows = await ctx.db.write
     .select({ id: mergeRequests.id })
@@ -77,8 +77,8 @@ export async function findReadyDeferredMerges(ctx: Context, id: number | null): 
 }
 
 /**
- * Does deferred merges, in the name of the users who asked for them (MR-66, PL-7). The row says that a merge is due, so
- * it is done once, however often and by how many this is called.
+ * Performs deferred merges on behalf of the users who requested them (MR-66, PL-7). The row records that a merge is
+ * deferred, so concurrent and repeated calls merge it once.
  */
 export async function runDeferredMerges(ctx: Context, ids: number[]): Promise<void> {
   for (const id of ids) await ctx.mutex.run(`deferred merge ${id}`, () => runDeferredMerge(ctx, id))
@@ -104,12 +104,12 @@ async function runDeferredMerge(ctx: Context, id: number): Promise<void> {
     if (await merge(ctx, caller, subject, request, { ...given, deferred: true })) await runPostMerge(ctx, caller, subject, id)
   } catch (error) {
     if (error instanceof Failure) await abortDeferredMerge(ctx, request, user.id, error)
-    // what cannot be done now is found again by a job, or when the pipeline changes again
+    // a job retries what is unavailable now
     else if (!isUnavailable(error)) throw error
   }
 }
 
-/** The merge request stays open, its deferred merge is cancelled, and the user who asked for it gets a todo. */
+/** Cancels the deferred merge; the merge request stays open, and the user who requested the merge gets a todo. */
 async function abortDeferredMerge(ctx: Context, request: typeof mergeRequests.$inferSelect, userId: number, failure: Failure): Promise<void> {
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {

@@ -10,12 +10,12 @@ import { makeVersions } from '../versions/make.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs } from '../versions/refs.js'
 import { mergeStatus } from './merge-status.js'
 
-/** Merge requests checked together; their results are written in one statement. */
+/** The number of merge requests checked together; their results are written in one statement. */
 const BATCH_SIZE = 40
-/** Fewer than git runs for one repository, so that others can read it meanwhile. */
+/** Below the limit of git processes per repository, so that other readers can proceed. */
 const CONCURRENCY = 2
 
-/** Checks these merge requests, until none is unchecked or others are checking them. */
+/** Checks these merge requests until none is unchecked; after five rounds the rest is left to a job. */
 export async function checkMergeability(ctx: Context, ids: number[]): Promise<void> {
   for (let round = 0; round < 5; round++) {
     const unchecked = await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isUnchecked))
@@ -29,8 +29,8 @@ export async function checkMergeability(ctx: Context, ids: number[]): Promise<vo
 const isUnchecked = and(eq(mergeRequests.merge_status, 'unchecked'), isOpen)
 
 /**
- * Checks the current heads only, whatever the branches were before. A merge request whose source has moved unnoticed
- * gets its version first.
+ * Checks whether the current heads can be merged. A merge request whose newest version is outdated gets a new version,
+ * which includes the check.
  */
 async function checkAll(ctx: Context, requests: MergeRequestRefs[]): Promise<void> {
   const outdated: number[] = []
@@ -44,8 +44,8 @@ async function checkAll(ctx: Context, requests: MergeRequestRefs[]): Promise<voi
   })
   const results = checked.filter((one) => one !== null)
   if (results.length > 0) {
-    // a row that became unchecked again meanwhile stays so; one write for each row, which is no change of the merge
-    // request (MR-55)
+    // a row that became unchecked again meanwhile stays so; `updated_at` stays, because the merge request has not
+    // changed (MR-55)
     await ctx.db.write.execute(sql`update ${mergeRequests} r set merge_status = d.status
       from jsonb_to_recordset(${JSON.stringify(results)}::jsonb) as d (request bigint, checks int, status text)
       where r.id = d.request and r.merge_checks = d.checks and r.merge_status = 'unchecked'`)
@@ -53,7 +53,7 @@ async function checkAll(ctx: Context, requests: MergeRequestRefs[]): Promise<voi
   await makeVersions(ctx, outdated, { checkMerge: true })
 }
 
-/** Checks what is unchecked in a project: the rows say what is due, however many moves made it so. */
+/** Checks all unchecked merge requests of a project. The rows record what is unchecked, so one job covers many pushes. */
 export const mergeChecks = defineJob({
   kind: 'merge status',
   input: z.object({ project: z.int() }),
@@ -79,7 +79,7 @@ const checkProjectsSoon = (ctx: Context, projects: number[]) =>
     projects.map((project) => ({ input: { project }, key: String(project) })),
   )
 
-/** The same for a few merge requests that somebody waits for, ahead of all others. */
+/** Checks a few merge requests whose source was just pushed to, ahead of all others. */
 export const promptMergeChecks = defineJob({
   kind: 'merge status of pushed branches',
   input: z.object({ merge_requests: z.array(z.int()) }),
@@ -87,7 +87,7 @@ export const promptMergeChecks = defineJob({
   priority: 'high',
 })
 
-/** Enqueues checks of what a killed process has left unchecked. */
+/** Enqueues checks of merge requests that are still unchecked, for example after a crash. */
 export async function resumeMergeChecks(ctx: Context): Promise<void> {
   const remaining = await ctx.db.write.selectDistinct({ project: mergeRequests.project_id }).from(mergeRequests).where(isUnchecked)
   const projects = remaining.map(({ project }) => project)

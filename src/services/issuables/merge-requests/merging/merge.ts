@@ -27,14 +27,14 @@ export interface Acceptance {
   merge_commit_message?: string | undefined
   should_remove_source_branch?: boolean | undefined
   merge_when_pipeline_succeeds?: boolean | undefined
-  /** The id that the source branch must be at. */
+  /** The commit that the source branch must point to. */
   sha?: string | undefined
 }
 
 type Request = typeof mergeRequests.$inferSelect
 
 const MAX_MESSAGE = 1_000_000
-/** How often a merge is tried again because its branches moved meanwhile. */
+/** The most attempts of a merge whose branches keep moving. */
 const MAX_ATTEMPTS = 8
 
 export const methodNotAllowed = () => new Failure('method_not_allowed', { message: 'Method Not Allowed' })
@@ -42,9 +42,8 @@ const branchesChanging = () => new Unavailable('The branches are changing too fa
 const cannotBeMerged = () => new Failure('method_not_allowed', { message: 'Branch cannot be merged' })
 
 /**
- * Merges a merge request, with the checks in the order of MR-59 to MR-63, or defers the merge (MR-65). Returns whether
- * it was merged; false: deferred. Writers of the target branch take turns, and the checks are made when it is this
- * one's turn.
+ * Merges a merge request, with the checks in the order of MR-59 to MR-63, or defers the merge (MR-65). Returns true if it
+ * was merged, false if it was deferred. The checks run under the mutex that all writers of the target branch share.
  */
 export async function merge(
   ctx: Context,
@@ -61,7 +60,7 @@ export async function merge(
   }
 }
 
-/** An acceptance, and whose it is. */
+/** A request to merge. */
 interface MergeAttempt {
   caller: SignedIn
   /** The target project. */
@@ -82,7 +81,7 @@ async function mergeInto(ctx: Context, attempt: MergeAttempt, branch: string): P
   }
 }
 
-/** 'version due': somebody has just pushed, and no version records it yet. */
+/** 'version due': the source was just pushed to, and no version records that yet. */
 async function tryMerge(ctx: Context, attempt: MergeAttempt, branch: string): Promise<Outcome | 'version due' | 'branch moved'> {
   const { caller, subject, id, given, deferred } = attempt
   const [[request], protections, settings] = await Promise.all([
@@ -122,16 +121,16 @@ async function tryMerge(ctx: Context, attempt: MergeAttempt, branch: string): Pr
 /** A merge request that has passed all checks. */
 interface Mergeable {
   request: MergeRequestRefs & { row: Request }
-  /** Of the target. */
+  /** The target's repository. */
   repository: GitRepository
   settings: Settings
-  /** Where the source branch is. */
+  /** The head of the source branch. */
   head: Oid
-  /** Where the target branch is. */
+  /** The head of the target branch. */
   start: Oid
 }
 
-/** Writes the merge commit and its intent, then moves the target branch. False: a branch has moved meanwhile. */
+/** Writes the merge commit and its intent, then moves the target branch; false if a branch has moved meanwhile. */
 async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAttempt, mergeable: Mergeable): Promise<boolean> {
   const { request, repository, settings, head, start } = mergeable
   const author = signatureOf(ctx, caller)
@@ -139,7 +138,7 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAtt
   const ref = `refs/heads/${request.target_branch}`
   const actor = { projectId: subject.project.id, actorId: caller.user.id }
   const choices = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
-  // concurrently with the objects, and in any case before the ref: an intent whose ref never moves has no effect
+  // written concurrently with the objects, but before the ref moves; an intent whose ref never moves has no effect
   const recorded: { intent?: number } = {}
   const writeIntent = async (commit: Oid) => {
     recorded.intent = await recordIntent(ctx, { ...actor, door: 'api', moves: [{ ref, old: start, new: commit }], merge: choices })
@@ -163,7 +162,7 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAtt
   return true
 }
 
-/** The row as it is now, what its Git side needs, and the state of its pipeline. */
+/** The current row, its refs, and the status of its head pipeline. */
 const selectForMerge = statement('merge request to merge', (db) =>
   selectMergeRequestRefsWith(
     db,
@@ -175,7 +174,7 @@ const selectForMerge = statement('merge request to merge', (db) =>
   ),
 )
 
-/** Records a deferred merge, whatever was recorded before (MR-65). */
+/** Records a deferred merge, replacing an earlier one (MR-65). */
 async function defer(ctx: Context, caller: SignedIn, request: Request, given: Acceptance): Promise<void> {
   const now = ctx.now()
   const message = given.merge_commit_message ?? ''
@@ -190,7 +189,7 @@ async function defer(ctx: Context, caller: SignedIn, request: Request, given: Ac
         merge_error: null,
         updated_at: now,
       })
-      // a push in between has cancelled it
+      // a push in between cancels it
       .where(and(eq(mergeRequests.id, request.id), isOpen, eq(mergeRequests.sha, request.sha as string)))
       .returning({ id: mergeRequests.id })
     if (!row) throw conflict('SHA does not match HEAD of source branch')
@@ -201,8 +200,8 @@ async function defer(ctx: Context, caller: SignedIn, request: Request, given: Ac
 }
 
 /**
- * Whether a merge is refused: work in progress, a pipeline that is required and has not succeeded, or open discussions
- * that have to be resolved (MR-61).
+ * Whether a merge is blocked: by work in progress, a required pipeline that has not succeeded, or unresolved discussions
+ * (MR-61).
  */
 function isBlocked(
   { project }: ProjectSubject,
@@ -214,10 +213,7 @@ function isBlocked(
   return project.only_allow_merge_if_all_discussions_are_resolved && row.unresolved_discussions_count > 0
 }
 
-/**
- * The target moves only if the source is still where it was checked: git compares both under their locks (SEC-112,
- * SEC-113).
- */
+/** Moves the target only if the source still has the checked head: git compares both under their locks (SEC-112, SEC-113). */
 async function moveTarget(ctx: Context, repository: GitRepository, request: MergeRequestRefs, move: RefUpdate, head: Oid): Promise<void> {
   const source = sourceKeyOf(request)
   const expectedSource = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
@@ -226,7 +222,7 @@ async function moveTarget(ctx: Context, repository: GitRepository, request: Merg
   await ctx.git.open(source).whileAt(expectedSource.ref, head, () => repository.updateRefs([move]))
 }
 
-/** The commit message: the given one, or branches, title, closed issues and reference of the merge request (MR-67). */
+/** The message of the merge commit: the given one, or one of branches, title, closed issues and reference (MR-67). */
 async function messageOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, request: Request, given: Acceptance): Promise<string> {
   const wanted = given.merge_commit_message ?? ''
   if (wanted.trim() !== '') return wanted

@@ -13,7 +13,7 @@ const ofHead = statement('open merge requests of a head', (db) =>
     ),
 )
 
-/** The authors of open merge requests whose head pipeline has failed get a todo, once each (ST-22). */
+/** Adds a todo for the authors of open merge requests whose head pipeline has failed, unless they have one (ST-22). */
 export async function addFailureTodos(ctx: Context, { caller, projectId, sha, status }: StatusEvent): Promise<void> {
   if (status !== 'failed') return
   const heads = await ofHead(ctx.db, null).execute({ source: projectId, sha })
@@ -33,12 +33,10 @@ const requestsWaitingFor = statement('merge requests that wait for a pipeline', 
     ),
 )
 
-/** Milliseconds between two checks of one pipeline, to which many statuses may be posted at once. */
+/** Groups the statuses that are posted to one pipeline at about the same time. */
 const COALESCE_DELAY_MS = 50
 
-/**
- * Soon after a pipeline has changed, does the deferred merges that wait for its success, if it has succeeded (MR-66).
- */
+/** Performs the deferred merges that wait for a pipeline, soon after it has succeeded (MR-66). */
 export async function mergeAfterPipeline(ctx: Context, { pipeline, status }: StatusEvent): Promise<void> {
   if (status !== 'success') return
   ctx.jobs.coalesce(`deferred merges ${pipeline}`, COALESCE_DELAY_MS, 'deferred merges', async () => {

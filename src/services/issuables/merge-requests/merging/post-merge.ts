@@ -19,8 +19,8 @@ import { closeIssuesOf } from '../writing/closing-issues.js'
 type Request = typeof mergeRequests.$inferSelect
 
 /**
- * What follows a merge: issues are closed, and the source branch may be removed (MR-68, MR-69). A second run changes
- * nothing.
+ * Closes issues and may remove the source branch after a merge (MR-68, MR-69), then cancels the job that would do it
+ * after a crash. Idempotent.
  */
 export async function runPostMerge(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
   await closeIssuesAndRemoveSource(ctx, caller, target, id)
@@ -34,10 +34,10 @@ async function closeIssuesAndRemoveSource(ctx: Context, caller: SignedIn, target
   await removeSource(ctx, caller, target, request)
 }
 
-/** Milliseconds after a merge until a job looks whether all that follows was done. */
+/** How long after a merge the job `after a merge` runs, unless it is cancelled. */
 export const POST_MERGE_CHECK_DELAY_MS = 10_000
 
-/** The same for merges after which the process was killed. Whoever merges takes it back when they have done it. */
+/** Does the same for merges after which the process crashed. `runPostMerge` cancels it. */
 export const postMerge = defineJob({
   kind: 'after a merge',
   input: z.object({ merge_request: z.int() }),
@@ -55,8 +55,8 @@ export const postMerge = defineJob({
 })
 
 /**
- * Removes the source branch in the name of whoever asked for it: the user who merged, or the author (MR-68, SEC-106).
- * It is kept silently where they may not remove it, or where it has moved on.
+ * Removes the source branch on behalf of the user who requested it: the user who merged, or the author (MR-68, SEC-106).
+ * If they may not remove it, or if it has moved on, it stays without an error.
  */
 async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubject, request: Request): Promise<void> {
   const { should_remove_source_branch: requestedByMerger, source_project_id: projectId, source_branch: branch } = request

@@ -6,8 +6,8 @@ import { findReadyDeferredMerges, runDeferredMerges } from './accept.js'
 import { resumeMergeChecks } from './checks.js'
 
 /**
- * Does the deferred merges whose pipelines have succeeded (MR-66). The process in which a pipeline changes does them at
- * once; this finds them where it was killed (SEC-185).
+ * Performs deferred merges whose pipelines have succeeded (MR-66). The process that updates a pipeline does this at once;
+ * the job covers crashes of that process (SEC-185).
  */
 export const deferredMerges = defineJob({
   kind: 'deferred merges',
@@ -17,7 +17,7 @@ export const deferredMerges = defineJob({
   every: 8_000,
 })
 
-/** Does what rows say is due for merge requests: whether they can be merged, and what they close (SEC-158, SEC-185). */
+/** Resumes pending work on merge requests: merge status and links to issues (SEC-158, SEC-185). */
 export const dueMergeRequests = defineJob({
   kind: 'due merge requests',
   input: z.object({}),

@@ -17,8 +17,8 @@ interface EndedRequest {
 }
 
 /**
- * Closes or merges requests and in the same statement writes their system notes and events, and updates the list
- * version. Returns those that it changed.
+ * Marks merge requests closed or merged, with their system notes, events and finished todos, in one statement. Returns
+ * those that changed.
  */
 async function endRequests(
   tx: Transaction,
@@ -67,8 +67,8 @@ export async function finishTodosOf(
 }
 
 /**
- * Marks open merge requests merged whose heads have come into their targets by a push; they have no merge commit
- * (MR-73, PU-3). Returns those that were open.
+ * Marks open merge requests merged whose heads a push added to their targets; they have no merge commit (MR-73, PU-3).
+ * Returns those that were open.
  */
 export async function markMergedByPush(ctx: Context, ids: number[], actorId: number | null): Promise<EndedRequest[]> {
   if (ids.length === 0) return []
@@ -94,8 +94,8 @@ export interface Accepted {
 }
 
 /**
- * Marks a merge request merged whose merge commit the target branch has, with system note and event, in one statement
- * (SEC-158). A second run changes nothing.
+ * Marks a merge request merged after the target branch has its merge commit, with system note and event, in one statement
+ * (SEC-158). Idempotent.
  */
 export async function markAccepted(
   ctx: Context,
@@ -106,7 +106,7 @@ export async function markAccepted(
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
-    // a push in between may have marked it merged, without knowing the commit
+    // a push in between may have marked it merged without a merge commit
     const where = and(
       eq(mergeRequests.id, request),
       sql`(${isOpen} or ${mergeRequests.state} = 'merged' and ${mergeRequests.merge_commit_sha} is null)`,

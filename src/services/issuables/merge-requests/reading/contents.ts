@@ -14,7 +14,7 @@ type Project = ProjectSubject['project']
 type Request = typeof mergeRequests.$inferSelect
 export type Version = typeof mergeRequestVersions.$inferSelect
 
-/** The newest commits of a version whose messages are searched for closing references. */
+/** The most commits of a version whose messages are searched for closing references, newest first. */
 export const MAX_MESSAGES = 1_000
 
 const versionBy = statement('version of a merge request', (db) =>
@@ -68,7 +68,7 @@ export async function commitMessagesOf(
 export const changesOfRequest = async (ctx: Context, project: Project, request: Request): Promise<FileDiff[]> =>
   diffsOf(repositoryOf(ctx, project), await newestVersion(ctx, request))
 
-/** Whether the newest version changes more files than are shown: its `changes_count` ends in `+` then (MR-7). */
+/** Whether the newest version changes more files than are shown: its `changes_count` then ends in `+` (MR-7). */
 export const hasTruncatedChanges = ({ changes_count }: Pick<Request, 'changes_count'>): boolean => changes_count.endsWith('+')
 
 /** A page of the changes (X-7). */
@@ -100,7 +100,7 @@ export interface VersionDetails {
   diffs: FileDiff[]
 }
 
-/** Commits of a version that its details show; the list of commits is paginated. */
+/** The most commits that the details of a version show. */
 const MAX_COMMITS = 1_000
 
 /** One version with its commits and diffs (MR-92). */

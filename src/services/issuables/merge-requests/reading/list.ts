@@ -34,10 +34,7 @@ const list = listerOf<'all' | 'own'>({
   },
 })
 
-/**
- * The merge requests of a place that the caller may read and that pass the filters (MR-13); the caller must be known to
- * see the place.
- */
+/** The merge requests that the caller may read and that match the filters (MR-13). The caller must already see the source. */
 export const listMergeRequests = (
   ctx: Context,
   caller: Pick<Caller, 'user'>,

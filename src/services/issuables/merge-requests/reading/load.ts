@@ -32,7 +32,7 @@ import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../re
 
 type Request = typeof mergeRequests.$inferSelect
 
-/** A merge request with everything its views in lists show. */
+/** A merge request with everything that lists show. */
 export interface MergeRequestRecord {
   request: Request
   /** Full path of its project. */
@@ -50,17 +50,17 @@ export interface MergeRequestRecord {
   labels: string[]
 }
 
-/** With whether the caller is subscribed. */
+/** A merge request, and whether the caller is subscribed. */
 export type MergeRequestWithSubscription = MergeRequestRecord & { subscribed: boolean }
 
-/** With everything that the single view shows to one caller. */
+/** A merge request with everything that its single view shows to one caller. */
 export interface SingleMergeRequest extends MergeRequestWithSubscription {
   version: { start_commit_sha: string; base_commit_sha: string | null; head_commit_sha: string } | null
-  /** Of the pipeline of its head. */
+  /** The status of the head pipeline. */
   pipeline_status: PipelineState | null
-  /** Null also where the caller does not see it. */
+  /** Null also if the caller does not see it. */
   head_pipeline: PipelineRecord | null
-  /** Full path of the project the pipeline is in. */
+  /** Full path of the project of the pipeline. */
   source_path: string | null
   can_merge: boolean
 }
@@ -72,7 +72,7 @@ const closers = alias(users, 'closer')
 const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.title), '[]') from ${mergeRequestLabels} ml
   join ${labels} l on l.id = ml.label_id where ml.merge_request_id = ${mergeRequests.id})`
 
-/** What is neither in the row nor in the project of a merge request. */
+/** Columns from other tables than those of merge requests and projects. */
 const relatedColumns = {
   author: userRefColumns(users),
   assignee: userRefColumns(assignees),
@@ -92,7 +92,7 @@ const columns = {
   },
 }
 
-/** Merge requests with `around`, and more columns. */
+/** Selects `relatedColumns` and extra columns. */
 const selectRelated = <Extra extends SelectedFields>(db: ReadDatabase, extra: Extra) =>
   db
     .select({ ...relatedColumns, ...extra })
@@ -127,7 +127,7 @@ const completeMilestones = (ctx: Context, records: Pick<MergeRequestRecord, 'mil
     size,
   )
 
-/** Merge requests as lists show them, in the order of `ids`. The caller must already be known to read them. */
+/** Merge requests as lists show them, in the order of `ids`. The caller must already be authorised to read them. */
 export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequestRecord[]> {
   if (ids.length === 0) return []
   const records = (await loaded(ctx.db, null).execute({ ids })) as MergeRequestRecord[]
@@ -136,7 +136,7 @@ export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequ
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
-/** A page of a list whose ids one statement finds, with the total. */
+/** Loads a page of merge requests from a statement that finds their ids and the total. */
 export async function loadPage(
   ctx: Context,
   paging: Paging,
@@ -147,7 +147,7 @@ export async function loadPage(
   return { items: await loadListed(ctx, ids), total }
 }
 
-/** The same as todos show them, in no order. */
+/** Merge requests as todos show them, in no particular order. */
 export async function loadWithSubscription(ctx: Context, { user }: SignedIn, ids: number[]): Promise<MergeRequestWithSubscription[]> {
   if (ids.length === 0) return []
   const records = (await loadedWithSubscription(ctx.db, null).execute({ ids, user: user.id })) as MergeRequestWithSubscription[]
@@ -155,13 +155,13 @@ export async function loadWithSubscription(ctx: Context, { user }: SignedIn, ids
   return records
 }
 
-/** Columns that tell whether a row has changed since it was read. */
+/** Columns that show whether a row has changed since it was read. */
 const CHANGE_MARKERS = ['state', 'updated_at', 'version_id', 'head_pipeline_id'] as const
 type ChangeMarkers = Pick<Request, (typeof CHANGE_MARKERS)[number]>
 
 const { state, updated_at, version_id, head_pipeline_id } = mergeRequests
 
-const single = statement('merge request', (db, row: 'whole' | 'signs') =>
+const single = statement('merge request', (db, row: 'whole' | 'markers') =>
   selectRelated(db, {
     request: row === 'whole' ? READ_COLUMNS.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
     subscribed,
@@ -173,10 +173,10 @@ const single = statement('merge request', (db, row: 'whole' | 'signs') =>
   }).where(eq(mergeRequests.id, sql.placeholder('id'))),
 )
 
-/** The columns of `single`. */
+/** A row of `single`. */
 type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head_pipeline' | 'source_path' | 'can_merge'> & { request: Row }
 
-/** A merge request as its single view shows it, to a caller who is known to read it; `subject` is its project. */
+/** Loads the single view of a merge request. The caller must already be authorised to read it; `subject` is its project. */
 export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<SingleMergeRequest> {
   const [[row], protections] = await Promise.all([
     single(ctx.db, 'whole').execute({ id, user: caller.user.id }) as Promise<Single<Request>[]>,
@@ -188,11 +188,11 @@ export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: 
   return toSingle(ctx, caller, subject, row, protections)
 }
 
-/** The same for a merge request that has just been read and need not be read again. */
+/** Completes a merge request that the access rule has just loaded to its single view, without reading the row again. */
 export async function completeMergeRequest(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
   const { request } = subject
   const [[row], protections] = await Promise.all([
-    single(ctx.db, 'signs').execute({ id: request.id, user: caller.user.id }) as Promise<Single<ChangeMarkers>[]>,
+    single(ctx.db, 'markers').execute({ id: request.id, user: caller.user.id }) as Promise<Single<ChangeMarkers>[]>,
     branchProtectionsOf(ctx, subject.project.id),
   ])
   const unchanged = row && CHANGE_MARKERS.every((name) => row.request[name]?.valueOf() === request[name]?.valueOf())

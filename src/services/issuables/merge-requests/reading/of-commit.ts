@@ -31,7 +31,7 @@ const found = statement('merge requests of a commit', (db, viewerKind: ViewerKin
 )
 
 /**
- * The project's merge requests that have a commit in one of their versions, or as their merge commit; newest first
+ * The project's merge requests that contain a commit in one of their versions or have it as merge commit, newest first
  * (RE-9).
  */
 export async function listRequestsOfCommit(

@@ -17,7 +17,7 @@ interface Shape {
   which: 'closing' | 'related'
 }
 
-/** Merge requests linked to an issue that the caller may read; `more` are ids of others to include. */
+/** Merge requests linked to an issue that the caller may read; `extra` are ids of others to include. */
 const found = statement('merge requests of an issue', (db, { viewerKind, which }: Shape) => {
   const linked = db.select({ id: mergeRequestIssues.merge_request_id }).from(mergeRequestIssues)
   const issue = eq(mergeRequestIssues.issue_id, sql.placeholder('issue'))
@@ -29,7 +29,7 @@ const found = statement('merge requests of an issue', (db, { viewerKind, which }
       and(
         which === 'closing'
           ? and(inArray(mergeRequests.id, linked.where(and(issue, mergeRequestIssues.closes))), eq(mergeRequests.state, 'opened'))
-          : or(inArray(mergeRequests.id, linked.where(issue)), sql`${mergeRequests.id} = any(${sql.placeholder('more')}::bigint[])`),
+          : or(inArray(mergeRequests.id, linked.where(issue)), sql`${mergeRequests.id} = any(${sql.placeholder('extra')}::bigint[])`),
         visibleMergeRequests(viewerKind, sql`${sql.placeholder('user')}::bigint`),
       ),
     )
@@ -48,7 +48,7 @@ async function list(
     found(ctx.db, { viewerKind: viewerKindOf(user), which }).execute({
       issue: issue.id,
       user: user?.id ?? 0,
-      ...(which === 'related' && { more: extraIds }),
+      ...(which === 'related' && { extra: extraIds }),
       ...limits(at),
     })
   return loadPage(ctx, paging, run)
@@ -58,7 +58,7 @@ async function list(
 export const listClosing = (ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) =>
   list(ctx, caller, subject, { which: 'closing', extraIds: [], ...paging })
 
-/** References in one text that are followed; further ones are ignored. */
+/** The most references in one text that are resolved; further ones are ignored. */
 const MAX_REFERENCES = 100
 
 /** Merge requests that mention the issue, and those that it mentions (IS-15). */

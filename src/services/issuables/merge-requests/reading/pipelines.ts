@@ -29,8 +29,8 @@ const pipelinesOf = statement('pipelines of a merge request', (db) =>
 )
 
 /**
- * Pipelines of the source branch whose commit belongs to any version, and the full path of their project (MR-89). If
- * the caller does not see the source project there are none (SEC-42).
+ * Pipelines of the source branch whose commit belongs to any version, and the full path of their project (MR-89). The
+ * page is empty if the caller does not see the source project (SEC-42).
  */
 export async function listRequestPipelines(
   ctx: Context,

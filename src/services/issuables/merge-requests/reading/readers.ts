@@ -5,7 +5,7 @@ import type { Transaction } from '../../../../db/client.js'
 import { fetchUserIds, type NumberOrSql, type ProjectAccess, selectReaders } from '../../readers.js'
 
 /**
- * Of the users selected by `candidates`, those who may read a merge request like this one in the project: the reverse of
+ * A query of those candidates who may read a merge request like this one in the project: the reverse of
  * `seesMergeRequest`.
  */
 export const requestReaders = (
@@ -17,10 +17,10 @@ export const requestReaders = (
 
 type Featured = Pick<Project, 'id' | 'namespace_id' | 'visibility' | 'merge_requests_access_level' | 'repository_access_level'>
 
-/** The level of the switch: the feature is off together with the repository (AC-10). */
+/** The access level of merge requests, which is never above that of the repository (AC-10). */
 export const requestsFeature = (project: Pick<Featured, 'merge_requests_access_level' | 'repository_access_level'>): number =>
   Math.min(project.merge_requests_access_level, project.repository_access_level)
 
-/** Their ids. */
+/** Runs that query. */
 export const readersAmong = (tx: Pick<Transaction, 'execute'>, project: Featured, ties: MergeRequestTies, candidates: SQL): Promise<number[]> =>
   fetchUserIds(tx, requestReaders({ ...project, feature: requestsFeature(project) }, ties, candidates))

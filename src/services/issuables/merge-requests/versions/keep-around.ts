@@ -5,14 +5,14 @@ import { type MergeRequestRefs, targetOf } from './refs.js'
 
 /** The ref by which Git clients fetch the head of a merge request (GH-8). */
 export const headRef = (iid: number) => `refs/merge-requests/${iid}/head`
-/** A hidden ref that keeps a commit for ever (SEC-118). */
+/** A hidden ref that protects a commit from garbage collection for ever (SEC-118). */
 export const keepAroundRef = (oid: Oid) => `refs/keep-around/${oid}`
 
 const MAX_ATTEMPTS = 5
 
 /**
- * Keeps the commits of versions and sets the refs of their heads; the former heads get keep-around refs. All merge
- * requests must be of one project.
+ * Sets the head refs of merge requests, and keep-around refs for the start commits of their versions and for former
+ * heads. All merge requests must belong to one project.
  */
 export async function setVersionRefs(ctx: Context, versions: { request: MergeRequestRefs; head: Oid; start: Oid }[]): Promise<void> {
   const [first] = versions
@@ -26,7 +26,7 @@ export async function setVersionRefs(ctx: Context, versions: { request: MergeReq
   await setRefs(repository, targets)
 }
 
-/** Sets refs whatever their present values. */
+/** Sets refs regardless of their current values. */
 export async function setRefs(repository: GitRepository, targets: Map<string, Oid>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const moves = new Map<string, RefUpdate>()
@@ -34,7 +34,7 @@ export async function setRefs(repository: GitRepository, targets: Map<string, Oi
       const old = (await repository.ref(ref)) ?? ZERO
       if (old === oid) continue
       moves.set(ref, { ref, old, new: oid })
-      // only this ref holds the former head
+      // no other ref may protect the former head
       const keepAround = keepAroundRef(old)
       if (old !== ZERO && !targets.has(keepAround) && (await repository.ref(keepAround)) === null)
         moves.set(keepAround, { ref: keepAround, old: ZERO, new: old })
@@ -47,7 +47,7 @@ export async function setRefs(repository: GitRepository, targets: Map<string, Oi
   }
 }
 
-/** Deletes the head ref of a deleted merge request, so that nobody fetches it any more (MR-58). */
+/** Deletes the head ref of a deleted merge request, so that it can no longer be fetched (MR-58). */
 export async function deleteHeadRef(ctx: Context, request: Pick<MergeRequestRefs, 'project_id' | 'storage' | 'iid'>): Promise<void> {
   const repository = targetOf(ctx, request)
   const ref = headRef(request.iid)

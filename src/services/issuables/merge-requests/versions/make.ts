@@ -15,15 +15,15 @@ import { setVersionRefs } from './keep-around.js'
 import { VERSION_LIMITS } from './limits.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs, sourceKeyOf, targetKeyOf, targetOf } from './refs.js'
 
-/** Commits of a version that can be found by their id. */
+/** The most commits of a version that are indexed by their id. */
 const MAX_COMMITS = 10_000
 const CONCURRENCY = 3
 
-/** What the newest version of a merge request will be. */
+/** A version of a merge request that is not stored yet. */
 export interface VersionDraft {
   request: MergeRequestRefs
   heads: { head: Oid | null; start: Oid | null }
-  /** Null: no new version, because a branch is missing or the present version is up to date. */
+  /** Null: no new version, because a branch is missing or the current version is up to date. */
   version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
   status: MergeStatus | 'unchecked'
   /** The source has moved on, but the author may not read it any more: the merge request keeps its version (MR-70). */
@@ -33,19 +33,19 @@ export interface VersionDraft {
 }
 
 export interface VersionOptions {
-  /** Also where the newest version has the same head. */
+  /** Makes a version even if the newest one has the same head. */
   always?: boolean
-  /** Checks whether it can be merged; otherwise that stays unchecked. */
+  /** Computes the merge status; otherwise it stays `unchecked`. */
   checkMerge?: boolean
-  /** Somebody pushed, so the merge request counts as updated (MR-55). */
+  /** Caused by a push, so that `updated_at` changes (MR-55). */
   byPush?: boolean
-  /** Who pushed, where that is known. */
+  /** The user who pushed, if known. */
   actorId?: number | null
 }
 
 /**
- * Makes the newest versions of open merge requests from the current heads of their branches: objects, keep-around refs,
- * rows (SEC-158). Returns those that are still unchecked.
+ * Makes new versions of open merge requests from the current heads of their branches: objects, keep-around refs, rows
+ * (SEC-158). Returns the ids of those whose merge status is still unchecked.
  */
 export async function makeVersions(ctx: Context, ids: number[], options: VersionOptions): Promise<number[]> {
   if (ids.length === 0) return []
@@ -59,7 +59,7 @@ export async function makeVersions(ctx: Context, ids: number[], options: Version
   return uncheckedIds.flat()
 }
 
-/** How often versions are made again for sources that move meanwhile; whoever moves one makes its version as well. */
+/** The most attempts for sources that keep moving. Each push makes its own version as well. */
 const MAX_ATTEMPTS = 10
 
 async function makeGroup(ctx: Context, ids: number[], options: VersionOptions, attempt = 1): Promise<number[]> {
@@ -73,8 +73,8 @@ async function makeGroup(ctx: Context, ids: number[], options: VersionOptions, a
 }
 
 /**
- * The merge requests whose source has moved while their versions were made. A process on another machine may have
- * written a newer version before this one has written an older one, so whoever wrote last looks last.
+ * The merge requests whose source has moved while their versions were made. Another process may have written a newer
+ * version before this one wrote an older one, so the last writer must check again.
  */
 async function findMovedSources(ctx: Context, inputs: VersionInput[]): Promise<number[]> {
   const withCommits = inputs.filter(({ commits }) => commits !== null)
@@ -84,20 +84,20 @@ async function findMovedSources(ctx: Context, inputs: VersionInput[]): Promise<n
 
 /**
  * The first version of a merge request that is about to be created, with all objects available. Its row is needed for
- * `keepFirstVersion` and `recordVersions`.
+ * `setFirstVersionRefs` and `recordVersions`.
  */
 export const draftFirstVersion = async (ctx: Context, request: MergeRequestRefs): Promise<VersionDraft> => {
   const options = { always: true, checkMerge: true }
   return draft(ctx, await prepareInput(ctx, request, options), options)
 }
 
-/** Keeps the commits of a draft. */
+/** Sets the refs that protect the commits of a draft. */
 export const setFirstVersionRefs = (ctx: Context, { request, version }: VersionDraft): Promise<void> =>
   setVersionRefs(ctx, version ? [{ request, ...version }] : [])
 
 /**
- * What a version will be made from, with all objects available; null: there is nothing to make it from, or the present
- * version is up to date.
+ * What a version is made from, with all objects in the target's repository. `commits` is null if a branch is missing or
+ * the current version is up to date.
  */
 interface VersionInput {
   request: MergeRequestRefs
@@ -106,13 +106,13 @@ interface VersionInput {
   sourceUnreadable: boolean
 }
 
-/** The system note on a merge request that no longer follows its source. */
+/** The system note on a merge request whose author may no longer read the source. */
 const UNREADABLE_SOURCE_NOTE = 'stopped following the source branch, which the author may no longer read'
 
 /**
- * Copies the head of the source into the target's repository. Whoever pushes, reopens or merges, it is the author who
- * shows these commits to the target, so the author's present right counts (SEC-43, MR-70). What a version has shown
- * before is there already.
+ * Copies the head of the source into the target's repository; false if the author may not read the source. It is the
+ * author who exposes these commits to the target, no matter who pushes, reopens or merges, so the author's current access
+ * counts (SEC-43, MR-70). Commits of earlier versions are there already.
  */
 async function copyHead(ctx: Context, request: MergeRequestRefs, head: Oid): Promise<boolean> {
   const source = sourceKeyOf(request)
@@ -120,7 +120,7 @@ async function copyHead(ctx: Context, request: MergeRequestRefs, head: Oid): Pro
   return copyCommits(ctx, request.author_id, source, targetKeyOf(request), [head], request.sha ? [request.sha] : [])
 }
 
-/** Whether a merge request follows its source branch. */
+/** Whether the author may read the source, so that new commits of the source branch become versions. */
 export const authorMayReadSource = async (ctx: Context, { author_id, project_id, source_project_id }: MergeRequestRefs): Promise<boolean> =>
   source_project_id === project_id || (source_project_id !== null && (await mayReadCode(ctx, author_id, source_project_id)))
 
@@ -155,7 +155,7 @@ async function draft(
   return { request, heads, version, status, sourceUnreadable }
 }
 
-/** What a version of these two commits is; both must be in the repository. */
+/** Computes a version from these two commits; both must be in the repository. */
 export async function versionOf(
   repository: GitRepository,
   { head, start }: { head: Oid; start: Oid },
@@ -173,12 +173,12 @@ function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'o
   return { state: files.length === 0 ? 'empty' : 'collected', size: `${files.length}` }
 }
 
-/** Writes all rows of all drafts. */
+/** Writes the rows of all drafts in one transaction. */
 async function writeDrafts(ctx: Context, drafts: VersionDraft[], options: VersionOptions): Promise<number[]> {
   if (drafts.length === 0) return []
   const unchecked = await ctx.db.transaction(async (tx) => {
-    // what a loss of power undoes is made again: the merge request is still unchecked, or the intent of the push still
-    // exists
+    // a power loss may undo this commit, but the merge request is then still unchecked, or the intent of the push still
+    // exists, so the version is made again
     await Promise.all([commitAsynchronously(tx), actAs(tx, options.actorId ?? null)])
     await noteUnreadableSources(tx, drafts, ctx.now())
     return recordVersions(tx, drafts, options, ctx.now())
@@ -188,8 +188,8 @@ async function writeDrafts(ctx: Context, drafts: VersionDraft[], options: Versio
 }
 
 /**
- * Adds the system note to merge requests that stopped following their source, once for as long as that lasts. In the
- * author's name, because whoever pushes to a source that may be hidden must not be named here.
+ * Adds a system note to merge requests whose author may no longer read the source, once per version. The note's author is
+ * the author of the merge request: a user who pushes to a source that may be hidden must not be named here.
  */
 async function noteUnreadableSources(tx: Transaction, drafts: VersionDraft[], at: Date): Promise<void> {
   const ids = drafts.filter(({ sourceUnreadable }) => sourceUnreadable).map(({ request }) => request.id)
@@ -205,9 +205,7 @@ async function noteUnreadableSources(tx: Transaction, drafts: VersionDraft[], at
     ) update ${mergeRequests} r set updated_at = ${now} from noted where r.id = noted.noteable_id`)
 }
 
-/**
- * Writes each kind of rows in one statement. What became unchecked meanwhile stays so; the ids of those are returned.
- */
+/** Writes drafts in one statement. Returns the ids of those that are unchecked, also because they became so meanwhile. */
 export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { byPush }: VersionOptions, at: Date): Promise<number[]> {
   const now = at.toISOString()
   const rows = drafts.map(({ request, version, status, sourceUnreadable, withoutReferences }) => ({

@@ -19,7 +19,7 @@ import { type MergeRequestRefs, selectMergeRequestRefs } from './refs.js'
 import { updatePushedVersions } from './update.js'
 
 const HEADS = 'refs/heads/'
-/** Commits of one push that are examined: their titles, and whether merge requests have them. */
+/** The most commits of one push whose titles are read, and that are looked up in merge requests. */
 const MAX_TITLES = 100
 const MAX_COMMITS = 10_000
 
@@ -43,8 +43,8 @@ const requestsOfBranches = statement('open merge requests of branches', (db) =>
 )
 
 /**
- * What follows from a push for merge requests: those that it merges, and the open ones of its branches (MR-70 to MR-76,
- * PU-2 to PU-4).
+ * Updates merge requests after a push: the one whose merge it completes, those that it merges, and the open ones of its
+ * branches (MR-70 to MR-76, PU-2 to PU-4).
  */
 export async function updateMergeRequestsOnPush(ctx: Context, event: PushEvent): Promise<void> {
   const { merge, moves, actor } = event
@@ -86,10 +86,7 @@ async function onBranchMoves(ctx: Context, event: PushEvent): Promise<void> {
   }
 }
 
-/**
- * The merge requests whose heads the target has now; a version without commits cannot be merged by a push (MR-73,
- * PU-3).
- */
+/** Marks merge requests merged whose heads the target now contains; versions without commits do not count (MR-73, PU-3). */
 async function findMergedByPush(
   ctx: Context,
   repository: GitRepository,
@@ -114,7 +111,7 @@ async function findMergedByPush(
   return ids
 }
 
-/** The issues that they close are closed, as when they are accepted (IS-22). */
+/** Closes the issues of merge requests that a push has merged, as after an acceptance (IS-22). */
 async function closeIssuesOfMerged(ctx: Context, ids: number[], actorId: number | null): Promise<void> {
   if (ids.length === 0 || actorId === null) return
   const [requests, [user]] = await Promise.all([
@@ -174,8 +171,8 @@ async function onSourceMoved(
 }
 
 /**
- * The titles of the newest commits that a branch got, and how many commits it got; for a new branch only those that are
- * listed count.
+ * The titles of the newest commits that a push added to a branch, and the number of all added commits. For a new branch,
+ * commits of the default branch do not count.
  */
 async function pushedCommits(repository: GitRepository, { ref, old, new: to }: RefUpdate): Promise<{ titles: string[]; total: number }> {
   const main = await repository.headBranch()
@@ -190,8 +187,8 @@ async function pushedCommits(repository: GitRepository, { ref, old, new: to }: R
 const marksWorkInProgress = (title: string) => title === 'WIP' || /^(?:\[WIP\] |WIP: |WIP )/.test(title) || /fixup! |squash! /.test(title)
 
 /**
- * All merge requests into the branch become unchecked, in one statement however many there are; the statement also
- * records which get a new version, and the rest happens in the background (MR-72).
+ * Makes all merge requests into the branch unchecked and records which need a new version, in one statement; a job does
+ * the rest (MR-72).
  */
 async function onTargetMoved(ctx: Context, repository: GitRepository, projectId: number, group: MergeRequestRefs[], move: RefUpdate): Promise<void> {
   const ids = group.map(({ id }) => id)

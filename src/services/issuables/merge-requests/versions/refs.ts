@@ -8,7 +8,7 @@ import type { GitRepository, RepositoryKey } from '../../../../git/types.js'
 
 const sources = alias(projects, 'source')
 
-/** What the Git side of a merge request needs. */
+/** The columns that operations on the repositories of a merge request need. */
 export const mergeRequestRefColumns = {
   id: mergeRequests.id,
   iid: mergeRequests.iid,
@@ -23,7 +23,7 @@ export const mergeRequestRefColumns = {
   sha: mergeRequests.sha,
   version_id: mergeRequests.version_id,
   version_due: mergeRequests.version_due,
-  /** Of the newest version. */
+  /** The number of commits of the newest version. */
   commits: decoded(sql<number>`coalesce(${mergeRequestVersions.commits_count}, 0)`, Number),
   merge_checks: mergeRequests.merge_checks,
 }

@@ -14,9 +14,9 @@ const UNRELATED: MergeRequestTies = { author_id: 0, assignee_id: null }
 export const firstAssignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
   firstPermitted(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
 
-/** The source and the target. */
+/** Source and target of a merge request. */
 export interface Branches {
-  /** The merge request that they are of, if it exists: it is not its own duplicate. */
+  /** The merge request's own id if it exists: it is not its own duplicate. */
   id?: number
   project_id: number
   target_branch: string
@@ -30,7 +30,7 @@ export function refuseSameBranch({ project_id, target_branch, source_project_id,
     throw unprocessable('You can not use same project/branch for source and target')
 }
 
-/** Another open merge request for these branches. */
+/** Finds another open merge request for these branches. */
 export async function findDuplicate(
   tx: Pick<Transaction, 'select'>,
   { id = 0, project_id, target_branch, source_project_id, source_branch }: Branches,
@@ -54,8 +54,8 @@ export async function findDuplicate(
 }
 
 /**
- * 409 when there is an open merge request for the same branches (MR-32). A caller who may not read that one gets the
- * title of their own in the message (SEC-32).
+ * 409 when there is an open merge request for the same branches (MR-32). For a caller who may not read that one, the
+ * message has the title of their own merge request (SEC-32).
  */
 export async function refuseDuplicate(
   tx: Pick<Transaction, 'select'>,

@@ -13,7 +13,7 @@ import { commitMessagesOf } from '../reading/contents.js'
 
 type Request = typeof mergeRequests.$inferSelect
 
-/** All texts in which a merge request may mention issues. */
+/** All texts in which a merge request may mention issues: title, description and commit messages. */
 export const textsOf = async (
   ctx: Context,
   project: ProjectSubject['project'],
@@ -21,8 +21,8 @@ export const textsOf = async (
 ): Promise<string[]> => [request.title, request.description, ...(await commitMessagesOf(ctx, project, request))]
 
 /**
- * The issues that merging a request closes, as one reader sees them: those that its title, its description or a commit
- * of its newest version say it closes, if it goes to the default branch (MR-82, MR-85).
+ * The issues that merging a merge request closes, limited to those the caller sees: the ones that its title, description
+ * or commits say it closes, if its target is the default branch (MR-82, MR-85).
  */
 export async function issuesClosedBy(
   ctx: Context,
@@ -35,31 +35,31 @@ export async function issuesClosedBy(
   return issuesClosedIn(ctx, caller, subject, await textsOf(ctx, project, request))
 }
 
-/** The issues that texts say are closed, as far as a reader sees them. */
+/** The issues that texts say they close, limited to those the caller sees. */
 async function issuesClosedIn(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, texts: string[]): Promise<IssueSubject[]> {
   const references: IssueReference[] = []
   for (const text of texts) for (const each of await closingReferences(ctx.slices, text, ctx.links.base)) references.push(each)
   return references.length === 0 ? [] : resolveIssues(ctx, caller, subject, references)
 }
 
-/** How a merge commit refers to them (MR-67). */
+/** The list of issues in the message of a merge commit (MR-67). */
 export function issueReferences(subject: ProjectSubject, issues: IssueSubject[]): string {
   const names = issues.map(({ project, issue }) => `${project.id === subject.project.id ? '' : fullPathOf(project)}#${issue.iid}`)
   if (names.length < 3) return names.join(' and ')
   return `${names.slice(0, -1).join(', ')}, and ${names.at(-1)}`
 }
 
-/** Closes them in the name of the user who merged, where they may (MR-69). */
+/** Closes the issues on behalf of the user who merged, where they may (MR-69). */
 export async function closeIssuesOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, request: Request): Promise<void> {
   for (const issue of await issuesClosedBy(ctx, caller, subject, request)) {
     if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` via merge request !${request.iid}`)
   }
 }
 
-/** An issue that is closed, of this service or of another tracker (MR-81). */
+/** An issue that a merge request closes: an issue of this service, or the key of one in an external tracker (MR-81). */
 export type ClosedIssue = { issue: IssueRecord } | { key: string }
 
-/** The issues that a merge request closes, those of this service first (MR-81). */
+/** Lists the issues that a merge request closes, those of this service first (MR-81). */
 export async function listClosedIssues(
   ctx: Context,
   caller: Pick<Caller, 'user'>,

@@ -51,8 +51,8 @@ export async function createMergeRequest(
   const request: MergeRequestToCreate = { caller, source, target, given, branches: branchesOf(source, target, given) }
   const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
   const [id, draft] = await retryOnUniqueViolation(async () => {
-    // made before the row exists, so that the row is complete as soon as anybody sees it; commits of a fork are copied
-    // only once everything else is valid
+    // the version is drafted before the row exists, so that no reader sees a row without it; commits of a fork are
+    // copied only after everything else has been validated
     const early = source.project.id === target.project.id ? draftFor(ctx, request) : null
     early?.catch(() => {})
     await refuse(ctx, request)
@@ -70,7 +70,7 @@ export async function createMergeRequest(
     })
     return [createdId, draft] as const
   })
-  // whoever pushed meanwhile did not see the row
+  // a concurrent push did not see the row
   const { head, start } = await headsOf(ctx, draft.request)
   if (head !== draft.heads.head || start !== draft.heads.start) await updateVersion(ctx, { id })
   if (!draft.withoutReferences) await updateIssueLinks(ctx, id)
@@ -84,7 +84,7 @@ const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMe
   source_branch: given.source_branch,
 })
 
-/** A merge request to be created. */
+/** A merge request to create. */
 interface MergeRequestToCreate {
   caller: SignedIn
   source: ProjectSubject
@@ -93,7 +93,7 @@ interface MergeRequestToCreate {
   branches: ReturnType<typeof branchesOf>
 }
 
-/** The first version, and whether the texts contain references. */
+/** Drafts the first version, and finds out whether the texts contain references. */
 async function draftFor(ctx: Context, { caller, source, target, given, branches }: MergeRequestToCreate): Promise<VersionDraft> {
   const request = { ...branches, author_id: caller.user.id, storage: target.project.storage, source_storage: source.project.storage }
   const draft = await draftFirstVersion(ctx, { ...request, ...NO_VERSION, title: given.title })
@@ -104,10 +104,10 @@ async function draftFor(ctx: Context, { caller, source, target, given, branches 
   return { ...draft, withoutReferences: true }
 }
 
-/** A merge request without a row. */
+/** Columns of a merge request that has no row yet. */
 const NO_VERSION = { id: 0, iid: 0, sha: null, version_id: null, version_due: false, commits: 0, merge_checks: 0 }
 
-/** The target project; one that the caller does not see is missing (MR-24). */
+/** The target project; 404 if the caller does not see it (MR-24). */
 async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
   if (id === undefined || id === source.project.id) return source
   const target = await findVisibleProject(ctx, caller, id)
@@ -115,14 +115,14 @@ async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, 
   return target
 }
 
-/** What is wrong with its texts: a blank or too long title, blank branch names (MR-34). */
+/** Validation errors of the texts: a blank or too long title, blank branch names (MR-34). */
 function faultsOf({ title, description, labels, source_branch, target_branch }: NewMergeRequest): Record<string, string[]> {
   const blank = (name: string) => (name.trim() === '' ? ["can't be blank"] : [])
   const faults = { ...textFaults({ title, description, labels: [labels] }), source_branch: blank(source_branch), target_branch: blank(target_branch) }
   return Object.fromEntries(Object.entries(faults).filter(([, texts]) => texts.length > 0))
 }
 
-/** Refuses in the order of MR-30 to MR-34. */
+/** Validates in the order of MR-30 to MR-34. */
 async function refuse(ctx: Context, { caller, source, target, given, branches }: MergeRequestToCreate): Promise<void> {
   refuseSameBranch(branches)
   if (!(await inSameNetwork(ctx.db.write, source.project.id, target.project.id)))
@@ -168,6 +168,5 @@ async function insert(
   return { id, iid }
 }
 
-/** Writes its event. */
 const recordCreatedEvent = (tx: Transaction, { id, project_id }: VersionDraft['request'], { user }: SignedIn, now: Date) =>
   recordEvent(tx, { project_id, author_id: user.id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now })

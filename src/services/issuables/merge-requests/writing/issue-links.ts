@@ -8,7 +8,7 @@ import { type IssueReference, referencesIn } from '../../../../lib/text/referenc
 import { resolveIssues } from '../../../activity/referenced-issues.js'
 import { issuesClosedBy, textsOf } from './closing-issues.js'
 
-/** The viewer that links are made for: links hold every reference, and each reader is shown those they may see. */
+/** The viewer that links are computed for: links include every reference, and reads filter them by what the caller sees. */
 export const ALL_SEEING_VIEWER: ActorUser = {
   id: 0,
   username: '',
@@ -22,16 +22,16 @@ export const ALL_SEEING_VIEWER: ActorUser = {
 
 type Row = typeof mergeRequests.$inferSelect
 
-/** Whether a text contains anything that may refer to an issue; otherwise there is nothing to link. */
+/** Whether a text contains anything that may refer to an issue. */
 export const mentionsIssues = async (ctx: Context, text: string): Promise<boolean> =>
   (await referencesIn(ctx.slices, text, ctx.links.base)).some(({ kind }) => kind === 'issue')
 
-/** References in the texts of one merge request that are followed; further ones are ignored. */
+/** The most references in the texts of one merge request that are resolved; further ones are ignored. */
 const MAX_REFERENCES = 1_000
 
 /**
- * Updates which issues a merge request mentions and closes, after its texts, target or commits changed. The row says
- * that this is due, so after a kill it is found again.
+ * Updates which issues a merge request mentions and closes, after its texts, target or commits have changed. The column
+ * `links_due` says that this is pending, so that it survives a crash.
  */
 export async function updateIssueLinks(ctx: Context, id: number): Promise<void> {
   const viewer = { user: ALL_SEEING_VIEWER }
@@ -58,14 +58,14 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
   }
 }
 
-/** False: the merge request has changed meanwhile. */
+/** Stores the links; false if the merge request has changed since it was read. */
 async function storeLinks(tx: Transaction, read: Row, links: Map<number, boolean>): Promise<boolean> {
   const [current] = await tx.select().from(mergeRequests).where(eq(mergeRequests.id, read.id)).for('update')
   if (!current) return true
   const same = (['title', 'description', 'target_branch', 'version_id'] as const).every((name) => current[name] === read[name])
   if (!same) return false
   const before = await tx.delete(mergeRequestIssues).where(eq(mergeRequestIssues.merge_request_id, read.id)).returning()
-  // a deleted one is not linked to
+  // an issue may have been deleted meanwhile
   const existing =
     links.size === 0
       ? []
@@ -83,8 +83,8 @@ async function storeLinks(tx: Transaction, read: Row, links: Map<number, boolean
 }
 
 /**
- * Updates the number of merge requests that will close an issue or have closed it. Only those of its own project count,
- * so that the number says nothing about others.
+ * Updates `merge_requests_count` of issues: the merge requests that close them. Only merge requests of the issue's own
+ * project count, so that the number reveals nothing about other projects.
  */
 export async function countClosing(tx: Pick<Transaction, 'execute'>, issueIds: number[]): Promise<void> {
   if (issueIds.length === 0) return
@@ -97,11 +97,11 @@ export async function countClosing(tx: Pick<Transaction, 'execute'>, issueIds: n
     )})`)
 }
 
-/** After pushes: updates all links that are due in a project. A job finds what a killed process leaves. */
+/** Updates all pending links of a project in the background. After a crash, the job `due merge requests` does it. */
 export const updateIssueLinksSoon = (ctx: Context, projectId: number): void =>
   ctx.jobs.coalesce(`links ${projectId}`, 0, 'links of merge requests', () => updateDueLinks(ctx, projectId))
 
-/** Updates all links that are due, of one project or of all. */
+/** Updates all pending links of one project, or of all projects. */
 export async function updateDueLinks(ctx: Context, projectId?: number): Promise<void> {
   const due = await ctx.db.write
     .select({ id: mergeRequests.id })

@@ -6,12 +6,12 @@ import { mergeRequests } from '../../../../db/schema/index.js'
 import { type RefUpdate, ZERO } from '../../../../git/types.js'
 
 const HEADS = 'refs/heads/'
-/** Merge requests named to one push. */
+/** The most merge requests that the messages to one push list. */
 const MAX_MESSAGES = 10
 
 /**
- * The message to a push over Git: the URLs of the open merge requests of its branches, if the project wants that
- * (GH-23). There is no page to create one on, so none is named.
+ * The messages to a push over Git: the URLs of open merge requests of its branches, if the project enables that (GH-23).
+ * There is no page for new merge requests, so no URL of one is sent.
  */
 export async function mergeRequestMessages(ctx: Context, { project }: ProjectSubject, moves: RefUpdate[]): Promise<string[]> {
   if (!project.printing_merge_request_link_enabled) return []
@@ -23,7 +23,7 @@ export async function mergeRequestMessages(ctx: Context, { project }: ProjectSub
   const found = await ctx.db.write
     .select({ iid: mergeRequests.iid, branch: mergeRequests.source_branch })
     .from(mergeRequests)
-    // of the project itself only: whoever pushes here need not see other targets of the branch
+    // only merge requests into the project itself: the pusher may not see other target projects
     .where(
       and(
         eq(mergeRequests.project_id, project.id),

@@ -26,7 +26,7 @@ export async function deleteMergeRequest(ctx: Context, { request, project }: Mer
   await deleteHeadRef(ctx, { project_id: project.id, storage: project.storage, iid: request.iid })
 }
 
-/** Merge requests deleted in one transaction. */
+/** The number of merge requests deleted in one transaction. */
 const BATCH_SIZE = 100
 
 /** Deletes all merge requests that a user opened, with everything that belongs to them (U-34, U-36). */
@@ -39,7 +39,7 @@ export async function removeMergeRequestsOf(ctx: Context, authorId: number): Pro
       .where(eq(mergeRequests.author_id, authorId))
       .orderBy(mergeRequests.id)
       .limit(BATCH_SIZE)
-    // the rows are deleted last: after a kill the next start finds them
+    // rows are deleted last, so that after a crash the rest can be repeated
     for (const row of rows) await deleteHeadRef(ctx, row)
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return

@@ -65,7 +65,7 @@ export async function updateMergeRequest(
   return loadMergeRequest(ctx, caller, subject, id)
 }
 
-/** What a change makes necessary: a new version with everything that depends on it, and new links to issues. */
+/** What a change requires afterwards: a new version, and new links to issues. */
 interface Consequences {
   version: boolean
   links: boolean
@@ -110,21 +110,18 @@ async function applyChange(
   return { version, links }
 }
 
-/**
- * Whether the branches can be merged is unknown; a check of the former branches that is under way does not count
- * (MR-8).
- */
+/** Makes the merge status unknown; the new number discards a running check of the former branches (MR-8). */
 const UNCHECKED = { merge_status: 'unchecked', version_due: true, merge_checks: sql`${mergeRequests.merge_checks} + 1` } as const
 
-/** Whether changed columns finish the user's todos; ticking a task does not (MR-53, TO-6). */
+/** Whether the changes mark the user's todos done; ticking a task does not (MR-53, TO-6). */
 async function finishesTodos(ctx: Context, before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
   if (values.description !== undefined && !(await sameButForTicks(ctx.slices, before.description, after.description))) return true
   return (['title', 'assignee_id', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
 }
 
 /**
- * Closes or reopens (MR-50 to MR-52). A merge request that has a duplicate by now, or whose source is gone, stays
- * closed.
+ * The columns that close or reopen a merge request (MR-50 to MR-52). It stays closed if it has a duplicate by now, or if
+ * its source is gone.
  */
 async function stateColumns(tx: Transaction, caller: SignedIn, before: MergeRequest, event: StateEvent | undefined, now: Date): Promise<Columns> {
   if (!event) return {}
@@ -136,8 +133,8 @@ async function stateColumns(tx: Transaction, caller: SignedIn, before: MergeRequ
 }
 
 /**
- * Changes the target branch (MR-48). This cancels a deferred merge, which was meant for the former branch; a merged
- * request keeps its target.
+ * The columns that change the target branch (MR-48). This cancels a deferred merge, which was accepted for the former
+ * branch. A merged merge request keeps its target.
  */
 async function targetColumns(
   tx: Transaction,
@@ -157,7 +154,7 @@ async function targetColumns(
   }
 }
 
-/** What everybody may change who may change the merge request at all. */
+/** The columns that need no ability beyond updating the merge request. */
 async function openColumns(ctx: Context, given: MergeRequestChanges): Promise<Columns> {
   const wanted: Columns = await changedTexts(ctx, given)
   if (given.remove_source_branch !== undefined) wanted.force_remove_source_branch = given.remove_source_branch
@@ -166,7 +163,7 @@ async function openColumns(ctx: Context, given: MergeRequestChanges): Promise<Co
   return wanted
 }
 
-/** The system notes on the changes (NT-6). Names of what not every reader may see are left out. */
+/** Texts of the system notes on the changes (NT-6). They name nothing that some readers may not see. */
 async function notesOf(ctx: Context, before: MergeRequest, values: Columns): Promise<string[]> {
   const messages = await notesOnTexts(ctx, before, values)
   if (values.target_branch !== undefined) messages.push(`changed the target branch from \`${before.target_branch}\` to \`${values.target_branch}\``)
