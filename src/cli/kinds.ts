@@ -1,6 +1,6 @@
 import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
-import { wikiUpkeep } from '../services/content/wikis.js'
+import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { accountMail } from '../services/identity/links/mail.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
@@ -10,7 +10,7 @@ import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-re
 import { dispatchMail, sendMail } from '../services/mail/jobs.js'
 import { damageMail } from '../services/operations/damage-mail.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
-import { finishRemovalLater } from '../services/operations/user-removal.js'
+import { resumeRemoval } from '../services/operations/user-removal.js'
 import { importJob } from '../services/projects/import.js'
 import { removeFiles } from '../services/projects/remove.js'
 import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
@@ -24,7 +24,7 @@ export const kinds: AnyJob<Context>[] = [
   deferredMerges,
   deliverHook,
   dueMergeRequests,
-  finishRemovalLater,
+  resumeRemoval,
   importJob,
   mergeChecks,
   moveRepository,
@@ -35,7 +35,7 @@ export const kinds: AnyJob<Context>[] = [
   sendMail,
   dispatchMail,
   dispatchHooks,
-  maintenance,
-  wikiUpkeep,
+  upkeep,
+  wikiMaintenance,
   ...recoveryJobs,
 ]

@@ -20,8 +20,8 @@ export async function loadProgram() {
     { startSsh },
     { answerOnSocket },
     { bootstrapAdministrator },
-    { keepRecovering, recover, recoverKilled },
-    { announceMail },
+    { startContinuousRecovery, recover, recoverKilledProcess },
+    { recordMailEnabled },
   ] = await Promise.all([
     import('./database.js'),
     import('./create-context.js'),
@@ -30,7 +30,7 @@ export async function loadProgram() {
     import('../transport/ssh/socket.js'),
     import('../services/operations/bootstrap.js'),
     import('../services/operations/recovery.js'),
-    import('../services/mail/switch.js'),
+    import('../services/mail/enabled.js'),
   ])
   return {
     openMigrated,
@@ -39,10 +39,10 @@ export async function loadProgram() {
     startSsh,
     answerOnSocket,
     bootstrapAdministrator,
-    keepRecovering,
+    startContinuousRecovery,
     recover,
-    recoverKilled,
-    announceMail,
+    recoverKilledProcess,
+    recordMailEnabled,
   }
 }
 
@@ -81,14 +81,14 @@ async function prepare(ctx: Context, program: Opening['program'], first: Opening
   if (first === true) {
     await program.bootstrapAdministrator(ctx)
     await program.recover(ctx)
-    await program.announceMail(ctx)
+    await program.recordMailEnabled(ctx)
     await ctx.jobs.start({ alone: ctx.config.databaseUrl === undefined })
   } else {
     await ctx.jobs.start(first)
-    if (first.gone.length > 0) await program.recoverKilled(ctx)
+    if (first.gone.length > 0) await program.recoverKilledProcess(ctx)
   }
   ctx.storages.start()
-  program.keepRecovering(ctx)
+  program.startContinuousRecovery(ctx)
 }
 
 /** Listens; resolves with the address. */

@@ -232,7 +232,7 @@ export class World {
   async #keepFirst(): Promise<void> {
     const { program } = this.options
     await program.bootstrapAdministrator(this.#ctx)
-    await program.announceMail(this.#ctx)
+    await program.recordMailEnabled(this.#ctx)
     this.#databases = new DatabaseSnapshots(this.db, await readShape(this.db))
     await this.#take(START)
     await this.#work(this.#ctx)
@@ -250,7 +250,7 @@ export class World {
     // no other process is at work here: what was under way when a snapshot was taken is begun anew
     await ctx.jobs.start({ alone: true })
     ctx.storages.start()
-    this.options.program.keepRecovering(ctx)
+    this.options.program.startContinuousRecovery(ctx)
   }
 
   #keep(name: string): Promise<void> {

@@ -3,7 +3,7 @@ import { afterStorageMove } from '../access/storage-move.js'
 import type { Context } from '../context.js'
 import { RepositoryMoving } from '../git/errors.js'
 import { type PushCommand, type PushPolicy, type TransportRequest, ZERO } from '../git/types.js'
-import { keepUpWikiSoon } from '../services/content/wikis.js'
+import { maintainWikiSoon } from '../services/content/wikis.js'
 import { confirmWikiMoves, recordWikiMoves } from '../services/core/hook-changes.js'
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
 import { acceptPush, type PushIntent } from '../services/repository/push/door.js'
@@ -82,7 +82,7 @@ async function receive(
       moved: async (commands) => {
         tell(commands)
         await confirmWikiMoves(ctx.db, recorded, commands)
-        keepUpWikiSoon(ctx, subject.project)
+        maintainWikiSoon(ctx, subject.project)
         return notices
       },
     }

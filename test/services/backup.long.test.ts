@@ -11,7 +11,7 @@ import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
 import { ownHostKeys } from '../../src/lib/crypto/host-keys.js'
-import { backUp, backupFaults, bringBackSecret, openBackup, restoreRepository } from '../../src/services/operations/backup.js'
+import { backUp, backupFaults, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { testApp } from '../support/app.js'
@@ -54,7 +54,7 @@ async function anEmptyOne(name: string): Promise<{ ctx: Context; url: string; db
 async function restored(from: string, name: string) {
   const backup = await openBackup(from)
   await mkdir(folder(name), { recursive: true })
-  await bringBackSecret(backup, folder(name))
+  await restoreSecretKey(backup, folder(name))
   const place = await anEmptyOne(name)
   await restoreRepository(place.ctx, place.url, backup)
   return place
@@ -233,7 +233,7 @@ describe('a backup (SEC-163)', () => {
     await expect(openBackup(folder('damaged-no digest'))).rejects.toThrow('was made by an older version of Roost')
     // and the whole one still goes in
     await rm(join(ctx.config.dataDir, 'secret.key'))
-    await bringBackSecret(await openBackup(folder('whole')), ctx.config.dataDir)
+    await restoreSecretKey(await openBackup(folder('whole')), ctx.config.dataDir)
     await restoreRepository(ctx, url, await openBackup(folder('whole')))
     const counted = sql`select count(*)::int as n from protected_branches`
     expect((await db.write.execute(counted)).rows).toEqual((await t.ctx.db.write.execute(counted)).rows)
@@ -292,7 +292,7 @@ describe('a backup (SEC-163)', () => {
     await expect(restoreRepository(ctx, url, whole)).rejects.toThrow('is not empty')
     await rm(join(ctx.config.storages['default'] as string, 'something'))
     await expect(restoreRepository({ ...ctx, git: t.ctx.git }, t.databaseUrl, whole)).rejects.toThrow('the database is not empty')
-    await expect(bringBackSecret(whole, folder('full'))).rejects.toThrow('another key')
+    await expect(restoreSecretKey(whole, folder('full'))).rejects.toThrow('another key')
     await expect(openBackup(folder('nowhere'))).rejects.toThrow('is no whole backup')
     const other = { ...whole, database: { ...whole.database, schema: 1 } }
     await expect(restoreRepository(ctx, url, other)).rejects.toThrow('another version')

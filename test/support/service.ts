@@ -16,7 +16,7 @@ import type { Context } from '../../src/context.js'
 import { openDatabase } from '../../src/db/client.js'
 import { DatabaseSnapshots, readShape } from '../../src/db/snapshots.js'
 import { Argon2 } from '../../src/lib/crypto/argon2.js'
-import { announceMail } from '../../src/services/mail/switch.js'
+import { recordMailEnabled } from '../../src/services/mail/enabled.js'
 import { Gate } from '../../src/testing/gate.js'
 import { WorldDatabase } from '../../src/testing/world-database.js'
 import type { SshLimits } from '../../src/transport/ssh/limits.js'
@@ -127,7 +127,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
   const among = { workers: 1, ...(argon2.cost.memory === base.argon2.memory && argon2.cost.passes === base.argon2.passes && { argon2 }) }
   const begin = async () => {
     const ctx = await createContext({ ...config }, db.facade, log, testSpawner, among)
-    await announceMail(ctx)
+    await recordMailEnabled(ctx)
     await ctx.jobs.start({ schedules: false })
     return ctx
   }

@@ -19,7 +19,7 @@ import { createContext } from '../../src/cli/create-context.js'
 import { readConfig } from '../../src/config.js'
 import { openDatabase } from '../../src/db/client.js'
 import { lfsObjects, projects } from '../../src/db/schema/index.js'
-import { backUp, bringBackSecret, openBackup, restoreRepository } from '../../src/services/operations/backup.js'
+import { backUp, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { finishObjectDeletions, releaseObjects, removeOrphanedObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
@@ -282,7 +282,7 @@ describe('operators (LF-13)', () => {
     ] as const) {
       const place = await aContext(name, credentials)
       const backup = await openBackup(from)
-      await bringBackSecret(backup, place.dataDir).catch(() => {})
+      await restoreSecretKey(backup, place.dataDir).catch(() => {})
       await restoreRepository(place.ctx, place.url, backup)
       expect([name, (await told(place.ctx)).filter((line) => line.includes('is not there')).length]).toEqual([name, missing])
       await place.end()

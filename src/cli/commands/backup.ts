@@ -66,11 +66,11 @@ async function verify(folder: string, json?: boolean): Promise<void> {
 
 async function restore(folder: string, json?: boolean): Promise<void> {
   const config = readConfig()
-  const { restoreRepository, bringBackSecret, openBackup } = await import('../../services/operations/backup.js')
+  const { restoreRepository, restoreSecretKey, openBackup } = await import('../../services/operations/backup.js')
   // before anything is written, an instance in an empty data folder included
   const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))
   await mkdir(config.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
-  await bringBackSecret(whole, config.dataDir)
+  await restoreSecretKey(whole, config.dataDir)
   await withContext(
     config,
     async (ctx, databaseUrl) => {

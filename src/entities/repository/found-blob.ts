@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { FoundLines } from '../../services/search/code.js'
+import type { CodeMatch } from '../../services/search/code.js'
 
 /**
  * Lines of a file that was found by its content, or the beginning of one that was found by its path (section 2, S-25,
@@ -17,7 +17,7 @@ export const FoundBlob = z
   })
   .meta({ id: 'FoundBlob', description: 'A part of a file or wiki page that a search found.' })
 
-export const presentFoundBlob = ({ path, oid, line, text }: FoundLines, at: { ref: string; project_id: number }): z.infer<typeof FoundBlob> => ({
+export const presentFoundBlob = ({ path, oid, line, text }: CodeMatch, at: { ref: string; project_id: number }): z.infer<typeof FoundBlob> => ({
   basename: oid === null ? withoutExtension(path) : nameOf(path),
   data: text,
   filename: path,

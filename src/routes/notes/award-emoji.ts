@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { AwardEmoji, presentAward } from '../../entities/notes/award-emoji.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId, str } from '../../http/params.js'
-import { type Awardable, getAward, giveAward, listAwards, takeAward } from '../../services/notes/award-emoji.js'
+import { type Awardable, createAward, deleteAward, getAward, listAwards } from '../../services/notes/award-emoji.js'
 import { getNote } from '../../services/notes/list.js'
 import type { Noteable } from '../../services/notes/noteables.js'
 import { NOTED, type NoteableKind } from './noteables.js'
@@ -59,7 +59,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
       input: z.object({ ...given, name: str() }),
       output: AwardEmoji,
       async handler({ ctx, caller, subject, input, view }) {
-        return presentAward(await giveAward(ctx, caller, await awardableOf(ctx, caller, subject.noteable, input), input.name), view)
+        return presentAward(await createAward(ctx, caller, await awardableOf(ctx, caller, subject.noteable, input), input.name), view)
       },
     }),
     endpoint({
@@ -71,7 +71,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
       input: z.object({ ...given, award_id }),
       async handler({ ctx, caller, subject, input, unchangedSince }) {
         const awardable = await awardableOf(ctx, caller, subject.noteable, input)
-        await takeAward(ctx, caller, awardable, input.award_id, unchangedSince)
+        await deleteAward(ctx, caller, awardable, input.award_id, unchangedSince)
       },
     }),
   ]

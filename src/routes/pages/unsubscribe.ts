@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.js'
 import { sendPage } from '../../http/html-page.js'
-import { endMails, threadOf } from '../../services/mail/unsubscribe.js'
+import { threadOf, unsubscribe } from '../../services/mail/unsubscribe.js'
 import { BAD_LINK, countBadLink, textOf } from './parameters.js'
 
 const PATH = '/sent_notifications/unsubscribe'
@@ -24,7 +24,7 @@ export function unsubscribePage(app: FastifyInstance, ctx: Context) {
       await countBadLink(ctx, request)
       return sendPage(reply, 404, BAD_LINK)
     }
-    await endMails(ctx, thread)
+    await unsubscribe(ctx, thread)
     return sendPage(reply, 200, { title: 'Unsubscribed', text: 'You get no more mail about this.' })
   })
 }

@@ -3,7 +3,7 @@ import { findProjectFor, fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { forbidden, notFound } from '../../failures.js'
 import { callerOf } from '../../http/caller.js'
-import { latestTag, linkAt } from '../../services/content/releases.js'
+import { findLinkUrl, latestTag } from '../../services/content/releases.js'
 
 const ADDRESS = /^([^\0]+?)\/-\/releases\/([^\0]+)$/
 const LATEST = 'permalink/latest/'
@@ -25,7 +25,7 @@ export async function serveReleaseFile(ctx: Context, request: FastifyRequest, re
   // the address may have a token in its query
   reply.header('referrer-policy', 'no-referrer')
   if (!rest.startsWith(LATEST)) {
-    const url = await linkAt(ctx, subject, rest)
+    const url = await findLinkUrl(ctx, subject, rest)
     if (url === null) throw notFound()
     return reply.redirect(new URL(url).href, 302)
   }

@@ -7,8 +7,7 @@ import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging,
 import { filePath, filled, title, webAddress } from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import {
-  addLink,
-  changeLink,
+  createLink,
   createRelease,
   deleteLink,
   deleteRelease,
@@ -18,6 +17,7 @@ import {
   listLinks,
   listReleases,
   type ReleaseLinkRecord,
+  updateLink,
   updateRelease,
 } from '../../services/content/releases.js'
 
@@ -146,7 +146,7 @@ export const releases = [
     input: z.object({ ...named, ...link, name: title(), url: webAddress() }),
     output: ReleaseLink,
     async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
-      return linksIn(subject, tag_name, view)(await addLink(ctx, subject, tag_name, linkOf(input)))
+      return linksIn(subject, tag_name, view)(await createLink(ctx, subject, tag_name, linkOf(input)))
     },
   }),
   endpoint({
@@ -168,7 +168,7 @@ export const releases = [
     input: z.object({ ...linkId, ...link }),
     output: ReleaseLink,
     async handler({ ctx, subject, input: { tag_name, link_id, ...input }, view }) {
-      return linksIn(subject, tag_name, view)(await changeLink(ctx, subject, tag_name, link_id, linkOf(input)))
+      return linksIn(subject, tag_name, view)(await updateLink(ctx, subject, tag_name, link_id, linkOf(input)))
     },
   }),
   endpoint({

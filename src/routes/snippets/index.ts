@@ -7,8 +7,6 @@ import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, show
 import { title } from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import {
-  checkInProject,
-  checkOwn,
   createSnippet,
   deleteSnippet,
   findProjectSnippet,
@@ -16,6 +14,8 @@ import {
   listOwnSnippets,
   listProjectSnippets,
   listPublicSnippets,
+  requireOwner,
+  requireProjectEditor,
   type SnippetRecord,
   updateSnippet,
 } from '../../services/content/snippets.js'
@@ -112,7 +112,7 @@ export const snippets = [
     output: Snippet,
     async handler({ ctx, caller, input, view }) {
       const found = await findSnippet(ctx, caller, input.id)
-      checkOwn(caller, found)
+      requireOwner(caller, found)
       await updateSnippet(ctx, caller, found, input)
       return presentSnippet(await findSnippet(ctx, caller, input.id), view)
     },
@@ -125,7 +125,7 @@ export const snippets = [
     input: z.object(personal),
     async handler({ ctx, caller, input }) {
       const found = await findSnippet(ctx, caller, input.id)
-      checkOwn(caller, found)
+      requireOwner(caller, found)
       await deleteSnippet(ctx, found)
     },
   }),
@@ -181,7 +181,7 @@ export const snippets = [
     output: Snippet,
     async handler({ ctx, caller, subject, input, view }) {
       const found = await findProjectSnippet(ctx, subject, caller, input.snippet_id)
-      checkInProject(subject, caller, found)
+      requireProjectEditor(subject, caller, found)
       await updateSnippet(ctx, caller, found, input)
       return presentSnippet(await findProjectSnippet(ctx, subject, caller, input.snippet_id), view)
     },
@@ -194,7 +194,7 @@ export const snippets = [
     input: z.object(inProject),
     async handler({ ctx, caller, subject, input }) {
       const found = await findProjectSnippet(ctx, subject, caller, input.snippet_id)
-      checkInProject(subject, caller, found)
+      requireProjectEditor(subject, caller, found)
       await deleteSnippet(ctx, found)
     },
   }),

@@ -4,7 +4,7 @@ import { presentTag, ReleaseNote, Tag } from '../../entities/repository/tag.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { filled, newTag } from '../../http/texts.js'
-import { changeReleaseNote, createDescribedTag, createReleaseNote } from '../../services/content/releases.js'
+import { createDescribedTag, createReleaseNote, updateReleaseNote } from '../../services/content/releases.js'
 import { deleteTag, getTag, listTags } from '../../services/repository/tags.js'
 
 const named = z.object({ tag_name: z.string() })
@@ -81,7 +81,7 @@ export const tags = [
     input: z.object({ tag_name: z.string(), description: filled() }),
     output: ReleaseNote,
     async handler({ ctx, subject, input }) {
-      return changeReleaseNote(ctx, subject, input.tag_name, input.description)
+      return updateReleaseNote(ctx, subject, input.tag_name, input.description)
     },
   }),
 ]

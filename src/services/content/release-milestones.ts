@@ -9,13 +9,13 @@ import { refused } from '../../failures.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 
 /** Titles of milestones that one release may have. */
-const MAX = 100
+const MAX_MILESTONES = 100
 
 /** The milestones of these titles, of the project or of its groups (MI-8); 400 where one belongs to neither (RL-3). */
 export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { project }: ProjectSubject, given: string[]): Promise<number[]> {
   const titles = [...new Set(given.filter((title) => title.trim() !== ''))]
   if (titles.length === 0) return []
-  if (titles.length > MAX) throw refused(`A release has at most ${MAX} milestones`)
+  if (titles.length > MAX_MILESTONES) throw refused(`A release has at most ${MAX_MILESTONES} milestones`)
   const found = await db
     .select({ id: milestones.id, title: milestones.title })
     .from(milestones)
@@ -34,7 +34,7 @@ export async function setReleaseMilestones(tx: Transaction, releaseId: number, m
       select ${releaseId}::bigint, m.id from ${milestones} m where m.id = any(${sql.param(milestoneIds)}::bigint[]) order by m.id for key share`)
 }
 
-const named = statement('milestones of releases', (db) =>
+const listed = statement('milestones of releases', (db) =>
   db
     .select({
       release: releaseMilestones.release_id,
@@ -52,7 +52,7 @@ const named = statement('milestones of releases', (db) =>
 export async function milestonesOfReleases(ctx: Context, releaseIds: number[]): Promise<Map<number, MilestoneRecord[]>> {
   const found = new Map<number, MilestoneRecord[]>(releaseIds.map((id) => [id, []]))
   if (releaseIds.length === 0) return found
-  const rows = await named(ctx.db, null).execute({ releases: releaseIds })
+  const rows = await listed(ctx.db, null).execute({ releases: releaseIds })
   const texts = rows.map(({ milestone }) => milestone)
   await completeTexts(ctx, LONG.milestones, texts, 'page')
   for (const { release, ...record } of rows) found.get(release)?.push(record)

@@ -41,7 +41,7 @@ interface Shape {
   descending: boolean
 }
 
-const selected = statement('releases', (db, { one, order, descending }: Shape) => {
+const listed = statement('releases', (db, { one, order, descending }: Shape) => {
   const direction = descending ? desc : asc
   return db
     .select({
@@ -58,7 +58,7 @@ const selected = statement('releases', (db, { one, order, descending }: Shape) =
     .offset(sql.placeholder('offset'))
 })
 
-type Selected = Awaited<ReturnType<ReturnType<typeof selected>['execute']>>[number]
+type Selected = Awaited<ReturnType<ReturnType<typeof listed>['execute']>>[number]
 
 /** A release with everything its view shows. */
 export interface ReleaseRecord extends Omit<Selected, 'total'> {
@@ -69,7 +69,7 @@ export interface ReleaseRecord extends Omit<Selected, 'total'> {
 
 const refOf = (tag: string) => `refs/tags/${tag}`
 
-async function withTheRest(ctx: Context, { project }: ProjectSubject, rows: Selected[], size: 'whole' | 'page'): Promise<ReleaseRecord[]> {
+async function completeReleases(ctx: Context, { project }: ProjectSubject, rows: Selected[], size: 'whole' | 'page'): Promise<ReleaseRecord[]> {
   const repository = repositoryOf(ctx, project)
   const texts = rows.map(({ release }) => release)
   await Promise.all([completeTexts(ctx, LONG.releases, texts, size), completeTexts(ctx, LONG.releasePages, texts, size)])
@@ -98,18 +98,18 @@ export async function listReleases(
   subject: ProjectSubject,
   { order_by, sort, ...paging }: { order_by: Shape['order']; sort: 'asc' | 'desc' } & Paging,
 ): Promise<Page<ReleaseRecord>> {
-  const query = selected(ctx.db, { one: false, order: order_by, descending: sort === 'desc' })
+  const query = listed(ctx.db, { one: false, order: order_by, descending: sort === 'desc' })
   const run = (at: Paging) => query.execute({ project: subject.project.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  return { items: await withTheRest(ctx, subject, items, 'page'), total }
+  return { items: await completeReleases(ctx, subject, items, 'page'), total }
 }
 
 const noRelease = () => notFound('Release')
 
 /** One release by its tag (RL-2). */
 export async function getRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
-  const query = selected(ctx.db, { one: true, order: 'released_at', descending: true })
-  const [release] = await withTheRest(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }), 'whole')
+  const query = listed(ctx.db, { one: true, order: 'released_at', descending: true })
+  const [release] = await completeReleases(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }), 'whole')
   if (!release) throw noRelease()
   return release
 }
@@ -146,7 +146,7 @@ export async function createRelease(ctx: Context, subject: ProjectSubject, calle
   checkAttributes(given)
   const milestones = await milestonesOfTitles(ctx.db.write, subject, given.milestones ?? [])
   checkLinks(links)
-  if (await findRelease(ctx, subject, tag)) throw alreadyThere()
+  if (await findRelease(ctx, subject, tag)) throw releaseExists()
   if (!(await tagExists(ctx, subject, tag))) {
     if (!given.ref) throw new Failure('unprocessable', { message: 'Ref is not specified' })
     await createTag(ctx, subject, caller, { tag_name: tag, ref: given.ref, message: given.tag_message })
@@ -156,7 +156,12 @@ export async function createRelease(ctx: Context, subject: ProjectSubject, calle
 }
 
 /** Inserts a release of long ago; its tag must exist. */
-export async function keepRelease(ctx: Context, subject: ProjectSubject, caller: SignedIn, given: NewRelease & { created_at: Date }): Promise<void> {
+export async function importRelease(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  given: NewRelease & { created_at: Date },
+): Promise<void> {
   const { tag_name: tag, links = [] } = given
   checkAttributes(given)
   const milestones = await milestonesOfTitles(ctx.db.write, subject, given.milestones ?? [])
@@ -165,7 +170,7 @@ export async function keepRelease(ctx: Context, subject: ProjectSubject, caller:
   await insertRelease(ctx, subject, caller, { ...given, tag, links, milestones })
 }
 
-const alreadyThere = () => conflict('Release already exists')
+const releaseExists = () => conflict('Release already exists')
 const missing = (message: string) => new Failure('not_found', { message })
 const NO_TAG = 'Tag does not exist'
 
@@ -224,13 +229,13 @@ async function insertRelease(
 export async function createReleaseNote(ctx: Context, subject: ProjectSubject, caller: SignedIn, tag: string, description: string) {
   if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
   checkNote(description)
-  if (await findRelease(ctx, subject, tag)) throw alreadyThere()
+  if (await findRelease(ctx, subject, tag)) throw releaseExists()
   await insertRelease(ctx, subject, caller, { tag, description })
   return { tag_name: tag, description }
 }
 
 /** Changes that description (TG-6). */
-export async function changeReleaseNote(ctx: Context, subject: ProjectSubject, tag: string, description: string) {
+export async function updateReleaseNote(ctx: Context, subject: ProjectSubject, tag: string, description: string) {
   if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
   checkNote(description)
   if (!(await update(ctx, subject, tag, { description }))) throw missing('Release does not exist')
@@ -284,8 +289,8 @@ async function update(
 /** Deletes a release and returns it; its tag stays (RL-5). */
 export async function deleteRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
   const release = await getRelease(ctx, subject, tag)
-  const gone = await ctx.db.write.delete(releases).where(eq(releases.id, release.release.id)).returning({ id: releases.id })
-  if (gone.length === 0) throw noRelease()
+  const deleted = await ctx.db.write.delete(releases).where(eq(releases.id, release.release.id)).returning({ id: releases.id })
+  if (deleted.length === 0) throw noRelease()
   return release
 }
 
@@ -306,7 +311,7 @@ const DOWNLOADS = '/downloads'
  * Where the link is that `<tag>/downloads<filepath>` names; null when there is none. A tag, and a path, may have
  * `downloads` in it.
  */
-export async function linkAt(ctx: Context, { project }: ProjectSubject, named: string): Promise<string | null> {
+export async function findLinkUrl(ctx: Context, { project }: ProjectSubject, named: string): Promise<string | null> {
   const splits = [...named.matchAll(/\/downloads(?=\/)/g)].map(({ index }) => [named.slice(0, index), named.slice(index + DOWNLOADS.length)])
   const [tags, paths] = [splits.map(([tag]) => tag), splits.map(([, path]) => path)]
   const isNamed = sql`(${releases.tag}, ${releaseLinks.filepath}) in (select * from unnest(${sql.param(tags)}::text[], ${sql.param(paths)}::text[]))`
@@ -331,7 +336,7 @@ export async function latestTag(ctx: Context, { project }: ProjectSubject): Prom
   return latest?.tag ?? null
 }
 
-export async function addLink(ctx: Context, subject: ProjectSubject, tag: string, given: NewLink): Promise<ReleaseLinkRecord> {
+export async function createLink(ctx: Context, subject: ProjectSubject, tag: string, given: NewLink): Promise<ReleaseLinkRecord> {
   const { id } = await releaseFor(ctx, subject, tag)
   checkLinks([given])
   return unlessUniqueViolation(
@@ -355,7 +360,7 @@ export async function addLink(ctx: Context, subject: ProjectSubject, tag: string
   )
 }
 
-export async function changeLink(ctx: Context, subject: ProjectSubject, tag: string, id: number, given: NewLink): Promise<ReleaseLinkRecord> {
+export async function updateLink(ctx: Context, subject: ProjectSubject, tag: string, id: number, given: NewLink): Promise<ReleaseLinkRecord> {
   const link = await getLink(ctx, subject, tag, id)
   const next = { ...link, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
   checkLinks([{ ...next, filepath: next.filepath ?? undefined }])
@@ -433,7 +438,7 @@ function checkLinks(given: NewLink[]) {
     if (lengthOf(name) > MAX_NAME) add('name', tooLong(MAX_NAME))
     if (url.trim() === '') add('url', BLANK)
     else if (url.length > MAX_URL) add('url', tooLong(MAX_URL))
-    else if (!isWebAddress(url)) add('url', 'must be a valid URL')
+    else if (!isWebUrl(url)) add('url', 'must be a valid URL')
     if (filepath && !isFilepath(filepath)) add('filepath', 'is invalid')
   }
   for (const field of ['name', 'url', 'filepath'] as const) {
@@ -444,10 +449,10 @@ function checkLinks(given: NewLink[]) {
 }
 
 /** A URL without user part, spaces or control characters, and nothing that a browser would run (SEC-64). */
-const isWebAddress = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && parseUrl(text) !== null
+const isWebUrl = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && parseUrl(text) !== null
 
 /** Another call was faster: a model fault for a link, 409 for a release. */
 function taken(index: string): Error {
   const field = (['name', 'url', 'filepath'] as const).find((each) => index === `release_links_release_id_${each}_key`)
-  return field ? invalidRecord({ [field]: ['has already been taken'] }) : alreadyThere()
+  return field ? invalidRecord({ [field]: ['has already been taken'] }) : releaseExists()
 }

@@ -33,7 +33,7 @@ export interface SnippetRecord {
 export type ListedSnippet = Omit<SnippetRecord, 'snippet'> & { snippet: Omit<Row, 'content'> }
 
 /** `seesInProject` as SQL, for callers who are not members. */
-const openTo = (viewerKind: ViewerKind): SQL => {
+const visibleInProject = (viewerKind: ViewerKind): SQL => {
   if (viewerKind === 'admin') return sql`true`
   const own = sql`${snippets.author_id} = ${sql.placeholder('user')}::bigint`
   return sql`(${snippets.visibility} >= ${viewerKind === 'user' ? sql`10` : sql`20`} or ${own})`
@@ -51,7 +51,7 @@ const conditions = ({ of, viewerKind, single }: Shape) =>
     of === 'project' ? eq(snippets.project_id, sql.placeholder('project')) : isNull(snippets.project_id),
     of === 'author' ? eq(snippets.author_id, sql.placeholder('user')) : undefined,
     of === 'public' && !single ? sql`${snippets.visibility} = 20` : undefined,
-    of === 'project' && viewerKind !== 'member' ? openTo(viewerKind) : undefined,
+    of === 'project' && viewerKind !== 'member' ? visibleInProject(viewerKind) : undefined,
     single ? eq(snippets.id, sql.placeholder('id')) : undefined,
   )
 
@@ -80,7 +80,7 @@ const counted = statement('number of snippets', (db, shape: Shape) =>
     .where(conditions(shape)),
 )
 
-async function page(ctx: Context, shape: Shape, values: { user: number; project?: number }, paging: Paging): Promise<Page<SnippetRecord>> {
+async function listPage(ctx: Context, shape: Shape, values: { user: number; project?: number }, paging: Paging): Promise<Page<SnippetRecord>> {
   const [items, [count]] = await Promise.all([
     listed(ctx.db, shape).execute({ ...values, ...limits(paging) }),
     counted(ctx.db, shape).execute(values),
@@ -92,22 +92,22 @@ async function page(ctx: Context, shape: Shape, values: { user: number; project?
 
 /** The caller's personal snippets (SN-1). */
 export const listOwnSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
-  page(ctx, { of: 'author', viewerKind: 'member', single: false }, { user: user.id }, paging)
+  listPage(ctx, { of: 'author', viewerKind: 'member', single: false }, { user: user.id }, paging)
 
 /** All public personal snippets (SN-2). */
 export const listPublicSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
-  page(ctx, { of: 'public', viewerKind: 'member', single: false }, { user: user.id }, paging)
+  listPage(ctx, { of: 'public', viewerKind: 'member', single: false }, { user: user.id }, paging)
 
 /** The snippets of a project that the caller sees (SN-8, SN-12). */
 export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, paging: Paging) =>
-  page(
+  listPage(
     ctx,
     { of: 'project', viewerKind: level > 0 ? 'member' : viewerKindOf(user), single: false },
     { user: caller.user.id, project: project.id },
     paging,
   )
 
-const one = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
+const loadSnippet = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
   const [found] = await listed(ctx.db, { of, viewerKind: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
   if (found) {
     await completeTexts(ctx, LONG.snippets, [found.snippet], 'whole')
@@ -118,20 +118,20 @@ const one = async (ctx: Context, of: 'public' | 'project', values: { id: number;
 
 /** A personal snippet that the caller sees; otherwise 404 (SN-3). */
 export async function findSnippet(ctx: Context, { user }: Caller, id: number): Promise<SnippetRecord> {
-  const found = await one(ctx, 'public', { id })
+  const found = await loadSnippet(ctx, 'public', { id })
   if (!found || !seesPersonal(user, found.snippet)) throw notFound('Snippet')
   return found
 }
 
 /** A project's snippet that the caller sees; otherwise 404 (SN-8). */
 export async function findProjectSnippet(ctx: Context, { project, level }: ProjectSubject, { user }: SignedIn, id: number): Promise<SnippetRecord> {
-  const found = await one(ctx, 'project', { id, project: project.id })
+  const found = await loadSnippet(ctx, 'project', { id, project: project.id })
   if (!found || !seesInProject({ user, level }, found.snippet)) throw notFound('Snippet')
   return found
 }
 
 /** 403 for all but the author and administrators (SN-5, SN-6). */
-export function checkOwn({ user }: SignedIn, { snippet }: SnippetRecord): void {
+export function requireOwner({ user }: SignedIn, { snippet }: SnippetRecord): void {
   if (user.id !== snippet.author_id && !user.admin) throw forbidden()
 }
 
@@ -139,7 +139,7 @@ export function checkOwn({ user }: SignedIn, { snippet }: SnippetRecord): void {
  * Who may change a project's snippet: the author while the project accepts writes, maintainers except for snippets
  * marked internal, administrators (5.1 row 14 with its notes).
  */
-export function checkInProject(subject: ProjectSubject, { user }: SignedIn, { snippet }: SnippetRecord): void {
+export function requireProjectEditor(subject: ProjectSubject, { user }: SignedIn, { snippet }: SnippetRecord): void {
   if (user.admin && subject.can('manage_snippets')) return
   const author = user.id === snippet.author_id
   if (subject.project.archived) throw forbidden()
@@ -164,7 +164,7 @@ export interface SnippetInput {
   files?: SnippetFile[] | undefined
 }
 
-interface Given {
+interface SnippetFields {
   title?: string | undefined
   file_name?: string | undefined
   content?: string | undefined
@@ -176,7 +176,7 @@ interface Given {
  * The plain fields, wherever they are given: content as `content` or `code`, name and content also as the only element
  * of `files[]`.
  */
-function plain({ files, code, ...given }: SnippetInput, old: Row | null): Given {
+function normaliseInput({ files, code, ...given }: SnippetInput, old: Row | null): SnippetFields {
   const content = given.content ?? code
   if (!files) return { ...given, content }
   const [file, ...more] = files
@@ -191,7 +191,7 @@ function plain({ files, code, ...given }: SnippetInput, old: Row | null): Given 
   return { ...given, file_name: file_path, content: file.content ?? content }
 }
 
-async function checkFaults(ctx: Context, caller: SignedIn, { title, file_name, content, description, visibility }: Given): Promise<void> {
+async function checkFaults(ctx: Context, caller: SignedIn, { title, file_name, content, description, visibility }: SnippetFields): Promise<void> {
   const faults: Record<string, string[]> = {}
   const text = (field: string, value: string | undefined, max: number) => {
     if (value === undefined) return
@@ -221,7 +221,7 @@ export async function createSnippet(
   input: SnippetInput & { title: string },
 ): Promise<number> {
   if (projectId === null && caller.user.external) throw forbidden()
-  const given = plain(input, null)
+  const given = normaliseInput(input, null)
   const missing = (['file_name', 'content'] as const).filter((name) => given[name] === undefined)
   if (missing.length > 0) throw invalidInput(missing.map((name) => `${name} is missing`).join(', '))
   const visibility = given.visibility ?? (await readSettings(ctx)).default_snippet_visibility
@@ -245,7 +245,7 @@ export async function createSnippet(
 
 /** Changes the given attributes (SN-5, SN-10). */
 export async function updateSnippet(ctx: Context, caller: SignedIn, { snippet }: SnippetRecord, input: SnippetInput): Promise<void> {
-  const given = plain(input, snippet)
+  const given = normaliseInput(input, snippet)
   await checkFaults(ctx, caller, given)
   const changed = await ctx.db.write
     .update(snippets)
@@ -283,13 +283,13 @@ async function removeRows(tx: Transaction, rows: Row[]): Promise<void> {
 }
 
 /** Snippets deleted in one transaction. */
-const BATCH = 200
+const BATCH_SIZE = 200
 
 /** Deletes all snippets of a user, with their notes (U-34). */
 export async function removeSnippetsOf(ctx: Context, authorId: number): Promise<void> {
-  for (let removed = BATCH; removed === BATCH; )
+  for (let removed = BATCH_SIZE; removed === BATCH_SIZE; )
     removed = await ctx.db.transaction(async (tx) => {
-      const rows = await tx.select().from(snippets).where(eq(snippets.author_id, authorId)).orderBy(snippets.id).limit(BATCH).for('update')
+      const rows = await tx.select().from(snippets).where(eq(snippets.author_id, authorId)).orderBy(snippets.id).limit(BATCH_SIZE).for('update')
       if (rows.length > 0) await removeRows(tx, rows)
       return rows.length
     })

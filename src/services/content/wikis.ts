@@ -28,7 +28,7 @@ export interface WikiPage {
 }
 
 /** How often a write is tried again because the branch moved. */
-const TRIES = 8
+const MAX_ATTEMPTS = 8
 const MAX_TITLE = 255
 
 type Project = Pick<ProjectSubject['project'], 'id' | 'storage'>
@@ -47,7 +47,7 @@ async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name
 }
 
 /** The place of the pages as they are now; null for a wiki without pages. */
-export async function wikiNow(ctx: Context, project: Project): Promise<{ repository: GitRepository; name: string; head: Oid } | null> {
+export async function openWiki(ctx: Context, project: Project): Promise<{ repository: GitRepository; name: string; head: Oid } | null> {
   if (!(await ctx.git.exists(wikiKeyOf(project)))) return null
   const repository = wikiOf(ctx, project)
   const { name, head } = await branchOf(ctx, repository)
@@ -56,13 +56,13 @@ export async function wikiNow(ctx: Context, project: Project): Promise<{ reposit
 
 const bySlug = (a: { slug: string }, b: { slug: string }) => (a.slug < b.slug ? -1 : a.slug > b.slug ? 1 : 0)
 
-interface Place {
+interface PageFile {
   slug: string
   format: WikiFormat
   entry: TreeEntry
 }
 
-async function pagesAt(repository: GitRepository, commit: Oid): Promise<Place[]> {
+async function pagesAt(repository: GitRepository, commit: Oid): Promise<PageFile[]> {
   const entries = (await repository.tree(commit, '', { recursive: true })) ?? []
   return entries
     .flatMap((entry) => {
@@ -72,28 +72,28 @@ async function pagesAt(repository: GitRepository, commit: Oid): Promise<Place[]>
     .sort(bySlug)
 }
 
-async function contentOf(repository: GitRepository, { entry }: Place): Promise<string> {
+async function contentOf(repository: GitRepository, { entry }: PageFile): Promise<string> {
   const info = await repository.objectInfo(entry.oid)
   if (info && info.size > MAX_JSON_BLOB) throw tooLarge()
   return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
 }
 
 /** Bytes of the contents on one page of the list (SEC-178). */
-const LIST_BYTES = 4 * 1024 * 1024
+const MAX_LIST_BYTES = 4 * 1024 * 1024
 
 /** Bytes up to which each content is shown in a list, so that all fit. */
-async function levelFor(repository: GitRepository, places: Place[]): Promise<number> {
+async function maxBytesPerPage(repository: GitRepository, pages: PageFile[]): Promise<number> {
   let all = 0
-  for (const { entry } of places) all += (await repository.objectInfo(entry.oid))?.size ?? 0
-  return all <= LIST_BYTES ? LIST_BYTES : Math.floor(LIST_BYTES / places.length)
+  for (const { entry } of pages) all += (await repository.objectInfo(entry.oid))?.size ?? 0
+  return all <= MAX_LIST_BYTES ? MAX_LIST_BYTES : Math.floor(MAX_LIST_BYTES / pages.length)
 }
 
-async function beginningOf(repository: GitRepository, { entry }: Place, most: number): Promise<string> {
-  const start = await repository.blobStart(entry.oid, most + 1)
+async function contentStart(repository: GitRepository, { entry }: PageFile, maxBytes: number): Promise<string> {
+  const start = await repository.blobStart(entry.oid, maxBytes + 1)
   if (!start) return ''
-  if (start.length <= most) return start.toString('utf8')
+  if (start.length <= maxBytes) return start.toString('utf8')
   // a character that is cut in two is left out
-  return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(start.subarray(0, most), { stream: true })}...`
+  return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(start.subarray(0, maxBytes), { stream: true })}...`
 }
 
 /** The pages by slug; an empty list for a wiki without pages (WK-1). */
@@ -102,14 +102,14 @@ export async function listWikiPages(
   { project }: ProjectSubject,
   { with_content, ...paging }: { with_content: boolean } & Paging,
 ): Promise<Page<WikiPage>> {
-  const now = await wikiNow(ctx, project)
+  const now = await openWiki(ctx, project)
   if (!now) return { items: [], total: 0 }
   const { repository, head } = now
   const { items, total } = slice(await pagesAt(repository, head), paging)
   const pages: WikiPage[] = []
-  const most = with_content ? await levelFor(repository, items) : 0
-  for (const place of items)
-    pages.push({ slug: place.slug, format: place.format, content: with_content ? await beginningOf(repository, place, most) : null })
+  const maxBytes = with_content ? await maxBytesPerPage(repository, items) : 0
+  for (const page of items)
+    pages.push({ slug: page.slug, format: page.format, content: with_content ? await contentStart(repository, page, maxBytes) : null })
   return { items: pages, total }
 }
 
@@ -120,16 +120,16 @@ export async function getWikiPage(
   slug: string,
   version?: string,
 ): Promise<WikiPage & { content: string }> {
-  const now = await wikiNow(ctx, project)
+  const now = await openWiki(ctx, project)
   if (!now) throw notFound('Wiki Page')
   const { repository, head } = now
   const commit = version ? (await repository.resolve(version))?.commit : head
-  const place = commit && (await placeOf(repository, commit, slug))
-  if (!place) throw notFound('Wiki Page')
-  return { slug: place.slug, format: place.format, content: await contentOf(repository, place) }
+  const page = commit && (await findPage(repository, commit, slug))
+  if (!page) throw notFound('Wiki Page')
+  return { slug: page.slug, format: page.format, content: await contentOf(repository, page) }
 }
 
-async function placeOf(repository: GitRepository, commit: Oid, slug: string): Promise<Place | undefined> {
+async function findPage(repository: GitRepository, commit: Oid, slug: string): Promise<PageFile | undefined> {
   return (await pagesAt(repository, commit)).find((page) => page.slug === slug)
 }
 
@@ -204,12 +204,18 @@ const MAX_MESSAGE = 1_000_000
  * Makes one commit of the caller on the wiki's branch; `change` returns the changes, given the present pages, and is
  * called again when the branch has moved meanwhile. Without changes there is no commit.
  */
-async function commitPages(ctx: Context, project: Project, caller: SignedIn, message: string, change: (pages: Place[]) => Change[]): Promise<void> {
+async function commitPages(
+  ctx: Context,
+  project: Project,
+  caller: SignedIn,
+  message: string,
+  change: (pages: PageFile[]) => Change[],
+): Promise<void> {
   if ([...message].length > MAX_MESSAGE) throw refused('The commit message is too long')
   if (!(await ctx.git.exists(wikiKeyOf(project)))) throw notFound('Wiki Page')
   const repository = wikiOf(ctx, project)
   await ctx.mutex.run(`wiki ${project.id}`, async () => {
-    for (let tried = 1; ; tried++) {
+    for (let attempt = 1; ; attempt++) {
       const { name, head } = await branchOf(ctx, repository)
       const changes = change(head ? await pagesAt(repository, head) : [])
       if (changes.length === 0) return
@@ -228,20 +234,20 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
       } catch (error) {
         if (!(error instanceof RefChanged)) throw error
         await confirmWikiMoves(ctx.db, recorded, [])
-        if (tried === TRIES) throw new Unavailable('The wiki is changing too fast')
+        if (attempt === MAX_ATTEMPTS) throw new Unavailable('The wiki is changing too fast')
       }
     }
   })
   // no row refers to the page that a removal of the project would have to wait for
   await lockSource(ctx.db.write, { kind: 'project', id: project.id })
-  keepUpWikiSoon(ctx, project)
+  maintainWikiSoon(ctx, project)
 }
 
 /** Milliseconds before the maintenance of a wiki that has changed, so that a burst of writes causes little. */
-const UPKEEP_GAP = 2_000
+const MAINTENANCE_DELAY_MS = 2_000
 
 /** Maintains packs and commit-graph of a wiki. */
-export const wikiUpkeep = defineJob({
+export const wikiMaintenance = defineJob({
   kind: 'wiki upkeep',
   input: z.object({ project: z.int() }),
   async run(ctx: Context, { project: id }, { signal }) {
@@ -255,5 +261,7 @@ export const wikiUpkeep = defineJob({
 })
 
 /** The same soon after a write, which does not fail with it: the next one asks again. */
-export const keepUpWikiSoon = (ctx: Context, project: Project): void =>
-  ctx.jobs.add('wiki upkeep', () => enqueue(ctx.db, wikiUpkeep, { project: project.id }, { key: String(project.id), delay: UPKEEP_GAP }))
+export const maintainWikiSoon = (ctx: Context, project: Project): void =>
+  ctx.jobs.add('wiki upkeep', () =>
+    enqueue(ctx.db, wikiMaintenance, { project: project.id }, { key: String(project.id), delay: MAINTENANCE_DELAY_MS }),
+  )

@@ -55,26 +55,26 @@ async function send(ctx: Context, hook: Hook, delivery: Delivery, headers: Recor
 }
 
 /** Failures in a row after which a hook is set aside, for a minute first and a day at most (HK-26). */
-const PATIENCE = 4
-const MINUTE = 60_000
-const DAY = 24 * 60 * MINUTE
+const FAILURES_BEFORE_DISABLING = 4
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
 
 /** Milliseconds until something that has failed so often is tried again. */
-export const waitAfter = (failures: number) => Math.min(MINUTE * 2 ** Math.max(0, Math.min(failures, 20) - 1), DAY)
+export const backoffMs = (failures: number) => Math.min(MINUTE_MS * 2 ** Math.max(0, Math.min(failures, 20) - 1), DAY_MS)
 
 /**
  * Sends a delivery once, and writes down what came of it (HK-12). A hook whose receiver answers with success is whole
  * again at once; one that fails again and again is set aside for a growing time (HK-26). Null: the hook was deleted
  * meanwhile.
  */
-export async function attempt(ctx: Context, hook: Hook, delivery: Delivery): Promise<HookAttempt | null> {
+export async function attemptDelivery(ctx: Context, hook: Hook, delivery: Delivery): Promise<HookAttempt | null> {
   const headers = headersOf(ctx, hook, delivery)
   const began = performance.now()
   const outcome = await send(ctx, hook, delivery, headers)
   const duration = Math.round(performance.now() - began)
   const answer = 'answer' in outcome ? outcome.answer : null
-  const works = answer !== null && answer.status >= 200 && answer.status < 300
-  ctx.metrics.webhook(delivery.trigger, works ? 'done' : 'failed', duration / 1000)
+  const succeeded = answer !== null && answer.status >= 200 && answer.status < 300
+  ctx.metrics.webhook(delivery.trigger, succeeded ? 'done' : 'failed', duration / 1000)
   const shown = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, name === `${PREFIX}Token` ? MASK : value]))
   const values = {
     delivery_id: delivery.id,
@@ -92,7 +92,7 @@ export async function attempt(ctx: Context, hook: Hook, delivery: Delivery): Pro
     // first, as a deletion takes the hook's row before those of its deliveries
     const left = await tx
       .update(webHooks)
-      .set(works ? WHOLE : aside(ctx.now()))
+      .set(succeeded ? HEALTHY : failureColumns(ctx.now()))
       .where(eq(webHooks.id, hook.id))
       .returning({ id: webHooks.id })
     if (left.length === 0) return null
@@ -105,24 +105,24 @@ export async function attempt(ctx: Context, hook: Hook, delivery: Delivery): Pro
   })
 }
 
-const WHOLE = { recent_failures: 0, disabled_until: null }
+const HEALTHY = { recent_failures: 0, disabled_until: null }
 
 /** One more failure. While the hook is set aside a further one changes nothing but the count. */
-function aside(now: Date) {
+function failureColumns(now: Date) {
   const at = sql`${now.toISOString()}::timestamptz`
-  const over = sql`greatest(${webHooks.recent_failures} + 1 - ${PATIENCE}, 0)`
+  const over = sql`greatest(${webHooks.recent_failures} + 1 - ${FAILURES_BEFORE_DISABLING}, 0)`
   const wait = sql`least(interval '1 minute' * power(2, least(${over}, 20)), interval '1 day')`
   return {
     recent_failures: sql`least(${webHooks.recent_failures} + case when ${webHooks.disabled_until} > ${at} then 0 else 1 end, 1000)`,
     disabled_until: sql`case when ${webHooks.disabled_until} > ${at} then ${webHooks.disabled_until}
-      when ${webHooks.recent_failures} + 1 >= ${PATIENCE} then ${at} + ${wait} end`,
+      when ${webHooks.recent_failures} + 1 >= ${FAILURES_BEFORE_DISABLING} then ${at} + ${wait} end`,
   }
 }
 
-const DAYS_KEPT = 7
+const LISTED_DAYS = 7
 
 /** The answers that a status word of the list means. */
-const CLASSES: Record<string, SQL | undefined> = {
+const STATUS_FILTERS: Record<string, SQL | undefined> = {
   all: undefined,
   successful: and(gte(hookAttempts.status, 200), lt(hookAttempts.status, 300)),
   client_failure: and(gte(hookAttempts.status, 400), lt(hookAttempts.status, 500)),
@@ -131,7 +131,7 @@ const CLASSES: Record<string, SQL | undefined> = {
 }
 
 /** Attempts that are listed. */
-const LISTED = 100
+const MAX_LISTED = 100
 
 const newest = (db: ReadDatabase) =>
   db
@@ -139,14 +139,14 @@ const newest = (db: ReadDatabase) =>
     .from(hookAttempts)
     .where(and(eq(hookAttempts.hook_id, sql.placeholder('hook')), gt(hookAttempts.created_at, sql.placeholder('since'))))
     .orderBy(desc(hookAttempts.id))
-    .limit(LISTED)
+    .limit(MAX_LISTED)
 
 const listed = statement('hook attempts', (db, wanted: string) =>
   db
     .select({ attempt: hookAttempts, delivery: { trigger: hookDeliveries.trigger, body: hookDeliveries.body } })
     .from(hookAttempts)
     .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
-    .where(and(inArray(hookAttempts.id, newest(db)), CLASSES[wanted]))
+    .where(and(inArray(hookAttempts.id, newest(db)), STATUS_FILTERS[wanted]))
     .orderBy(desc(hookAttempts.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
@@ -156,7 +156,7 @@ const counted = statement('number of hook attempts', (db, wanted: string) =>
   db
     .select({ total: count() })
     .from(hookAttempts)
-    .where(and(inArray(hookAttempts.id, newest(db)), CLASSES[wanted])),
+    .where(and(inArray(hookAttempts.id, newest(db)), STATUS_FILTERS[wanted])),
 )
 
 /** The newest attempts of a hook, newest first (HK-6). */
@@ -165,8 +165,8 @@ export async function listAttempts(
   hook: Hook,
   { status = 'all', ...paging }: { status?: string | undefined } & Paging,
 ): Promise<Page<HookAttempt>> {
-  const values = { hook: hook.id, since: new Date(ctx.now().getTime() - DAYS_KEPT * DAY), status: Number(status) }
-  const wanted = Object.hasOwn(CLASSES, status) ? status : 'exact'
+  const values = { hook: hook.id, since: new Date(ctx.now().getTime() - LISTED_DAYS * DAY_MS), status: Number(status) }
+  const wanted = Object.hasOwn(STATUS_FILTERS, status) ? status : 'exact'
   const [items, [all]] = await Promise.all([
     listed(ctx.db, wanted).execute({ ...values, ...limits(paging) }),
     counted(ctx.db, wanted).execute(values),
@@ -174,7 +174,7 @@ export async function listAttempts(
   return { items, total: all?.total ?? 0 }
 }
 
-const undelivered = (message: string) => new Failure('unprocessable', { message })
+const unprocessable = (message: string) => new Failure('unprocessable', { message })
 
 /** Sends what an attempt was about again, now (HK-7). */
 export async function resend(ctx: Context, hook: Hook, id: number): Promise<HookAttempt> {
@@ -184,7 +184,7 @@ export async function resend(ctx: Context, hook: Hook, id: number): Promise<Hook
     .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
     .where(and(eq(hookAttempts.id, id), eq(hookAttempts.hook_id, hook.id)))
   if (!found) throw notFound()
-  return answered(await attempt(ctx, hook, found.delivery))
+  return requireAnswer(await attemptDelivery(ctx, hook, found.delivery))
 }
 
 /** Delivers a sample now, whatever the hook listens to (HK-5, HK-9). */
@@ -204,11 +204,11 @@ export async function deliverSample(ctx: Context, hook: Hook, { listens, event, 
       .values({ ...values, body: JSON.stringify(body), state: 'failed' })
       .returning(),
   )
-  return answered(await attempt(ctx, hook, delivery))
+  return requireAnswer(await attemptDelivery(ctx, hook, delivery))
 }
 
-function answered(made: HookAttempt | null): HookAttempt {
-  if (!made) throw notFound()
-  if (made.attempt.fault !== null) throw undelivered(made.attempt.fault)
-  return made
+function requireAnswer(attempted: HookAttempt | null): HookAttempt {
+  if (!attempted) throw notFound()
+  if (attempted.attempt.fault !== null) throw unprocessable(attempted.attempt.fault)
+  return attempted
 }

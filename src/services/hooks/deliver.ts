@@ -1,10 +1,10 @@
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { hookDeliveries, webHooks } from '../../db/schema/index.js'
-import { attempt, waitAfter } from './attempts.js'
+import { attemptDelivery, backoffMs } from './attempts.js'
 
 /** Milliseconds after which a delivery that nobody has taken is given up (HK-12). */
-const LIFE = 24 * 3_600_000
+const MAX_AGE_MS = 24 * 3_600_000
 
 /**
  * Makes one attempt of a delivery, unless it is over or its hook is set aside. Returns the milliseconds until the
@@ -18,17 +18,17 @@ export async function deliverOnce(ctx: Context, id: number): Promise<number | nu
     .where(eq(hookDeliveries.id, id))
   if (found?.delivery.state !== 'pending') return null
   const { delivery, hook } = found
-  const end = new Date(delivery.created_at.getTime() + LIFE)
+  const end = new Date(delivery.created_at.getTime() + MAX_AGE_MS)
   const now = ctx.now()
-  const until = (next: Date) => (next < end ? next.getTime() - now.getTime() : giveUp(ctx, id))
+  const until = (next: Date) => (next < end ? next.getTime() - now.getTime() : markFailed(ctx, id))
   if (hook.disabled_until !== null && hook.disabled_until > now) return until(hook.disabled_until)
-  const made = await attempt(ctx, hook, delivery)
+  const made = await attemptDelivery(ctx, hook, delivery)
   if (made?.attempt.status !== null) return null
-  return until(new Date(now.getTime() + waitAfter(delivery.attempts + 1)))
+  return until(new Date(now.getTime() + backoffMs(delivery.attempts + 1)))
 }
 
 /** No attempt is left; it can still be sent by hand (HK-7). */
-async function giveUp(ctx: Context, id: number): Promise<null> {
+async function markFailed(ctx: Context, id: number): Promise<null> {
   await ctx.db.write.update(hookDeliveries).set({ state: 'failed' }).where(eq(hookDeliveries.id, id))
   return null
 }

@@ -5,6 +5,7 @@ import { hookDeliveries, webHooks } from '../../db/schema/index.js'
 import { changesFor, claimChanges, type HookChange } from '../core/hook-changes.js'
 import { matchesPattern } from '../repository/protection.js'
 import { triggerOf, type WebhookEvent } from './event.js'
+import { loadPayloadData, type PayloadData } from './payload-data.js'
 import { issuablesOf } from './payloads/issuables.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelinesOf } from './payloads/pipelines.js'
@@ -12,10 +13,9 @@ import { pushesOf } from './payloads/push.js'
 import { releaseOf } from './payloads/releases.js'
 import { failedLoginOf, groupOf, keyOf, memberOf, projectOf, userOf } from './payloads/system.js'
 import { wikiPagesOf } from './payloads/wikis.js'
-import { type Scene, sceneOf } from './scene.js'
 
 /** The events of each row of the outbox by itself. Rows of issues and merge requests are read together. */
-const ALONE: Record<string, (scene: Scene, change: HookChange) => Promise<WebhookEvent[]>> = {
+const EVENTS_OF_SOURCE: Record<string, (data: PayloadData, change: HookChange) => Promise<WebhookEvent[]>> = {
   pushes: pushesOf,
   notes: noteOf,
   pipelines: pipelinesOf,
@@ -32,14 +32,14 @@ const ALONE: Record<string, (scene: Scene, change: HookChange) => Promise<Webhoo
 
 /** The events of the changes of one transaction, in their order. */
 export async function eventsOf(ctx: Context, changes: readonly HookChange[]): Promise<WebhookEvent[]> {
-  const scene = await sceneOf(ctx, changes)
-  const events = [...(await issuablesOf(scene, 'issues', changes)), ...(await issuablesOf(scene, 'merge_requests', changes))]
-  for (const change of changes) events.push(...((await ALONE[change.source]?.(scene, change)) ?? []))
+  const data = await loadPayloadData(ctx, changes)
+  const events = [...(await issuablesOf(data, 'issues', changes)), ...(await issuablesOf(data, 'merge_requests', changes))]
+  for (const change of changes) events.push(...((await EVENTS_OF_SOURCE[change.source]?.(data, change)) ?? []))
   return events
 }
 
 /** A delivery to be made. */
-export interface Due {
+export interface DueDelivery {
   delivery: number
   /** The host and port that it goes to. */
   receiver: string
@@ -49,16 +49,16 @@ export interface Due {
  * Turns the changes of one transaction into deliveries, in one transaction that removes them from the outbox: each is
  * delivered once, however often this runs. `then` gets the deliveries within it.
  */
-export async function dispatch(ctx: Context, transaction: bigint, then: (tx: Transaction, due: Due[]) => Promise<void>): Promise<void> {
+export async function dispatch(ctx: Context, transaction: bigint, onDue: (tx: Transaction, due: DueDelivery[]) => Promise<void>): Promise<void> {
   const changes = await changesFor(ctx, 'hooks', transaction)
   const [first] = changes
   if (!first) return
   const found = await eventsOf(ctx, changes)
   await ctx.db.transaction(async (tx) => {
-    if (!(await claimChanges(tx, 'hooks', transaction))) return
-    const due: Due[] = []
-    for (const one of found) due.push(...(await deliver(ctx, tx, one, first.created_at)))
-    if (due.length > 0) await then(tx, due)
+    if (!(await takeChanges(tx, 'hooks', transaction))) return
+    const due: DueDelivery[] = []
+    for (const one of found) due.push(...(await insertDeliveries(ctx, tx, one, first.created_at)))
+    if (due.length > 0) await onDue(tx, due)
   })
 }
 
@@ -68,14 +68,14 @@ const isSystem = and(isNull(webHooks.project_id), isNull(webHooks.group_id)) as 
 const ofGroups = (group: SQL) => sql`${webHooks.group_id} in (select a.ancestor_id from namespace_ancestry a where a.descendant_id = ${group})`
 
 /** Which hooks a change concerns, whatever they listen to. */
-function concerned({ project, group, listens }: WebhookEvent): SQL | undefined {
+function concernedHooks({ project, group, listens }: WebhookEvent): SQL | undefined {
   if (group !== undefined) return ofGroups(sql`${group}`)
   if (project === null || listens === 'repository_update') return isSystem
   return or(isSystem, eq(webHooks.project_id, project), ofGroups(sql`(select p.namespace_id from projects p where p.id = ${project})`))
 }
 
 /** Writes the deliveries to all hooks that listen. Those made after the change do not get it. */
-async function deliver(ctx: Context, tx: Transaction, event: WebhookEvent, at: Date): Promise<Due[]> {
+async function insertDeliveries(ctx: Context, tx: Transaction, event: WebhookEvent, at: Date): Promise<DueDelivery[]> {
   const hooks = await tx
     .select({
       id: webHooks.id,
@@ -85,7 +85,7 @@ async function deliver(ctx: Context, tx: Transaction, event: WebhookEvent, at: D
       filter: webHooks.push_events_branch_filter,
     })
     .from(webHooks)
-    .where(and(concerned(event), arrayContains(webHooks.events, [event.listens]), lte(webHooks.created_at, at)))
+    .where(and(concernedHooks(event), arrayContains(webHooks.events, [event.listens]), lte(webHooks.created_at, at)))
     .orderBy(asc(webHooks.id))
     // one that is being deleted waits for this, or is gone: a delivery of it would take the others' down
     .for('key share')

@@ -52,7 +52,7 @@ const of = ({ kind, id }: { kind: HookSource['kind']; id: number | Placeholder }
     ? and(isNull(webHooks.project_id), isNull(webHooks.group_id))
     : eq(kind === 'project' ? webHooks.project_id : webHooks.group_id, id)
 
-const called = (source: HookSource, id: number) => and(of(source), eq(webHooks.id, id))
+const byId = (source: HookSource, id: number) => and(of(source), eq(webHooks.id, id))
 const missing = ({ kind }: HookSource) => notFound(kind === 'system' ? 'System hook' : undefined)
 
 const purpose = ({ project_id, group_id }: Pick<Hook, 'project_id' | 'group_id'>, what: 'url' | 'token') =>
@@ -75,8 +75,13 @@ export const targetRules = ({ config }: Context, hook: Pick<Hook, 'project_id' |
 const columnsOf = ({ kind, id }: HookSource) => ({ project_id: kind === 'project' ? id : null, group_id: kind === 'group' ? id : null })
 
 /** The audit row: the address as it is shown, never the token (SEC-168). */
-const tell = (ctx: Context, tx: Transaction, { kind, id, name }: HookSource, action: AuditAction, { id: hook, url }: Pick<Hook, 'id' | 'url'>) =>
-  audit(ctx, tx, { action, target: { type: kind === 'system' ? 'settings' : kind, id, name }, changes: { hook, url } })
+const recordAudit = (
+  ctx: Context,
+  tx: Transaction,
+  { kind, id, name }: HookSource,
+  action: AuditAction,
+  { id: hook, url }: Pick<Hook, 'id' | 'url'>,
+) => audit(ctx, tx, { action, target: { type: kind === 'system' ? 'settings' : kind, id, name }, changes: { hook, url } })
 
 const ofKind = (kind: HookSource['kind']) => of({ kind, id: sql.placeholder('source') })
 
@@ -164,7 +169,7 @@ function otherColumns(ctx: Context, source: HookSource, given: HookAttributes) {
 /** A branch name in which `*` stands for any text. */
 const isPattern = (text: string) => text.length <= MAX_FILTER && checkRefName(`refs/heads/${text.replaceAll('*', 'x')}`)
 
-const switched = (now: readonly HookEvent[], wanted: HookAttributes['events']): HookEvent[] =>
+const switchEvents = (now: readonly HookEvent[], wanted: HookAttributes['events']): HookEvent[] =>
   HOOK_EVENTS.filter((event) => wanted[event] ?? now.includes(event))
 
 /** Creates a hook (HK-2, HK-8, HK-24). */
@@ -173,13 +178,13 @@ export async function createHook(ctx: Context, source: HookSource, given: HookAt
     ...columnsOf(source),
     ...(await urlColumns(ctx, source, given.url)),
     ...otherColumns(ctx, source, given),
-    events: switched(DEFAULTS[source.kind], given.events),
+    events: switchEvents(DEFAULTS[source.kind], given.events),
   }
   return ctx.db.transaction(async (tx) => {
-    const held = await tx.$count(webHooks, of(source))
-    if (held >= MAX_HOOKS) throw refused(`Maximum number of webhooks (${MAX_HOOKS}) exceeded`)
+    const existing = await tx.$count(webHooks, of(source))
+    if (existing >= MAX_HOOKS) throw refused(`Maximum number of webhooks (${MAX_HOOKS}) exceeded`)
     const hook = onlyRow(await tx.insert(webHooks).values(values).returning())
-    await tell(ctx, tx, source, 'hook_added', hook)
+    await recordAudit(ctx, tx, source, 'hook_added', hook)
     return hook
   })
 }
@@ -198,15 +203,15 @@ export async function updateHook(ctx: Context, source: HookSource, id: number, g
       .set({
         ...(url && { ...url, sealed_token: null }),
         ...others,
-        events: switched(before.events, given.events),
+        events: switchEvents(before.events, given.events),
         recent_failures: 0,
         disabled_until: null,
         updated_at: ctx.now(),
       })
-      .where(called(source, id))
+      .where(byId(source, id))
       .returning()
     if (!hook) throw missing(source)
-    await tell(ctx, tx, source, 'hook_updated', hook)
+    await recordAudit(ctx, tx, source, 'hook_updated', hook)
     return hook
   })
 }
@@ -214,9 +219,9 @@ export async function updateHook(ctx: Context, source: HookSource, id: number, g
 /** Deletes a hook with what was to be sent to it (HK-4, HK-8). */
 export async function deleteHook(ctx: Context, source: HookSource, id: number): Promise<Hook> {
   return ctx.db.transaction(async (tx) => {
-    const [hook] = await tx.delete(webHooks).where(called(source, id)).returning()
+    const [hook] = await tx.delete(webHooks).where(byId(source, id)).returning()
     if (!hook) throw missing(source)
-    await tell(ctx, tx, source, 'hook_removed', hook)
+    await recordAudit(ctx, tx, source, 'hook_removed', hook)
     return hook
   })
 }

@@ -8,6 +8,7 @@ import type { HookChange } from '../core/hook-changes.js'
 import { deliverSample, type HookAttempt } from './attempts.js'
 import type { WebhookEvent } from './event.js'
 import type { Hook } from './hooks.js'
+import { loadPayloadData, type PayloadData, type ProjectData } from './payload-data.js'
 import { repositoryIn } from './payloads/commits.js'
 import { sampleOf } from './payloads/issuables.js'
 import { noteOf } from './payloads/notes.js'
@@ -15,7 +16,6 @@ import { pipelineOf } from './payloads/pipelines.js'
 import { pushOf } from './payloads/push.js'
 import { releaseOf } from './payloads/releases.js'
 import { wikiSample } from './payloads/wikis.js'
-import { type Scene, type SceneProject, sceneOf } from './scene.js'
 
 /** What the test endpoint knows to make a sample of (HK-5). */
 export const TRIGGERS = [
@@ -33,7 +33,7 @@ export const TRIGGERS = [
 export type Trigger = (typeof TRIGGERS)[number]
 
 /** The newest row of a project. */
-async function newest({ ctx }: Scene, table: PgTable, where: SQL | undefined): Promise<RowImage | null> {
+async function newest({ ctx }: PayloadData, table: PgTable, where: SQL | undefined): Promise<RowImage | null> {
   const [found] = await ctx.db.write
     .select({ image: sql<RowImage>`to_jsonb(${table})` })
     .from(table)
@@ -57,24 +57,24 @@ const change = (source: string, project: number, actor: number, after: RowImage)
   created_at: new Date(0),
 })
 
-type Sample = (scene: Scene, project: SceneProject, actor: number) => Promise<WebhookEvent[] | string>
+type Sample = (data: PayloadData, project: ProjectData, actor: number) => Promise<WebhookEvent[] | string>
 
 const issue =
   (confidential: boolean): Sample =>
-  async (scene, project, actor) => {
-    const row = await newest(scene, issues, and(eq(issues.project_id, project.id), eq(issues.confidential, confidential)))
-    return row ? sampleOf(scene, 'issues', project, row, actor) : 'Ensure the project has issues.'
+  async (data, project, actor) => {
+    const row = await newest(data, issues, and(eq(issues.project_id, project.id), eq(issues.confidential, confidential)))
+    return row ? sampleOf(data, 'issues', project, row, actor) : 'Ensure the project has issues.'
   }
 
 const push =
   (prefix: 'refs/heads/' | 'refs/tags/'): Sample =>
-  async (scene, project, actor) => {
-    const repository = repositoryIn(scene, project)
+  async (data, project, actor) => {
+    const repository = repositoryIn(data, project)
     const refs = await repository.refs(prefix)
     const usual = refs.find(({ name }) => name === `refs/heads/${project.row['default_branch']}`) ?? refs[0]
     if (!usual) return prefix === 'refs/heads/' ? 'Ensure the project has at least one commit.' : 'Ensure the project has at least one tag.'
     const parent = prefix === 'refs/heads/' ? (await repository.commit(usual.oid))?.parents[0] : undefined
-    return [await pushOf(scene, project, actor, { ref: usual.name, old: parent ?? ZERO, new: usual.oid })]
+    return [await pushOf(data, project, actor, { ref: usual.name, old: parent ?? ZERO, new: usual.oid })]
   }
 
 const SAMPLES: Record<Trigger, Sample> = {
@@ -82,34 +82,34 @@ const SAMPLES: Record<Trigger, Sample> = {
   tag_push_events: push('refs/tags/'),
   issues_events: issue(false),
   confidential_issues_events: issue(true),
-  async merge_requests_events(scene, project, actor) {
-    const row = await newest(scene, mergeRequests, sql`${mergeRequests.project_id} = ${project.id} and ${mergeRequests.deleted_at} is null`)
-    return row ? sampleOf(scene, 'merge_requests', project, row, actor) : 'Ensure the project has merge requests.'
+  async merge_requests_events(data, project, actor) {
+    const row = await newest(data, mergeRequests, sql`${mergeRequests.project_id} = ${project.id} and ${mergeRequests.deleted_at} is null`)
+    return row ? sampleOf(data, 'merge_requests', project, row, actor) : 'Ensure the project has merge requests.'
   },
-  async note_events(scene, project, actor) {
-    const row = await newest(scene, notes, and(eq(notes.project_id, project.id), eq(notes.system, false)))
-    const events = row ? await noteOf(scene, change('notes', project.id, actor, row)) : []
+  async note_events(data, project, actor) {
+    const row = await newest(data, notes, and(eq(notes.project_id, project.id), eq(notes.system, false)))
+    const events = row ? await noteOf(data, change('notes', project.id, actor, row)) : []
     return events.length > 0 ? events : 'Ensure the project has notes.'
   },
-  async pipeline_events(scene, project) {
-    const row = await newest(scene, pipelines, eq(pipelines.project_id, project.id))
-    return row ? pipelineOf(scene, row) : 'Ensure the project has CI pipelines.'
+  async pipeline_events(data, project) {
+    const row = await newest(data, pipelines, eq(pipelines.project_id, project.id))
+    return row ? pipelineOf(data, row) : 'Ensure the project has CI pipelines.'
   },
-  async wiki_page_events(scene, project, actor) {
-    const event = await wikiSample(scene, project, actor)
+  async wiki_page_events(data, project, actor) {
+    const event = await wikiSample(data, project, actor)
     return event ? [event] : 'Ensure the wiki is enabled and has pages.'
   },
-  async releases_events(scene, project, actor) {
-    const row = await newest(scene, releases, eq(releases.project_id, project.id))
-    return row ? releaseOf(scene, change('releases', project.id, actor, row)) : 'Ensure the project has releases.'
+  async releases_events(data, project, actor) {
+    const row = await newest(data, releases, eq(releases.project_id, project.id))
+    return row ? releaseOf(data, change('releases', project.id, actor, row)) : 'Ensure the project has releases.'
   },
 }
 
 /** Delivers a sample of something of a project, now (HK-5). */
 export async function testHook(ctx: Context, hook: Hook, projectId: number, trigger: Trigger, actor: number): Promise<HookAttempt> {
-  const scene = await sceneOf(ctx, [])
-  const project = await scene.project(projectId)
-  const events = project ? await SAMPLES[trigger](scene, project, actor) : 'Ensure the group has a project.'
+  const data = await loadPayloadData(ctx, [])
+  const project = await data.project(projectId)
+  const events = project ? await SAMPLES[trigger](data, project, actor) : 'Ensure the group has a project.'
   if (typeof events === 'string' || !events[0])
     throw new Failure('unprocessable', { message: typeof events === 'string' ? events : 'There is nothing to build a sample from' })
   return deliverSample(ctx, hook, events[0])

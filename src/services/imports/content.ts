@@ -3,7 +3,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import { onlyRow } from '../../db/only-row.js'
 import { snippets } from '../../db/schema/index.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
-import { keepRelease } from '../content/releases.js'
+import { importRelease } from '../content/releases.js'
 import { bringAll, type Write } from './bring.js'
 import { bringNotesOfPage } from './notes.js'
 import { personId } from './people.js'
@@ -22,7 +22,7 @@ async function newRelease(run: Run, record: ReleaseRecord, subject: ProjectSubje
   return async (_, ctx) => {
     const created_at = record.created_at ?? ctx.now()
     const released_at = record.released_at ?? created_at
-    await keepRelease(ctx, subject, author, { tag_name, name, description, milestones, links, created_at, released_at })
+    await importRelease(ctx, subject, author, { tag_name, name, description, milestones, links, created_at, released_at })
     return null
   }
 }

@@ -4,7 +4,7 @@ import { GitFault, TooLarge } from '../../git/errors.js'
 import type { FetchSource } from '../../git/types.js'
 import { askHead } from '../../lib/ssrf-guard.js'
 import { isUnavailable } from '../../lib/unavailable.js'
-import { keepUpWikiSoon } from '../content/wikis.js'
+import { maintainWikiSoon } from '../content/wikis.js'
 import { fillRepository } from '../projects/import.js'
 import { repositoryLimit } from '../repository/quotas.js'
 import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
@@ -124,5 +124,5 @@ async function fillWiki({ ctx, ...run }: Run, project: Home, source: FetchSource
   const head = await repository.remoteHead(source, run.signal)
   await repository.fetch(source, deadline(run), { bytes: (await repositoryLimit(ctx)) ?? undefined })
   if (head !== null && (await repository.ref(`refs/heads/${head}`)) !== null) await repository.setHeadBranch(head)
-  keepUpWikiSoon(ctx, project)
+  maintainWikiSoon(ctx, project)
 }

@@ -4,8 +4,8 @@ import { enqueueAll } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { changesFor, claimChanges } from '../core/hook-changes.js'
 import { MAIL_JOB, MAIL_LANE } from '../core/mail.js'
-import { Occasion, REASONS } from './occasion.js'
-import { occasionsOf } from './occasions.js'
+import { Notification, REASONS } from './notification.js'
+import { notificationsOf } from './notifications.js'
 import { recipientsOf } from './recipients.js'
 import { sendNotification } from './send.js'
 
@@ -13,8 +13,9 @@ import { sendNotification } from './send.js'
 export const sendMail = defineJob({
   ...MAIL_JOB,
   kind: 'mail: send',
-  input: z.object({ user: z.int(), reason: z.enum(REASONS), occasion: Occasion }),
-  run: (ctx: Context, input, { id, signal }) => sendNotification(ctx, input, { id, signal }),
+  input: z.object({ user: z.int(), reason: z.enum(REASONS), occasion: Notification }),
+  run: (ctx: Context, { user, reason, occasion: notification }, { id, signal }) =>
+    sendNotification(ctx, { user, reason, notification }, { id, signal }),
 })
 
 /** Makes mails of the changes of one transaction; a trigger enqueues it in that transaction. */
@@ -24,10 +25,10 @@ export const dispatchMail = defineJob({
   async run(ctx: Context, { transaction }) {
     const changes = await changesFor(ctx, 'mail', BigInt(transaction))
     if (changes.length === 0) return
-    const mails: { user: number; reason: (typeof REASONS)[number]; occasion: Occasion }[] = []
+    const mails: { user: number; reason: (typeof REASONS)[number]; occasion: Notification }[] = []
     if (ctx.mailer)
-      for (const happened of await occasionsOf(ctx, changes))
-        for (const recipient of await recipientsOf(ctx, happened)) mails.push({ ...recipient, occasion: happened.occasion })
+      for (const found of await notificationsOf(ctx, changes))
+        for (const recipient of await recipientsOf(ctx, found)) mails.push({ ...recipient, occasion: found.notification })
     await ctx.db.transaction(async (tx) => {
       if (!(await claimChanges(tx, 'mail', BigInt(transaction)))) return
       await enqueueAll(

@@ -24,9 +24,9 @@ import type { NotificationLevel } from '../../lib/notifications.js'
 import { findMentionedUsers, mentionedNames } from '../activity/mentions.js'
 import { findActiveUser } from '../identity/acting-users.js'
 import { repositoryOf } from '../repository/repositories.js'
-import type { Occasion, Reason } from './occasion.js'
-import { REASONS } from './occasion.js'
-import type { Happened } from './occasions.js'
+import type { Notification, Reason } from './notification.js'
+import { REASONS } from './notification.js'
+import type { NotificationWithMentions } from './notifications.js'
 
 export interface Recipient {
   user: number
@@ -38,22 +38,22 @@ const MAX_RECIPIENTS = 1_000
 /** People that are considered for it, the strongest reasons first. */
 const MAX_CANDIDATES = 10 * MAX_RECIPIENTS
 
-type Way = [reason: Reason, userIds: SQL]
+type ReasonQuery = [reason: Reason, userIds: SQL]
 type ProjectRow = Pick<typeof projects.$inferSelect, 'id' | 'namespace_id' | 'storage'>
 
 /** Who is mailed about something, whether they may see it or not, each with their strongest reason (ML-2 to ML-9). */
-export async function recipientsOf(ctx: Context, { occasion, named }: Happened): Promise<Recipient[]> {
+export async function recipientsOf(ctx: Context, { notification, newMentions }: NotificationWithMentions): Promise<Recipient[]> {
   const [project] = await ctx.db.write
     .select({ id: projects.id, namespace_id: projects.namespace_id, storage: projects.storage })
     .from(projects)
-    .where(sql`${projects.id} = ${occasion.project}`)
+    .where(sql`${projects.id} = ${notification.project}`)
   if (!project) return []
   const groups = await groupsAbove(ctx, project.namespace_id)
-  const ways = [...(await waysTo(ctx, project, occasion, named)), ...watchers(project, groups, occasion)]
-  if (ways.length === 0) return []
-  const found = (await considered(ctx, project, groups, occasion, ways)).flatMap((person) => reasonFor(person, occasion) ?? [])
+  const queries = [...(await reasonQueries(ctx, project, notification, newMentions)), ...watcherQueries(project, groups, notification)]
+  if (queries.length === 0) return []
+  const found = (await loadCandidates(ctx, project, groups, notification, queries)).flatMap((person) => reasonFor(person, notification) ?? [])
   if (found.length > MAX_RECIPIENTS)
-    ctx.log.warn({ project: project.id, event: occasion.event, people: found.length }, 'an event concerns too many people: not all are mailed')
+    ctx.log.warn({ project: project.id, event: notification.event, people: found.length }, 'an event concerns too many people: not all are mailed')
   return found.sort((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason)).slice(0, MAX_RECIPIENTS)
 }
 
@@ -69,28 +69,28 @@ const oneOf = (ids: (number | null)[]) => sql`(select unnest(${sql.param(ids.fil
 const array = (ids: number[]) => sql`${sql.param(ids)}::bigint[]`
 
 /** What leads to somebody by the thing itself. */
-async function waysTo(ctx: Context, project: ProjectRow, occasion: Occasion, named: string[]): Promise<Way[]> {
-  switch (occasion.target) {
+async function reasonQueries(ctx: Context, project: ProjectRow, notification: Notification, newMentions: string[]): Promise<ReasonQuery[]> {
+  switch (notification.target) {
     case 'Issue':
     case 'MergeRequest':
-      return issuableWays(ctx, occasion, named)
+      return issuableQueries(ctx, notification, newMentions)
     case 'Pipeline':
       return [
         [
           'own_pipeline',
-          sql`(select p.user_id from ${pipelines} p where p.id = ${occasion.id}
-          union select r.author_id from ${mergeRequests} r where r.head_pipeline_id = ${occasion.id} and r.state = 'opened' and r.deleted_at is null)`,
+          sql`(select p.user_id from ${pipelines} p where p.id = ${notification.id}
+          union select r.author_id from ${mergeRequests} r where r.head_pipeline_id = ${notification.id} and r.state = 'opened' and r.deleted_at is null)`,
         ],
       ]
     case 'Release':
       return []
     default:
-      return noteWays(ctx, project, occasion)
+      return noteQueries(ctx, project, notification)
   }
 }
 
 /** Somebody among active users by the names in a text, with the members of groups that its author sees. */
-async function byName(ctx: Context, actor: number | null, names: string[]): Promise<number[]> {
+async function usersNamed(ctx: Context, actor: number | null, names: string[]): Promise<number[]> {
   const caller = actor === null ? null : await findActiveUser(ctx, actor)
   if (!caller || names.length === 0) return []
   const active = async (who: SQL) => {
@@ -102,18 +102,18 @@ async function byName(ctx: Context, actor: number | null, names: string[]): Prom
   return (await findMentionedUsers(caller, { all: names, direct: [] }, active)).users
 }
 
-async function issuableWays(ctx: Context, occasion: Occasion, named: string[]): Promise<Way[]> {
-  const { event, target, id, project, actor, note, former } = occasion
+async function issuableQueries(ctx: Context, notification: Notification, newMentions: string[]): Promise<ReasonQuery[]> {
+  const { event, target, id, project, actor, note, former } = notification
   const thing = target === 'Issue' ? issues : mergeRequests
   const about = sql`project_id = ${project} and target_type = ${target} and target_id = ${id}`
-  const labelled = (which: SQL): Way => [
+  const labelSubscribers = (which: SQL): ReasonQuery => [
     'label_subscribed',
     sql`(select s.user_id from ${subscriptions} s where s.target_type = 'Label' and s.target_id in ${which} and s.subscribed)`,
   ]
-  const mentioned: Way = ['mentioned', sql`(select user_id from ${mentions} where ${about} and note_id is not distinct from ${note}::bigint)`]
-  const assigned: Way = ['assigned', sql`(select t.assignee_id as user_id from ${thing} t where t.id = ${id} union select ${former}::bigint)`]
-  if (event === 'relabel') return [labelled(sql`(select unnest(${array(occasion.labels)}))`)]
-  if (event === 'mention') return [['mentioned', oneOf(await byName(ctx, actor, named))]]
+  const mentioned: ReasonQuery = ['mentioned', sql`(select user_id from ${mentions} where ${about} and note_id is not distinct from ${note}::bigint)`]
+  const assigned: ReasonQuery = ['assigned', sql`(select t.assignee_id as user_id from ${thing} t where t.id = ${id} union select ${former}::bigint)`]
+  if (event === 'relabel') return [labelSubscribers(sql`(select unnest(${array(notification.labels)}))`)]
+  if (event === 'mention') return [['mentioned', oneOf(await usersNamed(ctx, actor, newMentions))]]
   const isNew = event === 'new_issue' || event === 'new_merge_request'
   const [table, key] = target === 'Issue' ? [issueLabels, sql`issue_id`] : [mergeRequestLabels, sql`merge_request_id`]
   return [
@@ -127,25 +127,28 @@ async function issuableWays(ctx: Context, occasion: Occasion, named: string[]): 
     ],
     ...(isNew || event === 'new_note' ? [mentioned] : []),
     ...(isNew || event.startsWith('reassign_') ? [assigned] : []),
-    ...(isNew ? [labelled(sql`(select label_id from ${table} where ${key} = ${id})`)] : []),
+    ...(isNew ? [labelSubscribers(sql`(select label_id from ${table} where ${key} = ${id})`)] : []),
   ]
 }
 
 /** Of notes on commits and snippets, which nobody subscribes to. */
-async function noteWays(ctx: Context, project: ProjectRow, { target, id, sha, note, actor }: Occasion): Promise<Way[]> {
+async function noteQueries(ctx: Context, project: ProjectRow, { target, id, sha, note, actor }: Notification): Promise<ReasonQuery[]> {
   const [row] = (await ctx.db.write.execute<{ note: string }>(sql`select note from ${notes} where id = ${note}`)).rows
   if (!row) return []
-  const mentioned: Way = ['mentioned', oneOf(await byName(ctx, actor, (await mentionedNames(ctx.slices, row.note)).all))]
-  const wrote = (about: SQL) =>
+  const mentioned: ReasonQuery = ['mentioned', oneOf(await usersNamed(ctx, actor, (await namesIn(ctx.slices, row.note)).all))]
+  const noteAuthors = (about: SQL) =>
     sql`select n.author_id as user_id from ${notes} n where n.project_id = ${project.id} and n.noteable_type = ${target} and ${about} and not n.system`
   if (target === 'Snippet')
-    return [mentioned, ['participating', sql`(${wrote(sql`n.noteable_id = ${id}`)} union select s.author_id from ${snippets} s where s.id = ${id})`]]
+    return [
+      mentioned,
+      ['participating', sql`(${noteAuthors(sql`n.noteable_id = ${id}`)} union select s.author_id from ${snippets} s where s.id = ${id})`],
+    ]
   const author = (await repositoryOf(ctx, project).commit(sha ?? ''))?.author.email.trim().toLowerCase() ?? ''
   return [
     mentioned,
     [
       'participating',
-      sql`(${wrote(sql`n.commit_id = ${sha}`)}
+      sql`(${noteAuthors(sql`n.commit_id = ${sha}`)}
         union select u.id from ${users} u where lower(u.email) = ${author} and u.confirmed_at is not null
         union select e.user_id from ${emails} e where lower(e.email) = ${author} and e.confirmed_at is not null)`,
     ],
@@ -153,7 +156,7 @@ async function noteWays(ctx: Context, project: ProjectRow, { target, id, sha, no
 }
 
 /** Who watches the project, or has switched the event on (ML-3, ML-5). */
-function watchers(project: ProjectRow, groups: number[], { event, target }: Occasion): Way[] {
+function watcherQueries(project: ProjectRow, groups: number[], { event, target }: Notification): ReasonQuery[] {
   // results of pipelines concern those whose they are
   if (event === 'mention' || event === 'relabel' || target === 'Pipeline') return []
   const among = sql`select m.user_id from ${members} m where (m.project_id = ${project.id} or m.namespace_id = any(${array(groups)})) and ${membershipCounts}
@@ -163,11 +166,11 @@ function watchers(project: ProjectRow, groups: number[], { event, target }: Occa
   const wanting = (level: SQL) => sql`(select s.user_id from ${notificationSettings} s where ${level}
     and (s.project_id = ${project.id} or s.namespace_id = any(${array(groups)})
       or s.project_id is null and s.namespace_id is null and s.user_id in (${among})))`
-  const custom: Way = ['custom', wanting(sql`s.level = 'custom' and ${event} = any(s.events)`)]
+  const custom: ReasonQuery = ['custom', wanting(sql`s.level = 'custom' and ${event} = any(s.events)`)]
   return target === 'Release' ? [custom] : [['watching', wanting(sql`s.level = 'watch'`)], custom]
 }
 
-interface Person {
+interface Candidate {
   user: number
   reasons: Reason[]
   level: NotificationLevel
@@ -177,9 +180,15 @@ interface Person {
 }
 
 /** Active people that the ways lead to, with the setting that counts for them in the project (ML-2). */
-async function considered(ctx: Context, project: ProjectRow, groups: number[], { target, id, actor }: Occasion, ways: Way[]): Promise<Person[]> {
+async function loadCandidates(
+  ctx: Context,
+  project: ProjectRow,
+  groups: number[],
+  { target, id, actor }: Notification,
+  queries: ReasonQuery[],
+): Promise<Candidate[]> {
   const all = sql.join(
-    ways.map(([reason, people]) => sql`select w.user_id, ${reason}::text as reason, ${REASONS.indexOf(reason)}::int as rank from ${people} w`),
+    queries.map(([reason, people]) => sql`select w.user_id, ${reason}::text as reason, ${REASONS.indexOf(reason)}::int as rank from ${people} w`),
     sql` union all `,
   )
   const { rows } = await ctx.db.write.execute<Record<string, unknown>>(sql`with people as (
@@ -194,11 +203,11 @@ async function considered(ctx: Context, project: ProjectRow, groups: number[], {
       order by case when n.project_id is not null then 0 else coalesce(array_position(${array(groups)}, n.namespace_id), 1000000) end limit 1) s on true
     left join ${subscriptions} x on x.target_type = ${target} and x.target_id = ${id}::bigint and x.user_id = p.user_id
     order by p.rank, p.user_id`)
-  return rows.map((row) => ({ ...(row as unknown as Omit<Person, 'user'>), user: Number(row['user_id']) }))
+  return rows.map((row) => ({ ...(row as unknown as Omit<Candidate, 'user'>), user: Number(row['user_id']) }))
 }
 
 /** The strongest reason for which the person wants the mail; null: they do not (ML-3, ML-4). */
-function reasonFor({ user, reasons, level, events, subscribed }: Person, { event }: Occasion): Recipient | null {
+function reasonFor({ user, reasons, level, events, subscribed }: Candidate, { event }: Notification): Recipient | null {
   if (subscribed === false) return null
   const wants: Record<Reason, boolean> = {
     subscribed: true,

@@ -6,59 +6,59 @@ import { type MailMessage, type MailPart, mailHost, messageId, sendMessage } fro
 import { readSettings } from '../core/settings.js'
 import { actingUser, findVisibleProject } from '../identity/acting-users.js'
 import type { User } from '../identity/users.js'
-import type { Occasion, Reason } from './occasion.js'
+import type { Notification, Reason } from './notification.js'
 import { mailAddressOf } from './settings.js'
-import { findNote, findThing, type NoteShown, type Thing } from './things.js'
+import { findNote, findTarget, type MailNote, type MailTarget } from './targets.js'
 import { unsubscribeLink } from './unsubscribe.js'
 
 /** A mail that is due. */
-export interface Due {
+export interface DueMail {
   user: number
   reason: Reason
-  occasion: Occasion
+  notification: Notification
 }
 
 /** The attempt of the job that sends it. */
-interface Sending {
+interface SendAttempt {
   id: number
   signal: AbortSignal
 }
 
 /** Characters of a user's text in a mail (ML-14). */
-const LONGEST_TEXT = 20_000
+const MAX_TEXT = 20_000
 
 /** Sends a mail if its recipient may see what it is about at this moment (ML-11). */
-export async function sendNotification(ctx: Context, { user: userId, reason, occasion }: Due, { id, signal }: Sending): Promise<void> {
-  const recipient = await recipientOf(ctx, userId, occasion)
+export async function sendNotification(ctx: Context, { user: userId, reason, notification }: DueMail, { id, signal }: SendAttempt): Promise<void> {
+  const recipient = await recipientOf(ctx, userId, notification)
   if (!recipient) return
   const { user, address } = recipient
-  const subject = await findVisibleProject(ctx, actingUser(user), occasion.project)
+  const subject = await findVisibleProject(ctx, actingUser(user), notification.project)
   if (!subject) return
   const path = fullPathOf(subject.project)
   const page = ctx.links.project(path)
-  const thing = await findThing(ctx, { ...subject, user }, page, occasion)
-  const note = occasion.note === null ? null : await findNote(ctx, occasion)
-  if (!thing || (occasion.note !== null && !note)) return
-  const actor = occasion.actor === null ? undefined : await nameOf(ctx, occasion.actor)
-  const parts = await partsOf(ctx, occasion, { thing, note, actor: actor ?? 'Somebody', page })
-  const first = FIRST.includes(occasion.event)
+  const thing = await findTarget(ctx, { ...subject, user }, page, notification)
+  const note = notification.note === null ? null : await findNote(ctx, notification)
+  if (!thing || (notification.note !== null && !note)) return
+  const actor = notification.actor === null ? undefined : await nameOf(ctx, notification.actor)
+  const parts = await partsOf(ctx, notification, { thing, note, actor: actor ?? 'Somebody', page })
+  const startsThread = THREAD_STARTERS.includes(notification.event)
   const thread = messageId(ctx, thing.thread)
   const message: MailMessage = {
-    kind: occasion.event,
+    kind: notification.event,
     to: { name: user.name, address },
     fromName: actor,
-    subject: `${first || occasion.target === 'Pipeline' ? '' : 'Re: '}${subject.project.name} | ${thing.title}`,
-    messageId: first ? thread : messageId(ctx, `mail-${id}`),
+    subject: `${startsThread || notification.target === 'Pipeline' ? '' : 'Re: '}${subject.project.name} | ${thing.title}`,
+    messageId: startsThread ? thread : messageId(ctx, `mail-${id}`),
     thread,
     parts,
-    ...endOf(ctx, user, { occasion, reason, url: note ? `${thing.url}#note_${note.id}` : thing.url }),
+    ...footerAndHeaders(ctx, user, { notification, reason, url: note ? `${thing.url}#note_${note.id}` : thing.url }),
   }
-  const project = { 'X-Roost-Project': path, 'X-Roost-Project-Id': String(occasion.project), 'List-Id': listId(ctx, path) }
+  const project = { 'X-Roost-Project': path, 'X-Roost-Project-Id': String(notification.project), 'List-Id': listId(ctx, path) }
   await sendMessage(ctx, { ...message, headers: { ...message.headers, ...project } }, signal)
 }
 
 /** Somebody who gets mail, with their address; null where they do not, or have unsubscribed meanwhile. */
-async function recipientOf(ctx: Context, userId: number, { target, id }: Occasion): Promise<{ user: User; address: string } | null> {
+async function recipientOf(ctx: Context, userId: number, { target, id }: Notification): Promise<{ user: User; address: string } | null> {
   const [user] = await ctx.db.write.select().from(users).where(eq(users.id, userId))
   if (user?.state !== 'active' || user.kind !== 'human' || user.removal !== null) return null
   const address = await mailAddressOf(ctx, user)
@@ -75,7 +75,7 @@ const nameOf = async (ctx: Context, id: number): Promise<string | undefined> =>
   (await ctx.db.write.select({ name: users.name }).from(users).where(eq(users.id, id)))[0]?.name
 
 /** What begins a thread (ML-16). */
-const FIRST: Occasion['event'][] = ['new_issue', 'new_merge_request', 'new_release']
+const THREAD_STARTERS: Notification['event'][] = ['new_issue', 'new_merge_request', 'new_release']
 
 /** An identifier of the project as a list, from its own name to the host (ML-15). */
 const listId = ({ links }: Context, path: string) => `${path} <${path.split('/').reverse().join('.').toLowerCase()}.${mailHost(links.base)}>`
@@ -92,12 +92,12 @@ const REASON: Record<Reason, string> = {
 }
 
 /** The lines below a mail, and the headers that say the same to programs. */
-function endOf(
+function footerAndHeaders(
   ctx: Context,
   user: User,
-  { occasion, reason, url }: { occasion: Occasion; reason: Reason; url: string },
+  { notification, reason, url }: { notification: Notification; reason: Reason; url: string },
 ): Pick<MailMessage, 'footer' | 'headers'> {
-  const { target: type, id, event } = occasion
+  const { target: type, id, event } = notification
   const footer: MailPart[] = [{ text: 'View it', link: url }, `You get this mail because ${REASON[reason]}.`]
   const headers = { 'X-Roost-Event': event, 'X-Roost-Reason': reason }
   if ((type !== 'Issue' && type !== 'MergeRequest') || id === null) return { footer, headers }
@@ -106,21 +106,21 @@ function endOf(
   return { footer: [...footer, { text: 'Unsubscribe', link }], headers: { ...headers, ...unsubscribe } }
 }
 
-interface Said {
-  thing: Thing
-  note: NoteShown | null
+interface MailContent {
+  thing: MailTarget
+  note: MailNote | null
   actor: string
   page: string
 }
 
 /** What a mail says. */
-async function partsOf(ctx: Context, { event, labels: added }: Occasion, { thing, note, actor, page }: Said): Promise<MailPart[]> {
+async function partsOf(ctx: Context, { event, labels: added }: Notification, { thing, note, actor, page }: MailContent): Promise<MailPart[]> {
   const markdown = (text: string): MailPart[] => (text.trim() === '' ? [] : [{ markdown: shortened(text), base: page }])
-  const author = async (did: string) => ((await readSettings(ctx)).email_author_in_body ? [`${actor} ${did}:`] : [])
+  const author = async (action: string) => ((await readSettings(ctx)).email_author_in_body ? [`${actor} ${action}:`] : [])
   const assignee = thing.assignee === null ? null : await nameOf(ctx, thing.assignee)
   switch (event) {
     case 'new_note':
-      return [...(await author('wrote')), ...(note?.place ? [`On ${note.place}:`] : []), ...markdown(note?.text ?? '')]
+      return [...(await author('wrote')), ...(note?.location ? [`On ${note.location}:`] : []), ...markdown(note?.text ?? '')]
     case 'new_issue':
     case 'new_merge_request':
       return [...(await author(`created ${thing.name}`)), thing.title, ...markdown(thing.text), ...(assignee ? [`Assignee: ${assignee}`] : [])]
@@ -138,11 +138,11 @@ async function partsOf(ctx: Context, { event, labels: added }: Occasion, { thing
     case 'success_pipeline':
       return [`${thing.title} has passed.`]
     default:
-      return [`${thing.name} was ${DONE[event]} by ${actor}.`]
+      return [`${thing.name} was ${STATE_VERBS[event]} by ${actor}.`]
   }
 }
 
-const DONE = {
+const STATE_VERBS = {
   close_issue: 'closed',
   reopen_issue: 'reopened',
   close_merge_request: 'closed',
@@ -152,7 +152,7 @@ const DONE = {
 
 /** A long text ends early, between two characters. */
 const shortened = (text: string) =>
-  text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…\n\n(The rest is not in this mail.)`
+  text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…\n\n(The rest is not in this mail.)`
 
 async function labelNames(ctx: Context, ids: number[]): Promise<string[]> {
   const rows = await ctx.db.write.select({ title: labels.title }).from(labels).where(inArray(labels.id, ids)).orderBy(labels.title)

@@ -25,9 +25,9 @@ export interface SettingChange {
 }
 
 /** On unless switched off (ML-6). */
-const USUAL_EVENTS: MailEvent[] = ['failed_pipeline']
+const DEFAULT_EVENTS: MailEvent[] = ['failed_pipeline']
 
-const of = (userId: number, source: SettingSource) =>
+const settingOf = (userId: number, source: SettingSource) =>
   and(
     eq(notificationSettings.user_id, userId),
     source !== 'everything' && 'project_id' in source
@@ -40,9 +40,9 @@ const of = (userId: number, source: SettingSource) =>
 
 type Row = typeof notificationSettings.$inferSelect
 
-const usual = (source: SettingSource): Pick<Row, 'level' | 'events' | 'email'> => ({
+const defaultSetting = (source: SettingSource): Pick<Row, 'level' | 'events' | 'email'> => ({
   level: source === 'everything' ? 'participating' : 'global',
-  events: USUAL_EVENTS,
+  events: DEFAULT_EVENTS,
   email: null,
 })
 
@@ -52,8 +52,8 @@ export async function showNotificationSetting(
   user: { id: number; email: string },
   source: SettingSource,
 ): Promise<NotificationSetting> {
-  const [row] = await ctx.db.write.select().from(notificationSettings).where(of(user.id, source))
-  const { level, events, email } = row ?? usual(source)
+  const [row] = await ctx.db.write.select().from(notificationSettings).where(settingOf(user.id, source))
+  const { level, events, email } = row ?? defaultSetting(source)
   const address = source === 'everything' ? ((await ownAddress(ctx.db.write, user.id, email)) ?? user.email) : null
   return { level, events, notification_email: address }
 }
@@ -70,8 +70,8 @@ export async function updateNotificationSetting(
     ctx.db.transaction(async (tx) => {
       if (email !== undefined && email !== normaliseEmail(user.email) && (await ownAddress(tx, user.id, email)) === null)
         throw invalidRecord({ notification_email: ['is not an email you own'] })
-      const [row] = await tx.select().from(notificationSettings).where(of(user.id, source)).for('update')
-      const before = row ?? usual(source)
+      const [row] = await tx.select().from(notificationSettings).where(settingOf(user.id, source)).for('update')
+      const before = row ?? defaultSetting(source)
       const on = new Set(before.events)
       for (const [event, wanted] of Object.entries(events)) if (wanted !== undefined) on[wanted ? 'add' : 'delete'](event as MailEvent)
       const next = { level: level ?? before.level, events: [...on].sort(), email: email ?? before.email, updated_at: ctx.now() }
@@ -100,6 +100,6 @@ async function ownAddress(tx: Pick<Transaction, 'select'>, userId: number, email
 
 /** Where a user's mails go to; null: they have no confirmed address (ML-12). */
 export async function mailAddressOf(ctx: Context, user: { id: number; email: string; confirmed_at: Date | null }): Promise<string | null> {
-  const [row] = await ctx.db.write.select({ email: notificationSettings.email }).from(notificationSettings).where(of(user.id, 'everything'))
+  const [row] = await ctx.db.write.select({ email: notificationSettings.email }).from(notificationSettings).where(settingOf(user.id, 'everything'))
   return (await ownAddress(ctx.db.write, user.id, row?.email ?? null)) ?? (user.confirmed_at === null ? null : user.email)
 }

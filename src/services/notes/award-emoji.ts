@@ -29,19 +29,19 @@ export interface AwardRecord {
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 const shown = { award: awardEmoji, user: userRefColumns(users) }
-const onThing = and(
+const onAwardable = and(
   eq(awardEmoji.project_id, sql.placeholder('project')),
   eq(awardEmoji.awardable_type, sql.placeholder('type')),
   eq(awardEmoji.awardable_id, sql.placeholder('thing')),
 )
-const places = ({ type, id, noteable }: Awardable) => ({ project: noteable.project_id, type, thing: id })
+const awardableValues = ({ type, id, noteable }: Awardable) => ({ project: noteable.project_id, type, thing: id })
 
 const listed = statement('award emoji of a thing', (db) =>
   db
     .select(shown)
     .from(awardEmoji)
     .innerJoin(users, eq(users.id, awardEmoji.user_id))
-    .where(onThing)
+    .where(onAwardable)
     .orderBy(asc(awardEmoji.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
@@ -51,7 +51,7 @@ const counted = statement('number of award emoji of a thing', (db) =>
   db
     .select({ total: decoded(sql<number>`count(*)`, Number) })
     .from(awardEmoji)
-    .where(onThing),
+    .where(onAwardable),
 )
 
 const single = statement('one award emoji', (db) =>
@@ -59,35 +59,35 @@ const single = statement('one award emoji', (db) =>
     .select(shown)
     .from(awardEmoji)
     .innerJoin(users, eq(users.id, awardEmoji.user_id))
-    .where(and(onThing, eq(awardEmoji.id, sql.placeholder('id')))),
+    .where(and(onAwardable, eq(awardEmoji.id, sql.placeholder('id')))),
 )
 
 /** The emoji awarded to a thing (AE-1). */
 export async function listAwards(ctx: Context, awardable: Awardable, paging: Paging): Promise<Page<AwardRecord>> {
   const [items, [all]] = await Promise.all([
-    listed(ctx.db, null).execute({ ...places(awardable), ...limits(paging) }),
-    counted(ctx.db, null).execute(places(awardable)),
+    listed(ctx.db, null).execute({ ...awardableValues(awardable), ...limits(paging) }),
+    counted(ctx.db, null).execute(awardableValues(awardable)),
   ])
   return { items, total: all?.total ?? 0 }
 }
 
 /** One award of this thing (AE-2, SEC-31). */
 export async function getAward(ctx: Context, awardable: Awardable, id: number): Promise<AwardRecord> {
-  const [record] = await single(ctx.db, null).execute({ ...places(awardable), id })
+  const [record] = await single(ctx.db, null).execute({ ...awardableValues(awardable), id })
   if (!record) throw notFound('Award Emoji')
   return record
 }
 
 /** The votes that lists of things show (AE-5), as changes of the columns of a row under the alias `t`. */
-const votes = (ups: ReturnType<typeof value>, downs: ReturnType<typeof value>) =>
+const voteColumns = (ups: ReturnType<typeof value>, downs: ReturnType<typeof value>) =>
   sql`upvotes = t.upvotes + ${ups}, downvotes = t.downvotes + ${downs}`
 const TABLES = { Issue: issues, MergeRequest: mergeRequests, Snippet: snippets, Note: notes } as const
-const VOTED = { Issue: issues, MergeRequest: mergeRequests } as const
+const VOTED_TABLES = { Issue: issues, MergeRequest: mergeRequests } as const
 const votesFor = (name: string) => ({ ups: name === 'thumbsup' ? 1 : 0, downs: name === 'thumbsdown' ? 1 : 0 })
-const isVoted = (type: Row['awardable_type']): type is TargetType => type in VOTED
+const isVoted = (type: Row['awardable_type']): type is TargetType => type in VOTED_TABLES
 
 /** One row, or none when the user awarded it before. */
-const given = step('give an emoji', (db, type: Row['awardable_type']) => {
+const insertAward = step('give an emoji', (db, type: Row['awardable_type']) => {
   const now = sql`${sql.placeholder('now')}::timestamptz`
   // a deletion of the thing waits for this, or this for the deletion
   const thing = db.$with('thing', {}).as(sql`select t.id from ${TABLES[type]} t where t.id = ${value('thing')} for key share`)
@@ -96,7 +96,7 @@ const given = step('give an emoji', (db, type: Row['awardable_type']) => {
     .as(sql`insert into ${awardEmoji} (project_id, awardable_type, awardable_id, user_id, name, created_at, updated_at)
     select ${value('project')}, ${type}, thing.id, ${value('user')}, ${value('name')}, ${now}, ${now} from thing on conflict do nothing returning id`)
   const counts = isVoted(type)
-    ? [db.$with('voted', {}).as(sql`update ${VOTED[type]} t set ${votes(sql`${value('ups')}::integer`, sql`${value('downs')}::integer`)}
+    ? [db.$with('voted', {}).as(sql`update ${VOTED_TABLES[type]} t set ${voteColumns(sql`${value('ups')}::integer`, sql`${value('downs')}::integer`)}
         from award where t.id = ${value('thing')} and (${value('ups')}::integer, ${value('downs')}::integer) <> (0, 0)`)] // biome-ignore format: one statement
     : []
   const done = db.$with('done', {}).as(sql`update ${todos} t set state = 'done', updated_at = ${now} from award
@@ -110,17 +110,25 @@ const given = step('give an emoji', (db, type: Row['awardable_type']) => {
     .where(eq(users.id, sql.placeholder('user')))
 })
 
-const unusable = (text: string) => notFound(`Award Emoji {:name=>["${text}"]}`)
+const awardError = (text: string) => notFound(`Award Emoji {:name=>["${text}"]}`)
 
 /** Awards an emoji, under its main name; an unknown name, or one that the caller has awarded already, is 404 (AE-3). */
-export async function giveAward(ctx: Context, { user }: SignedIn, awardable: Awardable, wanted: string): Promise<AwardRecord> {
+export async function createAward(ctx: Context, { user }: SignedIn, awardable: Awardable, wanted: string): Promise<AwardRecord> {
   const name = mainEmojiName(wanted)
-  if (name === undefined) throw unusable(wanted.trim() === '' ? "can't be blank" : 'is not included in the list')
+  if (name === undefined) throw awardError(wanted.trim() === '' ? "can't be blank" : 'is not included in the list')
   const now = ctx.now()
   const { type, id, noteable } = awardable
-  const values = { ...places(awardable), user: user.id, name, now: now.toISOString(), ...votesFor(name), about: noteable.type, noteable: noteable.id }
-  const [row] = await ctx.db.single((on) => given(on, type).execute(values))
-  if (!row) throw unusable('has already been taken')
+  const values = {
+    ...awardableValues(awardable),
+    user: user.id,
+    name,
+    now: now.toISOString(),
+    ...votesFor(name),
+    about: noteable.type,
+    noteable: noteable.id,
+  }
+  const [row] = await ctx.db.single((on) => insertAward(on, type).execute(values))
+  if (!row) throw awardError('has already been taken')
   const award: Row = {
     id: row.id,
     project_id: noteable.project_id,
@@ -137,50 +145,50 @@ export async function giveAward(ctx: Context, { user }: SignedIn, awardable: Awa
 /**
  * Removes one's own award; administrators remove anybody's (AE-4). `check` is called with the time of its last change.
  */
-export async function takeAward(ctx: Context, { user }: SignedIn, awardable: Awardable, id: number, check: (changed: Date) => void): Promise<void> {
+export async function deleteAward(ctx: Context, { user }: SignedIn, awardable: Awardable, id: number, check: (changed: Date) => void): Promise<void> {
   const { award } = await getAward(ctx, awardable, id)
   if (award.user_id !== user.id && !user.admin) throw unauthenticated()
   check(award.updated_at)
   await ctx.db.transaction(async (tx) => {
-    const gone = await tx.delete(awardEmoji).where(eq(awardEmoji.id, id)).returning({ id: awardEmoji.id })
-    if (gone.length === 0) throw notFound('Award Emoji')
+    const deleted = await tx.delete(awardEmoji).where(eq(awardEmoji.id, id)).returning({ id: awardEmoji.id })
+    if (deleted.length === 0) throw notFound('Award Emoji')
     const { ups, downs } = votesFor(award.name)
     if (!isVoted(award.awardable_type) || (ups === 0 && downs === 0)) return
     await tx.execute(
-      sql`update ${VOTED[award.awardable_type]} t set ${votes(sql`${-ups}::integer`, sql`${-downs}::integer`)} where t.id = ${award.awardable_id}`,
+      sql`update ${VOTED_TABLES[award.awardable_type]} t set ${voteColumns(sql`${-ups}::integer`, sql`${-downs}::integer`)} where t.id = ${award.awardable_id}`,
     )
   })
 }
 
 /** Emoji of one transaction. */
-const BATCH = 1_000
+const BATCH_SIZE = 1_000
 
 /**
  * Moves a user's awards to another user, or deletes them if that is null (U-34, U-36); what the other has awarded to
  * the same thing already stays once.
  */
-export async function leaveAwards(ctx: Context, userId: number, heir: number | null): Promise<void> {
+export async function transferAwards(ctx: Context, userId: number, newUserId: number | null): Promise<void> {
   for (;;) {
-    const left = await ctx.db.transaction(async (tx) => {
-      const rows = await tx.select().from(awardEmoji).where(eq(awardEmoji.user_id, userId)).limit(BATCH).for('update')
+    const processed = await ctx.db.transaction(async (tx) => {
+      const rows = await tx.select().from(awardEmoji).where(eq(awardEmoji.user_id, userId)).limit(BATCH_SIZE).for('update')
       const ids = rows.map(({ id }) => id)
       if (ids.length === 0) return 0
-      if (heir !== null)
-        await tx.execute(sql`update ${awardEmoji} a set user_id = ${heir} where ${inArray(sql`a.id`, ids)} and not exists (select 1 from ${awardEmoji} h
-          where h.project_id = a.project_id and h.awardable_type = a.awardable_type and h.awardable_id = a.awardable_id and h.name = a.name and h.user_id = ${heir})`)
-      const gone = await tx
+      if (newUserId !== null)
+        await tx.execute(sql`update ${awardEmoji} a set user_id = ${newUserId} where ${inArray(sql`a.id`, ids)} and not exists (select 1 from ${awardEmoji} h
+          where h.project_id = a.project_id and h.awardable_type = a.awardable_type and h.awardable_id = a.awardable_id and h.name = a.name and h.user_id = ${newUserId})`)
+      const deleted = await tx
         .delete(awardEmoji)
         .where(and(inArray(awardEmoji.id, ids), eq(awardEmoji.user_id, userId)))
         .returning()
       for (const type of ['Issue', 'MergeRequest'] as const) {
-        const of = gone.filter((row) => row.awardable_type === type)
-        await tx.execute(sql`update ${VOTED[type]} t set ${votes(sql`-c.ups`, sql`-c.downs`)}
+        const of = deleted.filter((row) => row.awardable_type === type)
+        await tx.execute(sql`update ${VOTED_TABLES[type]} t set ${voteColumns(sql`-c.ups`, sql`-c.downs`)}
           from (select id, count(*) filter (where name = 'thumbsup') as ups, count(*) filter (where name = 'thumbsdown') as downs
             from unnest(${sql.param(of.map((row) => row.awardable_id))}::bigint[], ${sql.param(of.map(({ name }) => name))}::text[]) as g (id, name) group by id) c
           where t.id = c.id`)
       }
       return ids.length
     })
-    if (left < BATCH) return
+    if (processed < BATCH_SIZE) return
   }
 }

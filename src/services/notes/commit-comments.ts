@@ -10,8 +10,8 @@ import type { UserRefRecord } from '../../entities/identity/user.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { findCommit } from '../repository/commits/read.js'
 import { aboutCommit, type NoteableSubject } from './noteables.js'
-import { atLine, commitRange } from './positions.js'
-import { checkBody, createNote, type Standing } from './write.js'
+import { commitRange, threadAtLine } from './positions.js'
+import { checkBody, createNote, type ThreadColumns } from './write.js'
 
 const comments = statement('comments on a commit', (db) =>
   db
@@ -76,23 +76,23 @@ export async function createCommitComment(
   ctx: Context,
   subject: ProjectSubject,
   caller: SignedIn,
-  { sha, note, ...wish }: NewCommitComment,
+  { sha, note, ...given }: NewCommitComment,
 ): Promise<Omit<CommitCommentRecord, 'author'> & { author: UserRefRecord }> {
   const about = await aboutCommit(ctx, subject, sha)
   checkBody(note)
-  const standing = await placeOf(ctx, about, wish)
-  const { note: row, author } = await createNote(ctx, caller, about, { body: note }, standing)
+  const thread = await threadFor(ctx, about, given)
+  const { note: row, author } = await createNote(ctx, caller, about, { body: note }, thread)
   const { path, line, line_type, created_at } = row
   return { note, path, line, line_type, created_at, author }
 }
 
 /** The place, if all of it was given and the commit's diff has it (C-60). */
-function placeOf(
+function threadFor(
   ctx: Context,
   about: NoteableSubject,
   { path, line, line_type }: Omit<NewCommitComment, 'sha' | 'note'>,
-): Promise<Standing | undefined> {
+): Promise<ThreadColumns | undefined> {
   if (!path || !line || line < 1 || line_type === undefined) return Promise.resolve(undefined)
   const lines = line_type === 'new' ? { old_line: null, new_line: line } : { old_line: line, new_line: null }
-  return atLine(ctx, about, commitRange(about), { ...lines, new_path: path })
+  return threadAtLine(ctx, about, commitRange(about), { ...lines, new_path: path })
 }

@@ -10,8 +10,8 @@ import type { Target } from '../activity/subscriptions.js'
 import { writeSystemNotes } from '../activity/system-notes.js'
 import { type DiscussionRecord, getDiscussion, getNote, type NoteRecord, unresolvedThreads } from './list.js'
 import { aboutMergeRequest, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
-import { type GivenPosition, standingAt } from './positions.js'
-import { checkBody, createNote, type NewNote, touchThing } from './write.js'
+import { type GivenPosition, threadAtPosition } from './positions.js'
+import { checkBody, createNote, type NewNote, touchNoteable } from './write.js'
 
 /** Starts a discussion, at a position if one is given (DI-3). */
 export async function createDiscussion(
@@ -21,8 +21,8 @@ export async function createDiscussion(
   { position, ...given }: NewNote & { position?: GivenPosition | null | undefined },
 ): Promise<DiscussionRecord> {
   checkBody(given.body)
-  const standing = position ? await standingAt(ctx, subject, position) : { type: 'DiscussionNote' as const, position: null }
-  const record = await createNote(ctx, caller, subject, given, standing)
+  const thread = position ? await threadAtPosition(ctx, subject, position) : { type: 'DiscussionNote' as const, position: null }
+  const record = await createNote(ctx, caller, subject, given, thread)
   return { id: record.note.discussion_id, notes: [record] }
 }
 
@@ -94,11 +94,11 @@ async function resolveThreads(
   now: Date,
 ): Promise<void> {
   const target = targetOf(noteable) as Target
-  const waiting = tx
+  const unresolved = tx
     .select({ open: mergeRequests.unresolved_discussions_count })
     .from(mergeRequests)
     .where(and(eq(mergeRequests.id, target.id), isNull(mergeRequests.deleted_at)))
-  const [before] = await waiting.for('update')
+  const [before] = await unresolved.for('update')
   if (!before) throw notFound()
   const changed = await tx
     .update(notes)
@@ -116,14 +116,14 @@ async function resolveThreads(
     )
     .returning({ id: notes.id })
   if (changed.length === 0) return
-  await touchThing(tx, noteable, now, 0)
+  await touchNoteable(tx, noteable, now, 0)
   await tx.execute(recountThreads(sql`r.id = ${target.id}`))
   const [after] = await tx.select({ open: mergeRequests.unresolved_discussions_count }).from(mergeRequests).where(eq(mergeRequests.id, target.id))
   if (before.open > 0 && after?.open === 0) await writeSystemNotes(tx, target, userId, ['resolved all threads'], now)
 }
 
 /** Threads that an issue takes over, which are resolved when it is created (IS-5). */
-export interface TakenOver {
+export interface ThreadsForIssue {
   /** Links to them; their texts are for readers of the merge request, who need not be those of the issue. */
   description: string
   resolve(tx: Transaction): Promise<void>
@@ -132,27 +132,27 @@ export interface TakenOver {
 /**
  * The unresolved threads of a merge request, or the one named, that the caller may resolve; null where there is none.
  */
-export async function threadsToTakeOver(
+export async function findThreadsForIssue(
   ctx: Context,
   caller: SignedIn,
   project: ProjectSubject,
   { request: iid, discussion }: { request: number; discussion?: string | undefined },
-): Promise<TakenOver | null> {
+): Promise<ThreadsForIssue | null> {
   const found = project.can('read_own_merge_request') ? await findMergeRequestFor(ctx, caller, project, iid) : null
   const subject = found && aboutMergeRequest(found)
   if (!subject?.may('create_note')) return null
   const { noteable } = subject
-  const waiting = (await unresolvedThreads(ctx, caller, noteable)).filter(
+  const unresolved = (await unresolvedThreads(ctx, caller, noteable)).filter(
     ({ id, notes: [first] }) => (discussion === undefined || id === discussion) && mayResolve(caller, subject, first as NoteRecord),
   )
-  if (waiting.length === 0) return null
+  if (unresolved.length === 0) return null
   const page = `${ctx.links.project(fullPathOf(project.project))}/merge_requests/${iid}`
   return {
     description: [
       `Threads of !${iid} that were not resolved:`,
       '',
-      ...waiting.map(({ notes: [first] }) => `- [ ] ${page}#note_${first?.note.id}`),
+      ...unresolved.map(({ notes: [first] }) => `- [ ] ${page}#note_${first?.note.id}`),
     ].join('\n'),
-    resolve: (tx) => resolveThreads(tx, caller.user.id, noteable, { discussions: waiting.map(({ id }) => id), resolved: true }, ctx.now()),
+    resolve: (tx) => resolveThreads(tx, caller.user.id, noteable, { discussions: unresolved.map(({ id }) => id), resolved: true }, ctx.now()),
   }
 }

@@ -3,10 +3,10 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { createIssue, type NewIssue } from '../issuables/issues/create.js'
 import type { IssueRecord } from '../issuables/issues/list.js'
-import { threadsToTakeOver } from './discussions.js'
+import { findThreadsForIssue } from './discussions.js'
 
 /** Threads of a merge request that an issue takes over. */
-export interface ThreadsWanted {
+export interface ThreadSelection {
   /** Number of the merge request. */
   request: number
   /** One thread; all that are not resolved by default. */
@@ -22,9 +22,9 @@ export async function createIssueFromThreads(
   caller: SignedIn,
   subject: ProjectSubject,
   given: NewIssue,
-  wanted: ThreadsWanted,
+  wanted: ThreadSelection,
 ): Promise<IssueRecord> {
-  const threads = await threadsToTakeOver(ctx, caller, subject, wanted)
+  const threads = await findThreadsForIssue(ctx, caller, subject, wanted)
   const { description = threads?.description } = given
   return createIssue(ctx, caller, subject, { ...given, description }, threads?.resolve)
 }

@@ -14,7 +14,7 @@ import { notFound } from '../../failures.js'
 import { canSeeMentioner, textOfNote } from '../activity/cross-references.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
-import { counts, isAbout, keyOf, type Noteable } from './noteables.js'
+import { isAbout, isIssuable, keyOf, type Noteable } from './noteables.js'
 
 /** A note with everything shown of it. */
 export interface NoteRecord {
@@ -39,7 +39,7 @@ const author = userRefColumns(users)
 const resolver = userRefColumns(resolvers)
 
 /** Everything shown of notes. */
-const shown = (db: ReadDatabase) =>
+const selectNotes = (db: ReadDatabase) =>
   db
     .select({ note: { ...getTableColumns(notes), note: prefixOf(textOfNote()) }, author, resolved_by: resolver })
     .from(notes)
@@ -52,28 +52,28 @@ const value = (name: string) => sql`${sql.placeholder(name)}`
 type Reader = Pick<Caller, 'user'>
 
 /** Whose notes, and who reads them. */
-interface Place {
+interface View {
   type: Noteable['type']
   viewerKind: ViewerKind
 }
 
-const placeOf = ({ user }: Reader, { type }: Noteable): Place => ({ type, viewerKind: viewerKindOf(user) })
-const about = ({ type, viewerKind }: Place) => {
+const viewOf = ({ user }: Reader, { type }: Noteable): View => ({ type, viewerKind: viewerKindOf(user) })
+const onNoteable = ({ type, viewerKind }: View) => {
   const own = isAbout(type, value('project'), value('key'))
-  return counts(type) ? qualified(sql`${own} and ${canSeeMentioner(viewerKind, sql`${value('user')}::bigint`)}`) : own
+  return isIssuable(type) ? qualified(sql`${own} and ${mentionerIsSeen(viewerKind, sql`${value('user')}::bigint`)}`) : own
 }
 const valuesOf = ({ user }: Reader, noteable: Noteable) => ({ project: noteable.project_id, key: keyOf(noteable), user: user?.id ?? 0 })
 
-interface Shape extends Place {
+interface Shape extends View {
   activity: NoteFilter['activity_filter']
 }
 
-const matching = ({ activity, ...place }: Shape) =>
-  and(about(place), activity === 'all_notes' ? undefined : activity === 'only_activity' ? sql`${notes.system}` : sql`not ${notes.system}`)
+const matching = ({ activity, ...view }: Shape) =>
+  and(onNoteable(view), activity === 'all_notes' ? undefined : activity === 'only_activity' ? sql`${notes.system}` : sql`not ${notes.system}`)
 
 const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter, 'order_by' | 'sort'>) => {
   const direction = shape.sort === 'asc' ? asc : desc
-  return shown(db)
+  return selectNotes(db)
     .where(matching(shape))
     .orderBy(direction(notes[shape.order_by]), direction(notes.id))
     .limit(sql.placeholder('limit'))
@@ -86,7 +86,7 @@ const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter
  */
 const counted = statement('number of notes of a thing', (db, shape: Shape) => {
   const { type, activity } = shape
-  if (!counts(type)) return db.select({ total: count() }).from(notes).where(matching(shape))
+  if (!isIssuable(type)) return db.select({ total: count() }).from(notes).where(matching(shape))
   const thing = type === 'Issue' ? issues : mergeRequests
   const activities = qualified(sql`(select count(*) from ${notes} where ${matching({ ...shape, activity: 'only_activity' })})`)
   const comments = sql`${thing.user_notes_count}`
@@ -107,7 +107,7 @@ const completeNotes = (ctx: Context, rows: Pick<NoteRecord, 'note'>[], size: 'wh
 
 /** The notes on a thing (NT-1). */
 export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
-  const shape = { ...placeOf(reader, noteable), activity: filter.activity_filter }
+  const shape = { ...viewOf(reader, noteable), activity: filter.activity_filter }
   const at = valuesOf(reader, noteable)
   const [rows, [all]] = await Promise.all([
     listed(ctx.db, { ...shape, order_by: filter.order_by, sort: filter.sort }).execute({ ...at, ...limits(filter) }),
@@ -117,17 +117,17 @@ export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable
   return { items: rows.map((row) => ({ ...row, iid: noteable.iid })), total: all?.total ?? 0 }
 }
 
-const inDiscussions = statement('notes of discussions', (db, place: Place) =>
-  shown(db)
-    .where(sql`${about(place)} and ${notes.discussion_id} = any(${value('discussions')}::text[])`)
+const inDiscussions = statement('notes of discussions', (db, view: View) =>
+  selectNotes(db)
+    .where(sql`${onNoteable(view)} and ${notes.discussion_id} = any(${value('discussions')}::text[])`)
     .orderBy(asc(notes.created_at), asc(notes.id)),
 )
 
-const single = statement('note of a thing', (db, place: Place) => shown(db).where(sql`${about(place)} and ${notes.id} = ${value('id')}`))
+const single = statement('note of a thing', (db, view: View) => selectNotes(db).where(sql`${onNoteable(view)} and ${notes.id} = ${value('id')}`))
 
 /** One note on this thing, or with `discussion` of that thread (NT-2, SEC-31). */
 export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
-  const [row] = await single(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), id })
+  const [row] = await single(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), id })
   if (!row || (discussion !== undefined && row.note.discussion_id !== discussion)) throw notFound()
   await completeNotes(ctx, [row], 'whole')
   return { ...row, iid: noteable.iid }
@@ -140,21 +140,21 @@ export interface DiscussionRecord {
 }
 
 /** The ids of one page; threads are ordered by their first notes. */
-const begun = statement('discussions of a thing', (db, place: Place) =>
+const discussionIds = statement('discussions of a thing', (db, view: View) =>
   db
     .select({ id: notes.discussion_id, total: totalCount() })
     .from(notes)
-    .where(about(place))
+    .where(onNoteable(view))
     .groupBy(notes.discussion_id)
     .orderBy(sql`min(${notes.created_at})`, sql`min(${notes.id})`)
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
-async function load(ctx: Context, reader: Reader, noteable: Noteable, ids: string[]): Promise<DiscussionRecord[]> {
+async function loadDiscussions(ctx: Context, reader: Reader, noteable: Noteable, ids: string[]): Promise<DiscussionRecord[]> {
   if (ids.length === 0) return []
   const found = new Map(ids.map((id) => [id, [] as NoteRecord[]]))
-  const rows = await inDiscussions(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids })
+  const rows = await inDiscussions(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids })
   await completeNotes(ctx, rows, 'page')
   for (const row of rows) found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
   // one whose notes were deleted meanwhile is gone
@@ -163,15 +163,15 @@ async function load(ctx: Context, reader: Reader, noteable: Noteable, ids: strin
 
 /** The discussions on a thing, oldest first (DI-1). */
 export async function listDiscussions(ctx: Context, reader: Reader, noteable: Noteable, paging: Paging): Promise<Page<DiscussionRecord>> {
-  const run = (at: Paging) => begun(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), ...limits(at) })
+  const run = (at: Paging) => discussionIds(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
   const ids = items.map(({ id }) => id)
-  return { items: await load(ctx, reader, noteable, ids), total }
+  return { items: await loadDiscussions(ctx, reader, noteable, ids), total }
 }
 
 /** One discussion on this thing (DI-2). */
 export async function getDiscussion(ctx: Context, reader: Reader, noteable: Noteable, id: string): Promise<DiscussionRecord> {
-  const [found] = await load(ctx, reader, noteable, [id])
+  const [found] = await loadDiscussions(ctx, reader, noteable, [id])
   if (!found) throw notFound('Discussion')
   return found
 }
@@ -191,7 +191,7 @@ export async function unresolvedThreads(ctx: Context, reader: Reader, noteable: 
     .groupBy(notes.discussion_id)
     .orderBy(sql`min(${notes.created_at})`, sql`min(${notes.id})`)
     .limit(MAX_THREADS)
-  return load(
+  return loadDiscussions(
     ctx,
     reader,
     noteable,

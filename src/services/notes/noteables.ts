@@ -34,7 +34,7 @@ export interface NoteableSubject extends ProjectSubject {
   readersAmong(tx: Pick<Transaction, 'execute'>, who: SQL): Promise<number[]>
 }
 
-const nobody = async () => []
+const noReaders = async () => []
 
 export const aboutIssue = (subject: IssueSubject): NoteableSubject => {
   const { issue, project } = subject
@@ -60,7 +60,7 @@ export const aboutSnippet = (subject: SnippetSubject): NoteableSubject => {
     ...subject,
     noteable: { type: 'Snippet', project_id: project.id, id: snippet.id, iid: null, author_id: snippet.author_id, commit: null },
     may: subject.can,
-    readersAmong: nobody,
+    readersAmong: noReaders,
   }
 }
 
@@ -71,15 +71,15 @@ export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: st
     ...subject,
     noteable: { type: 'Commit', project_id: subject.project.id, id: null, iid: null, author_id: null, commit },
     may: (ability) => subject.can(ability === 'create_note' ? 'comment_on_commit' : ability),
-    readersAmong: nobody,
+    readersAmong: noReaders,
   }
 }
 
 /** Whether things of a kind count their notes and have todos. */
-export const counts = (type: Noteable['type']): type is TargetType => type === 'Issue' || type === 'MergeRequest'
+export const isIssuable = (type: Noteable['type']): type is TargetType => type === 'Issue' || type === 'MergeRequest'
 
 /** What users subscribe to and get todos about; null for other kinds of things. */
-export const targetOf = ({ type, id, project_id }: Noteable): Target | null => (counts(type) ? { type, id: id as number, project_id } : null)
+export const targetOf = ({ type, id, project_id }: Noteable): Target | null => (isIssuable(type) ? { type, id: id as number, project_id } : null)
 
 /** Rows of `notes` about a thing; the values are parameters, or placeholders. */
 export const isAbout = (type: Noteable['type'], project: SQL, id: SQL): SQL =>
@@ -91,7 +91,7 @@ export const isAbout = (type: Noteable['type'], project: SQL, id: SQL): SQL =>
 export const keyOf = ({ id, commit }: Noteable): number | string => id ?? (commit as Commit).oid
 
 /** Counts the unresolved threads again (DI-9), for merge requests (under the alias `r`) whose rows are locked. */
-export const recountThreads = (which: SQL): SQL => sql`update ${mergeRequests} r set unresolved_discussions_count = (
+export const recountThreads = (where: SQL): SQL => sql`update ${mergeRequests} r set unresolved_discussions_count = (
     select count(distinct n.discussion_id) from ${notes} n where n.project_id = r.project_id and n.noteable_id = r.id
     and n.noteable_type = 'MergeRequest' and n.type is not null and n.resolved_at is null)
-  where ${which}`
+  where ${where}`

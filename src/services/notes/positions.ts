@@ -5,7 +5,7 @@ import { refused } from '../../failures.js'
 import { type Commit, type DiffLine, type DiffPaths, type Oid, ZERO } from '../../git/types.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { NoteableSubject } from './noteables.js'
-import type { Standing } from './write.js'
+import type { ThreadColumns } from './write.js'
 
 /** The commits that a diff is between, and the head of the target at that time. */
 interface Range {
@@ -51,29 +51,29 @@ async function rangeOf(ctx: Context, subject: NoteableSubject, given: Range): Pr
  * A thread at a line of the diff; undefined when the diff shows no such line, or the file's old path is not the given
  * one.
  */
-export async function atLine(
+export async function threadAtLine(
   ctx: Context,
   { project }: NoteableSubject,
   range: Range,
   { old_path, new_path, old_line, new_line }: { old_path?: string | undefined; new_path: string } & Omit<DiffLine, 'path'>,
-): Promise<Standing | undefined> {
+): Promise<ThreadColumns | undefined> {
   const from = range.base_sha === ZERO ? null : range.base_sha
   const paths: DiffPaths | null = await repositoryOf(ctx, project).diffLine(from, range.head_sha, { path: new_path, old_line, new_line })
   if (!paths || (old_path !== undefined && old_path !== paths.old_path)) return undefined
-  const place =
+  const thread =
     new_line === null ? { line: old_line, line_type: 'old' as const } : { line: new_line, line_type: old_line === null ? ('new' as const) : null }
-  return { type: 'DiffNote', position: { ...range, position_type: 'text', ...paths, old_line, new_line }, path: new_path, ...place }
+  return { type: 'DiffNote', position: { ...range, position_type: 'text', ...paths, old_line, new_line }, path: new_path, ...thread }
 }
 
 /** The columns of a new thread for a given position (DI-3, DI-10). */
-export async function standingAt(ctx: Context, subject: NoteableSubject, given: GivenPosition): Promise<Standing> {
+export async function threadAtPosition(ctx: Context, subject: NoteableSubject, given: GivenPosition): Promise<ThreadColumns> {
   const { base_sha, start_sha, head_sha, old_line = null, new_line = null } = given
   const new_path = given.new_path || given.old_path
   const missing = Object.entries({ base_sha, start_sha, head_sha, new_path, line: old_line ?? new_line }).filter(([, each]) => !each)
   if (missing.length > 0) throw refused(`Position is incomplete: ${missing.map(([name]) => name).join(', ')}`)
   const range = await rangeOf(ctx, subject, { base_sha, start_sha, head_sha } as Range)
   if (!range) throw refused('Position is not of a version of this: base_sha, start_sha and head_sha must be those of one difference')
-  const place = await atLine(ctx, subject, range, { old_path: given.old_path || undefined, new_path: new_path as string, old_line, new_line })
-  if (!place) throw refused('Position is not in the difference')
-  return place
+  const thread = await threadAtLine(ctx, subject, range, { old_path: given.old_path || undefined, new_path: new_path as string, old_line, new_line })
+  if (!thread) throw refused('Position is not in the difference')
+  return thread
 }

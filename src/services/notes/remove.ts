@@ -5,7 +5,7 @@ import { removeNotes } from '../activity/note-removal.js'
 import { type Noteable, recountThreads } from './noteables.js'
 
 /** Notes deleted in one transaction. */
-const BATCH = 500
+const BATCH_SIZE = 500
 
 /** Deletes all notes of a user, wherever they are (U-34), and updates the counts of notes and threads. */
 export async function removeNotesOf(ctx: Context, authorId: number): Promise<void> {
@@ -15,7 +15,7 @@ export async function removeNotesOf(ctx: Context, authorId: number): Promise<voi
         .select({ id: notes.id, type: notes.noteable_type, thing: notes.noteable_id, system: notes.system })
         .from(notes)
         .where(eq(notes.author_id, authorId))
-        .limit(BATCH)
+        .limit(BATCH_SIZE)
         .for('update')
       const counted = (type: Noteable['type']) => rows.filter((row) => row.type === type && !row.system).map(({ thing }) => thing as number)
       for (const [type, table] of [['Issue', issues], ['MergeRequest', mergeRequests]] as const) // biome-ignore format: a table
@@ -28,6 +28,6 @@ export async function removeNotesOf(ctx: Context, authorId: number): Promise<voi
       await tx.execute(recountThreads(sql`r.id = any(${sql.param(counted('MergeRequest'))}::bigint[])`))
       return rows.length
     })
-    if (removed < BATCH) return
+    if (removed < BATCH_SIZE) return
   }
 }

@@ -14,7 +14,7 @@ import { removeNotes } from '../activity/note-removal.js'
 import { actAs } from '../core/acting.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { getNote, type NoteRecord } from './list.js'
-import { counts, isAbout, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
+import { isAbout, isIssuable, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
 
 type Row = typeof notes.$inferSelect
 
@@ -33,14 +33,14 @@ export interface NewNote {
 }
 
 /** What makes a note more than a single one. */
-export type Standing = Pick<Row, 'type' | 'position'> & Partial<Pick<Row, 'discussion_id' | 'path' | 'line' | 'line_type'>>
+export type ThreadColumns = Pick<Row, 'type' | 'position'> & Partial<Pick<Row, 'discussion_id' | 'path' | 'line' | 'line_type'>>
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
-const moment = (name: string) => sql`${sql.placeholder(name)}::timestamptz`
+const timestamp = (name: string) => sql`${sql.placeholder(name)}::timestamptz`
 
 /** Locks the thing and counts the note; no row when the thing is gone. */
-function counted(type: Noteable['type']) {
-  const changed = sql`updated_at = greatest(t.updated_at, ${moment('now')})`
+function lockAndCount(type: Noteable['type']) {
+  const changed = sql`updated_at = greatest(t.updated_at, ${timestamp('now')})`
   switch (type) {
     case 'Issue':
       return sql`update ${issues} t set user_notes_count = t.user_notes_count + 1, ${changed} where t.id = ${value('id')} returning t.id`
@@ -58,34 +58,34 @@ function counted(type: Noteable['type']) {
  * The note and all that follows from it in one statement, because many users write on one issue at once (TO-5, TO-6,
  * NT-7, EV-5, EV-7). One row, or none when the thing is gone.
  */
-const written = step('write a note', (db, type: Noteable['type']) => {
-  const thing = db.$with('thing', {}).as(counted(type))
+const insertNote = step('write a note', (db, type: Noteable['type']) => {
+  const thing = db.$with('thing', {}).as(lockAndCount(type))
   const note = db
     .$with('note', {})
     .as(sql`insert into ${notes} (project_id, noteable_type, noteable_id, commit_id, author_id, note, type, discussion_id,
       position, path, line, line_type, created_at, updated_at)
     select ${value('project')}, ${type}, thing.id, ${value('commit')}, ${value('author')}, ${value('body')}, ${value('note_type')},
       ${value('discussion')}, ${value('position')}::jsonb, ${value('path')}, ${value('line')}::integer, ${value('line_type')},
-      ${moment('created_at')}, ${moment('created_at')} from thing returning id`)
+      ${timestamp('created_at')}, ${timestamp('created_at')} from thing returning id`)
   const event = db.$with('event', {}).as(sql`insert into ${events} (project_id, author_id, action, target_type, target_id, target_title,
       about_type, about_id, created_at)
     select ${value('project')}, ${value('author')}, 'commented', coalesce(${value('note_type')}, 'Note'), note.id, ${value('title')},
-      ${type}, ${value('id')}, ${moment('now')} from note`)
-  const active = db.$with('active', {}).as(sql`update ${projects} p set last_activity_at = greatest(p.last_activity_at, ${moment('now')})
+      ${type}, ${value('id')}, ${timestamp('now')} from note`)
+  const active = db.$with('active', {}).as(sql`update ${projects} p set last_activity_at = greatest(p.last_activity_at, ${timestamp('now')})
     from note where p.id = ${value('project')}`)
   const ofThing = sql`t.project_id = ${value('project')} and t.target_type = ${type} and t.target_id = ${value('id')}`
-  const done = db.$with('done', {}).as(sql`update ${todos} t set state = 'done', updated_at = ${moment('now')}
+  const done = db.$with('done', {}).as(sql`update ${todos} t set state = 'done', updated_at = ${timestamp('now')}
     from note where ${ofThing} and t.user_id = ${value('author')} and t.state = 'pending'`)
   const named = db.$with('named', {}).as(sql`insert into ${mentions} (project_id, target_type, target_id, note_id, user_id)
     select ${value('project')}, ${type}, ${value('id')}, note.id, who from note, unnest(${value('named')}::bigint[]) who`)
   const notified = db
     .$with('notified', {})
     .as(sql`insert into ${todos} (user_id, author_id, project_id, target_type, target_id, note_id, action, created_at, updated_at)
-    select who, ${value('author')}, ${value('project')}, ${type}, ${value('id')}, note.id, action, ${moment('now')}, ${moment('now')}
+    select who, ${value('author')}, ${value('project')}, ${type}, ${value('id')}, note.id, action, ${timestamp('now')}, ${timestamp('now')}
     from note, unnest(${value('notified')}::bigint[], ${value('actions')}::text[]) as news (who, action) on conflict do nothing`)
-  const followed = counts(type) ? [done, named, notified] : []
+  const extra = isIssuable(type) ? [done, named, notified] : []
   return db
-    .with(thing, note, event, active, ...followed)
+    .with(thing, note, event, active, ...extra)
     .select({
       id: decoded(sql<number>`note.id`, Number),
       author: userRefColumns(users),
@@ -95,14 +95,14 @@ const written = step('write a note', (db, type: Noteable['type']) => {
     .where(eq(users.id, sql.placeholder('author')))
 })
 
-const recounted = step('count threads of a merge request', (db) =>
+const recountStep = step('count threads of a merge request', (db) =>
   db
     .with(db.$with('counted', {}).as(recountThreads(sql`r.id = ${value('id')}`)))
     .select({ one: sql<number>`1` })
     .from(sql`(select 1) one`),
 )
 
-const threads = (on: Sender, { type, id }: Noteable) => (type === 'MergeRequest' ? [recounted(on, null).execute({ id })] : [])
+const recountSteps = (on: Sender, { type, id }: Noteable) => (type === 'MergeRequest' ? [recountStep(on, null).execute({ id })] : [])
 
 /** The thing as the place of mentions in a note; notes on snippets are recorded nowhere (IS-23). */
 const mentionerOf = ({ type, project_id, id, commit }: Noteable): Mentioner | null =>
@@ -117,7 +117,7 @@ export async function createNote(
   caller: SignedIn,
   subject: NoteableSubject,
   given: NewNote,
-  standing: Standing = { type: null, position: null },
+  thread: ThreadColumns = { type: null, position: null },
 ): Promise<NoteRecord> {
   checkBody(given.body)
   const { noteable } = subject
@@ -130,7 +130,7 @@ export async function createNote(
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, given.body)) : []
   const commit_id = noteable.commit?.oid ?? null
-  const { type, position, discussion_id = ctx.random.bytes('discussion', 20).toString('hex'), path = null, line = null, line_type = null } = standing
+  const { type, position, discussion_id = ctx.random.bytes('discussion', 20).toString('hex'), path = null, line = null, line_type = null } = thread
   const values = {
     now: now.toISOString(),
     project: noteable.project_id,
@@ -150,15 +150,15 @@ export async function createNote(
     notified,
     actions: notified.map((id) => (spokenTo.has(id) ? 'directly_addressed' : 'mentioned')),
   }
-  const write = (on: Sender) => written(on, noteable.type).execute(values)
-  const tell = (on: Sender) => (mentioner ? insertCrossReferencesOn(on, mentioner, mentioned, caller.user.id, now) : [])
+  const write = (on: Sender) => insertNote(on, noteable.type).execute(values)
+  const recordMentions = (on: Sender) => (mentioner ? tellOfMentionsOn(on, mentioner, mentioned, caller.user.id, now) : [])
   const [row] =
     noteable.type === 'MergeRequest' || mentioned.length > 0
-      ? (await ctx.db.burst((on) => [write(on), ...threads(on, noteable), ...tell(on)]))[0]
+      ? (await ctx.db.burst((on) => [write(on), ...recountSteps(on, noteable), ...recordMentions(on)]))[0]
       : await ctx.db.single(write)
   if (!row) throw notFound()
   const note: Row = {
-    ...NEW,
+    ...INITIAL_COLUMNS,
     id: row.id,
     project_id: noteable.project_id,
     noteable_type: noteable.type,
@@ -174,7 +174,7 @@ export async function createNote(
 }
 
 /** What every note of a user has when it is new. */
-const NEW = {
+const INITIAL_COLUMNS = {
   resolved_at: null,
   resolved_by_id: null,
   system: false,
@@ -185,7 +185,7 @@ const NEW = {
 }
 
 /** Marks a thing as changed and locks it, with `more` notes counted. False when it is gone. */
-export async function touchThing(tx: Transaction, { type, id }: Noteable, now: Date, more: number): Promise<boolean> {
+export async function touchNoteable(tx: Transaction, { type, id }: Noteable, now: Date, addedNotes: number): Promise<boolean> {
   if (type === 'Commit') return true
   const changed = sql`updated_at = greatest(t.updated_at, ${now.toISOString()}::timestamptz)`
   const thing = sql`t.id = ${id}`
@@ -193,8 +193,8 @@ export async function touchThing(tx: Transaction, { type, id }: Noteable, now: D
     type === 'Snippet'
       ? sql`update ${snippets} t set ${changed} where ${thing}`
       : type === 'Issue'
-        ? sql`update ${issues} t set user_notes_count = t.user_notes_count + ${more}, ${changed} where ${thing}`
-        : sql`update ${mergeRequests} t set user_notes_count = t.user_notes_count + ${more}, ${changed} where ${thing} and t.deleted_at is null`,
+        ? sql`update ${issues} t set user_notes_count = t.user_notes_count + ${addedNotes}, ${changed} where ${thing}`
+        : sql`update ${mergeRequests} t set user_notes_count = t.user_notes_count + ${addedNotes}, ${changed} where ${thing} and t.deleted_at is null`,
   )
   return rowCount === 1
 }
@@ -203,7 +203,13 @@ export async function touchThing(tx: Transaction, { type, id }: Noteable, now: D
  * The note, locked, if it is the caller's own or their role allows them to change those of others (5.1 row 31); nobody
  * changes system notes (NT-6).
  */
-async function changeable(tx: Transaction, caller: SignedIn, subject: NoteableSubject, id: number, discussion: string | undefined): Promise<Row> {
+async function lockEditableNote(
+  tx: Transaction,
+  caller: SignedIn,
+  subject: NoteableSubject,
+  id: number,
+  discussion: string | undefined,
+): Promise<Row> {
   const { noteable } = subject
   const [note] = await tx
     .select()
@@ -227,9 +233,9 @@ export async function updateNote(
   const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, body)) : []
   await ctx.db.transaction(async (tx) => {
     const now = ctx.now()
-    const [there] = await Promise.all([touchThing(tx, noteable, now, 0), actAs(tx, caller.user.id)])
-    if (!there) throw notFound()
-    const before = await changeable(tx, caller, subject, id, discussion)
+    const [exists] = await Promise.all([touchNoteable(tx, noteable, now, 0), actAs(tx, caller.user.id)])
+    if (!exists) throw notFound()
+    const before = await lockEditableNote(tx, caller, subject, id, discussion)
     checkBody(body)
     await tx.update(notes).set({ note: body, updated_at: now }).where(eq(notes.id, id))
     if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
@@ -250,8 +256,8 @@ export async function deleteNote(
 ): Promise<void> {
   const { noteable } = subject
   await ctx.db.transaction(async (tx) => {
-    if (!(await touchThing(tx, noteable, ctx.now(), -1))) throw notFound()
-    check((await changeable(tx, caller, subject, id, discussion)).updated_at)
+    if (!(await touchNoteable(tx, noteable, ctx.now(), -1))) throw notFound()
+    check((await lockEditableNote(tx, caller, subject, id, discussion)).updated_at)
     await removeNotes(tx, [id])
     if (noteable.type === 'MergeRequest') await tx.execute(recountThreads(sql`r.id = ${noteable.id}`))
   })

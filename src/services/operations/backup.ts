@@ -22,9 +22,9 @@ const PARTS = 'parts.jsonl'
 /** Digests of these two, in the form `sha256sum --check` reads. */
 const DIGESTS = 'backup.sha256'
 /** Faults of a backup that are named when it is refused. */
-const MAX_NAMED = 50
+const MAX_REPORTED_FAULTS = 50
 /** Repositories whose refs are read at a time; nobody can push meanwhile. */
-const AT_ONCE = 32
+const CONCURRENCY = 32
 
 interface Manifest {
   format: number
@@ -63,23 +63,23 @@ export async function backUp(
     throw new StartFault(error.code === 'EEXIST' ? `${root} is there already` : `${root} cannot be made (${error.code})`)
   })
   await mkdir(join(root, 'database'))
-  const then = new Map<RepositoryKey, RefSnapshot>()
+  const snapshotRefs = new Map<RepositoryKey, RefsThen>()
   const database = await copyOut(databaseUrl, join(root, 'database'), async (ask) => {
     const projects = await ask<{ id: string; storage: string }>('select id, storage from projects')
     const keys = projects.flatMap(({ id, storage }) => (['project', 'wiki'] as const).map((kind) => ({ storage, id: Number(id), kind })))
-    await mapConcurrently(AT_ONCE, keys, async (key) => {
-      const refs = ctx.config.storages[key.storage] === undefined ? null : await ctx.git.snapshotRefs(key)
-      if (refs) then.set(key, refs)
+    await mapConcurrently(CONCURRENCY, keys, async (key) => {
+      const refs = ctx.config.storages[key.storage] === undefined ? null : await ctx.git.refsNow(key)
+      if (refs) snapshotRefs.set(key, refs)
     })
   })
   const gone: number[] = []
   const repositories: RepositoryKey[] = []
-  for (const [key, refs] of then) {
-    if (await save(ctx, key, refs, folderOf(root, key))) repositories.push(key)
+  for (const [key, refs] of snapshotRefs) {
+    if (await saveRepository(ctx, key, refs, folderOf(root, key))) repositories.push(key)
     else if (key.kind === 'project') gone.push(key.id)
-    onProgress?.(repositories.length + gone.length, then.size)
+    onProgress?.(repositories.length + gone.length, snapshotRefs.size)
   }
-  if (await isThere(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
+  if (await exists(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
   await copyHostKeys(hostKeysOf(ctx.config.dataDir), join(root, 'ssh'))
   if (lfs) await saveObjects(ctx, join(root, 'database'), join(root, 'lfs'))
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
@@ -97,8 +97,8 @@ export async function backUp(
 }
 
 /** Copies a repository from where it is, or where it was moved to meanwhile; false: its project is gone. */
-async function save(ctx: Context, key: RepositoryKey, refs: RefSnapshot, target: string): Promise<boolean> {
-  if (await ctx.git.saveRepository(key, refs, target)) return true
+async function saveRepository(ctx: Context, key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean> {
+  if (await ctx.git.save(key, refs, target)) return true
   const [now] = await ctx.db.write.select({ storage: projects.storage }).from(projects).where(eq(projects.id, key.id))
   return now !== undefined && now.storage !== key.storage && ctx.git.saveRepository({ ...key, storage: now.storage }, refs, target)
 }
@@ -118,7 +118,7 @@ async function copyHostKeys(from: string, to: string) {
   }
 }
 
-const isThere = (path: string) =>
+const exists = (path: string) =>
   stat(path).then(
     () => true,
     () => false,
@@ -140,37 +140,37 @@ export async function* backupFaults(root: string, onProgress?: OnProgress): Asyn
       throw new StartFault(`${root} was made by an older version of Roost, which wrote no digests: it cannot be verified, and is not restored`)
     return void (yield `missing: ${DIGESTS}`)
   }
-  let certain = true
+  let intact = true
   for (const name of [MANIFEST, PARTS]) {
     const found = await measure(join(root, name)).catch((error: NodeJS.ErrnoException) => error)
     if (found instanceof Error) yield found.code === 'ENOENT' ? `missing: ${name}` : `damaged: ${name}: it cannot be read (${found.code})`
     else if (!digests.split('\n').includes(`${found.sha256}  ${name}`)) yield `damaged: ${name}: its SHA-256 is not the one in ${DIGESTS}`
     else continue
-    certain = false
+    intact = false
   }
   // the list counts only if it is known to be the one that was written
-  if (certain) yield* partFaults(root, PARTS, new Set([MANIFEST, PARTS, DIGESTS]), onProgress)
+  if (intact) yield* partFaults(root, PARTS, new Set([MANIFEST, PARTS, DIGESTS]), onProgress)
 }
 
 /** Verifies a backup; an invalid one is refused, and nothing has been written anywhere. */
 export async function openBackup(root: string, onProgress?: OnProgress): Promise<Backup> {
-  const named: string[] = []
+  const reported: string[] = []
   let found = 0
-  for await (const fault of backupFaults(root, onProgress)) if (found++ < MAX_NAMED) named.push(fault)
-  const more = found > named.length ? [`and ${found - named.length} more`] : []
-  if (found > 0) throw new StartFault([`${root} is damaged, nothing is restored:`, ...named, ...more].join('\n  '))
+  for await (const fault of backupFaults(root, onProgress)) if (found++ < MAX_REPORTED_FAULTS) reported.push(fault)
+  const more = found > reported.length ? [`and ${found - reported.length} more`] : []
+  if (found > 0) throw new StartFault([`${root} is damaged, nothing is restored:`, ...reported, ...more].join('\n  '))
   const manifest = JSON.parse(await readFile(join(root, MANIFEST), 'utf8')) as Manifest
   if (manifest.format !== FORMAT) throw new StartFault(`${root} has format ${manifest.format}, which this version of Roost does not read`)
   return { ...manifest, root }
 }
 
 /** Puts the key of encrypted values in its place, before anything creates another. */
-export async function bringBackSecret({ root, secret }: Backup, dataDir: string): Promise<void> {
+export async function restoreSecretKey({ root, secret }: Backup, dataDir: string): Promise<void> {
   if (secret === 'environment') return
-  const kept = await readFile(join(root, 'secret.key'))
-  const there = await readFile(secretOf(dataDir)).catch(() => null)
-  if (there === null) await writeNewFile(secretOf(dataDir), kept, 0o600)
-  else if (!there.equals(kept)) throw new StartFault(`${secretOf(dataDir)} is there already, and is another key than the backup's`)
+  const saved = await readFile(join(root, 'secret.key'))
+  const existing = await readFile(secretOf(dataDir)).catch(() => null)
+  if (existing === null) await writeNewFile(secretOf(dataDir), saved, 0o600)
+  else if (!existing.equals(saved)) throw new StartFault(`${secretOf(dataDir)} is there already, and is another key than the backup's`)
 }
 
 /**
@@ -194,7 +194,7 @@ export async function restoreRepository(
     onProgress?.(done, repositories.length)
     await ctx.git.restoreRepository(folderOf(root, key), key)
   }
-  if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
+  if (await exists(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
   await restoreObjects(ctx, join(root, 'lfs'))
   // nobody else was at work on the empty database

@@ -8,9 +8,9 @@ import { MAIL_JOB, MAIL_LANE, messageId, sendMessage } from '../core/mail.js'
 import { readSettings } from '../core/settings.js'
 
 /** Milliseconds in which what is found is collected for one mail. */
-const COLLECTED = 600_000
+const COLLECT_MS = 600_000
 /** Repositories that a mail names. */
-const NAMED = 50
+const MAX_LISTED = 50
 
 /** Tells `admin_notification_email` which repositories a check has found damaged lately (ML-22). */
 export const damageMail = defineJob({
@@ -22,15 +22,20 @@ export const damageMail = defineJob({
     if (!ctx.mailer || !address) return
     const { rows } = await ctx.db.write.execute<{ path: string; fault: string }>(sql`
       select n.full_path || '/' || p.path as path, c.fault from ${repositoryChecks} c join ${projects} p on p.id = c.project_id
-      join ${namespaces} n on n.id = p.namespace_id where c.fault <> '' and c.checked_at >= ${since}::timestamptz order by 1 limit ${NAMED + 1}`)
+      join ${namespaces} n on n.id = p.namespace_id where c.fault <> '' and c.checked_at >= ${since}::timestamptz order by 1 limit ${MAX_LISTED + 1}`)
     if (rows.length === 0) return
-    const named = rows.slice(0, NAMED).map(({ path, fault }) => `${path}: ${fault}`)
+    const named = rows.slice(0, MAX_LISTED).map(({ path, fault }) => `${path}: ${fault}`)
     const message = {
       kind: 'damage',
       to: { name: '', address },
       subject: 'Repositories are damaged',
       messageId: messageId(ctx, `mail-${id}`),
-      parts: ['A check of all objects has found damage:', ...named, ...(rows.length > NAMED ? ['There are more.'] : []), 'roost doctor says more.'],
+      parts: [
+        'A check of all objects has found damage:',
+        ...named,
+        ...(rows.length > MAX_LISTED ? ['There are more.'] : []),
+        'roost doctor says more.',
+      ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }
     await sendMessage(ctx, message, signal)
@@ -38,8 +43,8 @@ export const damageMail = defineJob({
 })
 
 /** Has a mail sent about what checks find from now on, ten minutes later. */
-export async function tellOfDamage(ctx: Context): Promise<void> {
+export async function enqueueDamageMail(ctx: Context): Promise<void> {
   if (ctx.mailer === null || !(await readSettings(ctx)).admin_notification_email) return
-  const since = new Date(ctx.now().getTime() - COLLECTED).toISOString()
-  await enqueue(ctx.db, damageMail, { since }, { ...MAIL_LANE, key: 'damage', delay: COLLECTED })
+  const since = new Date(ctx.now().getTime() - COLLECT_MS).toISOString()
+  await enqueue(ctx.db, damageMail, { since }, { ...MAIL_LANE, key: 'damage', delay: COLLECT_MS })
 }

@@ -4,16 +4,16 @@ import { formerRepositories, pendingRepositoryDeletions, projects, repositoryMov
 import type { RepositoryKey } from '../../git/types.js'
 
 /** Repositories that are looked up at a time. */
-const BATCH = 500
-const DAY = 86_400_000
+const BATCH_SIZE = 500
+const DAY_MS = 86_400_000
 /**
  * Milliseconds after which the service moves a repository that no row refers to aside, and after which it removes it
  * from there.
  */
-const SET_ASIDE = DAY
-const REMOVE = 30 * DAY
+const QUARANTINE_AFTER_MS = DAY_MS
+const REMOVE_AFTER_MS = 30 * DAY_MS
 /** This many are moved in any case; more only while most repositories have a row. */
-const FEW = 10
+const ALWAYS_QUARANTINED = 10
 
 /**
  * Repositories on the disk that no row refers to and that have not changed for some milliseconds; ten minutes by
@@ -27,18 +27,18 @@ async function* repositoriesOnDisk(ctx: Context, unchanged?: number): AsyncGener
   let batch: RepositoryKey[] = []
   for await (const key of ctx.git.listRepositories(unchanged)) {
     batch.push(key)
-    if (batch.length < BATCH) continue
-    yield* lookedUp(ctx, batch)
+    if (batch.length < BATCH_SIZE) continue
+    yield* lookUp(ctx, batch)
     batch = []
   }
-  yield* lookedUp(ctx, batch)
+  yield* lookUp(ctx, batch)
 }
 
-async function* lookedUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ key: RepositoryKey; known: boolean }> {
+async function* lookUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ key: RepositoryKey; known: boolean }> {
   if (keys.length === 0) return
   const ids = [...new Set(keys.map(({ id }) => id))]
   const known = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(inArray(projects.id, ids))
-  const doomed = await ctx.db.write
+  const pendingDeletions = await ctx.db.write
     .select({ id: pendingRepositoryDeletions.project_id, storage: pendingRepositoryDeletions.storage })
     .from(pendingRepositoryDeletions)
     .where(inArray(pendingRepositoryDeletions.project_id, ids))
@@ -50,8 +50,8 @@ async function* lookedUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ 
     .select({ id: repositoryMoves.project_id, storage: repositoryMoves.to_storage })
     .from(repositoryMoves)
     .where(inArray(repositoryMoves.project_id, ids))
-  const places = new Set([...known, ...doomed, ...former, ...moving].map(({ id, storage }) => `${id} ${storage}`))
-  for (const key of keys) yield { key, known: places.has(`${key.id} ${key.storage}`) }
+  const knownLocations = new Set([...known, ...pendingDeletions, ...former, ...moving].map(({ id, storage }) => `${id} ${storage}`))
+  for (const key of keys) yield { key, known: knownLocations.has(`${key.id} ${key.storage}`) }
 }
 
 /**
@@ -61,16 +61,16 @@ async function* lookedUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ 
 export async function clearOrphans(ctx: Context): Promise<void> {
   const orphans: RepositoryKey[] = []
   let known = 0
-  for await (const found of repositoriesOnDisk(ctx, SET_ASIDE)) {
+  for await (const found of repositoriesOnDisk(ctx, QUARANTINE_AFTER_MS)) {
     if (found.known) known++
     else orphans.push(found.key)
   }
-  if (orphans.length > Math.max(FEW, known)) {
+  if (orphans.length > Math.max(ALWAYS_QUARANTINED, known)) {
     ctx.log.error({ orphans: orphans.length, known }, 'most repositories have no project: is this the right database? They are left where they are')
     return
   }
   for (const key of orphans)
     ctx.log.warn({ repository: key, place: await ctx.git.quarantineRepository(key) }, 'moved a repository that no project has out of the way')
-  const removed = await ctx.git.removeQuarantinedRepositories(REMOVE)
+  const removed = await ctx.git.removeQuarantinedRepositories(REMOVE_AFTER_MS)
   if (removed.length > 0) ctx.log.warn({ removed }, 'removed repositories that no project has had for a month')
 }

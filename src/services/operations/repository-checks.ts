@@ -4,20 +4,20 @@ import { projects, repositoryChecks } from '../../db/schema/index.js'
 import type { Examination } from '../../git/types.js'
 import { readSettings } from '../core/settings.js'
 import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
-import { tellOfDamage } from './damage-mail.js'
+import { enqueueDamageMail } from './damage-mail.js'
 
 /** How long a repository is not checked again after a check, or after its creation. */
-const ROTATION = '7 days'
+const CHECK_INTERVAL = '7 days'
 /** Milliseconds within which one run starts checks. */
-const TURN = 30_000
-const LONGEST_FAULT = 2_000
+const RUN_MS = 30_000
+const MAX_FAULT_LENGTH = 2_000
 
 /**
  * Reads all objects of the repositories that were not read for the longest time, one repository after the other, while
  * the setting is on. Damage is logged, and stored for the doctor.
  */
-export async function checkRepositories(ctx: Context, turn = TURN): Promise<void> {
-  const end = Date.now() + turn
+export async function checkRepositories(ctx: Context, runMs = RUN_MS): Promise<void> {
+  const end = Date.now() + runMs
   while (!ctx.stopping.aborted && Date.now() < end) {
     if (!(await readSettings(ctx)).repository_checks_enabled) return
     const project = await nextToCheck(ctx)
@@ -28,15 +28,15 @@ export async function checkRepositories(ctx: Context, turn = TURN): Promise<void
       if (ctx.stopping.aborted) return
       // the others are checked all the same
       ctx.log.error({ err: error, project: project.id }, 'a repository could not be checked')
-      await keepCheck(ctx, project.id, error instanceof Error ? error.message : String(error))
+      await storeCheck(ctx, project.id, error instanceof Error ? error.message : String(error))
     }
   }
 }
 
-type Checked = Pick<typeof projects.$inferSelect, 'id' | 'storage'>
+type ProjectToCheck = Pick<typeof projects.$inferSelect, 'id' | 'storage'>
 
-async function nextToCheck(ctx: Context): Promise<Checked | undefined> {
-  const before = sql`${ctx.now().toISOString()}::timestamptz - ${ROTATION}::interval`
+async function nextToCheck(ctx: Context): Promise<ProjectToCheck | undefined> {
+  const before = sql`${ctx.now().toISOString()}::timestamptz - ${CHECK_INTERVAL}::interval`
   const [project] = await ctx.db.write
     .select({ id: projects.id, storage: projects.storage })
     .from(projects)
@@ -47,21 +47,21 @@ async function nextToCheck(ctx: Context): Promise<Checked | undefined> {
   return project
 }
 
-async function checkRepository(ctx: Context, project: Checked): Promise<void> {
+async function checkRepository(ctx: Context, project: ProjectToCheck): Promise<void> {
   const wiki = wikiKeyOf(project)
   const options = { full: true, signal: ctx.stopping }
   const faults: string[] = []
   // a missing one is reported wherever it is used
   if (ctx.config.storages[project.storage] !== undefined && (await ctx.git.exists({ ...wiki, kind: 'project' }))) {
-    faults.push(...wordsOf(await repositoryOf(ctx, project).examine(options)))
-    if (await ctx.git.exists(wiki)) faults.push(...wordsOf(await ctx.git.open(wiki).examine(options)).map((text) => `wiki: ${text}`))
+    faults.push(...describeFaults(await repositoryOf(ctx, project).examine(options)))
+    if (await ctx.git.exists(wiki)) faults.push(...describeFaults(await ctx.git.open(wiki).examine(options)).map((text) => `wiki: ${text}`))
   }
-  const fault = faults.join('; ').slice(0, LONGEST_FAULT)
+  const fault = faults.join('; ').slice(0, MAX_FAULT_LENGTH)
   if (fault !== '') ctx.log.error({ project: project.id, fault }, 'a repository is damaged: see roost doctor')
-  await keepCheck(ctx, project.id, fault)
+  await storeCheck(ctx, project.id, fault)
 }
 
-function wordsOf({ brokenGraph, brokenRefs, damage }: Examination): string[] {
+function describeFaults({ brokenGraph, brokenRefs, damage }: Examination): string[] {
   return [
     ...(damage === '' ? [] : [damage.split('\n').slice(0, 3).join(', ')]),
     ...brokenRefs.map(({ name, oid }) => `${name} is at ${oid}, which is not there`),
@@ -70,13 +70,13 @@ function wordsOf({ brokenGraph, brokenRefs, damage }: Examination): string[] {
 }
 
 /** Stores what a check of all objects of a project's repositories has found, and mails what is new; empty: nothing. */
-async function keepCheck(ctx: Context, projectId: number, fault: string): Promise<void> {
+async function storeCheck(ctx: Context, projectId: number, fault: string): Promise<void> {
   const known = await wasDamaged(ctx, projectId)
   const values = { checked_at: ctx.now(), fault }
   await ctx.db.write.execute(sql`insert into ${repositoryChecks} (project_id, checked_at, fault)
     select id, ${values.checked_at.toISOString()}::timestamptz, ${fault} from ${projects} where id = ${projectId}
     on conflict (project_id) do update set checked_at = excluded.checked_at, fault = excluded.fault`)
-  if (fault !== '' && !known) await tellOfDamage(ctx)
+  if (fault !== '' && !known) await enqueueDamageMail(ctx)
 }
 
 /** Whether the last such check found anything, so that the doctor reads all objects again. */

@@ -29,7 +29,7 @@ import { requireAnotherAdministrator } from '../identity/user-state.js'
 import { removeIssuesOf } from '../issuables/issues/remove.js'
 import { NOT_DEFERRED } from '../issuables/merge-requests/merging/states.js'
 import { removeMergeRequestsOf } from '../issuables/merge-requests/writing/remove.js'
-import { leaveAwards } from '../notes/award-emoji.js'
+import { transferAwards } from '../notes/award-emoji.js'
 import { removeNotesOf } from '../notes/remove.js'
 import { deleteProjectRows } from '../projects/remove.js'
 import { removeGroup } from './group-removal.js'
@@ -38,7 +38,7 @@ import { removeGroup } from './group-removal.js'
  * What users leave behind: it goes to the ghost, with a flag where `also` names one, or is deleted with `hard_delete`
  * where U-34 calls it a contribution.
  */
-const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'moved' | 'deleted'; also?: PgColumn }[] = [
+const CONTRIBUTIONS: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'moved' | 'deleted'; also?: PgColumn }[] = [
   { table: notes, by: notes.author_id, hard: 'deleted' },
   { table: events, by: events.author_id, hard: 'deleted' },
   { table: issues, by: issues.author_id, hard: 'deleted' },
@@ -51,9 +51,9 @@ const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'mov
 ]
 
 /** Milliseconds until a job looks whether a removal was finished. */
-const KILLED_AFTER = 10_000
+const RESUME_DELAY_MS = 10_000
 /** Rows changed in one transaction. */
-const BATCH = 1_000
+const BATCH_SIZE = 1_000
 
 /**
  * Deletes a user with everything that is theirs; their contributions go to the ghost (U-33 to U-36). `check` is called
@@ -65,8 +65,8 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
     if (!user) throw notFound('User')
     if (user.kind === 'ghost') throw forbidden()
     check(user.updated_at)
-    if (user.admin) await requireAnotherAdministrator(tx, id)
-    const alone = await groupsOwnedAlone(tx, id)
+    if (user.admin) await keepAnAdministrator(tx, id)
+    const alone = await solelyOwnedGroups(tx, id)
     if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
     for (const group of alone) await removeGroup(ctx, tx, group)
     // from here on they make no calls and own no group, and nothing reverts that
@@ -76,7 +76,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
       .set({ removal: hard ? 'hard' : 'soft', state: 'blocked' })
       .where(eq(users.id, id))
     await audit(ctx, tx, { action: 'user_deleted', target: { type: 'user', id, name: user.username }, changes: { hard_delete: hard } })
-    await enqueue(tx, finishRemovalLater, { user: id }, { key: String(id), delay: KILLED_AFTER })
+    await enqueue(tx, resumeRemoval, { user: id }, { key: String(id), delay: RESUME_DELAY_MS })
   })
   await finishRemoval(ctx, id, hard)
 }
@@ -85,7 +85,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
  * Groups of which they are the only owner, by direct membership; the rows of the owners are locked, so that nobody
  * leaves meanwhile (SEC-124).
  */
-async function groupsOwnedAlone(tx: Transaction, userId: number): Promise<{ id: number; full_path: string }[]> {
+async function solelyOwnedGroups(tx: Transaction, userId: number): Promise<{ id: number; full_path: string }[]> {
   const owned = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and m.access_level = 50 and ${membershipCounts}`
   const { rows } = await tx.execute<{ namespace_id: string; user_id: string }>(
     sql`select m.namespace_id, m.user_id from members m where m.namespace_id in (${owned}) and m.access_level = 50 and ${membershipCounts} order by m.id for update`,
@@ -104,16 +104,16 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     await removeMergeRequestsOf(ctx, id)
     await removeNotesOf(ctx, id)
   }
-  await leaveAwards(ctx, id, hard ? null : ghost)
+  await transferAwards(ctx, id, hard ? null : ghost)
   await removeSnippetsOf(ctx, id)
-  for (const { table, by, hard: how, also } of LEFT_BEHIND) {
+  for (const { table, by, hard: how, also } of CONTRIBUTIONS) {
     const flag = also ? sql`, ${sql.identifier(also.name)} = true` : sql``
-    const some = sql`${table.id} in (select t.id from ${table} t where t.${sql.identifier(by.name)} = ${id} limit ${BATCH})`
+    const batch = sql`${table.id} in (select t.id from ${table} t where t.${sql.identifier(by.name)} = ${id} limit ${BATCH_SIZE})`
     const step =
       hard && how === 'deleted'
-        ? sql`delete from ${table} where ${some}`
-        : sql`update ${table} set ${sql.identifier(by.name)} = ${ghost}${flag} where ${some}`
-    for (let moved = BATCH; moved === BATCH; ) moved = (await ctx.db.write.execute(step)).rowCount ?? 0
+        ? sql`delete from ${table} where ${batch}`
+        : sql`update ${table} set ${sql.identifier(by.name)} = ${ghost}${flag} where ${batch}`
+    for (let moved = BATCH_SIZE; moved === BATCH_SIZE; ) moved = (await ctx.db.write.execute(step)).rowCount ?? 0
   }
   await ctx.db.transaction(async (tx) => {
     await deleteProjectRows(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
@@ -125,15 +125,15 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
 }
 
 /** Finishes what a killed process began; most find nothing to do. */
-export const finishRemovalLater = defineJob({
+export const resumeRemoval = defineJob({
   kind: 'finish the removal of a user',
   input: z.object({ user: z.int() }),
   async run(ctx: Context, { user }) {
-    const [begun] = await ctx.db.write
+    const [unfinished] = await ctx.db.write
       .select({ removal: users.removal })
       .from(users)
       .where(and(eq(users.id, user), isNotNull(users.removal), eq(users.kind, 'human')))
-    if (begun) await finishRemoval(ctx, user, begun.removal === 'hard')
+    if (unfinished) await finishRemoval(ctx, user, unfinished.removal === 'hard')
   },
   deadline: 3_600_000,
 })

@@ -1,20 +1,20 @@
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import type { Commit, GitRepository, Oid, SearchDeadline, TreeEntry } from '../../git/types.js'
-import { wikiNow } from '../content/wikis.js'
+import type { Commit, GitRepository, Oid, Patience, TreeEntry } from '../../git/types.js'
+import { openWiki } from '../content/wikis.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { repositoryOf } from '../repository/repositories.js'
 
 /** Lines before and after a hit. */
-const CONTEXT = 2
+const CONTEXT_LINES = 2
 /** Chunks, and files found by their paths. */
-const MAX = 100
+const MAX_MATCHES = 100
 const MAX_COMMITS = 1_000
 /** Bytes shown of a file that was found by its path. */
-const BEGINNING = 1_024
+const MAX_SHOWN_BYTES = 1_024
 
 /** Where something was found in files. */
-export interface FoundLines {
+export interface CodeMatch {
   path: string
   /** The id of the file, where it was found by its path; null: by its content. */
   oid: Oid | null
@@ -23,7 +23,7 @@ export interface FoundLines {
   text: string
 }
 
-export interface FoundPage extends Page<FoundLines> {
+export interface CodeMatches extends Page<CodeMatch> {
   /** The branch that was searched. */
   ref: string
 }
@@ -39,35 +39,35 @@ export async function searchBlobs(
   { project, can }: ProjectSubject,
   text: string,
   paging: Paging,
-  patience: SearchDeadline,
-): Promise<FoundPage> {
+  patience: Patience,
+): Promise<CodeMatches> {
   const ref = project.default_branch
   const none = { items: [], total: 0, ref }
   if (isBlank(text) || !can('download_code') || project.empty_repo) return none
   const repository = repositoryOf(ctx, project)
   const head = await repository.ref(`refs/heads/${ref}`)
   if (!head) return none
-  const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT, limit: MAX, ...patience })
-  const named = await filesNamed(repository, head, text)
+  const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...patience })
+  const named = await filesAtPath(repository, head, text)
   const path = named && pathIn(text)
   // beyond the chunks that are shown, the content of more files may match
-  const hit = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...patience }) : [])
-  for (const chunk of chunks) hit.add(chunk.path)
-  const byPath = (named ?? []).filter((entry) => !hit.has(entry.path)).slice(0, MAX)
+  const matched = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...patience }) : [])
+  for (const chunk of chunks) matched.add(chunk.path)
+  const byPath = (named ?? []).filter((entry) => !matched.has(entry.path)).slice(0, MAX_MATCHES)
   const all = [
     ...chunks.map((chunk) => ({ path: chunk.path, line: chunk.startLine, text: chunk.text.trimEnd(), oid: null })),
     ...byPath.map((entry) => ({ path: entry.path, line: 1, text: '', oid: entry.oid })),
-  ].sort((a, b) => inGitOrder(a, b) || a.line - b.line)
+  ].sort((a, b) => compareByPath(a, b) || a.line - b.line)
   const { items, total } = slice(all, paging)
-  return { items: await Promise.all(items.map((found) => withBeginning(repository, found))), total, ref }
+  return { items: await Promise.all(items.map((found) => withContentStart(repository, found))), total, ref }
 }
 
-const inGitOrder = (a: { path: string }, b: { path: string }) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path))
+const compareByPath = (a: { path: string }, b: { path: string }) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path))
 
 const pathIn = (text: string) => text.replace(/^\/+/, '')
 
 /** The file whose path the text is, or everything below that folder, in Git's order; null when there is neither. */
-async function filesNamed(repository: GitRepository, commit: Oid, text: string): Promise<TreeEntry[] | null> {
+async function filesAtPath(repository: GitRepository, commit: Oid, text: string): Promise<TreeEntry[] | null> {
   const path = pathIn(text)
   if (path === '' || path.endsWith('/')) return null
   const entry = await repository.entry(commit, path)
@@ -77,17 +77,17 @@ async function filesNamed(repository: GitRepository, commit: Oid, text: string):
 }
 
 /** A file that was found by its path is shown with its beginning; a character that is cut in two is left out. */
-async function withBeginning(repository: GitRepository, found: FoundLines): Promise<FoundLines> {
+async function withContentStart(repository: GitRepository, found: CodeMatch): Promise<CodeMatch> {
   if (found.oid === null) return found
-  const start = (await repository.blobStart(found.oid, BEGINNING)) ?? Buffer.alloc(0)
-  return { ...found, text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(start, { stream: start.length === BEGINNING }) }
+  const start = (await repository.blobStart(found.oid, MAX_SHOWN_BYTES)) ?? Buffer.alloc(0)
+  return { ...found, text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(start, { stream: start.length === MAX_SHOWN_BYTES }) }
 }
 
 /** Searches the pages of the wiki by content (S-16). */
-export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: SearchDeadline): Promise<FoundPage> {
-  const now = isBlank(text) || !subject.can('read_wiki') ? null : await wikiNow(ctx, subject.project)
+export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: Patience): Promise<CodeMatches> {
+  const now = isBlank(text) || !subject.can('read_wiki') ? null : await openWiki(ctx, subject.project)
   if (!now) return { items: [], total: 0, ref: '' }
-  const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT, limit: MAX, ...patience })
+  const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...patience })
   const { items, total } = slice(chunks, paging)
   return { items: items.map(({ path, startLine, text }) => ({ path, line: startLine, text: text.trimEnd(), oid: null })), total, ref: now.name }
 }

@@ -9,7 +9,7 @@ import type { MergeRequestRecord } from '../issuables/merge-requests/reading/loa
 const MAX_IID = 2_147_483_647
 
 /** What is searched for: the number that the text ends in, or its words. */
-function wanted(text: string, numbered: RegExp): { iids: number[] } | { search: string } {
+function queryFilter(text: string, numbered: RegExp): { iids: number[] } | { search: string } {
   const digits = numbered.exec(text.trimEnd())?.[1]
   if (digits === undefined) return { search: text }
   // 0 matches nothing
@@ -17,7 +17,7 @@ function wanted(text: string, numbered: RegExp): { iids: number[] } | { search: 
 }
 
 /** All matches, the last changed first. */
-const everything = ({ page, per_page }: Paging) => ({
+const allStates = ({ page, per_page }: Paging) => ({
   state: 'all' as const,
   scope: 'all' as const,
   in: ['title', 'description'] as ('title' | 'description')[],
@@ -32,7 +32,7 @@ const none = { items: [], total: 0 }
 /** Issues by number or words (S-8); none of a project whose issues the caller may not read. */
 export async function searchIssues(ctx: Context, caller: Caller, at: IssuableSource, text: string, paging: Paging): Promise<Page<IssueRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_issue')) return none
-  return listIssues(ctx, caller, at, { ...everything(paging), ...wanted(text, /#(\d+)$/), with_labels_details: false })
+  return listIssues(ctx, caller, at, { ...allStates(paging), ...queryFilter(text, /#(\d+)$/), with_labels_details: false })
 }
 
 /** Merge requests by number or words (S-9, S-19). */
@@ -44,5 +44,5 @@ export async function searchMergeRequests(
   paging: Paging,
 ): Promise<Page<MergeRequestRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_own_merge_request')) return none
-  return listMergeRequests(ctx, caller, at, { ...everything(paging), ...wanted(text, /[#!](\d+)$/) })
+  return listMergeRequests(ctx, caller, at, { ...allStates(paging), ...queryFilter(text, /[#!](\d+)$/) })
 }

@@ -17,14 +17,14 @@ interface Shape {
   words: Fuzzy['shape']
 }
 
-const place = sql.placeholder('place')
+const source = sql.placeholder('place')
 
 /** Milestones of groups are not found. For a single project, visibility has been checked before. */
 const conditions = ({ in: where, viewerKind, words }: Shape) =>
   and(
-    where === 'project' ? eq(milestones.project_id, place) : visibleProjects(viewerKind, sql`${sql.placeholder('user')}::bigint`),
+    where === 'project' ? eq(milestones.project_id, source) : visibleProjects(viewerKind, sql`${sql.placeholder('user')}::bigint`),
     where === 'group'
-      ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${place})`
+      ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${source})`
       : undefined,
     sql`${milestones.project_id} is not null`,
     fuzzyMatch([milestones.title, milestones.description], words),
@@ -65,7 +65,7 @@ export async function searchMilestones(
         ? { in: 'group' as const, id: at.group.group.id }
         : { in: 'project' as const, id: at.project.project.id }
   const shape: Shape = { in: where.in, viewerKind: viewerKindOf(user), words: words.shape }
-  const values = { ...words.values, place: where.id, user: user?.id ?? 0 }
+  const values = { ...words.values, source: where.id, user: user?.id ?? 0 }
   const find = (page: Paging) => found(ctx.db, shape).execute({ ...values, ...limits(page) })
   const { items, total } = await pageFrom(await find(paging), paging, () => find({ page: 1, per_page: 1 }))
   const texts = items.map(({ milestone }) => milestone)

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { commitStatuses, members, namespaces, notes, projects, sshKeys, tokens, users } from '../../../src/db/schema/index.js'
 import { repositoryDirectory } from '../../../src/git/storage/create.js'
 import { enqueue } from '../../../src/jobs/enqueue.js'
-import { finishRemovalLater } from '../../../src/services/operations/user-removal.js'
+import { resumeRemoval } from '../../../src/services/operations/user-removal.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 
@@ -234,7 +234,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'half way' }).expect(201)
     await t.ctx.db.write.update(users).set({ removal: 'soft', state: 'blocked' }).where(eq(users.id, user.id))
     await t.api('get', '/user', user).expect(403)
-    await enqueue(t.ctx.db, finishRemovalLater, { user: user.id })
+    await enqueue(t.ctx.db, resumeRemoval, { user: user.id })
     await t.ctx.jobs.drain()
     expect(await isThere(user)).toBe(false)
     expect((await comments()).length).toBeGreaterThan(0)

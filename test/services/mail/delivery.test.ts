@@ -90,7 +90,7 @@ describe('an event for very many people (ML-9)', () => {
         .expect(201)
     ).body
     await t.api('post', `${project.path}/issues/${iid}/subscribe`, last).expect(201)
-    const occasion = {
+    const notification = {
       event: 'new_issue',
       project: project.id,
       actor: author.id,
@@ -101,7 +101,7 @@ describe('an event for very many people (ML-9)', () => {
       former: null,
       labels: [],
     } as const
-    const people = await recipientsOf(t.ctx, { occasion: { ...occasion, labels: [] }, named: [] })
+    const people = await recipientsOf(t.ctx, { notification: { ...notification, labels: [] }, newMentions: [] })
     expect(people).toHaveLength(1_000)
     expect(people.slice(0, 3)).toMatchObject([
       { user: assignee.id, reason: 'assigned' },

@@ -1,24 +1,25 @@
 import { type Commit, type GitRepository, type Oid, ZERO } from '../../../git/types.js'
 import { titleOf } from '../../../lib/text/commit-title.js'
 import { repositoryOf } from '../../repository/repositories.js'
-import type { Scene, SceneProject } from '../scene.js'
+import type { PayloadData, ProjectData } from '../payload-data.js'
 
 /** Commits that a push tells of (HK-15), and files that are named of each. */
 const MAX_COMMITS = 20
-const FILES = { files: 1_000, lines: 50_000, bytes: 1 << 20, fileBytes: 1 << 14 }
+const DIFF_LIMITS = { files: 1_000, lines: 50_000, bytes: 1 << 20, fileBytes: 1 << 14 }
 /** Commits that are counted. */
 const MAX_COUNTED = 10_000
 
 /** The repository of a project, for reading. */
-export const repositoryIn = ({ ctx }: Scene, { id, row }: SceneProject): GitRepository => repositoryOf(ctx, { id, storage: String(row['storage']) })
+export const repositoryIn = ({ ctx }: PayloadData, { id, row }: ProjectData): GitRepository =>
+  repositoryOf(ctx, { id, storage: String(row['storage']) })
 
 /** The last second that a Date of four digits has, and the first. */
-const LAST = 253_402_300_799
-const FIRST = -62_135_596_800
-const isoOf = (seconds: number) => new Date(Math.min(Math.max(seconds || 0, FIRST), LAST) * 1000).toISOString().replace('.000Z', 'Z')
+const MAX_SECONDS = 253_402_300_799
+const MIN_SECONDS = -62_135_596_800
+const isoOf = (seconds: number) => new Date(Math.min(Math.max(seconds || 0, MIN_SECONDS), MAX_SECONDS) * 1000).toISOString().replace('.000Z', 'Z')
 
 /** The common object *commit* (25.2). */
-export const commitObject = ({ ctx: { links } }: Scene, { fullPath }: SceneProject, commit: Commit) => ({
+export const commitObject = ({ ctx: { links } }: PayloadData, { fullPath }: ProjectData, commit: Commit) => ({
   id: commit.oid,
   message: commit.message,
   title: titleOf(commit.message),
@@ -28,11 +29,11 @@ export const commitObject = ({ ctx: { links } }: Scene, { fullPath }: SceneProje
 })
 
 /** The same with the paths that it changed. */
-export async function commitWithFiles(scene: Scene, project: SceneProject, repository: GitRepository, commit: Commit) {
-  const { files } = await repository.diff(commit.parents[0] ?? null, commit.oid, FILES)
+export async function commitWithFiles(data: PayloadData, project: ProjectData, repository: GitRepository, commit: Commit) {
+  const { files } = await repository.diff(commit.parents[0] ?? null, commit.oid, DIFF_LIMITS)
   const moved = files.filter(({ renamed_file }) => renamed_file)
   return {
-    ...commitObject(scene, project, commit),
+    ...commitObject(data, project, commit),
     added: [...files.filter(({ new_file }) => new_file), ...moved].map(({ new_path }) => new_path),
     modified: files.filter((file) => !file.new_file && !file.deleted_file && !file.renamed_file).map(({ new_path }) => new_path),
     removed: [...files.filter(({ deleted_file }) => deleted_file), ...moved].map(({ old_path }) => old_path),

@@ -4,19 +4,19 @@ import { humanDuration } from '../../../lib/text/duration.js'
 import { isWorkInProgress } from '../../../lib/text/work-in-progress.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { labelObject, projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
+import { labelObject, type PayloadData, type ProjectData, projectObject, repositoryObject, stamp, userById } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 /** Where the rows of each kind of thing are, and those of its labels. */
-export const KINDS = {
+export const TABLES = {
   issues: { labels: 'issue_labels', key: 'issue_id', table: issueLabels },
   merge_requests: { labels: 'merge_request_labels', key: 'merge_request_id', table: mergeRequestLabels },
 } as const
 
-export type Kind = keyof typeof KINDS
+export type IssuableKind = keyof typeof TABLES
 
 /** Columns whose changes are events, as the triggers have them. */
-const WATCHED: Record<Kind, readonly string[]> = {
+const WATCHED_COLUMNS: Record<IssuableKind, readonly string[]> = {
   issues: [
     'title',
     'description',
@@ -44,7 +44,7 @@ const WATCHED: Record<Kind, readonly string[]> = {
 }
 
 /** What one transaction did to one thing. */
-interface Changed {
+interface IssuableChange {
   id: number
   actor: number | null
   /** Null: it is new. */
@@ -58,27 +58,27 @@ const idsOf = (changes: HookChange[], operation: HookChange['operation']) =>
   changes.filter((change) => change.operation === operation).map((change) => Number((change.after ?? change.before)?.['label_id']))
 
 /** The changes of one transaction, thing by thing. */
-async function changedThings(scene: Scene, kind: Kind, changes: readonly HookChange[]): Promise<Changed[]> {
-  const { labels: ofLabels, key } = KINDS[kind]
+async function groupByIssuable(data: PayloadData, kind: IssuableKind, changes: readonly HookChange[]): Promise<IssuableChange[]> {
+  const { labels: ofLabels, key } = TABLES[kind]
   const rows = changes.filter(({ source }) => source === kind)
   const labelChanges = changes.filter(({ source }) => source === ofLabels)
   const ids = new Set([...rows.map(({ after }) => after?.['id']), ...labelChanges.map(({ after, before }) => (after ?? before)?.[key])].map(Number))
-  const things: Changed[] = []
+  const issuables: IssuableChange[] = []
   for (const id of ids) {
     const own = rows.filter(({ after }) => after?.['id'] === id)
     const about = labelChanges.filter(({ after, before }) => (after ?? before)?.[key] === id)
-    const after = own.at(-1)?.after ?? (await rowOf(scene, kind, id))
+    const after = own.at(-1)?.after ?? (await rowOf(data, kind, id))
     if (!after) continue
     const made = own.some(({ operation }) => operation === 'INSERT')
     const before = made ? null : (own[0]?.before ?? after)
     const actor = [...own, ...about].find(({ actor_id }) => actor_id !== null)?.actor_id ?? Number(after['author_id'])
-    things.push({ id, actor, before, after, added: idsOf(about, 'INSERT'), removed: idsOf(about, 'DELETE') })
+    issuables.push({ id, actor, before, after, added: idsOf(about, 'INSERT'), removed: idsOf(about, 'DELETE') })
   }
-  return things
+  return issuables
 }
 
 /** The thing as it is now. */
-export async function rowOf({ ctx }: Scene, kind: Kind | 'snippets' | 'pipelines', id: unknown): Promise<RowImage | null> {
+export async function rowOf({ ctx }: PayloadData, kind: IssuableKind | 'snippets' | 'pipelines', id: unknown): Promise<RowImage | null> {
   const { rows } = await ctx.db.write.execute<{ image: RowImage }>(
     sql`select to_jsonb(t) as image from ${sql.identifier(kind)} t where t.id = ${Number(id)}`,
   )
@@ -86,45 +86,45 @@ export async function rowOf({ ctx }: Scene, kind: Kind | 'snippets' | 'pipelines
 }
 
 /** The labels that a thing has now. */
-async function labelsOf(scene: Scene, kind: Kind, id: number): Promise<RowImage[]> {
-  const { table, key } = KINDS[kind]
-  const { rows } = await scene.ctx.db.write.execute<{ image: RowImage }>(
+async function labelsOf(data: PayloadData, kind: IssuableKind, id: number): Promise<RowImage[]> {
+  const { table, key } = TABLES[kind]
+  const { rows } = await data.ctx.db.write.execute<{ image: RowImage }>(
     sql`select to_jsonb(l) as image from ${table} w join ${labels} l on l.id = w.label_id where w.${sql.identifier(key)} = ${id} order by l.title, l.id`,
   )
   return rows.map(({ image }) => image)
 }
 
-async function labelsBefore({ ctx }: Scene, now: RowImage[], { added, removed }: Changed): Promise<RowImage[]> {
-  const gone =
+async function labelsBefore({ ctx }: PayloadData, now: RowImage[], { added, removed }: IssuableChange): Promise<RowImage[]> {
+  const removedLabels =
     removed.length === 0
       ? []
       : await ctx.db.write
           .select({ image: sql<RowImage>`to_jsonb(${labels})` })
           .from(labels)
           .where(inArray(labels.id, removed))
-  return [...now.filter(({ id }) => !added.includes(Number(id))), ...gone.map(({ image }) => image)]
+  return [...now.filter(({ id }) => !added.includes(Number(id))), ...removedLabels.map(({ image }) => image)]
 }
 
 type Change = { previous: unknown; current: unknown }
 
 /** The attributes that changed, with their values before and after. */
-async function changesOf(scene: Scene, kind: Kind, changed: Changed, labelRows: RowImage[]): Promise<Record<string, Change>> {
+async function changesOf(data: PayloadData, kind: IssuableKind, changed: IssuableChange, labelRows: RowImage[]): Promise<Record<string, Change>> {
   const { before, after, added, removed } = changed
   if (!before) return {}
   const changes: Record<string, Change> = {}
-  for (const name of WATCHED[kind]) if (before[name] !== after[name]) changes[name] = { previous: before[name], current: after[name] }
+  for (const name of WATCHED_COLUMNS[kind]) if (before[name] !== after[name]) changes[name] = { previous: before[name], current: after[name] }
   if (before['updated_at'] !== after['updated_at'])
     changes['updated_at'] = { previous: stamp(before['updated_at']), current: stamp(after['updated_at']) }
   if (changes['assignee_id']) {
-    const people = async (id: unknown) => [await userById(scene, id)].filter((user) => user !== null)
+    const people = async (id: unknown) => [await userById(data, id)].filter((user) => user !== null)
     changes['assignees'] = { previous: await people(before['assignee_id']), current: await people(after['assignee_id']) }
   }
   if (added.length + removed.length > 0)
-    changes['labels'] = { previous: (await labelsBefore(scene, labelRows, changed)).map(labelObject), current: labelRows.map(labelObject) }
+    changes['labels'] = { previous: (await labelsBefore(data, labelRows, changed)).map(labelObject), current: labelRows.map(labelObject) }
   return changes
 }
 
-function actionOf({ before, after }: Changed): string {
+function actionOf({ before, after }: IssuableChange): string {
   if (!before) return 'open'
   if (before['state'] === after['state']) return 'update'
   return { opened: 'reopen', closed: 'close', merged: 'merge' }[String(after['state'])] ?? 'update'
@@ -138,7 +138,7 @@ const timesOf = (row: RowImage) => ({
 })
 
 /** Of the last change of the texts; only what this change itself tells is known. */
-const edited = (changes: Record<string, Change>, after: RowImage, actor: number | null) => {
+const editColumns = (changes: Record<string, Change>, after: RowImage, actor: number | null) => {
   const texts = changes['title'] || changes['description']
   return {
     updated_by_id: Object.keys(changes).length > 0 ? actor : null,
@@ -148,7 +148,7 @@ const edited = (changes: Record<string, Change>, after: RowImage, actor: number 
 }
 
 /** The attributes of an issue (HK-17). */
-export const issueAttributes = ({ ctx: { links } }: Scene, { fullPath }: SceneProject, issue: RowImage, labelRows: RowImage[]) => ({
+export const issueAttributes = ({ ctx: { links } }: PayloadData, { fullPath }: ProjectData, issue: RowImage, labelRows: RowImage[]) => ({
   id: issue['id'],
   iid: issue['iid'],
   title: issue['title'],
@@ -174,9 +174,9 @@ export const issueAttributes = ({ ctx: { links } }: Scene, { fullPath }: ScenePr
 })
 
 /** The attributes of a merge request (HK-18). */
-export async function requestAttributes(scene: Scene, target: SceneProject, request: RowImage) {
-  const source = request['source_project_id'] === request['project_id'] ? target : await scene.project(request['source_project_id'])
-  const head = request['sha'] ? await repositoryIn(scene, target).commit(String(request['sha'])) : null
+export async function requestAttributes(data: PayloadData, target: ProjectData, request: RowImage) {
+  const source = request['source_project_id'] === request['project_id'] ? target : await data.project(request['source_project_id'])
+  const head = request['sha'] ? await repositoryIn(data, target).commit(String(request['sha'])) : null
   return {
     id: request['id'],
     iid: request['iid'],
@@ -207,54 +207,61 @@ export async function requestAttributes(scene: Scene, target: SceneProject, requ
     last_edited_at: null,
     last_edited_by_id: null,
     ...timesOf(request),
-    url: `${scene.ctx.links.project(target.fullPath)}/merge_requests/${request['iid']}`,
-    source: source && projectObject(scene, source),
-    target: projectObject(scene, target),
-    last_commit: head && commitObject(scene, target, head),
-    assignee: await userById(scene, request['assignee_id']),
+    url: `${data.ctx.links.project(target.fullPath)}/merge_requests/${request['iid']}`,
+    source: source && projectObject(data, source),
+    target: projectObject(data, target),
+    last_commit: head && commitObject(data, target, head),
+    assignee: await userById(data, request['assignee_id']),
   }
 }
 
 /** The attributes of either, with the labels it has now. */
-export async function attributesOf(scene: Scene, project: SceneProject, kind: Kind, row: RowImage) {
-  const labelRows = await labelsOf(scene, kind, Number(row['id']))
-  return { labelRows, attributes: kind === 'issues' ? issueAttributes(scene, project, row, labelRows) : await requestAttributes(scene, project, row) }
+export async function attributesOf(data: PayloadData, project: ProjectData, kind: IssuableKind, row: RowImage) {
+  const labelRows = await labelsOf(data, kind, Number(row['id']))
+  return { labelRows, attributes: kind === 'issues' ? issueAttributes(data, project, row, labelRows) : await requestAttributes(data, project, row) }
 }
 
 /** The events of the issues or merge requests that one transaction changed (HK-17, HK-18). */
-export async function issuablesOf(scene: Scene, kind: Kind, changes: readonly HookChange[]): Promise<WebhookEvent[]> {
+export async function issuablesOf(data: PayloadData, kind: IssuableKind, changes: readonly HookChange[]): Promise<WebhookEvent[]> {
   const events: WebhookEvent[] = []
-  for (const changed of await changedThings(scene, kind, changes)) {
-    const project = await scene.project(changed.after['project_id'])
-    if (project) events.push(...(await issuableOf(scene, kind, project, changed)))
+  for (const changed of await groupByIssuable(data, kind, changes)) {
+    const project = await data.project(changed.after['project_id'])
+    if (project) events.push(...(await issuableOf(data, kind, project, changed)))
   }
   return events
 }
 
-async function issuableOf(scene: Scene, kind: Kind, project: SceneProject, changed: Changed): Promise<WebhookEvent[]> {
+async function issuableOf(data: PayloadData, kind: IssuableKind, project: ProjectData, changed: IssuableChange): Promise<WebhookEvent[]> {
   const { before, after, actor } = changed
-  const { labelRows, attributes } = await attributesOf(scene, project, kind, after)
-  const changes = await changesOf(scene, kind, changed, labelRows)
+  const { labelRows, attributes } = await attributesOf(data, project, kind, after)
+  const changes = await changesOf(data, kind, changed, labelRows)
   const moved = kind === 'merge_requests' && before !== null && before['sha'] !== null && before['sha'] !== after['sha']
   if (before && !moved && Object.keys(changes).every((name) => name === 'updated_at')) return []
-  const hidden = kind === 'issues' && after['confidential'] === true
-  const assignee = await userById(scene, after['assignee_id'])
+  const confidential = kind === 'issues' && after['confidential'] === true
+  const assignee = await userById(data, after['assignee_id'])
   const type = kind === 'issues' ? 'issue' : 'merge_request'
   const body = {
     object_kind: type,
-    event_type: hidden ? 'confidential_issue' : type,
-    user: await userById(scene, actor),
-    project: projectObject(scene, project),
-    object_attributes: { ...attributes, ...edited(changes, after, actor), action: actionOf(changed), ...(moved && { oldrev: before['sha'] }) },
+    event_type: confidential ? 'confidential_issue' : type,
+    user: await userById(data, actor),
+    project: projectObject(data, project),
+    object_attributes: { ...attributes, ...editColumns(changes, after, actor), action: actionOf(changed), ...(moved && { oldrev: before['sha'] }) },
     labels: labelRows.map(labelObject),
     ...(assignee && { assignees: [assignee] }),
     changes,
-    repository: repositoryObject(scene, project),
+    repository: repositoryObject(data, project),
   }
   if (kind === 'merge_requests') return [{ listens: 'merge_requests', event: 'Merge Request Hook', project: project.id, body }]
-  return [{ listens: hidden ? 'confidential_issues' : 'issues', event: hidden ? 'Confidential Issue Hook' : 'Issue Hook', project: project.id, body }]
+  return [
+    {
+      listens: confidential ? 'confidential_issues' : 'issues',
+      event: confidential ? 'Confidential Issue Hook' : 'Issue Hook',
+      project: project.id,
+      body,
+    },
+  ]
 }
 
 /** What a new thing would tell, for a test (HK-5). */
-export const sampleOf = (scene: Scene, kind: Kind, project: SceneProject, row: RowImage, actor: number): Promise<WebhookEvent[]> =>
-  issuableOf(scene, kind, project, { id: Number(row['id']), actor, before: null, after: row, added: [], removed: [] })
+export const sampleOf = (data: PayloadData, kind: IssuableKind, project: ProjectData, row: RowImage, actor: number): Promise<WebhookEvent[]> =>
+  issuableOf(data, kind, project, { id: Number(row['id']), actor, before: null, after: row, added: [], removed: [] })

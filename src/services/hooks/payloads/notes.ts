@@ -1,28 +1,30 @@
 import type { RowImage } from '../../../db/schema/index.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
+import { type PayloadData, type ProjectData, projectObject, repositoryObject, stamp, userById } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'
 import { attributesOf, rowOf } from './issuables.js'
 
 /** A note on one of the four kinds of things (HK-19). */
-export async function noteOf(scene: Scene, { operation, after, actor_id }: HookChange): Promise<WebhookEvent[]> {
-  const project = await scene.project(after?.['project_id'])
+export async function noteOf(data: PayloadData, { operation, after, actor_id }: HookChange): Promise<WebhookEvent[]> {
+  const project = await data.project(after?.['project_id'])
   if (!project || !after) return []
-  const about = await aboutOf(scene, project, after)
+  const about = await aboutOf(data, project, after)
   if (!about) return []
-  const { thing, url, hidden } = about
+  const { object, url, confidential } = about
   const body = {
     object_kind: 'note',
-    event_type: hidden ? 'confidential_note' : 'note',
-    user: await userById(scene, actor_id ?? after['author_id']),
+    event_type: confidential ? 'confidential_note' : 'note',
+    user: await userById(data, actor_id ?? after['author_id']),
     project_id: project.id,
-    project: projectObject(scene, project),
+    project: projectObject(data, project),
     object_attributes: { ...attributes(after), action: operation === 'INSERT' ? 'create' : 'update', url: `${url}#note_${after['id']}` },
-    ...thing,
-    repository: repositoryObject(scene, project),
+    ...object,
+    repository: repositoryObject(data, project),
   }
-  return [{ listens: hidden ? 'confidential_note' : 'note', event: hidden ? 'Confidential Note Hook' : 'Note Hook', project: project.id, body }]
+  return [
+    { listens: confidential ? 'confidential_note' : 'note', event: confidential ? 'Confidential Note Hook' : 'Note Hook', project: project.id, body },
+  ]
 }
 
 const attributes = (note: RowImage) => {
@@ -52,27 +54,27 @@ const attributes = (note: RowImage) => {
 
 interface About {
   /** The thing under its own name. */
-  thing: object
+  object: object
   url: string
-  hidden: boolean
+  confidential: boolean
 }
 
 /** What a note is about; null where it is gone. */
-async function aboutOf(scene: Scene, project: SceneProject, note: RowImage): Promise<About | null> {
-  const page = scene.ctx.links.project(project.fullPath)
+async function aboutOf(data: PayloadData, project: ProjectData, note: RowImage): Promise<About | null> {
+  const page = data.ctx.links.project(project.fullPath)
   if (note['noteable_type'] === 'Commit') {
-    const commit = await repositoryIn(scene, project).commit(String(note['commit_id']))
-    return commit && { thing: { commit: commitObject(scene, project, commit) }, url: `${page}/commit/${commit.oid}`, hidden: false }
+    const commit = await repositoryIn(data, project).commit(String(note['commit_id']))
+    return commit && { object: { commit: commitObject(data, project, commit) }, url: `${page}/commit/${commit.oid}`, confidential: false }
   }
   if (note['noteable_type'] === 'Snippet') {
-    const snippet = await rowOf(scene, 'snippets', note['noteable_id'])
-    return snippet && { thing: { snippet: snippetObject(snippet) }, url: `${page}/snippets/${snippet['id']}`, hidden: false }
+    const snippet = await rowOf(data, 'snippets', note['noteable_id'])
+    return snippet && { object: { snippet: snippetObject(snippet) }, url: `${page}/snippets/${snippet['id']}`, confidential: false }
   }
   const kind = note['noteable_type'] === 'Issue' ? 'issues' : 'merge_requests'
-  const row = await rowOf(scene, kind, note['noteable_id'])
+  const row = await rowOf(data, kind, note['noteable_id'])
   if (!row) return null
-  const { attributes: thing } = await attributesOf(scene, project, kind, row)
-  return { thing: { [kind === 'issues' ? 'issue' : 'merge_request']: thing }, url: thing.url, hidden: row['confidential'] === true }
+  const { attributes: object } = await attributesOf(data, project, kind, row)
+  return { object: { [kind === 'issues' ? 'issue' : 'merge_request']: object }, url: object.url, confidential: row['confidential'] === true }
 }
 
 const snippetObject = (snippet: RowImage) => ({

@@ -4,34 +4,35 @@ import { ZERO } from '../../../git/types.js'
 import { STAGE } from '../../../lib/pipeline-states.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { projectObject, type Scene, stamp, userById } from '../scene.js'
+import { type PayloadData, projectObject, stamp, userById } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 const FINISHED = new Set(['success', 'failed', 'canceled', 'skipped'])
 
 /** A pipeline whose status has changed (HK-20). */
-export async function pipelineOf(scene: Scene, pipeline: RowImage): Promise<WebhookEvent[]> {
-  const project = await scene.project(pipeline['project_id'])
+export async function pipelineOf(data: PayloadData, pipeline: RowImage): Promise<WebhookEvent[]> {
+  const project = await data.project(pipeline['project_id'])
   if (!project) return []
-  const statuses = await statusesOf(scene, pipeline)
-  const commit = await repositoryIn(scene, project).commit(String(pipeline['sha']))
-  const url = `${scene.ctx.links.project(project.fullPath)}/pipelines/${pipeline['id']}`
+  const statuses = await statusesOf(data, pipeline)
+  const commit = await repositoryIn(data, project).commit(String(pipeline['sha']))
+  const url = `${data.ctx.links.project(project.fullPath)}/pipelines/${pipeline['id']}`
   const body = {
     object_kind: 'pipeline',
     object_attributes: { ...attributes(pipeline, statuses), url },
-    merge_request: await requestOf(scene, pipeline),
-    user: await userById(scene, pipeline['user_id']),
-    project: projectObject(scene, project),
-    commit: commit && commitObject(scene, project, commit),
-    builds: await Promise.all(statuses.map((status) => build(scene, status))),
+    merge_request: await requestOf(data, pipeline),
+    user: await userById(data, pipeline['user_id']),
+    project: projectObject(data, project),
+    commit: commit && commitObject(data, project, commit),
+    builds: await Promise.all(statuses.map((status) => build(data, status))),
   }
   return [{ listens: 'pipeline', event: 'Pipeline Hook', project: project.id, body }]
 }
 
 /** The same of a changed row. */
-export const pipelinesOf = (scene: Scene, { after }: HookChange): Promise<WebhookEvent[]> => (after ? pipelineOf(scene, after) : Promise.resolve([]))
+export const pipelinesOf = (data: PayloadData, { after }: HookChange): Promise<WebhookEvent[]> =>
+  after ? pipelineOf(data, after) : Promise.resolve([])
 
-async function statusesOf({ ctx }: Scene, pipeline: RowImage): Promise<RowImage[]> {
+async function statusesOf({ ctx }: PayloadData, pipeline: RowImage): Promise<RowImage[]> {
   const rows = await ctx.db.write
     .select({ image: sql<RowImage>`to_jsonb(${commitStatuses})` })
     .from(commitStatuses)
@@ -70,7 +71,7 @@ function attributes(pipeline: RowImage, statuses: RowImage[]) {
   }
 }
 
-async function build(scene: Scene, status: RowImage) {
+async function build(data: PayloadData, status: RowImage) {
   return {
     id: status['id'],
     stage: STAGE,
@@ -82,14 +83,14 @@ async function build(scene: Scene, status: RowImage) {
     when: 'on_success',
     manual: false,
     allow_failure: false,
-    user: await userById(scene, status['user_id']),
+    user: await userById(data, status['user_id']),
     runner: null,
     artifacts_file: { filename: null, size: null },
   }
 }
 
 /** The open merge request whose head pipeline it is, if there is one. */
-async function requestOf({ ctx }: Scene, pipeline: RowImage) {
+async function requestOf({ ctx }: PayloadData, pipeline: RowImage) {
   const [found] = await ctx.db.write
     .select()
     .from(mergeRequests)

@@ -2,38 +2,38 @@ import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { avatarUrl } from '../../../lib/avatar-url.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { projectObject, repositoryObject, type Scene, type SceneProject } from '../scene.js'
+import { type PayloadData, type ProjectData, projectObject, repositoryObject } from '../payload-data.js'
 import { commitsOfPush, commitWithFiles, repositoryIn } from './commits.js'
 
 const BRANCH = 'refs/heads/'
 const TAG = 'refs/tags/'
 
 /** Who pushed. */
-async function pusher(scene: Scene, id: unknown) {
-  const user = await scene.row('users', id)
+async function pusher(data: PayloadData, id: unknown) {
+  const user = await data.row('users', id)
   return {
     user_id: user?.['id'] ?? null,
     user_name: user?.['name'] ?? null,
     user_username: user?.['username'] ?? null,
     user_email: user?.['email'] ?? null,
-    user_avatar: user ? avatarUrl({ id: Number(user['id']), avatar: user['avatar'] as string | null }, scene.avatars) : null,
+    user_avatar: user ? avatarUrl({ id: Number(user['id']), avatar: user['avatar'] as string | null }, data.avatars) : null,
   }
 }
 
 /** A push or tag push, once for each ref (HK-14 to HK-16), and one for all of them (HK-23). */
-export async function pushesOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
-  const project = await scene.project(change.project_id)
+export async function pushesOf(data: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
+  const project = await data.project(change.project_id)
   if (!project) return []
   const moves = ((change.after?.['moves'] ?? []) as RefUpdate[]).filter(({ ref }) => ref.startsWith(BRANCH) || ref.startsWith(TAG))
   const events: WebhookEvent[] = []
-  for (const move of moves) events.push(await pushOf(scene, project, change.actor_id, move))
-  if (moves.length > 0) events.push(await updateOf(scene, project, change.actor_id, moves))
+  for (const move of moves) events.push(await pushOf(data, project, change.actor_id, move))
+  if (moves.length > 0) events.push(await updateOf(data, project, change.actor_id, moves))
   return events
 }
 
 /** The events of one ref. */
-export async function pushOf(scene: Scene, project: SceneProject, actor: number | null, move: RefUpdate): Promise<WebhookEvent> {
-  const repository = repositoryIn(scene, project)
+export async function pushOf(data: PayloadData, project: ProjectData, actor: number | null, move: RefUpdate): Promise<WebhookEvent> {
+  const repository = repositoryIn(data, project)
   const tag = move.ref.startsWith(TAG)
   const kind = tag ? 'tag_push' : 'push'
   const body = {
@@ -42,14 +42,14 @@ export async function pushOf(scene: Scene, project: SceneProject, actor: number 
     before: move.old,
     after: move.new,
     ref: move.ref,
-    ...(tag ? await ofTag(scene, project, repository, move) : await ofBranch(scene, project, repository, move)),
-    ...(await pusher(scene, actor)),
+    ...(tag ? await ofTag(data, project, repository, move) : await ofBranch(data, project, repository, move)),
+    ...(await pusher(data, actor)),
     project_id: project.id,
-    project: projectObject(scene, project),
+    project: projectObject(data, project),
     repository: {
-      ...repositoryObject(scene, project),
-      git_http_url: scene.ctx.links.http(project.fullPath),
-      git_ssh_url: scene.ctx.links.ssh(project.fullPath),
+      ...repositoryObject(data, project),
+      git_http_url: data.ctx.links.http(project.fullPath),
+      git_ssh_url: data.ctx.links.ssh(project.fullPath),
       visibility_level: project.row['visibility'],
     },
   }
@@ -62,14 +62,14 @@ export async function pushOf(scene: Scene, project: SceneProject, actor: number 
   }
 }
 
-async function ofBranch(scene: Scene, project: SceneProject, repository: GitRepository, move: RefUpdate) {
+async function ofBranch(data: PayloadData, project: ProjectData, repository: GitRepository, move: RefUpdate) {
   const { commits, total } = await commitsOfPush(repository, move)
   const shown = []
-  for (const commit of commits) shown.push(await commitWithFiles(scene, project, repository, commit))
+  for (const commit of commits) shown.push(await commitWithFiles(data, project, repository, commit))
   return { checkout_sha: move.new === ZERO ? null : move.new, message: null, commits: shown, total_commits_count: total }
 }
 
-async function ofTag(scene: Scene, project: SceneProject, repository: GitRepository, move: RefUpdate) {
+async function ofTag(data: PayloadData, project: ProjectData, repository: GitRepository, move: RefUpdate) {
   const gone = move.new === ZERO
   const found = gone ? null : await repository.resolve(move.new)
   const commit = found && (await repository.commit(found.commit))
@@ -77,13 +77,13 @@ async function ofTag(scene: Scene, project: SceneProject, repository: GitReposit
   return {
     checkout_sha: commit?.oid ?? null,
     message: annotated?.message.trimEnd() ?? null,
-    commits: commit ? [await commitWithFiles(scene, project, repository, commit)] : [],
+    commits: commit ? [await commitWithFiles(data, project, repository, commit)] : [],
     total_commits_count: commit ? 1 : 0,
   }
 }
 
-async function updateOf(scene: Scene, project: SceneProject, actor: number | null, moves: RefUpdate[]): Promise<WebhookEvent> {
-  const { user_id, user_name, user_email, user_avatar } = await pusher(scene, actor)
+async function updateOf(data: PayloadData, project: ProjectData, actor: number | null, moves: RefUpdate[]): Promise<WebhookEvent> {
+  const { user_id, user_name, user_email, user_avatar } = await pusher(data, actor)
   return {
     listens: 'repository_update',
     event: 'System Hook',
@@ -92,7 +92,7 @@ async function updateOf(scene: Scene, project: SceneProject, actor: number | nul
       event_name: 'repository_update',
       ...{ user_id, user_name, user_email, user_avatar },
       project_id: project.id,
-      project: projectObject(scene, project),
+      project: projectObject(data, project),
       changes: moves.map(({ ref, old, new: to }) => ({ before: old, after: to, ref })),
       refs: moves.map(({ ref }) => ref),
     },

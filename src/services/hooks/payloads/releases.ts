@@ -2,24 +2,24 @@ import { asc, eq } from 'drizzle-orm'
 import { type RowImage, releaseLinks } from '../../../db/schema/index.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { projectObject, type Scene, stamp } from '../scene.js'
+import { type PayloadData, projectObject, stamp } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 const ACTIONS = { INSERT: 'create', UPDATE: 'update', DELETE: 'delete' } as const
 const FORMATS = ['zip', 'tar.gz', 'tar.bz2', 'tar']
 
 /** A release (HK-22). */
-export async function releaseOf(scene: Scene, { operation, before, after }: HookChange): Promise<WebhookEvent[]> {
+export async function releaseOf(data: PayloadData, { operation, before, after }: HookChange): Promise<WebhookEvent[]> {
   const release = (after ?? before) as RowImage
-  const project = await scene.project(release['project_id'])
+  const project = await data.project(release['project_id'])
   if (!project) return []
   const tag = String(release['tag'])
-  const page = scene.ctx.links.project(project.fullPath)
-  const repository = repositoryIn(scene, project)
+  const page = data.ctx.links.project(project.fullPath)
+  const repository = repositoryIn(data, project)
   const target = await repository.ref(`refs/tags/${tag}`)
   const found = target && (await repository.resolve(target))
   const commit = found && (await repository.commit(found.commit))
-  const links = await scene.ctx.db.write
+  const links = await data.ctx.db.write
     .select()
     .from(releaseLinks)
     .where(eq(releaseLinks.release_id, Number(release['id'])))
@@ -35,8 +35,8 @@ export async function releaseOf(scene: Scene, { operation, before, after }: Hook
     released_at: stamp(release['released_at']),
     url: `${page}/-/releases/${encodeURIComponent(tag)}`,
     action: ACTIONS[operation],
-    project: projectObject(scene, project),
-    commit: commit && commitObject(scene, project, commit),
+    project: projectObject(data, project),
+    commit: commit && commitObject(data, project, commit),
     assets: {
       count: FORMATS.length + links.length,
       links: links.map(({ id, name, url, link_type }) => ({ id, external: true, link_type, name, url })),

@@ -2,7 +2,7 @@ import type { RowImage } from '../../../db/schema/index.js'
 import { visibilityWord } from '../../../lib/visibility.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { type Scene, stamp } from '../scene.js'
+import { type PayloadData, stamp } from '../payload-data.js'
 
 const LEVELS: Record<number, string> = { 10: 'Guest', 20: 'Reporter', 30: 'Developer', 40: 'Maintainer', 50: 'Owner' }
 
@@ -16,7 +16,7 @@ const systemEvent = (event_name: string, row: RowImage, more: object): WebhookEv
 const at = (change: HookChange): RowImage => (change.after ?? change.before) as RowImage
 
 /** The events of a change of an account (HK-23). */
-export async function userOf(_: Scene, change: HookChange): Promise<WebhookEvent[]> {
+export async function userOf(_: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const user = at(change)
   const name = { INSERT: 'user_create', UPDATE: 'user_rename', DELETE: 'user_destroy' }[change.operation]
   return [
@@ -31,7 +31,7 @@ export async function userOf(_: Scene, change: HookChange): Promise<WebhookEvent
 }
 
 /** A wrong password for an account (HK-23). */
-export async function failedLoginOf(_: Scene, change: HookChange): Promise<WebhookEvent[]> {
+export async function failedLoginOf(_: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const user = at(change)
   return [
     systemEvent('user_failed_login', user, {
@@ -56,11 +56,11 @@ const projectEvent = ({ operation, before, after }: HookChange) =>
           : 'project_update'
 
 /** The events of a change of a project (HK-23). */
-export async function projectOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
+export async function projectOf(data: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const project = at(change)
-  const namespace = await scene.row('namespaces', project['namespace_id'])
-  const former = await scene.row('namespaces', change.before?.['namespace_id'])
-  const owner = namespace && (await scene.row('users', namespace['owner_id']))
+  const namespace = await data.row('namespaces', project['namespace_id'])
+  const former = await data.row('namespaces', change.before?.['namespace_id'])
+  const owner = namespace && (await data.row('users', namespace['owner_id']))
   const name = projectEvent(change)
   const moved = name === 'project_transfer' || name === 'project_rename'
   return [
@@ -81,14 +81,14 @@ export async function projectOf(scene: Scene, change: HookChange): Promise<Webho
 const fullPathOf = ({ path, full_path }: RowImage) => `${String(full_path).replace(/[^/]*$/, '')}${path}`
 
 /** The events of a change of a group, to the system and to the hooks of the groups above (HK-23, HK-24). */
-export async function groupOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
+export async function groupOf(data: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const group = at(change)
   const { operation, before } = change
   const name = { INSERT: 'group_create', UPDATE: 'group_rename', DELETE: 'group_destroy' }[operation]
   const facts = { name: group['name'], path: group['path'], full_path: fullPathOf(group), group_id: group['id'] }
   const former = operation === 'UPDATE' && before ? { old_path: before['path'], old_full_path: fullPathOf(before) } : {}
   const system = systemEvent(name, group, { ...facts, ...former })
-  const parent = await scene.row('namespaces', group['parent_id'])
+  const parent = await data.row('namespaces', group['parent_id'])
   if (!parent || operation === 'UPDATE') return [system]
   const above = {
     parent_group_id: parent['id'],
@@ -104,21 +104,21 @@ const memberEvent = ({ operation, before }: HookChange, names: readonly [string,
   operation === 'DELETE' ? names[2] : operation === 'INSERT' || before?.['requested_at'] !== null ? names[0] : names[1]
 
 /** The events of a membership (HK-23). */
-export async function memberOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
+export async function memberOf(data: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const member = at(change)
-  const user = await scene.row('users', member['user_id'])
+  const user = await data.row('users', member['user_id'])
   if (!user) return []
   const person = { user_username: user['username'], user_name: user['name'], user_email: user['email'], user_id: user['id'] }
   const level = LEVELS[Number(member['access_level'])] ?? String(member['access_level'])
   if (member['project_id'] === null) {
-    const group = await scene.row('namespaces', member['namespace_id'])
+    const group = await data.row('namespaces', member['namespace_id'])
     if (!group) return []
     const name = memberEvent(change, ['user_add_to_group', 'user_update_for_group', 'user_remove_from_group'])
     return [
       systemEvent(name, member, { group_name: group['name'], group_path: group['path'], group_id: group['id'], ...person, group_access: level }),
     ]
   }
-  const project = await scene.project(member['project_id'])
+  const project = await data.project(member['project_id'])
   if (!project) return []
   const { row, fullPath } = project
   return [
@@ -135,9 +135,9 @@ export async function memberOf(scene: Scene, change: HookChange): Promise<Webhoo
 }
 
 /** The events of an SSH key (HK-23). */
-export async function keyOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
+export async function keyOf(data: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const key = at(change)
-  const user = await scene.row('users', key['user_id'] ?? key['creator_id'])
+  const user = await data.row('users', key['user_id'] ?? key['creator_id'])
   return [
     systemEvent(change.operation === 'INSERT' ? 'key_create' : 'key_destroy', key, {
       username: user?.['username'] ?? null,

@@ -4,17 +4,17 @@ import type { HookChange } from '../../core/hook-changes.js'
 import { MAX_JSON_BLOB } from '../../repository/blobs.js'
 import { wikiKeyOf } from '../../repository/repositories.js'
 import type { WebhookEvent } from '../event.js'
-import { projectObject, type Scene, type SceneProject, userById } from '../scene.js'
+import { type PayloadData, type ProjectData, projectObject, userById } from '../payload-data.js'
 
 const HEADS = 'refs/heads/'
 /** Pages of one move that become events. */
 const MAX_PAGES = 100
 const FILES = { files: MAX_PAGES, lines: 10_000, bytes: 1 << 16, fileBytes: 1 << 10 }
 
-const wikiOf = ({ ctx }: Scene, { id, row }: SceneProject): GitRepository => ctx.git.open(wikiKeyOf({ id, storage: String(row['storage']) }))
+const wikiOf = ({ ctx }: PayloadData, { id, row }: ProjectData): GitRepository => ctx.git.open(wikiKeyOf({ id, storage: String(row['storage']) }))
 
 /** Those of the moves that have happened: the ref is there, or has gone on from there. */
-async function happened(repository: GitRepository, moves: RefUpdate[]): Promise<RefUpdate[]> {
+async function completedMoves(repository: GitRepository, moves: RefUpdate[]): Promise<RefUpdate[]> {
   const done: RefUpdate[] = []
   for (const move of moves) {
     const now = (await repository.ref(move.ref)) ?? ZERO
@@ -24,12 +24,12 @@ async function happened(repository: GitRepository, moves: RefUpdate[]): Promise<
 }
 
 /** The pages that moves of the branch of a wiki have changed (HK-21). */
-export async function wikiPagesOf(scene: Scene, { source, project_id, actor_id, after }: HookChange): Promise<WebhookEvent[]> {
-  const project = await scene.project(project_id)
+export async function wikiPagesOf(data: PayloadData, { source, project_id, actor_id, after }: HookChange): Promise<WebhookEvent[]> {
+  const project = await data.project(project_id)
   if (!project) return []
-  const repository = wikiOf(scene, project)
-  const asked = (after?.['moves'] ?? []) as RefUpdate[]
-  const moves = source === 'wiki_intents' ? await happened(repository, asked) : asked
+  const repository = wikiOf(data, project)
+  const recorded = (after?.['moves'] ?? []) as RefUpdate[]
+  const moves = source === 'wiki_intents' ? await completedMoves(repository, recorded) : recorded
   const main = await repository.headBranch()
   const events: WebhookEvent[] = []
   for (const move of moves) {
@@ -38,7 +38,7 @@ export async function wikiPagesOf(scene: Scene, { source, project_id, actor_id, 
     const { files } = commit ? await repository.diff(move.old === ZERO ? null : move.old, move.new, FILES) : { files: [] }
     for (const file of files) {
       const page = await changedPage(repository, move, file)
-      if (page) events.push(await pageEvent(scene, project, actor_id, { ...page, message: commit?.message.trimEnd() ?? '', branch: String(main) }))
+      if (page) events.push(await pageEvent(data, project, actor_id, { ...page, message: commit?.message.trimEnd() ?? '', branch: String(main) }))
     }
   }
   return events
@@ -70,15 +70,15 @@ async function contentAt(repository: GitRepository, commit: string, path: string
 }
 
 /** The events of one page. */
-async function pageEvent(scene: Scene, project: SceneProject, actor: number | null, page: Page): Promise<WebhookEvent> {
-  const { links } = scene.ctx
+async function pageEvent(data: PayloadData, project: ProjectData, actor: number | null, page: Page): Promise<WebhookEvent> {
+  const { links } = data.ctx
   const home = `${links.project(project.fullPath)}/wikis`
   const path = `${project.fullPath}.wiki`
   const { branch, ...attributes } = page
   const body = {
     object_kind: 'wiki_page',
-    user: await userById(scene, actor),
-    project: projectObject(scene, project),
+    user: await userById(data, actor),
+    project: projectObject(data, project),
     wiki: {
       web_url: `${home}/home`,
       git_ssh_url: links.ssh(path),
@@ -96,8 +96,8 @@ async function pageEvent(scene: Scene, project: SceneProject, actor: number | nu
 }
 
 /** The first page of a wiki, as if it had just been made, for a test (HK-5); null: there is none. */
-export async function wikiSample(scene: Scene, project: SceneProject, actor: number): Promise<WebhookEvent | null> {
-  const repository = wikiOf(scene, project)
+export async function wikiSample(data: PayloadData, project: ProjectData, actor: number): Promise<WebhookEvent | null> {
+  const repository = wikiOf(data, project)
   const main = await repository.headBranch()
   const head = await repository.ref(`${HEADS}${main}`)
   const entries = head ? ((await repository.tree(head, '', { recursive: true })) ?? []) : []
@@ -105,5 +105,5 @@ export async function wikiSample(scene: Scene, project: SceneProject, actor: num
   const page = entry && pageOfFile(entry.path)
   if (!head || !page) return null
   const content = await contentAt(repository, head, entry.path)
-  return pageEvent(scene, project, actor, { ...page, content, message: '', version_id: head, branch: String(main), action: 'create' })
+  return pageEvent(data, project, actor, { ...page, content, message: '', version_id: head, branch: String(main), action: 'create' })
 }

@@ -7,7 +7,7 @@ import { protectDefaultBranch } from '../../repository/push/finish.js'
 import type { Check } from './fault.js'
 
 const HEADS = 'refs/heads/'
-const USUAL = ['main', 'master']
+const COMMON_DEFAULT_BRANCHES = ['main', 'master']
 
 /** The default branch of a project against the branches and the HEAD of its repository. */
 export async function* branchFaults(ctx: Context, projectId: number, repository: GitRepository, { brokenRefs }: Examination): Check {
@@ -17,9 +17,9 @@ export async function* branchFaults(ctx: Context, projectId: number, repository:
   if (!state || state.moving) return
   const { project, branches, head } = state
   // reported as a broken ref, with a repair of its own
-  const unread = brokenRefs.some(({ name }) => name.startsWith(HEADS) && !branches.includes(name.slice(HEADS.length)))
-  if (unread) return
-  const repair = () => mend(ctx, projectId, repository)
+  const unreadable = brokenRefs.some(({ name }) => name.startsWith(HEADS) && !branches.includes(name.slice(HEADS.length)))
+  if (unreadable) return
+  const repair = () => repairBranches(ctx, projectId, repository)
   const missing = branches.length > 0 && !branches.includes(project.default_branch)
   if (missing) yield { kind: 'missing default branch', of, text: `${project.default_branch} is not there, and other branches are`, repair }
   else if (project.empty_repo !== (branches.length === 0))
@@ -49,14 +49,14 @@ async function stateOf(ctx: Context, projectId: number, repository: GitRepositor
  * Sets the row and HEAD by the branches: HEAD's branch becomes the default branch where that is missing, otherwise
  * `main` or `master`, otherwise the first.
  */
-async function mend(ctx: Context, projectId: number, repository: GitRepository): Promise<string> {
+async function repairBranches(ctx: Context, projectId: number, repository: GitRepository): Promise<string> {
   const settings = await readSettings(ctx)
   return ctx.db.transaction(async (tx) => {
     const [project] = await tx.select({ default_branch: projects.default_branch }).from(projects).where(eq(projects.id, projectId)).for('update')
     if (!project) return 'the project is gone'
     const branches = (await repository.refs(HEADS)).map(({ name }) => name.slice(HEADS.length))
     const head = await repository.headBranch()
-    const wanted = [project.default_branch, head, ...USUAL, branches[0]]
+    const wanted = [project.default_branch, head, ...COMMON_DEFAULT_BRANCHES, branches[0]]
     const branch = wanted.find((name): name is string => typeof name === 'string' && branches.includes(name)) ?? project.default_branch
     if (head !== branch) await repository.setHeadBranch(branch)
     await tx

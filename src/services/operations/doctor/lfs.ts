@@ -9,9 +9,9 @@ import type { Check } from './fault.js'
 import type { DoctorOptions } from './repositories.js'
 
 /** Objects whose rows are read at a time. */
-const BATCH = 1_000
+const BATCH_SIZE = 1_000
 /** Objects that are looked for in the store at a time; where they are read, one. */
-const AT_ONCE = 16
+const CONCURRENCY = 16
 
 /**
  * Objects of Git LFS whose files are missing or damaged, and files that nothing refers to; with `full` all are read.
@@ -25,8 +25,8 @@ export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check
       repair: null,
     }
   for (let last = ''; ; ) {
-    const rows = await ctx.db.write.select().from(lfsObjects).where(gt(lfsObjects.oid, last)).orderBy(asc(lfsObjects.oid)).limit(BATCH)
-    const texts = await mapConcurrently(full ? 1 : AT_ONCE, rows, ({ oid, size }) => faultOf(ctx, oid, size, full))
+    const rows = await ctx.db.write.select().from(lfsObjects).where(gt(lfsObjects.oid, last)).orderBy(asc(lfsObjects.oid)).limit(BATCH_SIZE)
+    const texts = await mapConcurrently(full ? 1 : CONCURRENCY, rows, ({ oid, size }) => faultOf(ctx, oid, size, full))
     for (const [at, { oid }] of rows.entries()) {
       const text = texts[at]
       if (text)
@@ -37,7 +37,7 @@ export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check
           repair: null,
         }
     }
-    if (rows.length < BATCH) break
+    if (rows.length < BATCH_SIZE) break
     last = rows.at(-1)?.oid ?? ''
   }
   for (const { oid } of await unused(ctx)) yield { kind: 'unused LFS object', of: oid, text: 'no project has it', repair: () => removed(ctx, oid) }

@@ -9,12 +9,12 @@ import type { Check } from './fault.js'
 
 /** The merge requests of one project against its repository. */
 export async function* mergeRequestFaults(ctx: Context, projectId: number, repository: GitRepository): Check {
-  yield* pins(ctx, projectId, repository)
-  yield* merges(ctx, projectId, repository)
+  yield* versionRefFaults(ctx, projectId, repository)
+  yield* lostMergeFaults(ctx, projectId, repository)
 }
 
 /** Every commit of a version is held by a ref, and the head of a merge request can be fetched (SEC-118). */
-async function* pins(ctx: Context, projectId: number, repository: GitRepository): Check {
+async function* versionRefFaults(ctx: Context, projectId: number, repository: GitRepository): Check {
   const versions = await ctx.db.write
     .select({
       head: mergeRequestVersions.head_commit_sha,
@@ -34,9 +34,9 @@ async function* pins(ctx: Context, projectId: number, repository: GitRepository)
   if (wanted.size === 0) return
   const refs = [...(await repository.refs('refs/keep-around/')), ...(await repository.refs('refs/merge-requests/'))]
   const held = new Map(refs.map(({ name, oid }) => [name, oid]))
-  const there = await repository.existingObjects([...wanted.values()].map(({ oid }) => oid))
+  const existing = await repository.existing([...wanted.values()].map(({ oid }) => oid))
   for (const [ref, { oid, iid }] of wanted) {
-    if (!there.has(oid)) {
+    if (!existing.has(oid)) {
       const text = `${oid} of one of its versions is not there; it must come from a backup or be pushed again`
       yield { kind: 'missing commit', of: `merge request ${iid} of project ${projectId}`, text, repair: null }
     } else if (held.get(ref) !== oid) {
@@ -50,7 +50,7 @@ async function* pins(ctx: Context, projectId: number, repository: GitRepository)
 }
 
 /** What is marked merged is in its target, unless somebody has force-pushed since (SEC-158). */
-async function* merges(ctx: Context, projectId: number, repository: GitRepository): Check {
+async function* lostMergeFaults(ctx: Context, projectId: number, repository: GitRepository): Check {
   const merged = await ctx.db.write
     .select({ id: mergeRequests.id, iid: mergeRequests.iid, branch: mergeRequests.target_branch, commit: mergeRequests.merge_commit_sha })
     .from(mergeRequests)
@@ -64,7 +64,7 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
     )
     .orderBy(mergeRequests.id)
   const commits = [...new Set(merged.map(({ commit }) => commit as Oid))]
-  const there = await repository.existingObjects(commits)
+  const existing = await repository.existing(commits)
   for (const branch of new Set(merged.map((request) => request.branch))) {
     const ref = `refs/heads/${branch}`
     const head = await repository.ref(ref)
@@ -78,22 +78,22 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
     if ((last?.push?.commit_to ?? null) === head) continue
     const here = merged.filter((request) => request.branch === branch)
     const lost = new Set(
-      await repository.unreachable(
-        here.map(({ commit }) => commit as Oid).filter((oid) => there.has(oid)),
+      await repository.unreached(
+        here.map(({ commit }) => commit as Oid).filter((oid) => existing.has(oid)),
         head ?? undefined,
       ),
     )
     for (const { id, iid, commit } of here) {
       const oid = commit as Oid
-      if (there.has(oid) && head !== null && !lost.has(oid)) continue
+      if (existing.has(oid) && head !== null && !lost.has(oid)) continue
       const repair = async () => {
         const now = (await repository.ref(ref)) ?? ZERO
-        if (there.has(oid) && (now === ZERO || (await repository.isAncestor(now, oid)))) {
+        if (existing.has(oid) && (now === ZERO || (await repository.isAncestor(now, oid)))) {
           await repository.updateRefs([{ ref, old: now, new: oid }])
           await updateDefaultBranch(ctx, projectId, [{ ref, old: now, new: oid }], await readSettings(ctx))
           return `${branch} put to ${oid}`
         }
-        if (there.has(oid) && now !== ZERO && (await repository.isAncestor(oid, now))) return 'in the branch again'
+        if (existing.has(oid) && now !== ZERO && (await repository.isAncestor(oid, now))) return 'in the branch again'
         await unmerge(ctx, id)
         return 'closed, and no longer called merged'
       }
@@ -105,6 +105,6 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
 /** Closed, not opened: there may be another open merge request for the same branches by now. */
 async function unmerge(ctx: Context, id: number): Promise<void> {
   const now = ctx.now()
-  const back = { state: 'closed', merge_commit_sha: null, merged_at: null, merged_by_id: null, closed_at: now, updated_at: now } as const
-  await ctx.db.write.update(mergeRequests).set(back).where(eq(mergeRequests.id, id))
+  const columns = { state: 'closed', merge_commit_sha: null, merged_at: null, merged_by_id: null, closed_at: now, updated_at: now } as const
+  await ctx.db.write.update(mergeRequests).set(columns).where(eq(mergeRequests.id, id))
 }

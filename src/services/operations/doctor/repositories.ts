@@ -14,7 +14,7 @@ import type { Check } from './fault.js'
 import { mergeRequestFaults } from './merge-requests.js'
 
 /** Projects that are looked up at a time. */
-const BATCH = 500
+const BATCH_SIZE = 500
 
 type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_branch' | 'empty_repo'>
 
@@ -35,12 +35,12 @@ export async function* repositories(ctx: Context, options: DoctorOptions): Check
       .from(projects)
       .where(gt(projects.id, last))
       .orderBy(projects.id)
-      .limit(BATCH)
+      .limit(BATCH_SIZE)
     for (const project of batch) {
       yield* repositoryFaults(ctx, project, options)
       options.onProgress?.(++done, all)
     }
-    if (batch.length < BATCH) return
+    if (batch.length < BATCH_SIZE) return
     last = batch.at(-1)?.id as number
   }
 }
@@ -64,7 +64,7 @@ async function* repositoryFaults(ctx: Context, project: Project, options: Doctor
   const repository = repositoryOf(ctx, project)
   const full = options.full || (await wasDamaged(ctx, project.id))
   const examination = await repository.examine({ full })
-  yield* examinationFaults(ctx, repository, of, examination, (ref) => turnBack(ctx, project, repository, ref))
+  yield* examinationFaults(ctx, repository, of, examination, (ref) => resetRef(ctx, project, repository, ref))
   // what is missing may be in a damaged pack: rows and refs stay as they are until an administrator has examined it
   if (examination.brokenPacks.length === 0) {
     yield* branchFaults(ctx, project.id, repository, examination)
@@ -112,7 +112,7 @@ async function* examinationFaults(
 /**
  * Sets a ref back to the newest commit that push events have recorded and that exists; removes it where there is none.
  */
-async function turnBack(ctx: Context, project: Project, repository: GitRepository, { name, oid }: BrokenRef): Promise<string> {
+async function resetRef(ctx: Context, project: Project, repository: GitRepository, { name, oid }: BrokenRef): Promise<string> {
   const short = name.replace(/^refs\/(heads|tags)\//, '')
   const recorded = await ctx.db.write
     .select({ push: events.push })
@@ -121,12 +121,12 @@ async function turnBack(ctx: Context, project: Project, repository: GitRepositor
     .orderBy(desc(events.id))
     .limit(1_000)
   const candidates = recorded.flatMap(({ push }) => [push?.commit_to, push?.commit_from]).filter((one): one is Oid => Boolean(one) && one !== ZERO)
-  const there = await repository.existingObjects(candidates)
-  const back = name.startsWith('refs/heads/') ? candidates.find((one) => there.has(one)) : undefined
+  const existing = await repository.existing(candidates)
+  const previous = name.startsWith('refs/heads/') ? candidates.find((one) => existing.has(one)) : undefined
   if (oid === ZERO) await repository.dropUnreadableRef(name)
   const old = oid === ZERO ? ((await repository.ref(name)) ?? ZERO) : oid
   // a file without an id may have hidden a packed value, which is older than what was pushed
-  const to = back ?? (oid === ZERO ? old : ZERO)
+  const to = previous ?? (oid === ZERO ? old : ZERO)
   if (old !== to) await repository.updateRefs([{ ref: name, old, new: to }])
   await updateDefaultBranch(ctx, project.id, [{ ref: name, old: oid, new: to }], await readSettings(ctx))
   if (to !== ZERO) return `put back to ${to}`
@@ -140,8 +140,8 @@ async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepos
     union select ${notes.commit_id} from ${notes} where ${notes.project_id} = ${id} and ${notes.commit_id} is not null
     union select ${todos.commit_id} from ${todos} where ${todos.project_id} = ${id} and ${todos.commit_id} is not null`)
   const oids = rows.map(({ oid }) => oid)
-  const there = await repository.existingObjects(oids)
-  for (const oid of oids.filter((one) => !there.has(one))) {
+  const existing = await repository.existing(oids)
+  for (const oid of oids.filter((one) => !existing.has(one))) {
     const repair = async () => {
       await ctx.db.transaction(async (tx) => {
         await tx.delete(pipelines).where(and(eq(pipelines.project_id, id), eq(pipelines.sha, oid)))

@@ -20,7 +20,7 @@ interface Counter {
   table: typeof projects | typeof issues | typeof mergeRequests
   column: string
   /** The right value, for the row under the alias `r`. */
-  truth: SQL
+  expected: SQL
 }
 
 const openIssues = (confidential: boolean) =>
@@ -29,52 +29,52 @@ const notesOf = (type: string) =>
   sql`(select count(*) from ${notes} n where n.project_id = r.project_id and n.noteable_type = ${type} and n.noteable_id = r.id and not n.system)`
 const awards = (type: string, name: string) =>
   sql`(select count(*) from ${awardEmoji} a where a.project_id = r.project_id and a.awardable_type = ${type} and a.awardable_id = r.id and a.name = ${name})`
-const talk = (kind: string, table: typeof issues | typeof mergeRequests, type: string): Counter[] => [
-  { kind, table, column: 'user_notes_count', truth: notesOf(type) },
-  { kind, table, column: 'upvotes', truth: awards(type, 'thumbsup') },
-  { kind, table, column: 'downvotes', truth: awards(type, 'thumbsdown') },
+const noteAndVoteCounters = (kind: string, table: typeof issues | typeof mergeRequests, type: string): Counter[] => [
+  { kind, table, column: 'user_notes_count', expected: notesOf(type) },
+  { kind, table, column: 'upvotes', expected: awards(type, 'thumbsup') },
+  { kind, table, column: 'downvotes', expected: awards(type, 'thumbsdown') },
 ]
 
 /** Numbers that rows store about others. */
 const COUNTERS: Counter[] = [
-  { kind: 'project', table: projects, column: 'star_count', truth: sql`(select count(*) from ${projectStars} s where s.project_id = r.id)` },
-  { kind: 'project', table: projects, column: 'forks_count', truth: sql`(select count(*) from ${projects} f where f.forked_from_id = r.id)` },
+  { kind: 'project', table: projects, column: 'star_count', expected: sql`(select count(*) from ${projectStars} s where s.project_id = r.id)` },
+  { kind: 'project', table: projects, column: 'forks_count', expected: sql`(select count(*) from ${projects} f where f.forked_from_id = r.id)` },
   {
     kind: 'project',
     table: projects,
     column: 'lfs_objects_size',
-    truth: sql`(select coalesce(sum(o.size), 0) from ${lfsObjectProjects} l join ${lfsObjects} o on o.oid = l.oid where l.project_id = r.id)`,
+    expected: sql`(select coalesce(sum(o.size), 0) from ${lfsObjectProjects} l join ${lfsObjects} o on o.oid = l.oid where l.project_id = r.id)`,
   },
-  { kind: 'project', table: projects, column: 'open_issues_count', truth: openIssues(false) },
-  { kind: 'project', table: projects, column: 'open_confidential_issues_count', truth: openIssues(true) },
-  ...talk('issue', issues, 'Issue'),
-  ...talk('merge request', mergeRequests, 'MergeRequest'),
+  { kind: 'project', table: projects, column: 'open_issues_count', expected: openIssues(false) },
+  { kind: 'project', table: projects, column: 'open_confidential_issues_count', expected: openIssues(true) },
+  ...noteAndVoteCounters('issue', issues, 'Issue'),
+  ...noteAndVoteCounters('merge request', mergeRequests, 'MergeRequest'),
   {
     kind: 'merge request',
     table: mergeRequests,
     column: 'unresolved_discussions_count',
-    truth: sql`(select count(distinct n.discussion_id) from ${notes} n where n.project_id = r.project_id and n.noteable_type = 'MergeRequest'
+    expected: sql`(select count(distinct n.discussion_id) from ${notes} n where n.project_id = r.project_id and n.noteable_type = 'MergeRequest'
       and n.noteable_id = r.id and n.type is not null and n.resolved_at is null and not n.system)`,
   },
 ]
 
 /** Counters with wrong values. */
 export async function* counters(ctx: Context): Check {
-  for (const { kind, table, column, truth } of COUNTERS) {
+  for (const { kind, table, column, expected } of COUNTERS) {
     const name = sql.identifier(column)
-    const { rows } = await ctx.db.write.execute<{ id: string; kept: number; found: string }>(
-      sql`select r.id, r.${name} as kept, t.found from ${table} r cross join lateral (select ${truth} as found) t where r.${name} <> t.found order by r.id`,
+    const { rows } = await ctx.db.write.execute<{ id: string; stored: number; found: string }>(
+      sql`select r.id, r.${name} as stored, t.found from ${table} r cross join lateral (select ${expected} as found) t where r.${name} <> t.found order by r.id`,
     )
-    for (const { id, kept, found } of rows) {
+    for (const { id, stored, found } of rows) {
       const repair = async () => {
         // counted again under a lock, because the service may be running
         await ctx.db.transaction(async (tx) => {
           await tx.execute(sql`select 1 from ${table} r where r.id = ${id} for update`)
-          await tx.execute(sql`update ${table} r set ${name} = ${truth} where r.id = ${id}`)
+          await tx.execute(sql`update ${table} r set ${name} = ${expected} where r.id = ${id}`)
         })
         return 'counted again'
       }
-      yield { kind: 'wrong counter', of: `${kind} ${id}`, text: `${column} is ${kept}, and there are ${found}`, repair }
+      yield { kind: 'wrong counter', of: `${kind} ${id}`, text: `${column} is ${stored}, and there are ${found}`, repair }
     }
   }
 }

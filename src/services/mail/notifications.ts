@@ -2,12 +2,12 @@ import type { Context } from '../../context.js'
 import type { RowImage } from '../../db/schema/index.js'
 import { mentionedNames } from '../activity/mentions.js'
 import type { HookChange } from '../core/hook-changes.js'
-import type { Occasion } from './occasion.js'
+import type { Notification } from './notification.js'
 
-/** An occasion, with the names that a change of a text mentions newly. */
-export interface Happened {
-  occasion: Occasion
-  named: string[]
+/** An notification, with the names that a change of a text mentions newly. */
+export interface NotificationWithMentions {
+  notification: Notification
+  newMentions: string[]
 }
 
 const KINDS = {
@@ -17,15 +17,16 @@ const KINDS = {
 type Kind = keyof typeof KINDS
 
 /** What the changes of one transaction are mails about, each thing once (ML-7). */
-export async function occasionsOf(ctx: Context, changes: readonly HookChange[]): Promise<Happened[]> {
-  const all: Happened[] = []
-  for (const kind of ['issues', 'merge_requests'] as const) all.push(...(await issuableOccasions(ctx, kind, changes)))
+export async function notificationsOf(ctx: Context, changes: readonly HookChange[]): Promise<NotificationWithMentions[]> {
+  const all: NotificationWithMentions[] = []
+  for (const kind of ['issues', 'merge_requests'] as const) all.push(...(await issuableNotifications(ctx, kind, changes)))
   const made = new Set(changes.filter(isNew).map(({ source, after }) => `${source} ${after?.['id']}`))
   for (const change of changes) {
-    const occasion = plainOccasion(change)
+    const notification = notificationOfRow(change)
     // what comes with a new thing, as when it was moved, is no news
-    const onNew = occasion && (made.has(`issues ${occasion.id}`) ? 'Issue' : made.has(`merge_requests ${occasion.id}`) ? 'MergeRequest' : null)
-    if (occasion && onNew !== occasion.target) all.push({ occasion, named: [] })
+    const onNew =
+      notification && (made.has(`issues ${notification.id}`) ? 'Issue' : made.has(`merge_requests ${notification.id}`) ? 'MergeRequest' : null)
+    if (notification && onNew !== notification.target) all.push({ notification, newMentions: [] })
   }
   return all
 }
@@ -37,7 +38,7 @@ const textOf = (row: RowImage) => `${row['title']}\n\n${row['description']}`
 const NONE = { sha: null, note: null, former: null, labels: [] }
 
 /** Of rows that say by themselves what has happened. */
-function plainOccasion({ source, operation, after, actor_id }: HookChange): Occasion | null {
+function notificationOfRow({ source, operation, after, actor_id }: HookChange): Notification | null {
   if (!after) return null
   const common = { ...NONE, project: Number(after['project_id']), id: idOf(after) }
   if (source === 'notes' && operation === 'INSERT') {
@@ -54,7 +55,7 @@ function plainOccasion({ source, operation, after, actor_id }: HookChange): Occa
 }
 
 /** The changes of each thing, which a column of theirs names. */
-function byThing(changes: HookChange[], column: string): Map<number | null, HookChange[]> {
+function groupById(changes: HookChange[], column: string): Map<number | null, HookChange[]> {
   const things = new Map<number | null, HookChange[]>()
   for (const change of changes) {
     const id = idOf(change.after, column)
@@ -64,50 +65,57 @@ function byThing(changes: HookChange[], column: string): Map<number | null, Hook
 }
 
 /** What happened to issues or merge requests. */
-async function issuableOccasions(ctx: Context, kind: Kind, changes: readonly HookChange[]): Promise<Happened[]> {
+async function issuableNotifications(ctx: Context, kind: Kind, changes: readonly HookChange[]): Promise<NotificationWithMentions[]> {
   const { labels, key } = KINDS[kind]
-  const all: Happened[] = []
-  const rows = byThing(
+  const all: NotificationWithMentions[] = []
+  const rows = groupById(
     changes.filter(({ source }) => source === kind),
     'id',
   )
-  for (const own of rows.values()) all.push(...(await thingOccasions(ctx, kind, own)))
+  for (const own of rows.values()) all.push(...(await notificationsOfIssuable(ctx, kind, own)))
   const put = changes.filter(({ source, operation }) => source === labels && operation === 'INSERT')
-  for (const [id, added] of byThing(put, key)) {
+  for (const [id, added] of groupById(put, key)) {
     const [first] = added
     if (!first || rows.get(id)?.some(isNew)) continue
-    const occasion = { ...NONE, event: 'relabel' as const, project: Number(first.project_id), actor: first.actor_id, target: KINDS[kind].target, id }
-    all.push({ occasion: { ...occasion, labels: added.map(({ after }) => Number(after?.['label_id'])) }, named: [] })
+    const notification = {
+      ...NONE,
+      event: 'relabel' as const,
+      project: Number(first.project_id),
+      actor: first.actor_id,
+      target: KINDS[kind].target,
+      id,
+    }
+    all.push({ notification: { ...notification, labels: added.map(({ after }) => Number(after?.['label_id'])) }, newMentions: [] })
   }
   return all
 }
 
 /** What happened to one thing, by all its rows in the order of the changes. */
-async function thingOccasions(ctx: Context, kind: Kind, own: HookChange[]): Promise<Happened[]> {
+async function notificationsOfIssuable(ctx: Context, kind: Kind, own: HookChange[]): Promise<NotificationWithMentions[]> {
   const { target, noun } = KINDS[kind]
   const after = own.at(-1)?.after
   if (!after) return []
   const actor = own.find(({ actor_id }) => actor_id !== null)?.actor_id ?? idOf(after, 'author_id')
   const common = { ...NONE, project: Number(after['project_id']), actor, target, id: idOf(after) }
-  const occasion = (event: Occasion['event'], more: Partial<Occasion> = {}, named: string[] = []): Happened => ({
-    occasion: { ...common, event, ...more },
-    named,
+  const notification = (event: Notification['event'], more: Partial<Notification> = {}, newMentions: string[] = []): NotificationWithMentions => ({
+    notification: { ...common, event, ...more },
+    newMentions,
   })
   const before = own[0]?.before
-  if (own.some(isNew) || !before) return [occasion(`new_${noun}`)]
-  const all: Happened[] = []
+  if (own.some(isNew) || !before) return [notification(`new_${noun}`)]
+  const all: NotificationWithMentions[] = []
   const state = `${before['state']} ${after['state']}`
-  if (state === 'opened closed') all.push(occasion(`close_${noun}`))
-  if (state === 'closed opened') all.push(occasion(`reopen_${noun}`))
-  if (state !== 'merged merged' && state.endsWith(' merged')) all.push(occasion('merge_merge_request'))
-  if (before['assignee_id'] !== after['assignee_id']) all.push(occasion(`reassign_${noun}`, { former: idOf(before, 'assignee_id') }))
-  const named = textOf(before) === textOf(after) ? [] : await freshNames(ctx, textOf(before), textOf(after))
-  if (named.length > 0) all.push(occasion('mention', {}, named))
+  if (state === 'opened closed') all.push(notification(`close_${noun}`))
+  if (state === 'closed opened') all.push(notification(`reopen_${noun}`))
+  if (state !== 'merged merged' && state.endsWith(' merged')) all.push(notification('merge_merge_request'))
+  if (before['assignee_id'] !== after['assignee_id']) all.push(notification(`reassign_${noun}`, { former: idOf(before, 'assignee_id') }))
+  const newMentions = textOf(before) === textOf(after) ? [] : await newlyMentioned(ctx, textOf(before), textOf(after))
+  if (newMentions.length > 0) all.push(notification('mention', {}, newMentions))
   return all
 }
 
 /** The names that a changed text mentions, and the former one did not. */
-async function freshNames(ctx: Context, before: string, after: string): Promise<string[]> {
-  const former = new Set((await mentionedNames(ctx.slices, before)).all)
-  return (await mentionedNames(ctx.slices, after)).all.filter((name) => !former.has(name))
+async function newlyMentioned(ctx: Context, before: string, after: string): Promise<string[]> {
+  const former = new Set((await namesIn(ctx.slices, before)).all)
+  return (await namesIn(ctx.slices, after)).all.filter((name) => !former.has(name))
 }

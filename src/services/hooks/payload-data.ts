@@ -8,31 +8,31 @@ const TABLES = { users, projects, namespaces, labels }
 type Table = keyof typeof TABLES
 
 /** What payloads are made from: rows as they are now or, of what is gone, as they were when they were deleted. */
-export interface Scene {
+export interface PayloadData {
   ctx: Context
   avatars: AvatarSources
   row(table: Table, id: unknown): Promise<RowImage | null>
-  project(id: unknown): Promise<SceneProject | null>
+  project(id: unknown): Promise<ProjectData | null>
 }
 
-export interface SceneProject {
+export interface ProjectData {
   id: number
   fullPath: string
   row: RowImage
   namespace: RowImage
 }
 
-/** The scene of changes that belong to one transaction. */
-export async function sceneOf(ctx: Context, changes: readonly HookChange[]): Promise<Scene> {
-  const known = new Map<string, Promise<RowImage | null>>()
-  const gone = (table: Table, id: number) =>
+/** The data of changes that belong to one transaction. */
+export async function loadPayloadData(ctx: Context, changes: readonly HookChange[]): Promise<PayloadData> {
+  const cache = new Map<string, Promise<RowImage | null>>()
+  const deletedRow = (table: Table, id: number) =>
     changes.find((change) => change.source === table && change.operation === 'DELETE' && change.before?.['id'] === id)?.before ?? null
-  const find = async (table: Table, id: number) => (await rowNow(ctx, table, id)) ?? gone(table, id)
+  const find = async (table: Table, id: number) => (await currentRow(ctx, table, id)) ?? deletedRow(table, id)
   const row = (table: Table, id: unknown) => {
     if (typeof id !== 'number' || id === 0) return Promise.resolve(null)
     const key = `${table} ${id}`
-    const found = known.get(key) ?? find(table, id)
-    known.set(key, found)
+    const found = cache.get(key) ?? find(table, id)
+    cache.set(key, found)
     return found
   }
   return {
@@ -48,7 +48,7 @@ export async function sceneOf(ctx: Context, changes: readonly HookChange[]): Pro
   }
 }
 
-async function rowNow(ctx: Context, table: Table, id: number): Promise<RowImage | null> {
+async function currentRow(ctx: Context, table: Table, id: number): Promise<RowImage | null> {
   const { rows } = await ctx.db.write.execute<{ image: RowImage }>(
     sql`select to_jsonb(t) - 'password_hash' as image from ${TABLES[table]} t where t.id = ${id}`,
   )
@@ -60,7 +60,7 @@ export const stamp = (value: unknown): string | null =>
   typeof value === 'string' ? `${new Date(value).toISOString().slice(0, 19).replace('T', ' ')} UTC` : null
 
 /** The common object *user* (25.2). */
-export const userObject = ({ avatars }: Scene, user: RowImage) => ({
+export const userObject = ({ avatars }: PayloadData, user: RowImage) => ({
   id: user['id'],
   name: user['name'],
   username: user['username'],
@@ -69,13 +69,13 @@ export const userObject = ({ avatars }: Scene, user: RowImage) => ({
 })
 
 /** The same of an id; null where there is no such user any more. */
-export async function userById(scene: Scene, id: unknown) {
-  const user = await scene.row('users', id)
-  return user && userObject(scene, user)
+export async function userById(data: PayloadData, id: unknown) {
+  const user = await data.row('users', id)
+  return user && userObject(data, user)
 }
 
 /** The common object *project* (25.2). */
-export function projectObject({ ctx: { links } }: Scene, { id, row, namespace, fullPath }: SceneProject) {
+export function projectObject({ ctx: { links } }: PayloadData, { id, row, namespace, fullPath }: ProjectData) {
   const [page, ssh, http] = [links.project(fullPath), links.ssh(fullPath), links.http(fullPath)]
   return {
     id,
@@ -98,7 +98,7 @@ export function projectObject({ ctx: { links } }: Scene, { id, row, namespace, f
 }
 
 /** The common object *repository*, for older receivers (25.2). */
-export const repositoryObject = ({ ctx: { links } }: Scene, { row, fullPath }: SceneProject) => ({
+export const repositoryObject = ({ ctx: { links } }: PayloadData, { row, fullPath }: ProjectData) => ({
   name: row['name'],
   url: links.ssh(fullPath),
   description: row['description'],

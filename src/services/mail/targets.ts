@@ -7,10 +7,10 @@ import type { Context } from '../../context.js'
 import { issues, mergeRequests, notes, pipelines, releases, snippets } from '../../db/schema/index.js'
 import { titleOf } from '../../lib/text/commit-title.js'
 import { repositoryOf } from '../repository/repositories.js'
-import type { Occasion } from './occasion.js'
+import type { Notification } from './notification.js'
 
 /** Something that a mail is about, as its reader sees it at that moment. */
-export interface Thing {
+export interface MailTarget {
   /** Such as `Issue #1`. */
   name: string
   /** For the subject. */
@@ -23,16 +23,16 @@ export interface Thing {
   thread: string
 }
 
-export interface NoteShown {
+export interface MailNote {
   id: number
   text: string
   /** The line of a diff that it is about. */
-  place: string | null
+  location: string | null
 }
 
-type Find = (ctx: Context, subject: ProjectSubject & { user: ActorUser }, page: string, occasion: Occasion) => Promise<Thing | null>
+type Find = (ctx: Context, subject: ProjectSubject & { user: ActorUser }, page: string, notification: Notification) => Promise<MailTarget | null>
 
-const FIND: Record<Occasion['target'], Find> = {
+const FINDERS: Record<Notification['target'], Find> = {
   async Issue(ctx, subject, page, { id }) {
     const [issue] = await ctx.db.write
       .select()
@@ -93,10 +93,10 @@ const FIND: Record<Occasion['target'], Find> = {
 }
 
 /** What a mail is about; null where it is gone or its reader does not see it now (ML-11). */
-export const findThing: Find = (ctx, subject, page, occasion) => FIND[occasion.target](ctx, subject, page, occasion)
+export const findTarget: Find = (ctx, subject, page, notification) => FINDERS[notification.target](ctx, subject, page, notification)
 
 /** The note that a mail is about; null where it is gone. */
-export async function findNote(ctx: Context, { note, target, id, sha, project }: Occasion): Promise<NoteShown | null> {
+export async function findNote(ctx: Context, { note, target, id, sha, project }: Notification): Promise<MailNote | null> {
   const [row] = await ctx.db.write
     .select()
     .from(notes)
@@ -104,5 +104,5 @@ export async function findNote(ctx: Context, { note, target, id, sha, project }:
   if (!row || row.system || row.noteable_id !== id || row.commit_id !== sha) return null
   const { position, path, line } = row
   const at = position ? `${position.new_path}:${position.new_line ?? position.old_line}` : path === null ? null : `${path}:${line}`
-  return { id: row.id, text: row.note, place: at }
+  return { id: row.id, text: row.note, location: at }
 }

@@ -5,7 +5,7 @@ import { MAIL_EVENTS } from '../../lib/notifications.js'
 const FURTHER_EVENTS = ['mention', 'relabel'] as const
 
 /** What people are mailed about, by ids: what is said of it is read when it is sent (ML-11). */
-export const Occasion = z.object({
+export const Notification = z.object({
   event: z.enum([...MAIL_EVENTS, ...FURTHER_EVENTS]),
   project: z.int(),
   /** Who did it; null: nobody in particular. */
@@ -21,7 +21,7 @@ export const Occasion = z.object({
   labels: z.array(z.int()).default([]),
 })
 
-export type Occasion = z.output<typeof Occasion>
+export type Notification = z.output<typeof Notification>
 
 /** Why somebody is mailed, the strongest reason first (ML-9). */
 export const REASONS = ['assigned', 'mentioned', 'subscribed', 'label_subscribed', 'own_pipeline', 'participating', 'watching', 'custom'] as const
