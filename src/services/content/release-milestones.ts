@@ -8,10 +8,10 @@ import { statement } from '../../db/statement.js'
 import { refused } from '../../failures.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 
-/** Titles of milestones that one release may have. */
+/** The most milestones of a release. */
 const MAX_MILESTONES = 100
 
-/** The milestones of these titles, of the project or of its groups (MI-8); 400 where one belongs to neither (RL-3). */
+/** Ids of the milestones with these titles in the project or its group (MI-8); 400 if one is not found (RL-3). */
 export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { project }: ProjectSubject, given: string[]): Promise<number[]> {
   const titles = [...new Set(given.filter((title) => title.trim() !== ''))]
   if (titles.length === 0) return []
@@ -28,7 +28,7 @@ export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { proj
 /** Replaces the milestones of a release. */
 export async function setReleaseMilestones(tx: Transaction, releaseId: number, milestoneIds: number[]): Promise<void> {
   await tx.delete(releaseMilestones).where(eq(releaseMilestones.release_id, releaseId))
-  // one that was deleted meanwhile is left out
+  // milestones that were deleted meanwhile are left out
   if (milestoneIds.length > 0)
     await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id)
       select ${releaseId}::bigint, m.id from ${milestones} m where m.id = any(${sql.param(milestoneIds)}::bigint[]) order by m.id for key share`)
@@ -48,7 +48,7 @@ const listed = statement('milestones of releases', (db) =>
     .orderBy(milestones.id),
 )
 
-/** The milestones of releases, by the id of the release. */
+/** The milestones of releases, by release id. */
 export async function milestonesOfReleases(ctx: Context, releaseIds: number[]): Promise<Map<number, MilestoneRecord[]>> {
   const found = new Map<number, MilestoneRecord[]>(releaseIds.map((id) => [id, []]))
   if (releaseIds.length === 0) return found

@@ -60,9 +60,9 @@ const listed = statement('releases', (db, { one, order, descending }: Shape) => 
 
 type Selected = Awaited<ReturnType<ReturnType<typeof listed>['execute']>>[number]
 
-/** A release with everything its view shows. */
+/** A release with everything that its entity shows. */
 export interface ReleaseRecord extends Omit<Selected, 'total'> {
-  /** Null when the tag points at no commit. */
+  /** Null if the tag does not point to a commit. */
   commit: Commit | null
   milestones: MilestoneRecord[]
 }
@@ -125,7 +125,7 @@ export interface NewLink {
 export interface ReleaseAttributes {
   name?: string | null | undefined
   description?: string | null | undefined
-  /** Titles. */
+  /** Titles of milestones. */
   milestones?: string[] | undefined
   released_at?: Date | undefined
 }
@@ -138,8 +138,8 @@ export interface NewRelease extends ReleaseAttributes {
 }
 
 /**
- * Creates a release (RL-3): everything is validated before a missing tag is created; then the release and its links are
- * created in one transaction.
+ * Creates a release (RL-3). Everything is validated before a missing tag is created; then one transaction creates the
+ * release and its links.
  */
 export async function createRelease(ctx: Context, subject: ProjectSubject, caller: SignedIn, given: NewRelease): Promise<ReleaseRecord> {
   const { tag_name: tag, links = [] } = given
@@ -155,7 +155,7 @@ export async function createRelease(ctx: Context, subject: ProjectSubject, calle
   return getRelease(ctx, subject, tag)
 }
 
-/** Inserts a release of long ago; its tag must exist. */
+/** Inserts a release with its original date; its tag must exist. */
 export async function importRelease(
   ctx: Context,
   subject: ProjectSubject,
@@ -219,13 +219,13 @@ async function insertRelease(
       }),
     taken,
   )
-  // a tag that was deleted meanwhile has removed only the releases that existed (PU-8)
+  // a concurrent deletion of the tag removes only releases that exist at that time (PU-8)
   if (await tagExists(ctx, subject, tag)) return
   await ctx.db.write.delete(releases).where(ofTag(project.id, tag))
   throw missing(NO_TAG)
 }
 
-/** Creates a release that is only a description (TG-5). */
+/** Creates a release that has only a description (TG-5). */
 export async function createReleaseNote(ctx: Context, subject: ProjectSubject, caller: SignedIn, tag: string, description: string) {
   if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
   checkNote(description)
@@ -234,7 +234,7 @@ export async function createReleaseNote(ctx: Context, subject: ProjectSubject, c
   return { tag_name: tag, description }
 }
 
-/** Changes that description (TG-6). */
+/** Changes the description of a tag's release (TG-6). */
 export async function updateReleaseNote(ctx: Context, subject: ProjectSubject, tag: string, description: string) {
   if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
   checkNote(description)
@@ -308,8 +308,8 @@ export async function getLink(ctx: Context, subject: ProjectSubject, tag: string
 const DOWNLOADS = '/downloads'
 
 /**
- * Where the link is that `<tag>/downloads<filepath>` names; null when there is none. A tag, and a path, may have
- * `downloads` in it.
+ * The URL of the link at `<tag>/downloads<filepath>`, or null. Both tag and path may contain `/downloads/`, so all splits
+ * are tried.
  */
 export async function findLinkUrl(ctx: Context, { project }: ProjectSubject, named: string): Promise<string | null> {
   const splits = [...named.matchAll(/\/downloads(?=\/)/g)].map(({ index }) => [named.slice(0, index), named.slice(index + DOWNLOADS.length)])
@@ -325,7 +325,7 @@ export async function findLinkUrl(ctx: Context, { project }: ProjectSubject, nam
   return link?.url ?? null
 }
 
-/** The tag of the release that a list begins with (RL-1). */
+/** The tag of the latest release, which comes first in lists (RL-1). */
 export async function latestTag(ctx: Context, { project }: ProjectSubject): Promise<string | null> {
   const [latest] = await ctx.db.read
     .select({ tag: releases.tag })
@@ -390,7 +390,7 @@ async function releaseFor(ctx: Context, subject: ProjectSubject, tag: string) {
   return release
 }
 
-/** Locks the release, so that two callers cannot both add the last possible link. */
+/** Locks the release, so that concurrent calls cannot exceed the limit of links. */
 async function lockRelease(tx: Transaction, id: number) {
   const [row] = await tx.select({ id: releases.id }).from(releases).where(eq(releases.id, id)).for('update')
   if (!row) throw noRelease()
@@ -405,7 +405,7 @@ const linkValues = (release_id: number, { name = '', url = '', filepath, link_ty
   created_at,
 })
 
-/** Characters of a name or a URL (SEC-63). */
+/** Maximum lengths in characters (SEC-63). */
 const MAX_NAME = 255
 const MAX_DESCRIPTION = 1_000_000
 const MAX_URL = 2_048
@@ -425,7 +425,7 @@ function checkNote(description: string) {
   checkAttributes({ description })
 }
 
-/** Validates links; no two of one release may have the same name or URL (RL-3, RL-6). */
+/** Validates links; names, URLs and file paths must be unique within a release (RL-3, RL-6). */
 function checkLinks(given: NewLink[]) {
   if (given.length > MAX_LINKS) throw refused(TOO_MANY_LINKS)
   const faults: Record<string, string[]> = {}
@@ -448,10 +448,10 @@ function checkLinks(given: NewLink[]) {
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-/** A URL without user part, spaces or control characters, and nothing that a browser would run (SEC-64). */
+/** An http(s) URL without user info, spaces and control characters, which excludes `javascript:` (SEC-64). */
 const isWebUrl = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && parseUrl(text) !== null
 
-/** Another call was faster: a model fault for a link, 409 for a release. */
+/** The error for a unique violation by a concurrent call: 400 for a link, 409 for a release. */
 function taken(index: string): Error {
   const field = (['name', 'url', 'filepath'] as const).find((each) => index === `release_links_release_id_${each}_key`)
   return field ? invalidRecord({ [field]: ['has already been taken'] }) : releaseExists()

@@ -22,14 +22,14 @@ import { userRefColumns } from '../identity/user-ref.js'
 
 type Row = typeof snippets.$inferSelect
 
-/** A snippet with everything shown of it; `fullPath` of its project, null for a personal one. */
+/** A snippet with everything that its entity shows; `fullPath` is that of its project, null for personal snippets. */
 export interface SnippetRecord {
   snippet: Row
   author: Pick<typeof users.$inferSelect, 'id' | 'name' | 'username' | 'state' | 'avatar'>
   fullPath: string | null
 }
 
-/** As lists show it: without its content, which may be large. */
+/** A snippet as lists show it: without its content, which may be large. */
 export type ListedSnippet = Omit<SnippetRecord, 'snippet'> & { snippet: Omit<Row, 'content'> }
 
 /** `seesInProject` as SQL, for callers who are not members. */
@@ -41,7 +41,7 @@ const visibleInProject = (viewerKind: ViewerKind): SQL => {
 
 interface Shape {
   of: 'author' | 'public' | 'project'
-  /** Which snippets of a project are hidden; members see all. */
+  /** Decides which snippets of a project are visible; members see all. */
   viewerKind: ViewerKind | 'member'
   single: boolean
 }
@@ -67,7 +67,7 @@ const listed = statement('snippets', (db, shape: Shape) =>
     .leftJoin(projects, eq(projects.id, snippets.project_id))
     .leftJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .where(conditions(shape))
-    // personal ones newest first (SN-1), a project's by id (W-41)
+    // personal snippets newest first (SN-1), those of a project by id (W-41)
     .orderBy(...(shape.of === 'project' ? [asc(snippets.id)] : [desc(snippets.created_at), desc(snippets.id)]))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
@@ -116,28 +116,28 @@ const loadSnippet = async (ctx: Context, of: 'public' | 'project', values: { id:
   return found
 }
 
-/** A personal snippet that the caller sees; otherwise 404 (SN-3). */
+/** A personal snippet; 404 if the caller does not see it (SN-3). */
 export async function findSnippet(ctx: Context, { user }: Caller, id: number): Promise<SnippetRecord> {
   const found = await loadSnippet(ctx, 'public', { id })
   if (!found || !seesPersonal(user, found.snippet)) throw notFound('Snippet')
   return found
 }
 
-/** A project's snippet that the caller sees; otherwise 404 (SN-8). */
+/** A snippet of a project; 404 if the caller does not see it (SN-8). */
 export async function findProjectSnippet(ctx: Context, { project, level }: ProjectSubject, { user }: SignedIn, id: number): Promise<SnippetRecord> {
   const found = await loadSnippet(ctx, 'project', { id, project: project.id })
   if (!found || !seesInProject({ user, level }, found.snippet)) throw notFound('Snippet')
   return found
 }
 
-/** 403 for all but the author and administrators (SN-5, SN-6). */
+/** 403 unless the caller is the author or an administrator (SN-5, SN-6). */
 export function requireOwner({ user }: SignedIn, { snippet }: SnippetRecord): void {
   if (user.id !== snippet.author_id && !user.admin) throw forbidden()
 }
 
 /**
- * Who may change a project's snippet: the author while the project accepts writes, maintainers except for snippets
- * marked internal, administrators (5.1 row 14 with its notes).
+ * 403 unless the caller may change a project's snippet: its author unless the project is archived, maintainers unless the
+ * snippet is internal, and administrators (5.1 row 14 with its notes).
  */
 export function requireProjectEditor(subject: ProjectSubject, { user }: SignedIn, { snippet }: SnippetRecord): void {
   if (user.admin && subject.can('manage_snippets')) return
@@ -173,8 +173,8 @@ interface SnippetFields {
 }
 
 /**
- * The plain fields, wherever they are given: content as `content` or `code`, name and content also as the only element
- * of `files[]`.
+ * The fields of a snippet, independent of the parameters used: content can be given as `content` or `code`, name and
+ * content also as the only element of `files[]`.
  */
 function normaliseInput({ files, code, ...given }: SnippetInput, old: Row | null): SnippetFields {
   const content = given.content ?? code
@@ -183,7 +183,7 @@ function normaliseInput({ files, code, ...given }: SnippetInput, old: Row | null
   if (!file || more.length > 0) throw invalidInput('files must hold exactly one file')
   const { action = old ? 'update' : 'create', file_path, previous_path } = file
   const known = old ? ['update', 'move'] : ['create']
-  // the one file of a snippet can be changed and renamed; removing it, or adding another, is not supported
+  // the only file of a snippet can be changed and renamed; deleting it or adding another is not supported
   if (!known.includes(action)) throw invalidInput('files[action] does not have a valid value')
   if (!file_path) throw invalidInput('files[file_path] is missing')
   if (old && (action === 'move' ? (previous_path ?? old.file_name) : file_path) !== old.file_name) throw invalidInput('files[file_path] is invalid')
@@ -210,10 +210,7 @@ async function checkFaults(ctx: Context, caller: SignedIn, { title, file_name, c
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-/**
- * Creates a personal snippet (SN-4) or one of a project (SN-9); missing parameters are reported in the order of the
- * rule.
- */
+/** Creates a personal snippet (SN-4) or a snippet of a project (SN-9); returns its id. */
 export async function createSnippet(
   ctx: Context,
   caller: SignedIn,
@@ -282,7 +279,7 @@ async function removeRows(tx: Transaction, rows: Row[]): Promise<void> {
   )
 }
 
-/** Snippets deleted in one transaction. */
+/** The number of snippets deleted in one transaction. */
 const BATCH_SIZE = 200
 
 /** Deletes all snippets of a user, with their notes (U-34). */

@@ -20,14 +20,14 @@ import { MAX_JSON_BLOB } from '../repository/blobs.js'
 import { checkQuota } from '../repository/quotas.js'
 import { createWikiRepository, signatureOf, unlessRemoved, wikiKeyOf } from '../repository/repositories.js'
 
-/** A page as in its file; `content` only where it was asked for. */
+/** A wiki page; `content` is null unless it was requested. */
 export interface WikiPage {
   slug: string
   format: WikiFormat
   content: string | null
 }
 
-/** How often a write is tried again because the branch moved. */
+/** The most attempts of a write whose branch keeps moving. */
 const MAX_ATTEMPTS = 8
 const MAX_TITLE = 255
 
@@ -35,9 +35,7 @@ type Project = Pick<ProjectSubject['project'], 'id' | 'storage'>
 
 const wikiOf = (ctx: Context, project: Project): GitRepository => ctx.git.open(wikiKeyOf(project))
 
-/**
- * The branch whose files are the pages: the one that HEAD names or, when users pushed only others, the first of them.
- */
+/** The branch with the pages: the one that HEAD names or, if only others were pushed, the first of those. */
 async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name: string; head: Oid | null }> {
   const name = (await repository.headBranch()) ?? ctx.config.defaultBranch
   const head = await repository.ref(`refs/heads/${name}`)
@@ -46,7 +44,7 @@ async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name
   return first ? { name: first.name.slice('refs/heads/'.length), head: first.oid } : { name, head: null }
 }
 
-/** The place of the pages as they are now; null for a wiki without pages. */
+/** The repository, branch and head of a wiki; null for a wiki without pages. */
 export async function openWiki(ctx: Context, project: Project): Promise<{ repository: GitRepository; name: string; head: Oid } | null> {
   if (!(await ctx.git.exists(wikiKeyOf(project)))) return null
   const repository = wikiOf(ctx, project)
@@ -56,6 +54,7 @@ export async function openWiki(ctx: Context, project: Project): Promise<{ reposi
 
 const bySlug = (a: { slug: string }, b: { slug: string }) => (a.slug < b.slug ? -1 : a.slug > b.slug ? 1 : 0)
 
+/** The file of a page. */
 interface PageFile {
   slug: string
   format: WikiFormat
@@ -78,10 +77,10 @@ async function contentOf(repository: GitRepository, { entry }: PageFile): Promis
   return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
 }
 
-/** Bytes of the contents on one page of the list (SEC-178). */
+/** The most bytes of all contents together on one page of a list (SEC-178). */
 const MAX_LIST_BYTES = 4 * 1024 * 1024
 
-/** Bytes up to which each content is shown in a list, so that all fit. */
+/** The most bytes of each content in a list, so that all contents fit. */
 async function maxBytesPerPage(repository: GitRepository, pages: PageFile[]): Promise<number> {
   let all = 0
   for (const { entry } of pages) all += (await repository.objectInfo(entry.oid))?.size ?? 0
@@ -92,11 +91,11 @@ async function contentStart(repository: GitRepository, { entry }: PageFile, maxB
   const start = await repository.blobStart(entry.oid, maxBytes + 1)
   if (!start) return ''
   if (start.length <= maxBytes) return start.toString('utf8')
-  // a character that is cut in two is left out
+  // `stream: true` drops an incomplete character at the end
   return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(start.subarray(0, maxBytes), { stream: true })}...`
 }
 
-/** The pages by slug; an empty list for a wiki without pages (WK-1). */
+/** The pages by slug (WK-1). */
 export async function listWikiPages(
   ctx: Context,
   { project }: ProjectSubject,
@@ -113,7 +112,7 @@ export async function listWikiPages(
   return { items: pages, total }
 }
 
-/** A page as it is now, or as it was in a commit (WK-2). */
+/** The current page, or the page at a commit (WK-2). */
 export async function getWikiPage(
   ctx: Context,
   { project }: ProjectSubject,
@@ -140,7 +139,7 @@ export interface WikiChange {
   message?: string | undefined
 }
 
-/** The slug of a title; 400 when no file could have that name. */
+/** The slug of a title; 400 if it is not a valid file name. */
 function slugOf(title: string): string {
   const slug = slugOfTitle(title)
   if (slug === '') throw invalidRecord({ title: ["can't be blank"] })
@@ -149,7 +148,7 @@ function slugOf(title: string): string {
   return slug
 }
 
-/** Creates a page with one commit; 400 when it exists (WK-3). */
+/** Creates a page with one commit; 400 if it exists already (WK-3). */
 export async function createWikiPage(
   ctx: Context,
   { project }: ProjectSubject,
@@ -166,7 +165,7 @@ export async function createWikiPage(
   return { slug, format, content }
 }
 
-/** Changes a page: a new title gives a new slug, a new format a new extension; the rest stays (WK-4). */
+/** Changes a page; a new title changes the slug, a new format changes the extension (WK-4). */
 export async function updateWikiPage(
   ctx: Context,
   subject: ProjectSubject,
@@ -201,8 +200,8 @@ export async function deleteWikiPage(ctx: Context, { project }: ProjectSubject, 
 const MAX_MESSAGE = 1_000_000
 
 /**
- * Makes one commit of the caller on the wiki's branch; `change` returns the changes, given the present pages, and is
- * called again when the branch has moved meanwhile. Without changes there is no commit.
+ * Makes one commit by the caller on the wiki's branch. `change` computes the changes from the current pages, and is called
+ * again if the branch has moved meanwhile. Without changes there is no commit.
  */
 async function commitPages(
   ctx: Context,
@@ -223,7 +222,7 @@ async function commitPages(
       if (changes.some(({ action }) => action !== 'delete')) await checkQuota(ctx, repository, adding)
       const signature = signatureOf(ctx, caller)
       const drafted = await repository.draftCommit({ parents: head ? [head] : [], changes, author: signature, committer: signature, message })
-      // a folder where the page's file would be, or a file where its folder would be
+      // the page's path conflicts with a folder or a file
       if ('fault' in drafted) throw invalidRecord({ title: ['is invalid'] })
       const move = { ref: `refs/heads/${name}`, old: head ?? ZERO, new: drafted.commit }
       const recorded = await recordWikiMoves(ctx.db, project.id, caller.user.id, [move])
@@ -238,15 +237,15 @@ async function commitPages(
       }
     }
   })
-  // no row refers to the page that a removal of the project would have to wait for
+  // the commit has no row that would make a deletion of the project wait, so this fails if the project is gone
   await lockSource(ctx.db.write, { kind: 'project', id: project.id })
   maintainWikiSoon(ctx, project)
 }
 
-/** Milliseconds before the maintenance of a wiki that has changed, so that a burst of writes causes little. */
+/** Delays maintenance after a write, so that a burst of writes causes one run. */
 const MAINTENANCE_DELAY_MS = 2_000
 
-/** Maintains packs and commit-graph of a wiki. */
+/** Maintains packs and commit-graph of a wiki's repository. */
 export const wikiMaintenance = defineJob({
   kind: 'wiki upkeep',
   input: z.object({ project: z.int() }),
@@ -260,7 +259,7 @@ export const wikiMaintenance = defineJob({
   deadline: 3_600_000,
 })
 
-/** The same soon after a write, which does not fail with it: the next one asks again. */
+/** Enqueues maintenance after a write. A failure to enqueue does not fail the write; the next write enqueues again. */
 export const maintainWikiSoon = (ctx: Context, project: Project): void =>
   ctx.jobs.add('wiki upkeep', () =>
     enqueue(ctx.db, wikiMaintenance, { project: project.id }, { key: String(project.id), delay: MAINTENANCE_DELAY_MS }),

@@ -14,11 +14,11 @@ import type { Noteable } from './noteables.js'
 
 type Row = typeof awardEmoji.$inferSelect
 
-/** What an emoji is awarded to: a thing, or a note on it. */
+/** What an emoji is awarded to: an issue, merge request or snippet, or a note on one. */
 export interface Awardable {
   type: Row['awardable_type']
   id: number
-  /** The thing itself, or what the note is about: awarding an emoji finishes the user's todos on it (TO-6). */
+  /** The awardable itself, or the noteable of the note. An award marks the user's todos on it done (TO-6). */
   noteable: Noteable
 }
 
@@ -62,7 +62,7 @@ const single = statement('one award emoji', (db) =>
     .where(and(onAwardable, eq(awardEmoji.id, sql.placeholder('id')))),
 )
 
-/** The emoji awarded to a thing (AE-1). */
+/** The awards of an awardable (AE-1). */
 export async function listAwards(ctx: Context, awardable: Awardable, paging: Paging): Promise<Page<AwardRecord>> {
   const [items, [all]] = await Promise.all([
     listed(ctx.db, null).execute({ ...awardableValues(awardable), ...limits(paging) }),
@@ -71,14 +71,14 @@ export async function listAwards(ctx: Context, awardable: Awardable, paging: Pag
   return { items, total: all?.total ?? 0 }
 }
 
-/** One award of this thing (AE-2, SEC-31). */
+/** One award of this awardable (AE-2, SEC-31). */
 export async function getAward(ctx: Context, awardable: Awardable, id: number): Promise<AwardRecord> {
   const [record] = await single(ctx.db, null).execute({ ...awardableValues(awardable), id })
   if (!record) throw notFound('Award Emoji')
   return record
 }
 
-/** The votes that lists of things show (AE-5), as changes of the columns of a row under the alias `t`. */
+/** SQL that adds to the vote counts that lists show (AE-5), for a row with the alias `t`. */
 const voteColumns = (ups: ReturnType<typeof value>, downs: ReturnType<typeof value>) =>
   sql`upvotes = t.upvotes + ${ups}, downvotes = t.downvotes + ${downs}`
 const TABLES = { Issue: issues, MergeRequest: mergeRequests, Snippet: snippets, Note: notes } as const
@@ -86,10 +86,10 @@ const VOTED_TABLES = { Issue: issues, MergeRequest: mergeRequests } as const
 const votesFor = (name: string) => ({ ups: name === 'thumbsup' ? 1 : 0, downs: name === 'thumbsdown' ? 1 : 0 })
 const isVoted = (type: Row['awardable_type']): type is TargetType => type in VOTED_TABLES
 
-/** One row, or none when the user awarded it before. */
+/** Inserts an award; no row if the user has awarded this emoji already. */
 const insertAward = step('give an emoji', (db, type: Row['awardable_type']) => {
   const now = sql`${sql.placeholder('now')}::timestamptz`
-  // a deletion of the thing waits for this, or this for the deletion
+  // the lock keeps the awardable from being deleted concurrently
   const thing = db.$with('thing', {}).as(sql`select t.id from ${TABLES[type]} t where t.id = ${value('thing')} for key share`)
   const award = db
     .$with('award', {})
@@ -112,7 +112,7 @@ const insertAward = step('give an emoji', (db, type: Row['awardable_type']) => {
 
 const awardError = (text: string) => notFound(`Award Emoji {:name=>["${text}"]}`)
 
-/** Awards an emoji, under its main name; an unknown name, or one that the caller has awarded already, is 404 (AE-3). */
+/** Awards an emoji, stored by its main name; 404 if the name is unknown or the caller has awarded it already (AE-3). */
 export async function createAward(ctx: Context, { user }: SignedIn, awardable: Awardable, wanted: string): Promise<AwardRecord> {
   const name = mainEmojiName(wanted)
   if (name === undefined) throw awardError(wanted.trim() === '' ? "can't be blank" : 'is not included in the list')
@@ -142,9 +142,7 @@ export async function createAward(ctx: Context, { user }: SignedIn, awardable: A
   return { award, user: row.user }
 }
 
-/**
- * Removes one's own award; administrators remove anybody's (AE-4). `check` is called with the time of its last change.
- */
+/** Deletes the caller's own award, or any award for administrators (AE-4). `check` gets the time of its last change. */
 export async function deleteAward(ctx: Context, { user }: SignedIn, awardable: Awardable, id: number, check: (changed: Date) => void): Promise<void> {
   const { award } = await getAward(ctx, awardable, id)
   if (award.user_id !== user.id && !user.admin) throw unauthenticated()
@@ -160,12 +158,12 @@ export async function deleteAward(ctx: Context, { user }: SignedIn, awardable: A
   })
 }
 
-/** Emoji of one transaction. */
+/** The number of awards handled in one transaction. */
 const BATCH_SIZE = 1_000
 
 /**
- * Moves a user's awards to another user, or deletes them if that is null (U-34, U-36); what the other has awarded to
- * the same thing already stays once.
+ * Moves a user's awards to another user, or deletes them if `newUserId` is null (U-34, U-36). Awards that the other user
+ * has given already are not duplicated.
  */
 export async function transferAwards(ctx: Context, userId: number, newUserId: number | null): Promise<void> {
   for (;;) {

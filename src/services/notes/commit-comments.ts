@@ -63,14 +63,14 @@ export interface NewCommitComment {
   sha: string
   note: string
   path?: string | undefined
-  /** Null: given, but not a number. */
+  /** Null if the parameter is not a number. */
   line?: number | null | undefined
   line_type?: 'new' | 'old' | undefined
 }
 
 /**
- * Comments on the commit that the text names, at a line of its diff if there is such a line (C-59 to C-61). At a line
- * it begins a thread.
+ * Comments on a commit. If the given line is part of the commit's diff, the comment starts a thread there (C-59 to
+ * C-61).
  */
 export async function createCommitComment(
   ctx: Context,
@@ -86,7 +86,7 @@ export async function createCommitComment(
   return { note, path, line, line_type, created_at, author }
 }
 
-/** The place, if all of it was given and the commit's diff has it (C-60). */
+/** A thread at the line, if path, line and side are given and the commit's diff has the line (C-60). */
 function threadFor(
   ctx: Context,
   about: NoteableSubject,

@@ -26,7 +26,7 @@ export async function createDiscussion(
   return { id: record.note.discussion_id, notes: [record] }
 }
 
-/** Replies to a discussion, at the position where it began (DI-5). */
+/** Replies to a discussion, at the position of its first note (DI-5). */
 export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableSubject, id: string, given: NewNote): Promise<NoteRecord> {
   const { notes: members } = await getDiscussion(ctx, caller, subject.noteable, id)
   const { type, position, discussion_id, path, line, line_type } = (members[0] as NoteRecord).note
@@ -34,7 +34,7 @@ export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableS
   return createNote(ctx, caller, subject, given, { type, position, discussion_id, path, line, line_type })
 }
 
-/** Developers, and the authors of the merge request and of the note (5.1 row 30 with its note). */
+/** Developers and the authors of the merge request and of the note may resolve (5.1 row 30 with its note). */
 const mayResolve = ({ user }: SignedIn, subject: NoteableSubject, { note }: NoteRecord) =>
   subject.can('resolve_thread') || user.id === subject.noteable.author_id || user.id === note.author_id
 
@@ -83,8 +83,8 @@ const setResolved = (
 ): Promise<void> => ctx.db.transaction((tx) => resolveThreads(tx, user.id, noteable, { discussions: [discussion], id, resolved }, ctx.now()))
 
 /**
- * Marks the notes of threads of a merge request, or one of them, as resolved or not, with a system note once nothing is
- * unresolved any more (NT-6).
+ * Resolves or reopens the notes of threads of a merge request, or one of the notes. Adds a system note when no unresolved
+ * thread is left (NT-6).
  */
 async function resolveThreads(
   tx: Transaction,
@@ -122,16 +122,14 @@ async function resolveThreads(
   if (before.open > 0 && after?.open === 0) await writeSystemNotes(tx, target, userId, ['resolved all threads'], now)
 }
 
-/** Threads that an issue takes over, which are resolved when it is created (IS-5). */
+/** Threads that a new issue replaces; they are resolved when it is created (IS-5). */
 export interface ThreadsForIssue {
-  /** Links to them; their texts are for readers of the merge request, who need not be those of the issue. */
+  /** Links to the threads, without their texts: readers of the issue may not see the merge request. */
   description: string
   resolve(tx: Transaction): Promise<void>
 }
 
-/**
- * The unresolved threads of a merge request, or the one named, that the caller may resolve; null where there is none.
- */
+/** The unresolved threads of a merge request that the caller may resolve, or one of them by id; null if there is none. */
 export async function findThreadsForIssue(
   ctx: Context,
   caller: SignedIn,

@@ -5,17 +5,17 @@ import { createIssue, type NewIssue } from '../issuables/issues/create.js'
 import type { IssueRecord } from '../issuables/issues/list.js'
 import { findThreadsForIssue } from './discussions.js'
 
-/** Threads of a merge request that an issue takes over. */
+/** The threads of a merge request that a new issue replaces. */
 export interface ThreadSelection {
-  /** Number of the merge request. */
+  /** The iid of the merge request. */
   request: number
-  /** One thread; all that are not resolved by default. */
+  /** The id of one thread; all unresolved threads by default. */
   discussion?: string | undefined
 }
 
 /**
- * Creates an issue that takes over threads of a merge request: its description lists them, unless one is given, and
- * they are resolved.
+ * Creates an issue that replaces threads of a merge request: the threads are resolved, and the description lists them
+ * unless one is given.
  */
 export async function createIssueFromThreads(
   ctx: Context,

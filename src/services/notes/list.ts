@@ -16,12 +16,12 @@ import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { isAbout, isIssuable, keyOf, type Noteable } from './noteables.js'
 
-/** A note with everything shown of it. */
+/** A note with everything that its entity shows. */
 export interface NoteRecord {
   note: typeof notes.$inferSelect
   author: UserRefRecord
   resolved_by: UserRefRecord | null
-  /** Number of the thing it is about, if its kind is numbered. */
+  /** The iid of the noteable, if it has one. */
   iid: number | null
 }
 
@@ -38,7 +38,6 @@ const resolvers = alias(users, 'resolver')
 const author = userRefColumns(users)
 const resolver = userRefColumns(resolvers)
 
-/** Everything shown of notes. */
 const selectNotes = (db: ReadDatabase) =>
   db
     .select({ note: { ...getTableColumns(notes), note: prefixOf(textOfNote()) }, author, resolved_by: resolver })
@@ -48,10 +47,10 @@ const selectNotes = (db: ReadDatabase) =>
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 
-/** Who reads the notes. */
+/** The caller who reads the notes. */
 type Reader = Pick<Caller, 'user'>
 
-/** Whose notes, and who reads them. */
+/** Kind of noteable and kind of reader. */
 interface View {
   type: Noteable['type']
   viewerKind: ViewerKind
@@ -80,10 +79,7 @@ const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter
     .offset(sql.placeholder('offset'))
 })
 
-/**
- * Things that count the notes of users have that number stored, however large it is; system notes have an index of
- * their own.
- */
+/** Issues and merge requests store the number of user notes; system notes are counted with an index of their own. */
 const counted = statement('number of notes of a thing', (db, shape: Shape) => {
   const { type, activity } = shape
   if (!isIssuable(type)) return db.select({ total: count() }).from(notes).where(matching(shape))
@@ -105,7 +101,7 @@ const completeNotes = (ctx: Context, rows: Pick<NoteRecord, 'note'>[], size: 'wh
     size,
   )
 
-/** The notes on a thing (NT-1). */
+/** The notes on a noteable (NT-1). */
 export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
   const shape = { ...viewOf(reader, noteable), activity: filter.activity_filter }
   const at = valuesOf(reader, noteable)
@@ -125,7 +121,7 @@ const inDiscussions = statement('notes of discussions', (db, view: View) =>
 
 const single = statement('note of a thing', (db, view: View) => selectNotes(db).where(sql`${onNoteable(view)} and ${notes.id} = ${value('id')}`))
 
-/** One note on this thing, or with `discussion` of that thread (NT-2, SEC-31). */
+/** One note on this noteable, and if `discussion` is given, of that discussion (NT-2, SEC-31). */
 export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
   const [row] = await single(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), id })
   if (!row || (discussion !== undefined && row.note.discussion_id !== discussion)) throw notFound()
@@ -133,13 +129,13 @@ export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, 
   return { ...row, iid: noteable.iid }
 }
 
-/** A thread, or a single note; oldest note first. */
+/** A thread or a single note, oldest note first. */
 export interface DiscussionRecord {
   id: string
   notes: NoteRecord[]
 }
 
-/** The ids of one page; threads are ordered by their first notes. */
+/** The ids of one page of discussions, ordered by their first notes. */
 const discussionIds = statement('discussions of a thing', (db, view: View) =>
   db
     .select({ id: notes.discussion_id, total: totalCount() })
@@ -157,11 +153,11 @@ async function loadDiscussions(ctx: Context, reader: Reader, noteable: Noteable,
   const rows = await inDiscussions(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids })
   await completeNotes(ctx, rows, 'page')
   for (const row of rows) found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
-  // one whose notes were deleted meanwhile is gone
+  // all notes of a discussion may have been deleted meanwhile
   return [...found].flatMap(([id, own]) => (own.length > 0 ? [{ id, notes: own }] : []))
 }
 
-/** The discussions on a thing, oldest first (DI-1). */
+/** The discussions on a noteable, oldest first (DI-1). */
 export async function listDiscussions(ctx: Context, reader: Reader, noteable: Noteable, paging: Paging): Promise<Page<DiscussionRecord>> {
   const run = (at: Paging) => discussionIds(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
@@ -169,14 +165,14 @@ export async function listDiscussions(ctx: Context, reader: Reader, noteable: No
   return { items: await loadDiscussions(ctx, reader, noteable, ids), total }
 }
 
-/** One discussion on this thing (DI-2). */
+/** One discussion on this noteable (DI-2). */
 export async function getDiscussion(ctx: Context, reader: Reader, noteable: Noteable, id: string): Promise<DiscussionRecord> {
   const [found] = await loadDiscussions(ctx, reader, noteable, [id])
   if (!found) throw notFound('Discussion')
   return found
 }
 
-/** Threads of one merge request that are taken over at once at most. */
+/** The most threads that one new issue replaces. */
 const MAX_THREADS = 100
 
 /** The unresolved threads of a merge request, oldest first. */

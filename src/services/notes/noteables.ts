@@ -13,25 +13,25 @@ import { readersAmong } from '../issuables/issues/readers.js'
 import { readersAmong as requestReaders } from '../issuables/merge-requests/reading/readers.js'
 import { findCommit } from '../repository/commits/read.js'
 
-/** A thing that notes can be about. */
+/** What notes can be about: an issue, merge request, snippet or commit. */
 export interface Noteable {
   type: (typeof NOTEABLES)[number]
   project_id: number
   /** Null for a commit. */
   id: number | null
-  /** Its number, if its kind is numbered. */
+  /** Null for snippets and commits. */
   iid: number | null
   author_id: number | null
   /** For a commit only. */
   commit: Commit | null
 }
 
-/** The same, with the caller's abilities on its project. */
+/** A noteable with the caller's abilities on its project. */
 export interface NoteableSubject extends ProjectSubject {
   noteable: Noteable
   may(ability: ProjectAbility): boolean
-  /** Ids of the users selected by `who` (over `users` under the alias `u`) who could read notes on it. */
-  readersAmong(tx: Pick<Transaction, 'execute'>, who: SQL): Promise<number[]>
+  /** Of the users that match a condition (on `users` as `u`), the ids of those who can read the noteable. */
+  readersAmong(tx: Pick<Transaction, 'execute'>, candidates: SQL): Promise<number[]>
 }
 
 const noReaders = async () => []
@@ -41,7 +41,7 @@ export const aboutIssue = (subject: IssueSubject): NoteableSubject => {
   return {
     ...subject,
     noteable: { type: 'Issue', project_id: project.id, id: issue.id, iid: issue.iid, author_id: issue.author_id, commit: null },
-    readersAmong: (tx, who) => readersAmong(tx, project, issue, who),
+    readersAmong: (tx, candidates) => readersAmong(tx, project, issue, candidates),
   }
 }
 
@@ -50,7 +50,7 @@ export const aboutMergeRequest = (subject: MergeRequestSubject): NoteableSubject
   return {
     ...subject,
     noteable: { type: 'MergeRequest', project_id: project.id, id: request.id, iid: request.iid, author_id: request.author_id, commit: null },
-    readersAmong: (tx, who) => requestReaders(tx, project, request, who),
+    readersAmong: (tx, candidates) => requestReaders(tx, project, request, candidates),
   }
 }
 
@@ -64,7 +64,7 @@ export const aboutSnippet = (subject: SnippetSubject): NoteableSubject => {
   }
 }
 
-/** The commit that the text names; commenting needs an ability of its own. */
+/** The commit with this id or ref; commenting on it needs an ability of its own. */
 export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<NoteableSubject> {
   const commit = await findCommit(ctx, subject, sha)
   return {
@@ -75,22 +75,22 @@ export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: st
   }
 }
 
-/** Whether things of a kind count their notes and have todos. */
+/** Whether this is an issue or a merge request: only these have todos, subscriptions and a count of notes. */
 export const isIssuable = (type: Noteable['type']): type is TargetType => type === 'Issue' || type === 'MergeRequest'
 
-/** What users subscribe to and get todos about; null for other kinds of things. */
+/** The noteable as a target of todos and subscriptions; null for snippets and commits. */
 export const targetOf = ({ type, id, project_id }: Noteable): Target | null => (isIssuable(type) ? { type, id: id as number, project_id } : null)
 
-/** Rows of `notes` about a thing; the values are parameters, or placeholders. */
+/** The condition for rows of `notes` on a noteable; `id` is its `keyOf`. The values may be placeholders. */
 export const isAbout = (type: Noteable['type'], project: SQL, id: SQL): SQL =>
   type === 'Commit'
     ? sql`${notes.project_id} = ${project} and ${notes.noteable_type} = 'Commit' and ${notes.commit_id} = ${id}`
     : sql`${notes.project_id} = ${project} and ${notes.noteable_type} = ${type} and ${notes.noteable_id} = ${id}`
 
-/** The value that `isAbout` compares a thing with. */
+/** The value of `isAbout` that identifies a noteable: its id, or the id of the commit. */
 export const keyOf = ({ id, commit }: Noteable): number | string => id ?? (commit as Commit).oid
 
-/** Counts the unresolved threads again (DI-9), for merge requests (under the alias `r`) whose rows are locked. */
+/** SQL that recounts unresolved threads (DI-9) of merge requests (alias `r`), whose rows must be locked. */
 export const recountThreads = (where: SQL): SQL => sql`update ${mergeRequests} r set unresolved_discussions_count = (
     select count(distinct n.discussion_id) from ${notes} n where n.project_id = r.project_id and n.noteable_id = r.id
     and n.noteable_type = 'MergeRequest' and n.type is not null and n.resolved_at is null)

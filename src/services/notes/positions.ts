@@ -7,24 +7,24 @@ import { repositoryOf } from '../repository/repositories.js'
 import type { NoteableSubject } from './noteables.js'
 import type { ThreadColumns } from './write.js'
 
-/** The commits that a diff is between, and the head of the target at that time. */
+/** The commits of a diff, and the head of the target branch at that time. */
 interface Range {
   base_sha: Oid
   start_sha: Oid
   head_sha: Oid
 }
 
-/** The position given by a caller; it must be complete and correct (DI-3, DI-10). */
+/** A position as the caller gives it; it must be complete and correct (DI-3, DI-10). */
 export type GivenPosition = { [part in keyof Position]?: Position[part] | undefined }
 
-/** A commit's diff is that against its first parent, or the empty tree. */
+/** The range of a commit's diff, against its first parent or the empty tree. */
 export function commitRange({ noteable }: NoteableSubject): Range {
   const { oid, parents } = noteable.commit as Commit
   const [parent = ZERO] = parents
   return { base_sha: parent, start_sha: parent, head_sha: oid }
 }
 
-/** The range that three ids name: for a commit its own, for a merge request that of one of its versions. */
+/** Validates a range: it must be that of the commit, or of one of the merge request's versions. Null if it is not. */
 async function rangeOf(ctx: Context, subject: NoteableSubject, given: Range): Promise<Range | null> {
   const { noteable } = subject
   if (noteable.type === 'Commit') {
@@ -47,10 +47,7 @@ async function rangeOf(ctx: Context, subject: NoteableSubject, given: Range): Pr
   return version ? given : null
 }
 
-/**
- * A thread at a line of the diff; undefined when the diff shows no such line, or the file's old path is not the given
- * one.
- */
+/** A thread at a line of a diff; undefined if the diff has no such line, or if the file's old path differs. */
 export async function threadAtLine(
   ctx: Context,
   { project }: NoteableSubject,

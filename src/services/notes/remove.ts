@@ -4,10 +4,10 @@ import { issues, mergeRequests, notes } from '../../db/schema/index.js'
 import { removeNotes } from '../activity/note-removal.js'
 import { type Noteable, recountThreads } from './noteables.js'
 
-/** Notes deleted in one transaction. */
+/** The number of notes deleted in one transaction. */
 const BATCH_SIZE = 500
 
-/** Deletes all notes of a user, wherever they are (U-34), and updates the counts of notes and threads. */
+/** Deletes all notes of a user in all projects (U-34), and updates the counts of notes and threads. */
 export async function removeNotesOf(ctx: Context, authorId: number): Promise<void> {
   for (;;) {
     const removed = await ctx.db.transaction(async (tx) => {

@@ -18,7 +18,7 @@ import { isAbout, isIssuable, keyOf, type Noteable, type NoteableSubject, recoun
 
 type Row = typeof notes.$inferSelect
 
-/** Characters of a note (SEC-63). */
+/** The maximum length of a note, in characters (SEC-63). */
 const MAX_NOTE = 1_000_000
 
 export function checkBody(body: string): void {
@@ -28,17 +28,17 @@ export function checkBody(body: string): void {
 
 export interface NewNote {
   body: string
-  /** For owners and administrators; for others it is now (5.1 row 11). */
+  /** Only owners and administrators can set it (5.1 row 11). */
   created_at?: Date | undefined
 }
 
-/** What makes a note more than a single one. */
+/** Columns that make a note part of a thread. */
 export type ThreadColumns = Pick<Row, 'type' | 'position'> & Partial<Pick<Row, 'discussion_id' | 'path' | 'line' | 'line_type'>>
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 const timestamp = (name: string) => sql`${sql.placeholder(name)}::timestamptz`
 
-/** Locks the thing and counts the note; no row when the thing is gone. */
+/** SQL that locks the noteable and counts the note; no row if the noteable no longer exists. */
 function lockAndCount(type: Noteable['type']) {
   const changed = sql`updated_at = greatest(t.updated_at, ${timestamp('now')})`
   switch (type) {
@@ -55,8 +55,8 @@ function lockAndCount(type: Noteable['type']) {
 }
 
 /**
- * The note and all that follows from it in one statement, because many users write on one issue at once (TO-5, TO-6,
- * NT-7, EV-5, EV-7). One row, or none when the thing is gone.
+ * Inserts a note with everything it entails in one statement, to hold the lock on a busy issue only briefly (TO-5, TO-6,
+ * NT-7, EV-5, EV-7). No row if the noteable no longer exists.
  */
 const insertNote = step('write a note', (db, type: Noteable['type']) => {
   const thing = db.$with('thing', {}).as(lockAndCount(type))
@@ -104,13 +104,13 @@ const recountStep = step('count threads of a merge request', (db) =>
 
 const recountSteps = (on: Sender, { type, id }: Noteable) => (type === 'MergeRequest' ? [recountStep(on, null).execute({ id })] : [])
 
-/** The thing as the place of mentions in a note; notes on snippets are recorded nowhere (IS-23). */
+/** The source of cross-references from a note; mentions in notes on snippets are not recorded (IS-23). */
 const mentionerOf = ({ type, project_id, id, commit }: Noteable): Mentioner | null =>
   type === 'Snippet' ? null : { type, project_id, id, sha: commit?.oid ?? null }
 
 /**
- * Creates a note on a thing: a single one, one that starts a discussion, a reply, or a comment on a commit (NT-3, DI-3,
- * DI-5, C-59).
+ * Creates a note: a single note, the first note of a discussion, a reply, or a comment on a commit (NT-3, DI-3, DI-5,
+ * C-59).
  */
 export async function createNote(
   ctx: Context,
@@ -123,9 +123,7 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { users: people, addressed: spokenTo } = await findMentionedUsers(caller, await mentionedNames(ctx.slices, given.body), (who) =>
-    subject.readersAmong(ctx.db.write, who),
-  )
+  const { people, spokenTo } = await peopleNamed(caller, await namesIn(ctx.slices, given.body), (candidates) => subject.readersAmong(ctx.db.write, candidates))
   const notified = people.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, given.body)) : []
@@ -173,7 +171,7 @@ export async function createNote(
   return { note, author: row.author, resolved_by: null, iid: noteable.iid }
 }
 
-/** What every note of a user has when it is new. */
+/** Columns that are the same in every new note of a user. */
 const INITIAL_COLUMNS = {
   resolved_at: null,
   resolved_by_id: null,
@@ -184,7 +182,7 @@ const INITIAL_COLUMNS = {
   mentioned_in_sha: null,
 }
 
-/** Marks a thing as changed and locks it, with `more` notes counted. False when it is gone. */
+/** Locks a noteable, updates `updated_at` and adds to its count of notes; false if it no longer exists. */
 export async function touchNoteable(tx: Transaction, { type, id }: Noteable, now: Date, addedNotes: number): Promise<boolean> {
   if (type === 'Commit') return true
   const changed = sql`updated_at = greatest(t.updated_at, ${now.toISOString()}::timestamptz)`
@@ -200,8 +198,8 @@ export async function touchNoteable(tx: Transaction, { type, id }: Noteable, now
 }
 
 /**
- * The note, locked, if it is the caller's own or their role allows them to change those of others (5.1 row 31); nobody
- * changes system notes (NT-6).
+ * Locks a note that the caller may change: their own, or any note if their role allows it (5.1 row 31). System notes
+ * cannot be changed (NT-6).
  */
 async function lockEditableNote(
   tx: Transaction,
@@ -241,12 +239,12 @@ export async function updateNote(
     if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)
-      await recordMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who))
+      await followMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (candidates) => subject.readersAmong(tx, candidates))
   })
   return getNote(ctx, caller, noteable, id)
 }
 
-/** Deletes a note (NT-5, DI-7); `check` is called with the time of its last change. */
+/** Deletes a note (NT-5, DI-7). `check` gets the time of its last change. */
 export async function deleteNote(
   ctx: Context,
   caller: SignedIn,

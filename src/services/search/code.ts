@@ -5,20 +5,20 @@ import { openWiki } from '../content/wikis.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { repositoryOf } from '../repository/repositories.js'
 
-/** Lines before and after a hit. */
+/** Lines shown before and after a match. */
 const CONTEXT_LINES = 2
-/** Chunks, and files found by their paths. */
+/** The most chunks, and the most files found by path. */
 const MAX_MATCHES = 100
 const MAX_COMMITS = 1_000
-/** Bytes shown of a file that was found by its path. */
+/** How much is shown of a file that was found by path. */
 const MAX_SHOWN_BYTES = 1_024
 
-/** Where something was found in files. */
+/** A match in a file. */
 export interface CodeMatch {
   path: string
-  /** The id of the file, where it was found by its path; null: by its content. */
+  /** The blob id of a file found by path; null for a match in content. */
   oid: Oid | null
-  /** Of the first line shown, from 1. */
+  /** The number of the first line shown, from 1. */
   line: number
   text: string
 }
@@ -30,10 +30,7 @@ export interface CodeMatches extends Page<CodeMatch> {
 
 const isBlank = (text: string) => text.trim() === ''
 
-/**
- * Searches the files of the default branch, by content and by path (S-24); nothing without the right to read code
- * (SEC-34).
- */
+/** Searches the files of the default branch by content and by path (S-24); empty if the caller may not read code (SEC-34). */
 export async function searchBlobs(
   ctx: Context,
   { project, can }: ProjectSubject,
@@ -50,7 +47,7 @@ export async function searchBlobs(
   const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...patience })
   const named = await filesAtPath(repository, head, text)
   const path = named && pathIn(text)
-  // beyond the chunks that are shown, the content of more files may match
+  // if chunks are truncated, more of these files may match by content
   const matched = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...patience }) : [])
   for (const chunk of chunks) matched.add(chunk.path)
   const byPath = (named ?? []).filter((entry) => !matched.has(entry.path)).slice(0, MAX_MATCHES)
@@ -66,7 +63,7 @@ const compareByPath = (a: { path: string }, b: { path: string }) => Buffer.compa
 
 const pathIn = (text: string) => text.replace(/^\/+/, '')
 
-/** The file whose path the text is, or everything below that folder, in Git's order; null when there is neither. */
+/** The file at the path `text`, or all files below it if it is a folder, in Git's order; null if there is neither. */
 async function filesAtPath(repository: GitRepository, commit: Oid, text: string): Promise<TreeEntry[] | null> {
   const path = pathIn(text)
   if (path === '' || path.endsWith('/')) return null
@@ -76,7 +73,7 @@ async function filesAtPath(repository: GitRepository, commit: Oid, text: string)
   return below?.filter(({ type }) => type === 'blob') ?? null
 }
 
-/** A file that was found by its path is shown with its beginning; a character that is cut in two is left out. */
+/** Adds the start of the content to a file found by path, without an incomplete last character. */
 async function withContentStart(repository: GitRepository, found: CodeMatch): Promise<CodeMatch> {
   if (found.oid === null) return found
   const start = (await repository.blobStart(found.oid, MAX_SHOWN_BYTES)) ?? Buffer.alloc(0)
@@ -93,8 +90,8 @@ export async function searchWiki(ctx: Context, subject: ProjectSubject, text: st
 }
 
 /**
- * Searches the messages of commits of the default branch, and adds the commit whose id the text is, wherever it is
- * (S-22).
+ * Searches commit messages of the default branch. If the text is an id, the commit is added, whether a branch contains it
+ * or not (S-22).
  */
 export async function searchCommits(
   ctx: Context,

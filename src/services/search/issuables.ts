@@ -8,7 +8,7 @@ import type { MergeRequestRecord } from '../issuables/merge-requests/reading/loa
 
 const MAX_IID = 2_147_483_647
 
-/** What is searched for: the number that the text ends in, or its words. */
+/** The filter of a search: by the number that the text ends in, or else by its words. */
 function queryFilter(text: string, numbered: RegExp): { iids: number[] } | { search: string } {
   const digits = numbered.exec(text.trimEnd())?.[1]
   if (digits === undefined) return { search: text }
@@ -16,7 +16,7 @@ function queryFilter(text: string, numbered: RegExp): { iids: number[] } | { sea
   return { iids: [Number(digits) <= MAX_IID ? Number(digits) : 0] }
 }
 
-/** All matches, the last changed first. */
+/** Filters that match everything, most recently updated first. */
 const allStates = ({ page, per_page }: Paging) => ({
   state: 'all' as const,
   scope: 'all' as const,
@@ -29,7 +29,7 @@ const allStates = ({ page, per_page }: Paging) => ({
 
 const none = { items: [], total: 0 }
 
-/** Issues by number or words (S-8); none of a project whose issues the caller may not read. */
+/** Issues by number or words (S-8); empty for a project whose issues the caller may not read. */
 export async function searchIssues(ctx: Context, caller: Caller, at: IssuableSource, text: string, paging: Paging): Promise<Page<IssueRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_issue')) return none
   return listIssues(ctx, caller, at, { ...allStates(paging), ...queryFilter(text, /#(\d+)$/), with_labels_details: false })

@@ -17,9 +17,9 @@ interface Shape {
   words: Fuzzy['shape']
 }
 
-const source = sql.placeholder('place')
+const source = sql.placeholder('source')
 
-/** Milestones of groups are not found. For a single project, visibility has been checked before. */
+/** Excludes milestones of groups. For a single project, the caller has checked visibility. */
 const conditions = ({ in: where, viewerKind, words }: Shape) =>
   and(
     where === 'project' ? eq(milestones.project_id, source) : visibleProjects(viewerKind, sql`${sql.placeholder('user')}::bigint`),

@@ -37,7 +37,7 @@ const conditions = ({ reach, viewerKind, words }: Shape) =>
     fuzzyMatch([notes.note], words),
   )
 
-/** The ids of one page, and the total. What is shown of them would be planned again for each call. */
+/** The ids of one page, and the total. A separate statement loads the rest, so that its plan is cached. */
 const found = statement(
   'ids of notes of a search',
   (db, shape: Shape) =>
@@ -71,7 +71,7 @@ const loaded = statement('notes of a search', (db) =>
     .orderBy(asc(notes.created_at), asc(notes.id)),
 )
 
-/** Notes of users on a project's things that the caller may read (S-13, S-20). */
+/** User notes in a project that the caller may read (S-13, S-20). */
 export async function searchNotes(
   ctx: Context,
   { user }: SignedIn,

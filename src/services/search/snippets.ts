@@ -52,7 +52,7 @@ const counted = statement(
   ({ words }) => planFor(words),
 )
 
-/** Snippets by title and file name (S-11), or by content (S-12); those that the caller sees (S-21). */
+/** Snippets that the caller sees (S-21), by title and file name (S-11) or by content (S-12). */
 export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape['by'], text: string, paging: Paging): Promise<Page<ListedSnippet>> {
   const words = fuzzy(text)
   const shape: Shape = { by, viewerKind: viewerKindOf(user), words: words.shape }
