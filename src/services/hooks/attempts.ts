@@ -15,7 +15,7 @@ import { addressOf, type Hook, targetRules, tokenOf } from './hooks.js'
 type Attempt = typeof hookAttempts.$inferSelect
 export type Delivery = typeof hookDeliveries.$inferSelect
 
-/** An attempt with what was to be delivered. */
+/** An attempt with the delivery it was made for. */
 export interface HookAttempt {
   attempt: Attempt
   delivery: Pick<Delivery, 'trigger' | 'body'>
@@ -40,7 +40,7 @@ function headersOf(ctx: Context, hook: Hook, { event, uuid, key }: Delivery): Re
   }
 }
 
-/** What came of an attempt: an answer, or why there was none. */
+/** The outcome of an attempt: an answer, or the reason why there is none. */
 type Outcome = { answer: PostAnswer } | { fault: string }
 
 async function send(ctx: Context, hook: Hook, delivery: Delivery, headers: Record<string, string>): Promise<Outcome> {
@@ -48,24 +48,23 @@ async function send(ctx: Context, hook: Hook, delivery: Delivery, headers: Recor
     const target = await checkTarget(addressOf(ctx, hook), targetRules(ctx, hook))
     return { answer: await post(target, { headers, body: delivery.body, verify: hook.enable_ssl_verification, signal: ctx.stopping }) }
   } catch (error) {
-    // what was cut short by our own end is not the receiver's fault, and is done again
+    // an attempt that our shutdown interrupts is no failure of the receiver, and is repeated
     if (ctx.stopping.aborted || !(error instanceof NoAnswer || error instanceof BadTarget)) throw error
     return { fault: error instanceof BadTarget ? `The address ${error.message}` : `${error.message[0]?.toUpperCase()}${error.message.slice(1)}` }
   }
 }
 
-/** Failures in a row after which a hook is set aside, for a minute first and a day at most (HK-26). */
+/** Consecutive failures that disable a hook, for one minute at first and at most one day (HK-26). */
 const FAILURES_BEFORE_DISABLING = 4
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 
-/** Milliseconds until something that has failed so often is tried again. */
+/** The delay before the next attempt after this many failures. */
 export const backoffMs = (failures: number) => Math.min(MINUTE_MS * 2 ** Math.max(0, Math.min(failures, 20) - 1), DAY_MS)
 
 /**
- * Sends a delivery once, and writes down what came of it (HK-12). A hook whose receiver answers with success is whole
- * again at once; one that fails again and again is set aside for a growing time (HK-26). Null: the hook was deleted
- * meanwhile.
+ * Sends a delivery once and records the attempt (HK-12). A success resets the failures of the hook; repeated failures
+ * disable it for a growing time (HK-26). Null: the hook was deleted meanwhile.
  */
 export async function attemptDelivery(ctx: Context, hook: Hook, delivery: Delivery): Promise<HookAttempt | null> {
   const headers = headersOf(ctx, hook, delivery)
@@ -89,7 +88,7 @@ export async function attemptDelivery(ctx: Context, hook: Hook, delivery: Delive
     created_at: ctx.now(),
   }
   return ctx.db.transaction(async (tx) => {
-    // first, as a deletion takes the hook's row before those of its deliveries
+    // locks the hook's row before that of the delivery, in the same order as a deletion does
     const left = await tx
       .update(webHooks)
       .set(succeeded ? HEALTHY : failureColumns(ctx.now()))
@@ -107,7 +106,7 @@ export async function attemptDelivery(ctx: Context, hook: Hook, delivery: Delive
 
 const HEALTHY = { recent_failures: 0, disabled_until: null }
 
-/** One more failure. While the hook is set aside a further one changes nothing but the count. */
+/** Columns after one more failure. While the hook is disabled, a further failure changes nothing. */
 function failureColumns(now: Date) {
   const at = sql`${now.toISOString()}::timestamptz`
   const over = sql`greatest(${webHooks.recent_failures} + 1 - ${FAILURES_BEFORE_DISABLING}, 0)`
@@ -121,7 +120,7 @@ function failureColumns(now: Date) {
 
 const LISTED_DAYS = 7
 
-/** The answers that a status word of the list means. */
+/** The condition of each value of `status`; numbers use `exact`. */
 const STATUS_FILTERS: Record<string, SQL | undefined> = {
   all: undefined,
   successful: and(gte(hookAttempts.status, 200), lt(hookAttempts.status, 300)),
@@ -130,7 +129,7 @@ const STATUS_FILTERS: Record<string, SQL | undefined> = {
   exact: eq(hookAttempts.status, sql.placeholder('status')),
 }
 
-/** Attempts that are listed. */
+/** The most attempts that are listed. */
 const MAX_LISTED = 100
 
 const newest = (db: ReadDatabase) =>
@@ -176,7 +175,7 @@ export async function listAttempts(
 
 const unprocessable = (message: string) => new Failure('unprocessable', { message })
 
-/** Sends what an attempt was about again, now (HK-7). */
+/** Sends the delivery of an attempt again at once (HK-7). */
 export async function resend(ctx: Context, hook: Hook, id: number): Promise<HookAttempt> {
   const [found] = await ctx.db.write
     .select({ delivery: hookDeliveries })
@@ -187,7 +186,7 @@ export async function resend(ctx: Context, hook: Hook, id: number): Promise<Hook
   return requireAnswer(await attemptDelivery(ctx, hook, found.delivery))
 }
 
-/** Delivers a sample now, whatever the hook listens to (HK-5, HK-9). */
+/** Delivers a sample at once, even if the hook does not listen to its event (HK-5, HK-9). */
 export async function deliverSample(ctx: Context, hook: Hook, { listens, event, body }: WebhookEvent): Promise<HookAttempt> {
   const system = hook.project_id === null && hook.group_id === null
   const values = {
@@ -200,7 +199,7 @@ export async function deliverSample(ctx: Context, hook: Hook, { listens, event, 
   const delivery = onlyRow(
     await ctx.db.write
       .insert(hookDeliveries)
-      // it is sent once, by whoever asked
+      // never retried by a job
       .values({ ...values, body: JSON.stringify(body), state: 'failed' })
       .returning(),
   )

@@ -3,12 +3,12 @@ import type { Context } from '../../context.js'
 import { hookDeliveries, webHooks } from '../../db/schema/index.js'
 import { attemptDelivery, backoffMs } from './attempts.js'
 
-/** Milliseconds after which a delivery that nobody has taken is given up (HK-12). */
+/** The age at which a delivery without an answer fails for good (HK-12). */
 const MAX_AGE_MS = 24 * 3_600_000
 
 /**
- * Makes one attempt of a delivery, unless it is over or its hook is set aside. Returns the milliseconds until the
- * next attempt; null: there is none (HK-12, HK-26).
+ * Makes one attempt of a pending delivery, unless its hook is disabled. Returns the milliseconds until the next attempt,
+ * or null if there is none (HK-12, HK-26).
  */
 export async function deliverOnce(ctx: Context, id: number): Promise<number | null> {
   const [found] = await ctx.db.write
@@ -27,7 +27,7 @@ export async function deliverOnce(ctx: Context, id: number): Promise<number | nu
   return until(new Date(now.getTime() + backoffMs(delivery.attempts + 1)))
 }
 
-/** No attempt is left; it can still be sent by hand (HK-7). */
+/** Ends the automatic attempts; the delivery can still be resent by a call (HK-7). */
 async function markFailed(ctx: Context, id: number): Promise<null> {
   await ctx.db.write.update(hookDeliveries).set({ state: 'failed' }).where(eq(hookDeliveries.id, id))
   return null

@@ -14,7 +14,7 @@ import { releaseOf } from './payloads/releases.js'
 import { failedLoginOf, groupOf, keyOf, memberOf, projectOf, userOf } from './payloads/system.js'
 import { wikiPagesOf } from './payloads/wikis.js'
 
-/** The events of each row of the outbox by itself. Rows of issues and merge requests are read together. */
+/** Builds the events of one outbox row. Rows of issues and merge requests are handled together instead. */
 const EVENTS_OF_SOURCE: Record<string, (data: PayloadData, change: HookChange) => Promise<WebhookEvent[]>> = {
   pushes: pushesOf,
   notes: noteOf,
@@ -30,7 +30,7 @@ const EVENTS_OF_SOURCE: Record<string, (data: PayloadData, change: HookChange) =
   ssh_keys: keyOf,
 }
 
-/** The events of the changes of one transaction, in their order. */
+/** Builds the events of the changes of one transaction. */
 export async function eventsOf(ctx: Context, changes: readonly HookChange[]): Promise<WebhookEvent[]> {
   const data = await loadPayloadData(ctx, changes)
   const events = [...(await issuablesOf(data, 'issues', changes)), ...(await issuablesOf(data, 'merge_requests', changes))]
@@ -38,7 +38,7 @@ export async function eventsOf(ctx: Context, changes: readonly HookChange[]): Pr
   return events
 }
 
-/** A delivery to be made. */
+/** A delivery to make. */
 export interface DueDelivery {
   delivery: number
   /** The host and port that it goes to. */
@@ -46,8 +46,8 @@ export interface DueDelivery {
 }
 
 /**
- * Turns the changes of one transaction into deliveries, in one transaction that removes them from the outbox: each is
- * delivered once, however often this runs. `then` gets the deliveries within it.
+ * Turns the changes of one transaction into deliveries, and removes them from the outbox in the same transaction, so that
+ * repeated runs deliver each change once. `onDue` gets the deliveries within that transaction.
  */
 export async function dispatch(ctx: Context, transaction: bigint, onDue: (tx: Transaction, due: DueDelivery[]) => Promise<void>): Promise<void> {
   const changes = await changesFor(ctx, 'hooks', transaction)
@@ -67,14 +67,14 @@ const isSystem = and(isNull(webHooks.project_id), isNull(webHooks.group_id)) as 
 /** Hooks of the group and of the groups above it. */
 const ofGroups = (group: SQL) => sql`${webHooks.group_id} in (select a.ancestor_id from namespace_ancestry a where a.descendant_id = ${group})`
 
-/** Which hooks a change concerns, whatever they listen to. */
+/** The condition for hooks that an event concerns, regardless of what they listen to. */
 function concernedHooks({ project, group, listens }: WebhookEvent): SQL | undefined {
   if (group !== undefined) return ofGroups(sql`${group}`)
   if (project === null || listens === 'repository_update') return isSystem
   return or(isSystem, eq(webHooks.project_id, project), ofGroups(sql`(select p.namespace_id from projects p where p.id = ${project})`))
 }
 
-/** Writes the deliveries to all hooks that listen. Those made after the change do not get it. */
+/** Inserts deliveries for all hooks that listen and that existed at the time of the change. */
 async function insertDeliveries(ctx: Context, tx: Transaction, event: WebhookEvent, at: Date): Promise<DueDelivery[]> {
   const hooks = await tx
     .select({
@@ -87,7 +87,7 @@ async function insertDeliveries(ctx: Context, tx: Transaction, event: WebhookEve
     .from(webHooks)
     .where(and(concernedHooks(event), arrayContains(webHooks.events, [event.listens]), lte(webHooks.created_at, at)))
     .orderBy(asc(webHooks.id))
-    // one that is being deleted waits for this, or is gone: a delivery of it would take the others' down
+    // keeps hooks from being deleted concurrently, which would make the whole insert fail
     .for('key share')
   const listening = hooks.filter(({ filter }) => filter === null || event.branch === undefined || matchesPattern(filter, event.branch))
   if (listening.length === 0) return []
@@ -108,10 +108,10 @@ async function insertDeliveries(ctx: Context, tx: Transaction, event: WebhookEve
   return made.map(({ id, hook }) => ({ delivery: id, receiver: receivers.get(hook) as string }))
 }
 
-/** Deliveries that are kept for each hook (HK-6). */
+/** The number of deliveries kept for each hook (HK-6). */
 const MAX_DELIVERIES = 100
 
-/** Removes deliveries that are over and older than the newest hundred. */
+/** Deletes finished deliveries that are not among the newest `MAX_DELIVERIES`. */
 async function prune(tx: Transaction, hooks: number[]): Promise<void> {
   const newest = sql`(select d.id from ${hookDeliveries} d where d.hook_id = ${hookDeliveries.hook_id} order by d.id desc offset ${MAX_DELIVERIES - 1} limit 1)`
   await tx

@@ -15,14 +15,14 @@ import { limits, type Page, type Paging } from '../core/page.js'
 /** The owner of hooks: a project, a group, or the system. */
 export interface HookSource {
   kind: 'project' | 'group' | 'system'
-  /** 0: of the system. */
+  /** 0 for the system. */
   id: number
   name: string
 }
 
 export type Hook = typeof webHooks.$inferSelect
 
-/** What callers give of a hook. */
+/** Attributes of a hook in a call. */
 export interface HookAttributes {
   url?: string | undefined
   token?: string | null | undefined
@@ -30,19 +30,19 @@ export interface HookAttributes {
   description?: string | null | undefined
   push_events_branch_filter?: string | null | undefined
   enable_ssl_verification?: boolean | undefined
-  /** What is switched on or off. */
+  /** Events to switch on or off. */
   events: { [event in HookEvent]?: boolean | undefined }
 }
 
 const PROTOCOLS = ['http:', 'https:']
-/** Hooks of one source (HK-25). */
+/** The most hooks of one source (HK-25). */
 const MAX_HOOKS = 100
 const MAX_URL = 2_048
 const MAX_TOKEN = 255
 const MAX_NAME = 255
 const MAX_DESCRIPTION = 2_048
 const MAX_FILTER = 1_000
-/** What each kind of hook listens to unless told otherwise (chapter 25). */
+/** What each kind of hook listens to by default (chapter 25). */
 const DEFAULTS: Record<HookSource['kind'], HookEvent[]> = { project: ['push'], group: ['push'], system: ['repository_update', 'system'] }
 
 const MASK = '*****'
@@ -58,15 +58,15 @@ const missing = ({ kind }: HookSource) => notFound(kind === 'system' ? 'System h
 const purpose = ({ project_id, group_id }: Pick<Hook, 'project_id' | 'group_id'>, what: 'url' | 'token') =>
   `${project_id !== null ? `project ${project_id}` : group_id !== null ? `group ${group_id}` : 'system'} hook ${what}`
 
-/** Where a hook sends, with user and password. */
+/** The URL that a hook sends to, with user and password. */
 export const addressOf = ({ encryption }: Context, hook: Hook): string =>
   hook.sealed_url === null ? hook.url : encryption.open(hook.sealed_url, purpose(hook, 'url'))
 
-/** The token that a hook sends; it is shown nowhere. */
+/** The token that a hook sends; it is never shown. */
 export const tokenOf = ({ encryption }: Context, hook: Hook): string | null =>
   hook.sealed_token === null ? null : encryption.open(hook.sealed_token, purpose(hook, 'token'))
 
-/** What outgoing requests of a hook may reach: those of the system also the local network (HK-13). */
+/** Rules for the targets of a hook; only system hooks may reach the local network by default (HK-13). */
 export const targetRules = ({ config }: Context, hook: Pick<Hook, 'project_id' | 'group_id'>) => ({
   protocols: PROTOCOLS,
   allowLocal: config.allowLocalRequests || (hook.project_id === null && hook.group_id === null),
@@ -74,7 +74,7 @@ export const targetRules = ({ config }: Context, hook: Pick<Hook, 'project_id' |
 
 const columnsOf = ({ kind, id }: HookSource) => ({ project_id: kind === 'project' ? id : null, group_id: kind === 'group' ? id : null })
 
-/** The audit row: the address as it is shown, never the token (SEC-168). */
+/** Records an audit event with the masked URL and without the token (SEC-168). */
 const recordAudit = (
   ctx: Context,
   tx: Transaction,
@@ -115,8 +115,7 @@ export async function getHook(ctx: Context, source: HookSource, id: number): Pro
 }
 
 /**
- * A refused address: 422 with a sentence for hooks of projects and groups, the record's faults for those of the system
- * (HK-2, HK-8).
+ * The error for a refused URL: 422 for hooks of projects and groups, 400 with the faults for system hooks (HK-2, HK-8).
  */
 const badUrl = ({ kind }: HookSource, reason: string) =>
   kind === 'system' ? invalidRecord({ url: [reason] }) : new Failure('unprocessable', { error: 'Invalid url given' })
@@ -126,7 +125,7 @@ async function urlColumns(ctx: Context, source: HookSource, given: string): Prom
   const columns = columnsOf(source)
   if (text.length > MAX_URL) throw badUrl(source, tooLong(MAX_URL))
   try {
-    // a host that is unknown today may be there when something is sent, and is checked again then
+    // a host that does not resolve now may do so later; it is checked again before each attempt
     const { credentials } = await checkTarget(text, { ...targetRules(ctx, columns), unknownHosts: true })
     if (!credentials) return { url: text, sealed_url: null }
   } catch (error) {
@@ -136,14 +135,14 @@ async function urlColumns(ctx: Context, source: HookSource, given: string): Prom
   return { url: masked(text), sealed_url: ctx.encryption.seal(text, purpose(columns, 'url')) }
 }
 
-/** The address without its user and password. */
+/** The URL with user and password masked. */
 function masked(text: string): string {
   const at = text.indexOf('://') + 3
   const authority = text.slice(at).split(/[/?#]/, 1)[0] as string
   return `${text.slice(0, at)}${MASK}:${MASK}@${authority.slice(authority.lastIndexOf('@') + 1)}${text.slice(at + authority.length)}`
 }
 
-/** Names, the token and the branch filter as columns; refuses what is wrong with them (HK-2, SEC-141). */
+/** Validates the other attributes and returns their columns (HK-2, SEC-141). */
 function otherColumns(ctx: Context, source: HookSource, given: HookAttributes) {
   const { token, name, description, push_events_branch_filter: filter, enable_ssl_verification } = given
   const faults: Record<string, string[]> = {}
@@ -153,7 +152,7 @@ function otherColumns(ctx: Context, source: HookSource, given: HookAttributes) {
   limit('name', name, MAX_NAME)
   limit('description', description, MAX_DESCRIPTION)
   limit('token', token, MAX_TOKEN)
-  // it is sent in a header
+  // the token is sent in a header
   if (token && !/^[\x20-\x7e]*$/.test(token)) faults['token'] = ['is invalid']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   if (filter && !isPattern(filter)) throw new Failure('unprocessable', { error: 'Invalid branch filter given' })
@@ -190,8 +189,8 @@ export async function createHook(ctx: Context, source: HookSource, given: HookAt
 }
 
 /**
- * Changes a hook, which is tried again at once (HK-3, HK-8). The token is kept for the address it was made for: another
- * address without a token gets none (HK-27).
+ * Changes a hook and resets its failures (HK-3, HK-8). A new URL clears the token unless one is given, so that a token is
+ * never sent to another receiver (HK-27).
  */
 export async function updateHook(ctx: Context, source: HookSource, id: number, given: HookAttributes): Promise<Hook> {
   const before = await getHook(ctx, source, id)
@@ -216,7 +215,7 @@ export async function updateHook(ctx: Context, source: HookSource, id: number, g
   })
 }
 
-/** Deletes a hook with what was to be sent to it (HK-4, HK-8). */
+/** Deletes a hook with its deliveries (HK-4, HK-8). */
 export async function deleteHook(ctx: Context, source: HookSource, id: number): Promise<Hook> {
   return ctx.db.transaction(async (tx) => {
     const [hook] = await tx.delete(webHooks).where(byId(source, id)).returning()

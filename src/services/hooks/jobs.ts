@@ -5,10 +5,10 @@ import { defineJob } from '../../jobs/kinds.js'
 import { deliverOnce } from './deliver.js'
 import { dispatch } from './dispatch.js'
 
-/** Deliveries to one receiver at a time, so that a slow one does not take all places (HK-29). */
+/** Concurrent deliveries to one receiver, so that a slow one does not block all others (HK-29). */
 const PER_RECEIVER = 4
 
-/** The rest of one delivery: it is due again while there is something left to try (HK-12, HK-26). */
+/** Attempts one delivery, and runs again later while attempts are left (HK-12, HK-26). */
 export const deliverHook = defineJob({
   kind: 'hooks: deliver',
   input: z.object({ delivery: z.int(), receiver: z.string() }),
@@ -22,7 +22,7 @@ export const deliverHook = defineJob({
 
 const laneOf = ({ receiver }: { receiver: string }) => `receiver ${receiver}`
 
-/** Makes deliveries of the changes of one transaction; a trigger enqueues it in that transaction. */
+/** Turns the changes of one transaction into deliveries; a trigger enqueues it in that transaction. */
 export const dispatchHooks = defineJob({
   kind: 'hooks: dispatch',
   input: z.object({ transaction: z.string().regex(/^\d+$/) }),

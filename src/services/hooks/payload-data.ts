@@ -7,7 +7,7 @@ import type { HookChange } from '../core/hook-changes.js'
 const TABLES = { users, projects, namespaces, labels }
 type Table = keyof typeof TABLES
 
-/** What payloads are made from: rows as they are now or, of what is gone, as they were when they were deleted. */
+/** Loads rows for payloads: the current ones or, for deleted rows, their last state. */
 export interface PayloadData {
   ctx: Context
   avatars: AvatarSources
@@ -22,7 +22,7 @@ export interface ProjectData {
   namespace: RowImage
 }
 
-/** The data of changes that belong to one transaction. */
+/** Creates the loader for the changes of one transaction. */
 export async function loadPayloadData(ctx: Context, changes: readonly HookChange[]): Promise<PayloadData> {
   const cache = new Map<string, Promise<RowImage | null>>()
   const deletedRow = (table: Table, id: number) =>
@@ -55,7 +55,7 @@ async function currentRow(ctx: Context, table: Table, id: number): Promise<RowIm
   return rows[0]?.image ?? null
 }
 
-/** A moment as payloads have it: `YYYY-MM-DD HH:MM:SS UTC`. */
+/** Formats a time for payloads: `YYYY-MM-DD HH:MM:SS UTC`. */
 export const stamp = (value: unknown): string | null =>
   typeof value === 'string' ? `${new Date(value).toISOString().slice(0, 19).replace('T', ' ')} UTC` : null
 
@@ -68,7 +68,7 @@ export const userObject = ({ avatars }: PayloadData, user: RowImage) => ({
   email: user['email'],
 })
 
-/** The same of an id; null where there is no such user any more. */
+/** The object *user* by id; null if there is no such user any more. */
 export async function userById(data: PayloadData, id: unknown) {
   const user = await data.row('users', id)
   return user && userObject(data, user)

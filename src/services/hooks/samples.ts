@@ -17,7 +17,7 @@ import { pushOf } from './payloads/push.js'
 import { releaseOf } from './payloads/releases.js'
 import { wikiSample } from './payloads/wikis.js'
 
-/** What the test endpoint knows to make a sample of (HK-5). */
+/** The triggers that the test endpoint accepts (HK-5). */
 export const TRIGGERS = [
   'push_events',
   'tag_push_events',
@@ -105,7 +105,7 @@ const SAMPLES: Record<Trigger, Sample> = {
   },
 }
 
-/** Delivers a sample of something of a project, now (HK-5). */
+/** Delivers a sample made from data of a project at once (HK-5). */
 export async function testHook(ctx: Context, hook: Hook, projectId: number, trigger: Trigger, actor: number): Promise<HookAttempt> {
   const data = await loadPayloadData(ctx, [])
   const project = await data.project(projectId)
@@ -115,7 +115,7 @@ export async function testHook(ctx: Context, hook: Hook, projectId: number, trig
   return deliverSample(ctx, hook, events[0])
 }
 
-/** The sample that a hook of the system is tested with (HK-9). */
+/** The sample for tests of system hooks (HK-9). */
 export const SYSTEM_SAMPLE = {
   event_name: 'project_create',
   name: 'Sample',
@@ -127,6 +127,6 @@ export const SYSTEM_SAMPLE = {
   project_visibility: 'private',
 }
 
-/** Delivers it, now. */
+/** Delivers the sample of system hooks at once. */
 export const testSystemHook = (ctx: Context, hook: Hook): Promise<HookAttempt> =>
   deliverSample(ctx, hook, { listens: 'system', event: 'System Hook', project: null, body: SYSTEM_SAMPLE })

@@ -2,7 +2,7 @@ import { desc, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { projects } from '../../db/schema/index.js'
 
-/** The newest project below a group, of which samples for its hooks are made (HK-24); 0: there is none. */
+/** The newest project of a group and its descendants, for samples of group hooks (HK-24); 0: there is none. */
 export async function newestProjectOf(ctx: Context, groupId: number): Promise<number> {
   const [found] = await ctx.db.write
     .select({ id: projects.id })

@@ -9,7 +9,7 @@ import { notificationsOf } from './notifications.js'
 import { recipientsOf } from './recipients.js'
 import { sendNotification } from './send.js'
 
-/** Sends one mail to one person (ML-10). */
+/** Sends one mail to one user (ML-10). The input is stored with the key `occasion`. */
 export const sendMail = defineJob({
   ...MAIL_JOB,
   kind: 'mail: send',
@@ -18,7 +18,7 @@ export const sendMail = defineJob({
     sendNotification(ctx, { user, reason, notification }, { id, signal }),
 })
 
-/** Makes mails of the changes of one transaction; a trigger enqueues it in that transaction. */
+/** Turns the changes of one transaction into mails; a trigger enqueues it in that transaction. */
 export const dispatchMail = defineJob({
   kind: 'mail: dispatch',
   input: z.object({ transaction: z.string().regex(/^\d+$/) }),

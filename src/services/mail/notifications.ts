@@ -4,7 +4,7 @@ import { mentionedNames } from '../activity/mentions.js'
 import type { HookChange } from '../core/hook-changes.js'
 import type { Notification } from './notification.js'
 
-/** An notification, with the names that a change of a text mentions newly. */
+/** A notification, and the names that an edited text mentions for the first time. */
 export interface NotificationWithMentions {
   notification: Notification
   newMentions: string[]
@@ -16,14 +16,14 @@ const KINDS = {
 } as const
 type Kind = keyof typeof KINDS
 
-/** What the changes of one transaction are mails about, each thing once (ML-7). */
+/** The notifications of the changes of one transaction (ML-7). */
 export async function notificationsOf(ctx: Context, changes: readonly HookChange[]): Promise<NotificationWithMentions[]> {
   const all: NotificationWithMentions[] = []
   for (const kind of ['issues', 'merge_requests'] as const) all.push(...(await issuableNotifications(ctx, kind, changes)))
   const made = new Set(changes.filter(isNew).map(({ source, after }) => `${source} ${after?.['id']}`))
   for (const change of changes) {
     const notification = notificationOfRow(change)
-    // what comes with a new thing, as when it was moved, is no news
+    // notes that are copied with a new issue, for example when it is moved, are not notified
     const onNew =
       notification && (made.has(`issues ${notification.id}`) ? 'Issue' : made.has(`merge_requests ${notification.id}`) ? 'MergeRequest' : null)
     if (notification && onNew !== notification.target) all.push({ notification, newMentions: [] })
@@ -37,7 +37,7 @@ const textOf = (row: RowImage) => `${row['title']}\n\n${row['description']}`
 
 const NONE = { sha: null, note: null, former: null, labels: [] }
 
-/** Of rows that say by themselves what has happened. */
+/** The notification of a note, pipeline or release, which needs no other rows. */
 function notificationOfRow({ source, operation, after, actor_id }: HookChange): Notification | null {
   if (!after) return null
   const common = { ...NONE, project: Number(after['project_id']), id: idOf(after) }
@@ -54,7 +54,7 @@ function notificationOfRow({ source, operation, after, actor_id }: HookChange): 
   return null
 }
 
-/** The changes of each thing, which a column of theirs names. */
+/** Groups changes by the id in a column. */
 function groupById(changes: HookChange[], column: string): Map<number | null, HookChange[]> {
   const things = new Map<number | null, HookChange[]>()
   for (const change of changes) {
@@ -64,7 +64,7 @@ function groupById(changes: HookChange[], column: string): Map<number | null, Ho
   return things
 }
 
-/** What happened to issues or merge requests. */
+/** The notifications of issues or merge requests. */
 async function issuableNotifications(ctx: Context, kind: Kind, changes: readonly HookChange[]): Promise<NotificationWithMentions[]> {
   const { labels, key } = KINDS[kind]
   const all: NotificationWithMentions[] = []
@@ -90,7 +90,7 @@ async function issuableNotifications(ctx: Context, kind: Kind, changes: readonly
   return all
 }
 
-/** What happened to one thing, by all its rows in the order of the changes. */
+/** The notifications of one issue or merge request, from its changes in order. */
 async function notificationsOfIssuable(ctx: Context, kind: Kind, own: HookChange[]): Promise<NotificationWithMentions[]> {
   const { target, noun } = KINDS[kind]
   const after = own.at(-1)?.after
@@ -114,7 +114,7 @@ async function notificationsOfIssuable(ctx: Context, kind: Kind, own: HookChange
   return all
 }
 
-/** The names that a changed text mentions, and the former one did not. */
+/** The names that an edited text mentions and the former text did not. */
 async function newlyMentioned(ctx: Context, before: string, after: string): Promise<string[]> {
   const former = new Set((await namesIn(ctx.slices, before)).all)
   return (await namesIn(ctx.slices, after)).all.filter((name) => !former.has(name))

@@ -33,15 +33,16 @@ export interface Recipient {
   reason: Reason
 }
 
-/** People that one event mails at most (ML-9). */
+/** The most mails of one event (ML-9). */
 const MAX_RECIPIENTS = 1_000
-/** People that are considered for it, the strongest reasons first. */
+/** The most candidates that are considered, those with the strongest reasons first. */
 const MAX_CANDIDATES = 10 * MAX_RECIPIENTS
 
+/** A reason, and a query of the ids of users who have it. */
 type ReasonQuery = [reason: Reason, userIds: SQL]
 type ProjectRow = Pick<typeof projects.$inferSelect, 'id' | 'namespace_id' | 'storage'>
 
-/** Who is mailed about something, whether they may see it or not, each with their strongest reason (ML-2 to ML-9). */
+/** The recipients, each with their strongest reason (ML-2 to ML-9). Whether they see the target is checked on sending. */
 export async function recipientsOf(ctx: Context, { notification, newMentions }: NotificationWithMentions): Promise<Recipient[]> {
   const [project] = await ctx.db.write
     .select({ id: projects.id, namespace_id: projects.namespace_id, storage: projects.storage })
@@ -57,7 +58,7 @@ export async function recipientsOf(ctx: Context, { notification, newMentions }: 
   return found.sort((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason)).slice(0, MAX_RECIPIENTS)
 }
 
-/** The group of a project and those above it, the nearest first. */
+/** The group of a project and its ancestors, nearest first. */
 async function groupsAbove({ db }: Context, namespaceId: number): Promise<number[]> {
   const { rows } = await db.write.execute<{ id: string }>(sql`select a.ancestor_id as id from ${namespaceAncestry} a
     where a.descendant_id = ${namespaceId}
@@ -68,7 +69,7 @@ async function groupsAbove({ db }: Context, namespaceId: number): Promise<number
 const oneOf = (ids: (number | null)[]) => sql`(select unnest(${sql.param(ids.filter((id) => id !== null))}::bigint[]) as user_id)`
 const array = (ids: number[]) => sql`${sql.param(ids)}::bigint[]`
 
-/** What leads to somebody by the thing itself. */
+/** The queries for users who are related to the target. */
 async function reasonQueries(ctx: Context, project: ProjectRow, notification: Notification, newMentions: string[]): Promise<ReasonQuery[]> {
   switch (notification.target) {
     case 'Issue':
@@ -89,13 +90,13 @@ async function reasonQueries(ctx: Context, project: ProjectRow, notification: No
   }
 }
 
-/** Somebody among active users by the names in a text, with the members of groups that its author sees. */
+/** The active users with these names, and the members of groups with these names that the author sees. */
 async function usersNamed(ctx: Context, actor: number | null, names: string[]): Promise<number[]> {
   const caller = actor === null ? null : await findActiveUser(ctx, actor)
   if (!caller || names.length === 0) return []
-  const active = async (who: SQL) => {
+  const active = async (condition: SQL) => {
     const { rows } = await ctx.db.write.execute<{ id: string }>(
-      sql`select u.id from ${users} u where ${who} and u.state = 'active' limit ${MAX_RECIPIENTS}`,
+      sql`select u.id from ${users} u where ${condition} and u.state = 'active' limit ${MAX_RECIPIENTS}`,
     )
     return rows.map(({ id }) => Number(id))
   }
@@ -131,7 +132,7 @@ async function issuableQueries(ctx: Context, notification: Notification, newMent
   ]
 }
 
-/** Of notes on commits and snippets, which nobody subscribes to. */
+/** The queries for notes on commits and snippets, which have no subscriptions. */
 async function noteQueries(ctx: Context, project: ProjectRow, { target, id, sha, note, actor }: Notification): Promise<ReasonQuery[]> {
   const [row] = (await ctx.db.write.execute<{ note: string }>(sql`select note from ${notes} where id = ${note}`)).rows
   if (!row) return []
@@ -155,9 +156,9 @@ async function noteQueries(ctx: Context, project: ProjectRow, { target, id, sha,
   ]
 }
 
-/** Who watches the project, or has switched the event on (ML-3, ML-5). */
+/** The queries for users who watch the project or have switched the event on (ML-3, ML-5). */
 function watcherQueries(project: ProjectRow, groups: number[], { event, target }: Notification): ReasonQuery[] {
-  // results of pipelines concern those whose they are
+  // results of pipelines are mailed to their owners only
   if (event === 'mention' || event === 'relabel' || target === 'Pipeline') return []
   const among = sql`select m.user_id from ${members} m where (m.project_id = ${project.id} or m.namespace_id = any(${array(groups)})) and ${membershipCounts}
     union select n.owner_id from ${namespaces} n where n.id = ${project.namespace_id}
@@ -175,11 +176,11 @@ interface Candidate {
   reasons: Reason[]
   level: NotificationLevel
   events: string[]
-  /** Their own choice about the thing; null: they made none. */
+  /** Explicit subscription to the target; null: no choice. */
   subscribed: boolean | null
 }
 
-/** Active people that the ways lead to, with the setting that counts for them in the project (ML-2). */
+/** The active users that the queries find, with their effective setting for the project (ML-2). */
 async function loadCandidates(
   ctx: Context,
   project: ProjectRow,
@@ -206,7 +207,7 @@ async function loadCandidates(
   return rows.map((row) => ({ ...(row as unknown as Omit<Candidate, 'user'>), user: Number(row['user_id']) }))
 }
 
-/** The strongest reason for which the person wants the mail; null: they do not (ML-3, ML-4). */
+/** The strongest reason for which the candidate's settings allow the mail; null: none does (ML-3, ML-4). */
 function reasonFor({ user, reasons, level, events, subscribed }: Candidate, { event }: Notification): Recipient | null {
   if (subscribed === false) return null
   const wants: Record<Reason, boolean> = {

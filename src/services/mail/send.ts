@@ -11,23 +11,23 @@ import { mailAddressOf } from './settings.js'
 import { findNote, findTarget, type MailNote, type MailTarget } from './targets.js'
 import { unsubscribeLink } from './unsubscribe.js'
 
-/** A mail that is due. */
+/** A mail to send. */
 export interface DueMail {
   user: number
   reason: Reason
   notification: Notification
 }
 
-/** The attempt of the job that sends it. */
+/** The attempt of the job that sends a mail. */
 interface SendAttempt {
   id: number
   signal: AbortSignal
 }
 
-/** Characters of a user's text in a mail (ML-14). */
+/** The maximum length of a user's text in a mail, in characters (ML-14). */
 const MAX_TEXT = 20_000
 
-/** Sends a mail if its recipient may see what it is about at this moment (ML-11). */
+/** Sends a mail if its recipient sees the target at this time (ML-11). */
 export async function sendNotification(ctx: Context, { user: userId, reason, notification }: DueMail, { id, signal }: SendAttempt): Promise<void> {
   const recipient = await recipientOf(ctx, userId, notification)
   if (!recipient) return
@@ -57,7 +57,7 @@ export async function sendNotification(ctx: Context, { user: userId, reason, not
   await sendMessage(ctx, { ...message, headers: { ...message.headers, ...project } }, signal)
 }
 
-/** Somebody who gets mail, with their address; null where they do not, or have unsubscribed meanwhile. */
+/** The recipient with their address; null if they get no mail, or have unsubscribed meanwhile. */
 async function recipientOf(ctx: Context, userId: number, { target, id }: Notification): Promise<{ user: User; address: string } | null> {
   const [user] = await ctx.db.write.select().from(users).where(eq(users.id, userId))
   if (user?.state !== 'active' || user.kind !== 'human' || user.removal !== null) return null
@@ -74,10 +74,10 @@ async function recipientOf(ctx: Context, userId: number, { target, id }: Notific
 const nameOf = async (ctx: Context, id: number): Promise<string | undefined> =>
   (await ctx.db.write.select({ name: users.name }).from(users).where(eq(users.id, id)))[0]?.name
 
-/** What begins a thread (ML-16). */
+/** Events whose mail starts a thread (ML-16). */
 const THREAD_STARTERS: Notification['event'][] = ['new_issue', 'new_merge_request', 'new_release']
 
-/** An identifier of the project as a list, from its own name to the host (ML-15). */
+/** The `List-Id` of the project (ML-15). */
 const listId = ({ links }: Context, path: string) => `${path} <${path.split('/').reverse().join('.').toLowerCase()}.${mailHost(links.base)}>`
 
 const REASON: Record<Reason, string> = {
@@ -91,7 +91,7 @@ const REASON: Record<Reason, string> = {
   custom: 'of your notification settings',
 }
 
-/** The lines below a mail, and the headers that say the same to programs. */
+/** The footer of a mail, and headers with the same information. */
 function footerAndHeaders(
   ctx: Context,
   user: User,
@@ -113,7 +113,7 @@ interface MailContent {
   page: string
 }
 
-/** What a mail says. */
+/** The body of a mail. */
 async function partsOf(ctx: Context, { event, labels: added }: Notification, { thing, note, actor, page }: MailContent): Promise<MailPart[]> {
   const markdown = (text: string): MailPart[] => (text.trim() === '' ? [] : [{ markdown: shortened(text), base: page }])
   const author = async (action: string) => ((await readSettings(ctx)).email_author_in_body ? [`${actor} ${action}:`] : [])
@@ -150,7 +150,7 @@ const STATE_VERBS = {
   merge_merge_request: 'merged',
 }
 
-/** A long text ends early, between two characters. */
+/** Cuts a long text, but not within a surrogate pair. */
 const shortened = (text: string) =>
   text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…\n\n(The rest is not in this mail.)`
 

@@ -13,18 +13,18 @@ export type SettingSource = { project_id: number } | { namespace_id: number } | 
 export interface NotificationSetting {
   level: NotificationLevel
   events: MailEvent[]
-  /** Of the setting for everything: where mails go to. */
+  /** The address that mails go to; only in the setting for everything. */
   notification_email: string | null
 }
 
 export interface SettingChange {
   level?: NotificationLevel | undefined
   notification_email?: string | undefined
-  /** What is switched on or off. */
+  /** Events to switch on or off. */
   events: { [event in MailEvent]?: boolean | undefined }
 }
 
-/** On unless switched off (ML-6). */
+/** Events that are on by default (ML-6). */
 const DEFAULT_EVENTS: MailEvent[] = ['failed_pipeline']
 
 const settingOf = (userId: number, source: SettingSource) =>
@@ -46,7 +46,7 @@ const defaultSetting = (source: SettingSource): Pick<Row, 'level' | 'events' | '
   email: null,
 })
 
-/** The caller's setting, or what is usual without one (ML-2). */
+/** The user's setting, or the default (ML-2). */
 export async function showNotificationSetting(
   ctx: Context,
   user: { id: number; email: string },
@@ -58,7 +58,7 @@ export async function showNotificationSetting(
   return { level, events, notification_email: address }
 }
 
-/** Changes what is given (OT-9). */
+/** Changes the given attributes (OT-9). */
 export async function updateNotificationSetting(
   ctx: Context,
   user: { id: number; email: string },
@@ -82,7 +82,7 @@ export async function updateNotificationSetting(
   return showNotificationSetting(ctx, user, source)
 }
 
-/** The address if it is the user's and confirmed, primary or secondary; otherwise null (ML-12). */
+/** The address if it is a confirmed primary or secondary address of the user; otherwise null (ML-12). */
 async function ownAddress(tx: Pick<Transaction, 'select'>, userId: number, email: string | null): Promise<string | null> {
   if (email === null) return null
   const [own] = await tx
@@ -98,7 +98,7 @@ async function ownAddress(tx: Pick<Transaction, 'select'>, userId: number, email
   return own?.email ?? null
 }
 
-/** Where a user's mails go to; null: they have no confirmed address (ML-12). */
+/** The address that a user's mails go to; null if they have no confirmed address (ML-12). */
 export async function mailAddressOf(ctx: Context, user: { id: number; email: string; confirmed_at: Date | null }): Promise<string | null> {
   const [row] = await ctx.db.write.select({ email: notificationSettings.email }).from(notificationSettings).where(settingOf(user.id, 'everything'))
   return (await ownAddress(ctx.db.write, user.id, row?.email ?? null)) ?? (user.confirmed_at === null ? null : user.email)

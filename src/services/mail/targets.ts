@@ -9,24 +9,24 @@ import { titleOf } from '../../lib/text/commit-title.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { Notification } from './notification.js'
 
-/** Something that a mail is about, as its reader sees it at that moment. */
+/** What a mail is about, as its recipient sees it at this time. */
 export interface MailTarget {
   /** Such as `Issue #1`. */
   name: string
   /** For the subject. */
   title: string
-  /** Of a mail about it being new. */
+  /** The text of a mail about a new target. */
   text: string
   assignee: number | null
   url: string
-  /** Names the thread that its mails are (ML-16). */
+  /** The id of the mail thread (ML-16). */
   thread: string
 }
 
 export interface MailNote {
   id: number
   text: string
-  /** The line of a diff that it is about. */
+  /** Path and line of a note on a diff. */
   location: string | null
 }
 
@@ -92,10 +92,10 @@ const FINDERS: Record<Notification['target'], Find> = {
   },
 }
 
-/** What a mail is about; null where it is gone or its reader does not see it now (ML-11). */
+/** The target of a mail; null if it no longer exists or the recipient does not see it (ML-11). */
 export const findTarget: Find = (ctx, subject, page, notification) => FINDERS[notification.target](ctx, subject, page, notification)
 
-/** The note that a mail is about; null where it is gone. */
+/** The note that a mail is about; null if it no longer exists. */
 export async function findNote(ctx: Context, { note, target, id, sha, project }: Notification): Promise<MailNote | null> {
   const [row] = await ctx.db.write
     .select()

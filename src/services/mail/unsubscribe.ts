@@ -5,7 +5,7 @@ import { setSubscribed } from '../activity/subscriptions.js'
 
 type TargetType = (typeof TARGETS)[number]
 
-/** What a link ends the mails about, and whose mails. */
+/** The user and the issue or merge request of an unsubscribe link. */
 export interface MailThread {
   user: number
   type: TargetType
@@ -15,13 +15,13 @@ export interface MailThread {
 const PURPOSE = 'unsubscribe'
 const textOf = ({ user, type, id }: MailThread) => `${user}-${type}-${id}`
 
-/** The link that ends mails about a thing, for one user and without sign-in (ML-17). */
+/** The link that unsubscribes a user without sign-in (ML-17). */
 export function unsubscribeLink({ links, encryption }: Context, thread: MailThread): string {
   const text = textOf(thread)
   return `${links.base}/sent_notifications/unsubscribe?token=${text}-${encryption.sign(text, PURPOSE)}`
 }
 
-/** What a token of such a link stands for; null: it is none, or what it stands for is gone. */
+/** Decodes the token of such a link; null if it is invalid, or if the user or the target no longer exists. */
 export async function threadOf(ctx: Context, token: string): Promise<MailThread | null> {
   const [, user, type, id, signature] = /^(\d{1,15})-(Issue|MergeRequest)-(\d{1,15})-([A-Za-z0-9_-]{1,100})$/.exec(token) ?? []
   if (signature === undefined) return null
@@ -30,7 +30,7 @@ export async function threadOf(ctx: Context, token: string): Promise<MailThread 
   return (await projectOf(ctx, thread)) === null ? null : thread
 }
 
-/** The project of the thing, if it and the user are there. */
+/** The project of the target; null if the target or the user no longer exists. */
 async function projectOf({ db }: Context, { user, type, id }: MailThread): Promise<number | null> {
   const [found] =
     type === 'Issue'
@@ -43,7 +43,7 @@ async function projectOf({ db }: Context, { user, type, id }: MailThread): Promi
   return found?.project ?? null
 }
 
-/** Ends the mails about a thing, as `unsubscribe` of the API does (ML-4). */
+/** Unsubscribes the user, as the API's `unsubscribe` does (ML-4). */
 export async function unsubscribe(ctx: Context, thread: MailThread): Promise<void> {
   const project_id = await projectOf(ctx, thread)
   if (project_id !== null) await setSubscribed(ctx.db.write, { type: thread.type, id: thread.id, project_id }, thread.user, false)

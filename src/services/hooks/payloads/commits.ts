@@ -3,17 +3,17 @@ import { titleOf } from '../../../lib/text/commit-title.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import type { PayloadData, ProjectData } from '../payload-data.js'
 
-/** Commits that a push tells of (HK-15), and files that are named of each. */
+/** The most commits in the payload of a push (HK-15), and limits of the diff of each. */
 const MAX_COMMITS = 20
 const DIFF_LIMITS = { files: 1_000, lines: 50_000, bytes: 1 << 20, fileBytes: 1 << 14 }
-/** Commits that are counted. */
+/** The most commits that are counted. */
 const MAX_COUNTED = 10_000
 
 /** The repository of a project, for reading. */
 export const repositoryIn = ({ ctx }: PayloadData, { id, row }: ProjectData): GitRepository =>
   repositoryOf(ctx, { id, storage: String(row['storage']) })
 
-/** The last second that a Date of four digits has, and the first. */
+/** The Unix times of the years 9999 and 1, between which ISO dates have four digits. */
 const MAX_SECONDS = 253_402_300_799
 const MIN_SECONDS = -62_135_596_800
 const isoOf = (seconds: number) => new Date(Math.min(Math.max(seconds || 0, MIN_SECONDS), MAX_SECONDS) * 1000).toISOString().replace('.000Z', 'Z')
@@ -28,7 +28,7 @@ export const commitObject = ({ ctx: { links } }: PayloadData, { fullPath }: Proj
   author: { name: commit.author.name, email: commit.author.email },
 })
 
-/** The same with the paths that it changed. */
+/** The object *commit* with the paths that it changed. */
 export async function commitWithFiles(data: PayloadData, project: ProjectData, repository: GitRepository, commit: Commit) {
   const { files } = await repository.diff(commit.parents[0] ?? null, commit.oid, DIFF_LIMITS)
   const moved = files.filter(({ renamed_file }) => renamed_file)
@@ -41,8 +41,8 @@ export async function commitWithFiles(data: PayloadData, project: ProjectData, r
 }
 
 /**
- * The newest commits that a branch got, oldest first, and how many it got; a new branch got those that the default
- * branch does not have.
+ * The newest commits that a push added to a branch, oldest first, and the number of all added commits. For a new branch,
+ * commits of the default branch do not count.
  */
 export async function commitsOfPush(
   repository: GitRepository,

@@ -7,7 +7,7 @@ import type { WebhookEvent } from '../event.js'
 import { labelObject, type PayloadData, type ProjectData, projectObject, repositoryObject, stamp, userById } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'
 
-/** Where the rows of each kind of thing are, and those of its labels. */
+/** The outbox source and table of the labels of each kind of issuable. */
 export const TABLES = {
   issues: { labels: 'issue_labels', key: 'issue_id', table: issueLabels },
   merge_requests: { labels: 'merge_request_labels', key: 'merge_request_id', table: mergeRequestLabels },
@@ -15,7 +15,7 @@ export const TABLES = {
 
 export type IssuableKind = keyof typeof TABLES
 
-/** Columns whose changes are events, as the triggers have them. */
+/** Columns whose changes cause events; the same as in the triggers. */
 const WATCHED_COLUMNS: Record<IssuableKind, readonly string[]> = {
   issues: [
     'title',
@@ -43,11 +43,11 @@ const WATCHED_COLUMNS: Record<IssuableKind, readonly string[]> = {
   ],
 }
 
-/** What one transaction did to one thing. */
+/** The change of one issuable in one transaction. */
 interface IssuableChange {
   id: number
   actor: number | null
-  /** Null: it is new. */
+  /** Null for a new issuable. */
   before: RowImage | null
   after: RowImage
   added: number[]
@@ -57,7 +57,7 @@ interface IssuableChange {
 const idsOf = (changes: HookChange[], operation: HookChange['operation']) =>
   changes.filter((change) => change.operation === operation).map((change) => Number((change.after ?? change.before)?.['label_id']))
 
-/** The changes of one transaction, thing by thing. */
+/** Groups the changes of one transaction by issuable. */
 async function groupByIssuable(data: PayloadData, kind: IssuableKind, changes: readonly HookChange[]): Promise<IssuableChange[]> {
   const { labels: ofLabels, key } = TABLES[kind]
   const rows = changes.filter(({ source }) => source === kind)
@@ -77,7 +77,7 @@ async function groupByIssuable(data: PayloadData, kind: IssuableKind, changes: r
   return issuables
 }
 
-/** The thing as it is now. */
+/** The current row. */
 export async function rowOf({ ctx }: PayloadData, kind: IssuableKind | 'snippets' | 'pipelines', id: unknown): Promise<RowImage | null> {
   const { rows } = await ctx.db.write.execute<{ image: RowImage }>(
     sql`select to_jsonb(t) as image from ${sql.identifier(kind)} t where t.id = ${Number(id)}`,
@@ -85,7 +85,7 @@ export async function rowOf({ ctx }: PayloadData, kind: IssuableKind | 'snippets
   return rows[0]?.image ?? null
 }
 
-/** The labels that a thing has now. */
+/** The current labels of an issuable. */
 async function labelsOf(data: PayloadData, kind: IssuableKind, id: number): Promise<RowImage[]> {
   const { table, key } = TABLES[kind]
   const { rows } = await data.ctx.db.write.execute<{ image: RowImage }>(
@@ -137,7 +137,7 @@ const timesOf = (row: RowImage) => ({
   human_total_time_spent: humanDuration(Number(row['total_time_spent'])),
 })
 
-/** Of the last change of the texts; only what this change itself tells is known. */
+/** Attributes about the last edit, as far as this change shows them: earlier edits are not stored. */
 const editColumns = (changes: Record<string, Change>, after: RowImage, actor: number | null) => {
   const texts = changes['title'] || changes['description']
   return {
@@ -215,7 +215,7 @@ export async function requestAttributes(data: PayloadData, target: ProjectData, 
   }
 }
 
-/** The attributes of either, with the labels it has now. */
+/** The attributes of an issue or merge request, and its current labels. */
 export async function attributesOf(data: PayloadData, project: ProjectData, kind: IssuableKind, row: RowImage) {
   const labelRows = await labelsOf(data, kind, Number(row['id']))
   return { labelRows, attributes: kind === 'issues' ? issueAttributes(data, project, row, labelRows) : await requestAttributes(data, project, row) }
@@ -262,6 +262,6 @@ async function issuableOf(data: PayloadData, kind: IssuableKind, project: Projec
   ]
 }
 
-/** What a new thing would tell, for a test (HK-5). */
+/** The event of an existing row as if it were new, for tests of hooks (HK-5). */
 export const sampleOf = (data: PayloadData, kind: IssuableKind, project: ProjectData, row: RowImage, actor: number): Promise<WebhookEvent[]> =>
   issuableOf(data, kind, project, { id: Number(row['id']), actor, before: null, after: row, added: [], removed: [] })

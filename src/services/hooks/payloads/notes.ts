@@ -5,7 +5,7 @@ import { type PayloadData, type ProjectData, projectObject, repositoryObject, st
 import { commitObject, repositoryIn } from './commits.js'
 import { attributesOf, rowOf } from './issuables.js'
 
-/** A note on one of the four kinds of things (HK-19). */
+/** The event of a note (HK-19). */
 export async function noteOf(data: PayloadData, { operation, after, actor_id }: HookChange): Promise<WebhookEvent[]> {
   const project = await data.project(after?.['project_id'])
   if (!project || !after) return []
@@ -53,13 +53,13 @@ const attributes = (note: RowImage) => {
 }
 
 interface About {
-  /** The thing under its own name. */
+  /** The noteable's object under its own key, such as `{ issue }`. */
   object: object
   url: string
   confidential: boolean
 }
 
-/** What a note is about; null where it is gone. */
+/** The noteable of a note; null if it no longer exists. */
 async function aboutOf(data: PayloadData, project: ProjectData, note: RowImage): Promise<About | null> {
   const page = data.ctx.links.project(project.fullPath)
   if (note['noteable_type'] === 'Commit') {

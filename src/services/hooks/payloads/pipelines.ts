@@ -9,7 +9,7 @@ import { commitObject, repositoryIn } from './commits.js'
 
 const FINISHED = new Set(['success', 'failed', 'canceled', 'skipped'])
 
-/** A pipeline whose status has changed (HK-20). */
+/** The event of a pipeline whose status has changed (HK-20). */
 export async function pipelineOf(data: PayloadData, pipeline: RowImage): Promise<WebhookEvent[]> {
   const project = await data.project(pipeline['project_id'])
   if (!project) return []
@@ -28,7 +28,7 @@ export async function pipelineOf(data: PayloadData, pipeline: RowImage): Promise
   return [{ listens: 'pipeline', event: 'Pipeline Hook', project: project.id, body }]
 }
 
-/** The same of a changed row. */
+/** The event of a changed row. */
 export const pipelinesOf = (data: PayloadData, { after }: HookChange): Promise<WebhookEvent[]> =>
   after ? pipelineOf(data, after) : Promise.resolve([])
 
@@ -89,7 +89,7 @@ async function build(data: PayloadData, status: RowImage) {
   }
 }
 
-/** The open merge request whose head pipeline it is, if there is one. */
+/** The open merge request that has this head pipeline, if there is one. */
 async function requestOf({ ctx }: PayloadData, pipeline: RowImage) {
   const [found] = await ctx.db.write
     .select()

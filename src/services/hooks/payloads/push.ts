@@ -8,7 +8,6 @@ import { commitsOfPush, commitWithFiles, repositoryIn } from './commits.js'
 const BRANCH = 'refs/heads/'
 const TAG = 'refs/tags/'
 
-/** Who pushed. */
 async function pusher(data: PayloadData, id: unknown) {
   const user = await data.row('users', id)
   return {
@@ -20,7 +19,7 @@ async function pusher(data: PayloadData, id: unknown) {
   }
 }
 
-/** A push or tag push, once for each ref (HK-14 to HK-16), and one for all of them (HK-23). */
+/** One event for each pushed branch and tag (HK-14 to HK-16), and one for all of them (HK-23). */
 export async function pushesOf(data: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const project = await data.project(change.project_id)
   if (!project) return []
@@ -31,7 +30,7 @@ export async function pushesOf(data: PayloadData, change: HookChange): Promise<W
   return events
 }
 
-/** The events of one ref. */
+/** The event of one ref. */
 export async function pushOf(data: PayloadData, project: ProjectData, actor: number | null, move: RefUpdate): Promise<WebhookEvent> {
   const repository = repositoryIn(data, project)
   const tag = move.ref.startsWith(TAG)

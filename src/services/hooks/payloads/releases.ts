@@ -8,7 +8,7 @@ import { commitObject, repositoryIn } from './commits.js'
 const ACTIONS = { INSERT: 'create', UPDATE: 'update', DELETE: 'delete' } as const
 const FORMATS = ['zip', 'tar.gz', 'tar.bz2', 'tar']
 
-/** A release (HK-22). */
+/** The event of a release (HK-22). */
 export async function releaseOf(data: PayloadData, { operation, before, after }: HookChange): Promise<WebhookEvent[]> {
   const release = (after ?? before) as RowImage
   const project = await data.project(release['project_id'])

@@ -30,7 +30,7 @@ export async function userOf(_: PayloadData, change: HookChange): Promise<Webhoo
   ]
 }
 
-/** A wrong password for an account (HK-23). */
+/** The event of a failed sign-in (HK-23). */
 export async function failedLoginOf(_: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const user = at(change)
   return [
@@ -77,10 +77,10 @@ export async function projectOf(data: PayloadData, change: HookChange): Promise<
   ]
 }
 
-/** A rename writes the path and the full path one after the other; the ancestors stay. */
+/** A rename writes `path` before `full_path`, so the last segment of `full_path` may be outdated. */
 const fullPathOf = ({ path, full_path }: RowImage) => `${String(full_path).replace(/[^/]*$/, '')}${path}`
 
-/** The events of a change of a group, to the system and to the hooks of the groups above (HK-23, HK-24). */
+/** The events of a change of a group, for system hooks and hooks of its ancestors (HK-23, HK-24). */
 export async function groupOf(data: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const group = at(change)
   const { operation, before } = change

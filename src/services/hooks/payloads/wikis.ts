@@ -7,13 +7,13 @@ import type { WebhookEvent } from '../event.js'
 import { type PayloadData, type ProjectData, projectObject, userById } from '../payload-data.js'
 
 const HEADS = 'refs/heads/'
-/** Pages of one move that become events. */
+/** The most pages of one push that become events. */
 const MAX_PAGES = 100
 const FILES = { files: MAX_PAGES, lines: 10_000, bytes: 1 << 16, fileBytes: 1 << 10 }
 
 const wikiOf = ({ ctx }: PayloadData, { id, row }: ProjectData): GitRepository => ctx.git.open(wikiKeyOf({ id, storage: String(row['storage']) }))
 
-/** Those of the moves that have happened: the ref is there, or has gone on from there. */
+/** Filters the moves that took effect: the ref is at the new commit, or has moved on from it. */
 async function completedMoves(repository: GitRepository, moves: RefUpdate[]): Promise<RefUpdate[]> {
   const done: RefUpdate[] = []
   for (const move of moves) {
@@ -23,7 +23,7 @@ async function completedMoves(repository: GitRepository, moves: RefUpdate[]): Pr
   return done
 }
 
-/** The pages that moves of the branch of a wiki have changed (HK-21). */
+/** The events of pages that a push to a wiki has changed (HK-21). */
 export async function wikiPagesOf(data: PayloadData, { source, project_id, actor_id, after }: HookChange): Promise<WebhookEvent[]> {
   const project = await data.project(project_id)
   if (!project) return []
@@ -69,7 +69,7 @@ async function contentAt(repository: GitRepository, commit: string, path: string
   return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
 }
 
-/** The events of one page. */
+/** The event of one page. */
 async function pageEvent(data: PayloadData, project: ProjectData, actor: number | null, page: Page): Promise<WebhookEvent> {
   const { links } = data.ctx
   const home = `${links.project(project.fullPath)}/wikis`
@@ -95,7 +95,7 @@ async function pageEvent(data: PayloadData, project: ProjectData, actor: number 
   return { listens: 'wiki_page', event: 'Wiki Page Hook', project: project.id, body }
 }
 
-/** The first page of a wiki, as if it had just been made, for a test (HK-5); null: there is none. */
+/** The event of a wiki's first page as if it were new, for tests of hooks (HK-5); null if there is no page. */
 export async function wikiSample(data: PayloadData, project: ProjectData, actor: number): Promise<WebhookEvent | null> {
   const repository = wikiOf(data, project)
   const main = await repository.headBranch()
