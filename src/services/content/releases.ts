@@ -308,8 +308,8 @@ export async function getLink(ctx: Context, subject: ProjectSubject, tag: string
 const DOWNLOADS = '/downloads'
 
 /**
- * The URL of the link at `<tag>/downloads<filepath>`, or null. Both tag and path may contain `/downloads/`, so all splits
- * are tried.
+ * The URL of the link at `<tag>/downloads<filepath>`, or null. Both tag and path may contain `/downloads/`, so all
+ * splits are tried.
  */
 export async function findLinkUrl(ctx: Context, { project }: ProjectSubject, named: string): Promise<string | null> {
   const splits = [...named.matchAll(/\/downloads(?=\/)/g)].map(({ index }) => [named.slice(0, index), named.slice(index + DOWNLOADS.length)])

@@ -136,8 +136,8 @@ export function requireOwner({ user }: SignedIn, { snippet }: SnippetRecord): vo
 }
 
 /**
- * 403 unless the caller may change a project's snippet: its author unless the project is archived, maintainers unless the
- * snippet is internal, and administrators (5.1 row 14 with its notes).
+ * 403 unless the caller may change a project's snippet: its author unless the project is archived, maintainers unless
+ * the snippet is internal, and administrators (5.1 row 14 with its notes).
  */
 export function requireProjectEditor(subject: ProjectSubject, { user }: SignedIn, { snippet }: SnippetRecord): void {
   if (user.admin && subject.can('manage_snippets')) return

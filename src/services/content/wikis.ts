@@ -200,8 +200,8 @@ export async function deleteWikiPage(ctx: Context, { project }: ProjectSubject, 
 const MAX_MESSAGE = 1_000_000
 
 /**
- * Makes one commit by the caller on the wiki's branch. `change` computes the changes from the current pages, and is called
- * again if the branch has moved meanwhile. Without changes there is no commit.
+ * Makes one commit by the caller on the wiki's branch. `change` computes the changes from the current pages, and is
+ * called again if the branch has moved meanwhile. Without changes there is no commit.
  */
 async function commitPages(
   ctx: Context,

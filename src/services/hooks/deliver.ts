@@ -7,8 +7,8 @@ import { attemptDelivery, backoffMs } from './attempts.js'
 const MAX_AGE_MS = 24 * 3_600_000
 
 /**
- * Makes one attempt of a pending delivery, unless its hook is disabled. Returns the milliseconds until the next attempt,
- * or null if there is none (HK-12, HK-26).
+ * Makes one attempt of a pending delivery, unless its hook is disabled. Returns the milliseconds until the next
+ * attempt, or null if there is none (HK-12, HK-26).
  */
 export async function deliverOnce(ctx: Context, id: number): Promise<number | null> {
   const [found] = await ctx.db.write

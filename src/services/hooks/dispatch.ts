@@ -46,8 +46,8 @@ export interface DueDelivery {
 }
 
 /**
- * Turns the changes of one transaction into deliveries, and removes them from the outbox in the same transaction, so that
- * repeated runs deliver each change once. `onDue` gets the deliveries within that transaction.
+ * Turns the changes of one transaction into deliveries, and removes them from the outbox in the same transaction, so
+ * that repeated runs deliver each change once. `onDue` gets the deliveries within that transaction.
  */
 export async function dispatch(ctx: Context, transaction: bigint, onDue: (tx: Transaction, due: DueDelivery[]) => Promise<void>): Promise<void> {
   const changes = await changesFor(ctx, 'hooks', transaction)

@@ -189,8 +189,8 @@ export async function createHook(ctx: Context, source: HookSource, given: HookAt
 }
 
 /**
- * Changes a hook and resets its failures (HK-3, HK-8). A new URL clears the token unless one is given, so that a token is
- * never sent to another receiver (HK-27).
+ * Changes a hook and resets its failures (HK-3, HK-8). A new URL clears the token unless one is given, so that a token
+ * is never sent to another receiver (HK-27).
  */
 export async function updateHook(ctx: Context, source: HookSource, id: number, given: HookAttributes): Promise<Hook> {
   const before = await getHook(ctx, source, id)

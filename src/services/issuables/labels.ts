@@ -43,7 +43,9 @@ type LabelScope = 'own' | 'inherited'
 interface Shape {
   from: 'project' | 'group'
   scope: LabelScope
-  /** Which issues the caller sees: by their access to the one project, or by kind of viewer in the projects of a group. */
+  /**
+   * Which issues the caller sees: by their access to the one project, or by kind of viewer in the projects of a group.
+   */
   issues: IssueReach | ViewerKind | 'none'
   /** The same for merge requests. */
   requests: 'all' | 'own' | ViewerKind | 'none'

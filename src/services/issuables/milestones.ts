@@ -127,8 +127,8 @@ export function milestoneColumns(given: MilestoneAttributes, before?: Milestone)
 const titleTaken = () => invalidRecord({ title: ['has already been taken'] })
 
 /**
- * A title must be unique wherever both milestones could be used: in the project and its ancestor groups, and for a group
- * also in all its descendants (MI-3).
+ * A title must be unique wherever both milestones could be used: in the project and its ancestor groups, and for a
+ * group also in all its descendants (MI-3).
  */
 async function checkTitle(tx: Transaction, source: MilestoneSource, title: string, except = 0) {
   const groupId = 'project' in source ? source.project.project.namespace_id : source.group.group.id

@@ -42,7 +42,9 @@ const MAX_CANDIDATES = 10 * MAX_RECIPIENTS
 type ReasonQuery = [reason: Reason, userIds: SQL]
 type ProjectRow = Pick<typeof projects.$inferSelect, 'id' | 'namespace_id' | 'storage'>
 
-/** The recipients, each with their strongest reason (ML-2 to ML-9). Whether they see the target is checked on sending. */
+/**
+ * The recipients, each with their strongest reason (ML-2 to ML-9). Whether they see the target is checked on sending.
+ */
 export async function recipientsOf(ctx: Context, { notification, newMentions }: NotificationWithMentions): Promise<Recipient[]> {
   const [project] = await ctx.db.write
     .select({ id: projects.id, namespace_id: projects.namespace_id, storage: projects.storage })

@@ -162,8 +162,8 @@ export async function deleteAward(ctx: Context, { user }: SignedIn, awardable: A
 const BATCH_SIZE = 1_000
 
 /**
- * Moves a user's awards to another user, or deletes them if `newUserId` is null (U-34, U-36). Awards that the other user
- * has given already are not duplicated.
+ * Moves a user's awards to another user, or deletes them if `newUserId` is null (U-34, U-36). Awards that the other
+ * user has given already are not duplicated.
  */
 export async function transferAwards(ctx: Context, userId: number, newUserId: number | null): Promise<void> {
   for (;;) {

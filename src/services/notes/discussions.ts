@@ -83,8 +83,8 @@ const setResolved = (
 ): Promise<void> => ctx.db.transaction((tx) => resolveThreads(tx, user.id, noteable, { discussions: [discussion], id, resolved }, ctx.now()))
 
 /**
- * Resolves or reopens the notes of threads of a merge request, or one of the notes. Adds a system note when no unresolved
- * thread is left (NT-6).
+ * Resolves or reopens the notes of threads of a merge request, or one of the notes. Adds a system note when no
+ * unresolved thread is left (NT-6).
  */
 async function resolveThreads(
   tx: Transaction,
@@ -129,7 +129,9 @@ export interface ThreadsForIssue {
   resolve(tx: Transaction): Promise<void>
 }
 
-/** The unresolved threads of a merge request that the caller may resolve, or one of them by id; null if there is none. */
+/**
+ * The unresolved threads of a merge request that the caller may resolve, or one of them by id; null if there is none.
+ */
 export async function findThreadsForIssue(
   ctx: Context,
   caller: SignedIn,

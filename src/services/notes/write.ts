@@ -55,8 +55,8 @@ function lockAndCount(type: Noteable['type']) {
 }
 
 /**
- * Inserts a note with everything it entails in one statement, to hold the lock on a busy issue only briefly (TO-5, TO-6,
- * NT-7, EV-5, EV-7). No row if the noteable no longer exists.
+ * Inserts a note with everything it entails in one statement, to hold the lock on a busy issue only briefly (TO-5,
+ * TO-6, NT-7, EV-5, EV-7). No row if the noteable no longer exists.
  */
 const insertNote = step('write a note', (db, type: Noteable['type']) => {
   const thing = db.$with('thing', {}).as(lockAndCount(type))
@@ -123,7 +123,9 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { people, spokenTo } = await peopleNamed(caller, await namesIn(ctx.slices, given.body), (candidates) => subject.readersAmong(ctx.db.write, candidates))
+  const { people, spokenTo } = await peopleNamed(caller, await namesIn(ctx.slices, given.body), (candidates) =>
+    subject.readersAmong(ctx.db.write, candidates),
+  )
   const notified = people.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, given.body)) : []
@@ -239,7 +241,9 @@ export async function updateNote(
     if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)
-      await followMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (candidates) => subject.readersAmong(tx, candidates))
+      await followMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (candidates) =>
+        subject.readersAmong(tx, candidates),
+      )
   })
   return getNote(ctx, caller, noteable, id)
 }

@@ -10,8 +10,8 @@ import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../db/sch
 import { isObjectId } from '../../lib/files/object-store.js'
 
 /**
- * Copies the objects of Git LFS that the saved rows name into a folder. One that is gone belonged to a project that was
- * deleted meanwhile, or is missing, which the doctor reports.
+ * Copies the LFS objects that the saved rows name into a folder. An object without a file belonged to a project that
+ * was deleted meanwhile, or is missing, which the doctor reports.
  */
 export async function saveObjects(ctx: Context, database: string, folder: string): Promise<void> {
   const rows = createInterface({ input: createReadStream(join(database, fileOf('lfs_objects'))), crlfDelay: Number.POSITIVE_INFINITY })
@@ -26,8 +26,8 @@ export async function saveObjects(ctx: Context, database: string, folder: string
 }
 
 /**
- * Puts saved objects in their place again, as far as they are not there: a bucket may have outlived the service. What
- * no project has any more is then removed.
+ * Restores saved objects that do not exist: a bucket may still have them. Then schedules the deletion of objects that
+ * no project has any more.
  */
 export async function restoreObjects(ctx: Context, folder: string): Promise<void> {
   for (const shard of (await readdir(folder).catch(() => [] as string[])).sort())

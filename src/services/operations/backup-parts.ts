@@ -13,7 +13,7 @@ export interface Part {
   path: string
   bytes: number
   sha256: string
-  /** Rows of a table, where it holds one. */
+  /** The number of rows, if the file is the copy of a table. */
   rows?: number
 }
 
@@ -33,8 +33,8 @@ const bySegments = (a: string, b: string) => {
 }
 
 /**
- * Everything below `root` that is not a folder, in the order of `bySegments`, so that two listings can be compared
- * without holding either in memory.
+ * Yields everything below `root` that is not a folder, in the order of `bySegments`, so that two listings can be
+ * compared without holding them in memory.
  */
 async function* walk(root: string, folder = ''): AsyncGenerator<Entry> {
   const entries = await readdir(join(root, folder), { withFileTypes: true })
@@ -59,8 +59,8 @@ export async function measure(path: string): Promise<Pick<Part, 'bytes' | 'sha25
 }
 
 /**
- * Writes the list of all files below `root`, one JSON object on each line, into a new file there. `rowsOf` knows how
- * many rows a file must hold.
+ * Writes the list of all files below `root` into a new file there, as lines of JSON. `rowsOf` has the number of rows of
+ * each copy of a table.
  */
 export async function listParts(root: string, list: string, rowsOf: Map<string, number>): Promise<void> {
   async function* lines() {
@@ -69,7 +69,7 @@ export async function listParts(root: string, list: string, rowsOf: Map<string, 
       const { bytes, sha256 } = await measure(join(root, path))
       const rows = rowsOf.get(path)
       const part: Part = { path, bytes, sha256, ...(rows !== undefined && { rows }) }
-      // some readers take these two characters for line ends, and JSON does not escape them
+      // some readers treat these two characters as line ends, and JSON does not escape them
       yield `${JSON.stringify(part).replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)}\n`
     }
   }
@@ -81,19 +81,19 @@ async function* partsIn(file: string): AsyncGenerator<Part> {
 }
 
 /**
- * Compares the files below `root` with the list, whose own digest must have been checked; one line for each file that
- * is missing, damaged or not in the list. `apart` are files that the list cannot name.
+ * Compares the files below `root` with the list, whose own digest must have been checked. Yields one line for each file
+ * that is missing, damaged or not in the list. `excluded` are files that the list does not name.
  */
-export async function* partFaults(root: string, list: string, apart: Set<string>, onProgress?: OnProgress): AsyncGenerator<string> {
-  let all = 0
-  if (onProgress) for await (const _ of partsIn(join(root, list))) all++
+export async function* partFaults(root: string, list: string, excluded: Set<string>, onProgress?: OnProgress): AsyncGenerator<string> {
+  let total = 0
+  if (onProgress) for await (const _ of partsIn(join(root, list))) total++
   let done = 0
   const listed = partsIn(join(root, list))
   const there = walk(root)
   let part = await listed.next()
   let entry = await there.next()
   while (!part.done || !entry.done) {
-    if (!entry.done && apart.has(entry.value.path)) {
+    if (!entry.done && excluded.has(entry.value.path)) {
       entry = await there.next()
       continue
     }
@@ -105,17 +105,17 @@ export async function* partFaults(root: string, list: string, apart: Set<string>
       if (fault) yield `damaged: ${part.value.path}: ${fault}`
     }
     if (order <= 0) part = await listed.next()
-    if (order <= 0) onProgress?.(++done, all)
+    if (order <= 0) onProgress?.(++done, total)
     if (order >= 0) entry = await there.next()
   }
 }
 
 async function faultOf(root: string, { path, bytes, sha256, rows }: Part, { isFile }: Entry): Promise<string | null> {
-  if (!isFile) return 'it is no file'
+  if (!isFile) return 'it is not a regular file'
   const found = await measure(join(root, path)).catch((error: NodeJS.ErrnoException) => error.code ?? error.message)
   if (typeof found === 'string') return `it cannot be read (${found})`
   if (found.bytes !== bytes) return `it has ${found.bytes} bytes instead of ${bytes}`
-  // a row of a copy in text form is a line: line breaks in values are escaped
+  // each row is a line: the text format of `copy` escapes line breaks in values
   if (rows !== undefined && found.lines !== rows) return `it has ${found.lines} rows instead of ${rows}`
   return found.sha256 === sha256 ? null : `its SHA-256 is ${found.sha256} instead of ${sha256}`
 }

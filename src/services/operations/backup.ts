@@ -17,13 +17,13 @@ import type { OnProgress } from './progress.js'
 
 const FORMAT = 2
 const MANIFEST = 'backup.json'
-/** Every other file with its size, its digest and its rows. */
+/** The list of all other files, with size, digest and number of rows. */
 const PARTS = 'parts.jsonl'
-/** Digests of these two, in the form `sha256sum --check` reads. */
+/** The digests of these two files, in the format of `sha256sum --check`. */
 const DIGESTS = 'backup.sha256'
-/** Faults of a backup that are named when it is refused. */
+/** The most faults of a backup that are listed when it is refused. */
 const MAX_REPORTED_FAULTS = 50
-/** Repositories whose refs are read at a time; nobody can push meanwhile. */
+/** The number of repositories whose refs are read concurrently, while pushes wait. */
 const CONCURRENCY = 32
 
 interface Manifest {
@@ -32,15 +32,15 @@ interface Manifest {
   at: string
   database: CopiedDatabase
   repositories: RepositoryKey[]
-  /** Projects that were deleted while the backup was made: they are in the rows, and will not be restored. */
+  /** Projects that were deleted while the backup was made: the rows contain them, but they are not restored. */
   gone: number[]
-  /** Whether it has the objects of Git LFS; without them they are taken from where the service keeps them. */
+  /** Whether the backup has the LFS objects; otherwise the service's own LFS storage must still have them. */
   lfs?: boolean
-  /** Where the key of encrypted values is: in this backup, or in ROOST_SECRET_KEY. */
+  /** Where the key of encrypted columns is: in this backup, or in ROOST_SECRET_KEY. */
   secret: 'file' | 'environment'
 }
 
-/** A backup that was verified. */
+/** A verified backup. */
 export interface Backup extends Manifest {
   root: string
 }
@@ -49,9 +49,9 @@ const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
   join(root, 'repositories', storage, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 
 /**
- * Copies rows, repositories, uploads, LFS objects and keys into a new folder, all as of one moment, while the service
- * runs (SEC-163). Pushes wait while all refs are read. LFS objects may be left where they are, for those who keep them
- * safe in another way.
+ * Copies rows, repositories, uploads, LFS objects and keys into a new folder, as of one point in time, while the
+ * service runs (SEC-163). Pushes wait while all refs are read. LFS objects can be left out if they are backed up
+ * separately.
  */
 export async function backUp(
   ctx: Context,
@@ -89,14 +89,14 @@ export async function backUp(
   const rows = new Map(database.tables.map(({ name, rows }) => [`database/${fileOf(name)}`, rows]))
   await listParts(root, PARTS, rows)
   await writeNewFile(join(root, MANIFEST), JSON.stringify(manifest, null, 1))
-  // last: a backup without it is incomplete
+  // written last: a backup without this file is incomplete
   const digests = await Promise.all([MANIFEST, PARTS].map(async (name) => `${(await measure(join(root, name))).sha256}  ${name}\n`))
   await writeNewFile(join(root, DIGESTS), digests.join(''))
   await syncDirectory(root)
   return manifest
 }
 
-/** Copies a repository from where it is, or where it was moved to meanwhile; false: its project is gone. */
+/** Copies a repository, also if it was moved to another storage meanwhile; false if its project was deleted. */
 async function saveRepository(ctx: Context, key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean> {
   if (await ctx.git.save(key, refs, target)) return true
   const [now] = await ctx.db.write.select({ storage: projects.storage }).from(projects).where(eq(projects.id, key.id))
@@ -107,7 +107,7 @@ const uploadsOf = (ctx: Context) => join(ctx.config.dataDir, 'uploads')
 const secretOf = (dataDir: string) => join(dataDir, 'secret.key')
 const hostKeysOf = (dataDir: string) => join(dataDir, 'ssh')
 
-/** Copies those that are there: clients know the service by them (GS-6). */
+/** Copies the existing SSH host keys, by which clients recognise the service (GS-6). */
 async function copyHostKeys(from: string, to: string) {
   for (const name of HOST_KEY_FILES) {
     const key = await readFile(join(from, name)).catch(() => null)
@@ -124,10 +124,7 @@ const exists = (path: string) =>
     () => false,
   )
 
-/**
- * Reads a whole backup, writes nothing, and reports in a line each what is missing, damaged or not part of it
- * (SEC-163).
- */
+/** Verifies a backup; yields one line for each file that is missing, damaged or not part of it (SEC-163). */
 export async function* backupFaults(root: string, onProgress?: OnProgress): AsyncGenerator<string> {
   const digests = await readFile(join(root, DIGESTS), 'utf8').catch(() => null)
   if (digests === null) {
@@ -135,9 +132,8 @@ export async function* backupFaults(root: string, onProgress?: OnProgress): Asyn
       (text) => /"format":\s*1\b/.test(text),
       () => null,
     )
-    if (older === null) throw new StartFault(`${root} is no whole backup: it has neither ${DIGESTS} nor ${MANIFEST}`)
-    if (older)
-      throw new StartFault(`${root} was made by an older version of Roost, which wrote no digests: it cannot be verified, and is not restored`)
+    if (older === null) throw new StartFault(`${root} is not a complete backup: it has neither ${DIGESTS} nor ${MANIFEST}`)
+    if (older) throw new StartFault(`${root} was made by an older version of Roost, which wrote no digests, so it cannot be verified or restored`)
     return void (yield `missing: ${DIGESTS}`)
   }
   let intact = true
@@ -148,11 +144,11 @@ export async function* backupFaults(root: string, onProgress?: OnProgress): Asyn
     else continue
     intact = false
   }
-  // the list counts only if it is known to be the one that was written
+  // the list can be trusted only if its digest is right
   if (intact) yield* partFaults(root, PARTS, new Set([MANIFEST, PARTS, DIGESTS]), onProgress)
 }
 
-/** Verifies a backup; an invalid one is refused, and nothing has been written anywhere. */
+/** Verifies a backup before anything is restored; throws a `StartFault` with the faults if it is invalid. */
 export async function openBackup(root: string, onProgress?: OnProgress): Promise<Backup> {
   const reported: string[] = []
   let found = 0
@@ -164,18 +160,18 @@ export async function openBackup(root: string, onProgress?: OnProgress): Promise
   return { ...manifest, root }
 }
 
-/** Puts the key of encrypted values in its place, before anything creates another. */
+/** Restores the key of encrypted columns; must run before anything creates another key. */
 export async function restoreSecretKey({ root, secret }: Backup, dataDir: string): Promise<void> {
   if (secret === 'environment') return
   const saved = await readFile(join(root, 'secret.key'))
   const existing = await readFile(secretOf(dataDir)).catch(() => null)
   if (existing === null) await writeNewFile(secretOf(dataDir), saved, 0o600)
-  else if (!existing.equals(saved)) throw new StartFault(`${secretOf(dataDir)} is there already, and is another key than the backup's`)
+  else if (!existing.equals(saved)) throw new StartFault(`${secretOf(dataDir)} already exists, and differs from the backup's key`)
 }
 
 /**
- * Restores a backup into an empty database and empty storages. What was deleted while the backup was made stays
- * deleted, and what was being pushed is finished or dropped, as after a kill.
+ * Restores a backup into an empty database and empty storages. Projects that were deleted while the backup was made
+ * stay deleted. Pushes that were in progress are finished or dropped, as after a crash.
  */
 export async function restoreRepository(
   ctx: Context,
@@ -184,7 +180,7 @@ export async function restoreRepository(
   onProgress?: OnProgress,
 ): Promise<void> {
   if (secret === 'environment' && ctx.config.secretKey === undefined)
-    throw new StartFault('the backup was made with ROOST_SECRET_KEY, which it does not hold: set it')
+    throw new StartFault('the backup was made with ROOST_SECRET_KEY, which it does not contain: set it')
   const unknown = repositories.find(({ storage }) => ctx.config.storages[storage] === undefined)
   if (unknown) throw new StartFault(`STORAGES has no ${unknown.storage}, which the backup needs`)
   for (const path of Object.values(ctx.config.storages))
@@ -197,8 +193,8 @@ export async function restoreRepository(
   if (await exists(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
   await restoreObjects(ctx, join(root, 'lfs'))
-  // nobody else was at work on the empty database
-  await resolveAbandonedIntents(ctx, { start: true, alone: true })
+  // no other process uses this database
+  await settleLeftIntents(ctx, { start: true, alone: true })
   await finishDeletions(ctx)
   await ctx.jobs.drain()
 }

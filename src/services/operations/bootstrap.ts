@@ -11,8 +11,8 @@ import { createUser } from '../identity/users.js'
 const BOOTSTRAP_SCOPES = ['api', 'sudo', 'read_repository', 'write_repository']
 
 /**
- * On an empty database: creates the administrator (CR-1) and the configured first token (CR-2). Repeating it changes
- * nothing, and two at once create one.
+ * Creates the administrator in an empty database (CR-1), and the configured first token (CR-2). Idempotent, also if two
+ * processes run it at once.
  */
 export async function bootstrapAdministrator(ctx: Context): Promise<void> {
   const admin = (await firstUser(ctx)) ?? (await createAdministrator(ctx))
@@ -37,11 +37,11 @@ async function createAdministrator(ctx: Context) {
   const password = made?.password ?? ctx.config.admin.password
   try {
     const admin = await createUser(ctx, { username, email, name: 'Administrator', password, admin: true, skip_confirmation: true })
-    // the log keeps no secret; the file is removed at the first sign-in with it (CR-1)
+    // the password is not logged; its file is removed at the first sign-in with it (CR-1)
     if (made) ctx.log.info({ username, file: made.path }, "the administrator's password is in a file")
     return admin
   } catch (error) {
-    // another start was faster
+    // another process has created the administrator
     if (error instanceof Failure && error.kind === 'conflict') return firstUser(ctx)
     throw error
   }

@@ -7,12 +7,12 @@ import { type Attempt, defineJob } from '../../jobs/kinds.js'
 import { MAIL_JOB, MAIL_LANE, messageId, sendMessage } from '../core/mail.js'
 import { readSettings } from '../core/settings.js'
 
-/** Milliseconds in which what is found is collected for one mail. */
+/** How long damage is collected for one mail. */
 const COLLECT_MS = 600_000
-/** Repositories that a mail names. */
+/** The most repositories that a mail lists. */
 const MAX_LISTED = 50
 
-/** Tells `admin_notification_email` which repositories a check has found damaged lately (ML-22). */
+/** Mails `admin_notification_email` the repositories that checks have recently found damaged (ML-22). */
 export const damageMail = defineJob({
   ...MAIL_JOB,
   kind: 'mail: damage',
@@ -42,7 +42,7 @@ export const damageMail = defineJob({
   },
 })
 
-/** Has a mail sent about what checks find from now on, ten minutes later. */
+/** Enqueues one mail about all damage that is found within `COLLECT_MS`. */
 export async function enqueueDamageMail(ctx: Context): Promise<void> {
   if (ctx.mailer === null || !(await readSettings(ctx)).admin_notification_email) return
   const since = new Date(ctx.now().getTime() - COLLECT_MS).toISOString()

@@ -5,8 +5,8 @@ import { issues, mergeRequests, namespaceAncestry, projects, todos, users } from
 import { targetIsVisible } from '../issuables/todo-list.js'
 
 /**
- * Unassigns a former member from what they no longer see, and deletes their todos about it (ME-12). What they still see
- * in another way stays theirs.
+ * Unassigns a former member from issues and merge requests that they no longer see, and deletes their todos about these
+ * (ME-12).
  */
 export async function unassignFormerMember(ctx: Context, { tx, userId, ...left }: MemberRemovedEvent): Promise<void> {
   const now = ctx.now()

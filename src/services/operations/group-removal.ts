@@ -7,14 +7,14 @@ import { audit } from '../core/audit.js'
 import { deleteProjectRows } from '../projects/remove.js'
 
 /**
- * Deletes a group: it, its descendants and all their projects are invisible when this returns; their files are removed
- * in the background (GR-40, SEC-134).
+ * Deletes a group with its descendants and all their projects. They are gone when this returns; files are removed in
+ * the background (GR-40, SEC-134).
  */
 export async function deleteGroup(ctx: Context, { group }: GroupSubject): Promise<void> {
   await ctx.db.transaction((tx) => removeGroup(ctx, tx, group))
 }
 
-/** Deletes the rows, for callers that delete more than the group. */
+/** Deletes the rows of a group within the caller's transaction. */
 export async function removeGroup(ctx: Context, tx: Transaction, group: { id: number; full_path: string }): Promise<void> {
   const ids = await lockTree(tx, group.id)
   if (ids.length === 0) return
@@ -26,8 +26,8 @@ export async function removeGroup(ctx: Context, tx: Transaction, group: { id: nu
 }
 
 /**
- * Locks a group and its descendants, from the top, so that nothing is created inside any more (SEC-132). What was added
- * while it waited is locked as well.
+ * Locks a group and its descendants from the top, so that nothing can be created inside (SEC-132). Repeats until no
+ * descendant was added while it waited for locks.
  */
 async function lockTree(tx: Transaction, id: number): Promise<number[]> {
   for (let known = 0; ; ) {

@@ -3,21 +3,18 @@ import type { Context } from '../../context.js'
 import { formerRepositories, pendingRepositoryDeletions, projects, repositoryMoves } from '../../db/schema/index.js'
 import type { RepositoryKey } from '../../git/types.js'
 
-/** Repositories that are looked up at a time. */
+/** The number of repositories looked up in one query. */
 const BATCH_SIZE = 500
 const DAY_MS = 86_400_000
-/**
- * Milliseconds after which the service moves a repository that no row refers to aside, and after which it removes it
- * from there.
- */
+/** How long a repository has had no row before it is quarantined, and how long it stays in quarantine. */
 const QUARANTINE_AFTER_MS = DAY_MS
 const REMOVE_AFTER_MS = 30 * DAY_MS
-/** This many are moved in any case; more only while most repositories have a row. */
+/** Up to this many orphans are always quarantined; more only if most repositories have a row. */
 const ALWAYS_QUARANTINED = 10
 
 /**
- * Repositories on the disk that no row refers to and that have not changed for some milliseconds; ten minutes by
- * default, because young ones may be about to get their row.
+ * Repositories on disk that no row refers to and that have not changed for `unchanged` milliseconds. The default is ten
+ * minutes, because a new repository exists before its row.
  */
 export async function* orphanRepositories(ctx: Context, unchanged?: number): AsyncGenerator<RepositoryKey> {
   for await (const { key, known } of repositoriesOnDisk(ctx, unchanged)) if (!known) yield key
@@ -55,8 +52,8 @@ async function* lookUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ ke
 }
 
 /**
- * Moves repositories that no row has referred to for a day to `lost+found` of their storage, and removes what has been
- * there for thirty days. Where most repositories have no row this is the wrong database, and nothing is moved.
+ * Moves repositories without a row that have not changed for a day to `lost+found` of their storage, and removes them
+ * after thirty days. If most repositories have no row, this is probably the wrong database, and nothing is moved.
  */
 export async function clearOrphans(ctx: Context): Promise<void> {
   const orphans: RepositoryKey[] = []
@@ -70,7 +67,7 @@ export async function clearOrphans(ctx: Context): Promise<void> {
     return
   }
   for (const key of orphans)
-    ctx.log.warn({ repository: key, place: await ctx.git.quarantineRepository(key) }, 'moved a repository that no project has out of the way')
+    ctx.log.warn({ repository: key, place: await ctx.git.quarantineRepository(key) }, 'moved a repository without a project to lost+found')
   const removed = await ctx.git.removeQuarantinedRepositories(REMOVE_AFTER_MS)
-  if (removed.length > 0) ctx.log.warn({ removed }, 'removed repositories that no project has had for a month')
+  if (removed.length > 0) ctx.log.warn({ removed }, 'removed repositories from lost+found after 30 days')
 }

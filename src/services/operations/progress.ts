@@ -1,2 +1,2 @@
-/** Called with how much of some work is done. */
+/** Called with the number of finished and of all steps. */
 export type OnProgress = (done: number, all: number) => void

@@ -13,20 +13,20 @@ import { clearOrphans } from './orphans.js'
 import { checkRepositories } from './repository-checks.js'
 
 /**
- * Milliseconds after the start, and after another process was killed, when leftovers are removed again: what was too
- * young before, such as packs without an index and then quarantines, is then old enough to be known as stale.
+ * Delays after the start, and after another process was killed, before leftovers are removed again: files that were too
+ * young before, such as packs without an index and quarantines, are then known to be stale.
  */
 const LEFTOVER_CLEANUP_DELAYS_MS = [4_000, 15_000, 75_000]
-/** Milliseconds after the start when what is looked through begins: the first answers come before. */
+/** Delays these jobs after the start, so that they do not slow down the first requests. */
 const START_DELAY_MS = 1_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Milliseconds between two checks for pushes of this process that a lost connection cut short. */
+/** How often this process looks for its own pushes that a lost database connection has interrupted. */
 const OWN_INTENTS_INTERVAL_MS = 5_000
 
 const noInput = z.object({})
 
-/** Finishes or drops the pushes, commits and merges that killed processes have left half done (SEC-158, SEC-185). */
+/** Finishes or drops pushes, commits and merges that killed processes have left unfinished (SEC-158, SEC-185). */
 const unfinishedPushes = defineJob({
   kind: 'unfinished pushes',
   input: noInput,
@@ -40,15 +40,15 @@ const leftovers = defineJob({
   input: noInput,
   async run(ctx: Context) {
     await removeStalledUploads(ctx)
-    const removed = await ctx.git.removeLeftovers()
-    if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')
+    const removed = await ctx.git.clean()
+    if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed leftovers of a killed process')
   },
   priority: 'low',
   deadline: HOUR_MS,
   every: HOUR_MS,
 })
 
-/** What is cleared once a day, when nothing else is to be done. */
+/** A cleanup that runs once a day with low priority. */
 const daily = (kind: string, run: (ctx: Context) => Promise<void>) =>
   defineJob({ kind, input: noInput, run: (ctx: Context) => run(ctx), priority: 'low', deadline: DAY_MS, every: DAY_MS })
 
@@ -79,10 +79,10 @@ const oldCounters = defineJob({
   every: 60_000,
 })
 
-/** What finds unfinished work. */
+/** Jobs that find unfinished work. */
 const UNFINISHED_WORK_JOBS = [unfinishedPushes, deferredMerges, dueMergeRequests, removeFiles]
 
-/** What is repeated by itself, and finds what killed processes have left. */
+/** Periodic jobs that clean up and recover work of killed processes. */
 export const recoveryJobs = [
   unfinishedPushes,
   leftovers,
@@ -95,11 +95,11 @@ export const recoveryJobs = [
 ]
 
 /**
- * At the start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134), where jobs would
- * do it a little later. Everything that was acknowledged is there before the first request.
+ * Finishes or undoes unfinished work at the start (SEC-158, SEC-159, SEC-134), before periodic jobs would do it, so
+ * that everything that was acknowledged is visible to the first request.
  */
 export async function recover(ctx: Context): Promise<void> {
-  // with a database of its own no other service can be receiving or creating anything, and this is its first process
+  // with the embedded database no other process of a service can be running yet
   const alone = ctx.config.databaseUrl === undefined
   await resolveAbandonedIntents(ctx, { start: true, alone })
   if (alone) {
@@ -110,13 +110,13 @@ export async function recover(ctx: Context): Promise<void> {
   scheduleLeftoverCleanups(ctx)
 }
 
-/** After another process of this service was killed: finishes or undoes what it left, where jobs would do it later. */
+/** Finishes or undoes the work of another process that was killed, before periodic jobs would do it. */
 export async function recoverKilledProcess(ctx: Context): Promise<void> {
   await runNow(ctx, [...UNFINISHED_WORK_JOBS, leftovers])
   scheduleLeftoverCleanups(ctx)
 }
 
-/** While a process runs: finds what a lost connection to the database has left half done. */
+/** Recovers work that lost database connections leave unfinished, while this process runs. */
 export function startContinuousRecovery(ctx: Context): void {
   ctx.db.onBack(() => ctx.jobs.add('the database is back', () => runNow(ctx, UNFINISHED_WORK_JOBS)))
   const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : settleOwnIntents(ctx)), OWN_INTENTS_INTERVAL_MS).unref()
@@ -126,14 +126,14 @@ function scheduleLeftoverCleanups(ctx: Context): void {
   for (const delay of LEFTOVER_CLEANUP_DELAYS_MS) setTimeout(() => ctx.jobs.add('remove leftovers', () => runNow(ctx, [leftovers])), delay).unref()
 }
 
-/** Runs jobs that are repeated without waiting for their time. */
+/** Enqueues periodic jobs ahead of their schedule. */
 async function runNow(ctx: Context, repeated: Job<Context, typeof noInput>[], delay = 0): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     for (const job of repeated) await enqueue(tx, job, {}, { key: '', lane: job.kind, delay })
   })
 }
 
-/** Pushes of this process that a lost connection cut short: no other process may tell that they are not under way. */
+/** Settles interrupted pushes of this process; no other process can know that they are no longer in progress. */
 function settleOwnIntents(ctx: Context): void {
   if ([...ctx.intents.values()].includes('abandoned'))
     ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', () => resolveAbandonedIntents(ctx))

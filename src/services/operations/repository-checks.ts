@@ -6,15 +6,15 @@ import { readSettings } from '../core/settings.js'
 import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
 import { enqueueDamageMail } from './damage-mail.js'
 
-/** How long a repository is not checked again after a check, or after its creation. */
+/** The time between two checks of a repository, and between its creation and the first. */
 const CHECK_INTERVAL = '7 days'
-/** Milliseconds within which one run starts checks. */
+/** How long one run starts new checks. */
 const RUN_MS = 30_000
 const MAX_FAULT_LENGTH = 2_000
 
 /**
- * Reads all objects of the repositories that were not read for the longest time, one repository after the other, while
- * the setting is on. Damage is logged, and stored for the doctor.
+ * Reads all objects of repositories, one after the other, starting with the longest unchecked, while the setting is on.
+ * Damage is logged, and stored for the doctor.
  */
 export async function checkRepositories(ctx: Context, runMs = RUN_MS): Promise<void> {
   const end = Date.now() + runMs
@@ -26,7 +26,7 @@ export async function checkRepositories(ctx: Context, runMs = RUN_MS): Promise<v
       await checkRepository(ctx, project)
     } catch (error) {
       if (ctx.stopping.aborted) return
-      // the others are checked all the same
+      // an error does not keep other repositories from being checked
       ctx.log.error({ err: error, project: project.id }, 'a repository could not be checked')
       await storeCheck(ctx, project.id, error instanceof Error ? error.message : String(error))
     }
@@ -51,7 +51,7 @@ async function checkRepository(ctx: Context, project: ProjectToCheck): Promise<v
   const wiki = wikiKeyOf(project)
   const options = { full: true, signal: ctx.stopping }
   const faults: string[] = []
-  // a missing one is reported wherever it is used
+  // a missing repository is reported when it is used
   if (ctx.config.storages[project.storage] !== undefined && (await ctx.git.exists({ ...wiki, kind: 'project' }))) {
     faults.push(...describeFaults(await repositoryOf(ctx, project).examine(options)))
     if (await ctx.git.exists(wiki)) faults.push(...describeFaults(await ctx.git.open(wiki).examine(options)).map((text) => `wiki: ${text}`))
@@ -69,7 +69,7 @@ function describeFaults({ brokenGraph, brokenRefs, damage }: Examination): strin
   ]
 }
 
-/** Stores what a check of all objects of a project's repositories has found, and mails what is new; empty: nothing. */
+/** Stores the result of a check, where an empty `fault` means no damage; enqueues a mail about new damage. */
 async function storeCheck(ctx: Context, projectId: number, fault: string): Promise<void> {
   const known = await wasDamaged(ctx, projectId)
   const values = { checked_at: ctx.now(), fault }
@@ -79,7 +79,7 @@ async function storeCheck(ctx: Context, projectId: number, fault: string): Promi
   if (fault !== '' && !known) await enqueueDamageMail(ctx)
 }
 
-/** Whether the last such check found anything, so that the doctor reads all objects again. */
+/** Whether the last check found damage, so that the doctor reads all objects again. */
 export async function wasDamaged(ctx: Context, projectId: number): Promise<boolean> {
   const [row] = await ctx.db.write.select({ fault: repositoryChecks.fault }).from(repositoryChecks).where(eq(repositoryChecks.project_id, projectId))
   return row !== undefined && row.fault !== ''

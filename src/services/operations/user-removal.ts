@@ -35,8 +35,8 @@ import { deleteProjectRows } from '../projects/remove.js'
 import { removeGroup } from './group-removal.js'
 
 /**
- * What users leave behind: it goes to the ghost, with a flag where `also` names one, or is deleted with `hard_delete`
- * where U-34 calls it a contribution.
+ * Rows that a removed user leaves. They move to the ghost user, and the column `also` is set to true, if there is one.
+ * With `hard_delete`, those that U-34 calls contributions are deleted.
  */
 const CONTRIBUTIONS: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'moved' | 'deleted'; also?: PgColumn }[] = [
   { table: notes, by: notes.author_id, hard: 'deleted' },
@@ -50,14 +50,14 @@ const CONTRIBUTIONS: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'm
   { table: projects, by: projects.creator_id, hard: 'moved' },
 ]
 
-/** Milliseconds until a job looks whether a removal was finished. */
+/** How long after its start a job finishes a removal that a crash has interrupted. */
 const RESUME_DELAY_MS = 10_000
-/** Rows changed in one transaction. */
+/** The number of rows changed in one statement. */
 const BATCH_SIZE = 1_000
 
 /**
- * Deletes a user with everything that is theirs; their contributions go to the ghost (U-33 to U-36). `check` is called
- * with the time of their last change. It is done when this returns; after a kill a job finishes it.
+ * Deletes a user with everything they own; contributions go to the ghost user (U-33 to U-36). `check` gets the time of
+ * their last change. The removal is complete when this returns; after a crash a job completes it.
  */
 export async function removeUser(ctx: Context, id: number, hard: boolean, check: (changed: Date) => void): Promise<void> {
   await ctx.db.transaction(async (tx) => {
@@ -69,7 +69,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
     const alone = await solelyOwnedGroups(tx, id)
     if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
     for (const group of alone) await removeGroup(ctx, tx, group)
-    // from here on they make no calls and own no group, and nothing reverts that
+    // from here on the user can make no calls and owns no group, and the removal is not reverted
     await tx.delete(members).where(eq(members.user_id, id))
     await tx
       .update(users)
@@ -82,7 +82,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
 }
 
 /**
- * Groups of which they are the only owner, by direct membership; the rows of the owners are locked, so that nobody
+ * Groups of which the user is the only owner by direct membership. The rows of all owners are locked, so that none
  * leaves meanwhile (SEC-124).
  */
 async function solelyOwnedGroups(tx: Transaction, userId: number): Promise<{ id: number; full_path: string }[]> {
@@ -117,14 +117,14 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
   }
   await ctx.db.transaction(async (tx) => {
     await deleteProjectRows(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
-    // nobody is left in whose name to merge
+    // deferred merges of the user cannot be performed any more
     await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
     await tx.delete(users).where(eq(users.id, id))
   })
   await removeAvatar(ctx, 'user', id)
 }
 
-/** Finishes what a killed process began; most find nothing to do. */
+/** Finishes a removal that a crash has interrupted; usually it has nothing to do. */
 export const resumeRemoval = defineJob({
   kind: 'finish the removal of a user',
   input: z.object({ user: z.int() }),

@@ -30,7 +30,10 @@ export interface CodeMatches extends Page<CodeMatch> {
 
 const isBlank = (text: string) => text.trim() === ''
 
-/** Searches the files of the default branch by content and by path (S-24); empty if the caller may not read code (SEC-34). */
+/**
+ * Searches the files of the default branch by content and by path (S-24); empty if the caller may not read code
+ * (SEC-34).
+ */
 export async function searchBlobs(
   ctx: Context,
   { project, can }: ProjectSubject,
@@ -90,8 +93,8 @@ export async function searchWiki(ctx: Context, subject: ProjectSubject, text: st
 }
 
 /**
- * Searches commit messages of the default branch. If the text is an id, the commit is added, whether a branch contains it
- * or not (S-22).
+ * Searches commit messages of the default branch. If the text is an id, the commit is added, whether a branch contains
+ * it or not (S-22).
  */
 export async function searchCommits(
   ctx: Context,

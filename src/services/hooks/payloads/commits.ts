@@ -41,8 +41,8 @@ export async function commitWithFiles(data: PayloadData, project: ProjectData, r
 }
 
 /**
- * The newest commits that a push added to a branch, oldest first, and the number of all added commits. For a new branch,
- * commits of the default branch do not count.
+ * The newest commits that a push added to a branch, oldest first, and the number of all added commits. For a new
+ * branch, commits of the default branch do not count.
  */
 export async function commitsOfPush(
   repository: GitRepository,

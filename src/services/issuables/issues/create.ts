@@ -152,7 +152,10 @@ interface Ties {
   confidential: boolean
 }
 
-/** The mentioned users, and the users who get todos with the action of each; callers get none for their own issues (TO-5). */
+/**
+ * The mentioned users, and the users who get todos with the action of each; callers get none for their own issues
+ * (TO-5).
+ */
 async function mentionsAndTodos(ctx: Context, caller: SignedIn, { project }: ProjectSubject, ties: Ties, given: Checked) {
   const names = await namesIn(ctx.slices, textOf(given))
   const { people: named, spokenTo } = await peopleNamed(caller, names, (candidates) => readersAmong(ctx.db.write, project, ties, candidates))

@@ -49,7 +49,9 @@ const closers = alias(users, 'closer')
 const labelsOf = (what: SQL) =>
   sql`(select coalesce(json_agg(${what} order by l.title), '[]') from ${issueLabels} il join ${labels} l on l.id = il.label_id where il.issue_id = ${issues.id})`
 const labelNames = labelsOf(sql`l.title`) as SQL<string[]>
-/** Issues have any number of labels, so their descriptions are cut here, to fewer characters than in lists of labels. */
+/**
+ * Issues have any number of labels, so their descriptions are cut here, to fewer characters than in lists of labels.
+ */
 const truncatedText = (text: SQL) => sql`case when char_length(${text}) > 1024 then left(${text}, 1024) || '...' else ${text} end`
 const labelDetails = labelsOf(
   sql`json_build_object('id', l.id, 'name', l.title, 'color', l.color, 'description', ${truncatedText(sql`l.description`)}, 'description_html', ${truncatedText(sql`l.description_html`)})`,

@@ -55,7 +55,10 @@ export async function updateIssue(ctx: Context, caller: SignedIn, subject: Issue
   return loadIssue(ctx, caller, subject.issue.id)
 }
 
-/** Closes an issue because of a commit or a merge; the system note ends in `closedBy`. Does nothing if it is closed already. */
+/**
+ * Closes an issue because of a commit or a merge; the system note ends in `closedBy`. Does nothing if it is closed
+ * already.
+ */
 export async function closeIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, closedBy: string): Promise<void> {
   await ctx.db.transaction((tx) => applyChange({ ctx, tx, caller, subject, given: { state_event: 'close' }, closedBy }))
 }

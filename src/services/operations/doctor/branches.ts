@@ -9,14 +9,14 @@ import type { Check } from './fault.js'
 const HEADS = 'refs/heads/'
 const COMMON_DEFAULT_BRANCHES = ['main', 'master']
 
-/** The default branch of a project against the branches and the HEAD of its repository. */
+/** Compares the default branch of a project with the branches and HEAD of its repository. */
 export async function* branchFaults(ctx: Context, projectId: number, repository: GitRepository, { brokenRefs }: Examination): Check {
   const of = `project ${projectId}`
   const state = await stateOf(ctx, projectId, repository)
-  // a push under way changes both, one after the other
+  // a push in progress changes row and repository one after the other
   if (!state || state.moving) return
   const { project, branches, head } = state
-  // reported as a broken ref, with a repair of its own
+  // an unreadable branch is reported as a broken ref, with its own repair
   const unreadable = brokenRefs.some(({ name }) => name.startsWith(HEADS) && !branches.includes(name.slice(HEADS.length)))
   if (unreadable) return
   const repair = () => repairBranches(ctx, projectId, repository)
@@ -46,8 +46,8 @@ async function stateOf(ctx: Context, projectId: number, repository: GitRepositor
 }
 
 /**
- * Sets the row and HEAD by the branches: HEAD's branch becomes the default branch where that is missing, otherwise
- * `main` or `master`, otherwise the first.
+ * Updates the row and HEAD from the branches. If the default branch is missing, HEAD's branch replaces it, or else
+ * `main`, `master`, or the first branch.
  */
 async function repairBranches(ctx: Context, projectId: number, repository: GitRepository): Promise<string> {
   const settings = await readSettings(ctx)

@@ -2,7 +2,7 @@ import type { Context } from '../../../context.js'
 import { fileSystemFaults } from '../../../lib/files/file-system.js'
 import type { Check } from './fault.js'
 
-/** What the file systems of the storages and of the data folder do not promise (SEC-190). */
+/** Guarantees that the file systems of the storages and of the data folder lack (SEC-190). */
 export async function* fileSystems({ config }: Context): Check {
   const folders = [['the data folder', config.dataDir], ...Object.entries(config.storages).map(([name, path]) => [`storage ${name}`, path])] as const
   for (const [of, path] of folders)

@@ -7,9 +7,9 @@ import { type DoctorOptions, orphans, repositories } from './repositories.js'
 import { avatars, counters } from './rows.js'
 
 /**
- * Compares rows with repositories and with each other, while the service runs or without it. Checks that the objects
- * that refs reach exist; with `full` it reads them completely. What the file
- * systems promise comes first, and then leftovers, whose repair may fix what comes after.
+ * Compares rows with repositories and with each other; the service may be running. Checks that the objects that refs
+ * reach exist; with `full` it reads them completely. Leftovers are checked early, because their repair may fix later
+ * faults.
  */
 export async function* faults(ctx: Context, options: DoctorOptions = {}): Check {
   yield* fileSystems(ctx)

@@ -5,10 +5,10 @@ import { finishDeletions } from '../../projects/remove.js'
 import { resolveIntent } from '../../repository/push/recovery.js'
 import type { Check } from './fault.js'
 
-/** A running service is never busy with anything this old. */
+/** A running service finishes everything within this time. */
 const STALE = '1 minute'
 
-/** What killed processes left half done. A start of the service repairs the same. */
+/** Unfinished work of killed processes. A start of the service repairs the same. */
 export async function* leftovers(ctx: Context): Check {
   for (const path of await ctx.git.leftovers()) {
     const repair = async () => ((await ctx.git.removeLeftovers()).includes(path) ? 'removed' : 'left: a process holds it')

@@ -8,14 +8,12 @@ import { orphanedObjects, removeIfUnused, STALLED_UPLOAD_AGE_MS } from '../../re
 import type { Check } from './fault.js'
 import type { DoctorOptions } from './repositories.js'
 
-/** Objects whose rows are read at a time. */
+/** The number of rows read in one query. */
 const BATCH_SIZE = 1_000
-/** Objects that are looked for in the store at a time; where they are read, one. */
+/** The number of objects looked up concurrently; with `full` they are read one by one. */
 const CONCURRENCY = 16
 
-/**
- * Objects of Git LFS whose files are missing or damaged, and files that nothing refers to; with `full` all are read.
- */
+/** LFS objects whose files are missing or damaged, and files without references; with `full` all objects are read. */
 export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check {
   if (!(await ctx.lfs.claim()))
     yield {
@@ -55,7 +53,7 @@ export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check
 
 const removed = async (ctx: Context, oid: string) => ((await removeIfUnused(ctx, oid)) ? 'removed' : 'left: a project has it now')
 
-/** Objects that no project has, and that are not about to be removed. */
+/** Objects that no project has and that are not pending deletion. */
 const unused = (ctx: Context) =>
   ctx.db.write
     .select({ oid: lfsObjects.oid })

@@ -7,13 +7,15 @@ import { headRef, keepAroundRef, setRefs } from '../../issuables/merge-requests/
 import { followBranches } from '../../repository/push/follow.js'
 import type { Check } from './fault.js'
 
-/** The merge requests of one project against its repository. */
+/** Compares the merge requests of one project with its repository. */
 export async function* mergeRequestFaults(ctx: Context, projectId: number, repository: GitRepository): Check {
   yield* versionRefFaults(ctx, projectId, repository)
   yield* lostMergeFaults(ctx, projectId, repository)
 }
 
-/** Every commit of a version is held by a ref, and the head of a merge request can be fetched (SEC-118). */
+/**
+ * Checks that a ref protects the commits of each version, and that heads of merge requests can be fetched (SEC-118).
+ */
 async function* versionRefFaults(ctx: Context, projectId: number, repository: GitRepository): Check {
   const versions = await ctx.db.write
     .select({
@@ -26,7 +28,7 @@ async function* versionRefFaults(ctx: Context, projectId: number, repository: Gi
     .innerJoin(mergeRequests, eq(mergeRequests.id, mergeRequestVersions.merge_request_id))
     .where(and(eq(mergeRequestVersions.project_id, projectId), isNull(mergeRequests.deleted_at)))
   const wanted = new Map<string, { oid: Oid; iid: number }>()
-  // the newest head is held by its head ref, the others by keep-around refs
+  // the head ref protects the newest head, keep-around refs all others
   for (const { head, start, iid, newest } of versions) {
     wanted.set(keepAroundRef(start), { oid: start, iid })
     wanted.set(head === newest ? headRef(iid) : keepAroundRef(head), { oid: head, iid })
@@ -49,7 +51,7 @@ async function* versionRefFaults(ctx: Context, projectId: number, repository: Gi
   }
 }
 
-/** What is marked merged is in its target, unless somebody has force-pushed since (SEC-158). */
+/** Checks that merged merge requests are in their targets, unless a force push has removed them since (SEC-158). */
 async function* lostMergeFaults(ctx: Context, projectId: number, repository: GitRepository): Check {
   const merged = await ctx.db.write
     .select({ id: mergeRequests.id, iid: mergeRequests.iid, branch: mergeRequests.target_branch, commit: mergeRequests.merge_commit_sha })
@@ -74,7 +76,7 @@ async function* lostMergeFaults(ctx: Context, projectId: number, repository: Git
       .where(and(eq(events.project_id, projectId), sql`${events.push}->>'ref' = ${branch} and ${events.push}->>'ref_type' = 'branch'`))
       .orderBy(desc(events.id))
       .limit(1)
-    // where the last push left it, whatever that discarded
+    // the branch is where the last push left it, so missing merges were discarded by a push
     if ((last?.push?.commit_to ?? null) === head) continue
     const here = merged.filter((request) => request.branch === branch)
     const lost = new Set(
@@ -102,7 +104,7 @@ async function* lostMergeFaults(ctx: Context, projectId: number, repository: Git
   }
 }
 
-/** Closed, not opened: there may be another open merge request for the same branches by now. */
+/** Closes the merge request. It is not reopened, because another one may be open for the same branches by now. */
 async function unmerge(ctx: Context, id: number): Promise<void> {
   const now = ctx.now()
   const columns = { state: 'closed', merge_commit_sha: null, merged_at: null, merged_by_id: null, closed_at: now, updated_at: now } as const

@@ -13,7 +13,7 @@ import { branchFaults } from './branches.js'
 import type { Check } from './fault.js'
 import { mergeRequestFaults } from './merge-requests.js'
 
-/** Projects that are looked up at a time. */
+/** The number of projects read in one query. */
 const BATCH_SIZE = 500
 
 type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_branch' | 'empty_repo'>
@@ -25,7 +25,7 @@ export interface DoctorOptions {
   onProgress?: OnProgress
 }
 
-/** Every project compared with its repository. */
+/** Compares every project with its repositories. */
 export async function* repositories(ctx: Context, options: DoctorOptions): Check {
   const all = options.onProgress ? await ctx.db.write.$count(projects) : 0
   let done = 0
@@ -65,7 +65,7 @@ async function* repositoryFaults(ctx: Context, project: Project, options: Doctor
   const full = options.full || (await wasDamaged(ctx, project.id))
   const examination = await repository.examine({ full })
   yield* examinationFaults(ctx, repository, of, examination, (ref) => resetRef(ctx, project, repository, ref))
-  // what is missing may be in a damaged pack: rows and refs stay as they are until an administrator has examined it
+  // missing objects may be in a damaged pack: rows and refs are not repaired until an administrator has examined it
   if (examination.brokenPacks.length === 0) {
     yield* branchFaults(ctx, project.id, repository, examination)
     yield* commitFaults(ctx, project, repository)
@@ -109,9 +109,7 @@ async function* examinationFaults(
   }
 }
 
-/**
- * Sets a ref back to the newest commit that push events have recorded and that exists; removes it where there is none.
- */
+/** Resets a branch to the newest existing commit that push events have recorded; removes the ref if there is none. */
 async function resetRef(ctx: Context, project: Project, repository: GitRepository, { name, oid }: BrokenRef): Promise<string> {
   const short = name.replace(/^refs\/(heads|tags)\//, '')
   const recorded = await ctx.db.write
@@ -125,7 +123,7 @@ async function resetRef(ctx: Context, project: Project, repository: GitRepositor
   const previous = name.startsWith('refs/heads/') ? candidates.find((one) => existing.has(one)) : undefined
   if (oid === ZERO) await repository.dropUnreadableRef(name)
   const old = oid === ZERO ? ((await repository.ref(name)) ?? ZERO) : oid
-  // a file without an id may have hidden a packed value, which is older than what was pushed
+  // an unreadable loose ref may have hidden a packed value, which is older than the last push
   const to = previous ?? (oid === ZERO ? old : ZERO)
   if (old !== to) await repository.updateRefs([{ ref: name, old, new: to }])
   await updateDefaultBranch(ctx, project.id, [{ ref: name, old: oid, new: to }], await readSettings(ctx))
@@ -133,7 +131,7 @@ async function resetRef(ctx: Context, project: Project, repository: GitRepositor
   return 'removed'
 }
 
-/** Rows that refer to commits which do not exist. */
+/** Rows that refer to missing commits. */
 async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepository): Check {
   const { rows } = await ctx.db.write.execute<{ oid: Oid }>(sql`
     select ${pipelines.sha} as oid from ${pipelines} where ${pipelines.project_id} = ${id}
@@ -154,7 +152,7 @@ async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepos
   }
 }
 
-/** Repositories on the disk that no row refers to. */
+/** Repositories on disk that no row refers to. */
 export async function* orphans(ctx: Context): Check {
   for await (const key of orphanRepositories(ctx)) {
     const repair = async () => `moved to ${await ctx.git.quarantineRepository(key)}`

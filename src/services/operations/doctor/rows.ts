@@ -19,7 +19,7 @@ interface Counter {
   kind: string
   table: typeof projects | typeof issues | typeof mergeRequests
   column: string
-  /** The right value, for the row under the alias `r`. */
+  /** SQL of the right value, for a row with the alias `r`. */
   expected: SQL
 }
 
@@ -35,7 +35,7 @@ const noteAndVoteCounters = (kind: string, table: typeof issues | typeof mergeRe
   { kind, table, column: 'downvotes', expected: awards(type, 'thumbsdown') },
 ]
 
-/** Numbers that rows store about others. */
+/** Counts of other rows that rows store. */
 const COUNTERS: Counter[] = [
   { kind: 'project', table: projects, column: 'star_count', expected: sql`(select count(*) from ${projectStars} s where s.project_id = r.id)` },
   { kind: 'project', table: projects, column: 'forks_count', expected: sql`(select count(*) from ${projects} f where f.forked_from_id = r.id)` },
@@ -67,7 +67,7 @@ export async function* counters(ctx: Context): Check {
     )
     for (const { id, stored, found } of rows) {
       const repair = async () => {
-        // counted again under a lock, because the service may be running
+        // recounted under a lock, because the service may be running
         await ctx.db.transaction(async (tx) => {
           await tx.execute(sql`select 1 from ${table} r where r.id = ${id} for update`)
           await tx.execute(sql`update ${table} r set ${name} = ${expected} where r.id = ${id}`)
@@ -79,7 +79,7 @@ export async function* counters(ctx: Context): Check {
   }
 }
 
-/** Avatars whose files are missing or are no images. */
+/** Avatars whose files are missing or are not images. */
 export async function* avatars(ctx: Context): Check {
   const kinds = [
     { kind: 'user', table: users, column: users.avatar_file },

@@ -53,7 +53,9 @@ async function checkAll(ctx: Context, requests: MergeRequestRefs[]): Promise<voi
   await makeVersions(ctx, outdated, { checkMerge: true })
 }
 
-/** Checks all unchecked merge requests of a project. The rows record what is unchecked, so one job covers many pushes. */
+/**
+ * Checks all unchecked merge requests of a project. The rows record what is unchecked, so one job covers many pushes.
+ */
 export const mergeChecks = defineJob({
   kind: 'merge status',
   input: z.object({ project: z.int() }),

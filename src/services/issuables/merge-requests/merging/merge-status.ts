@@ -5,9 +5,9 @@ import { type MergeRequestRefs, targetOf } from '../versions/refs.js'
 export type MergeStatus = 'can_be_merged' | 'cannot_be_merged'
 
 /**
- * Whether git can merge the current heads of the branches. MR-8 lets any read compute a status that is `unchecked`. Here
- * it is computed when a branch moves or a merge request is created, never by a read: merging would make lists slow, and
- * SEC-116 demands that no request is needed for it.
+ * Whether git can merge the current heads of the branches. MR-8 lets any read compute a status that is `unchecked`.
+ * Here it is computed when a branch moves or a merge request is created, never by a read: merging would make lists
+ * slow, and SEC-116 demands that no request is needed for it.
  */
 export async function mergeStatus(
   ctx: Context,

@@ -42,8 +42,8 @@ const branchesChanging = () => new Unavailable('The branches are changing too fa
 const cannotBeMerged = () => new Failure('method_not_allowed', { message: 'Branch cannot be merged' })
 
 /**
- * Merges a merge request, with the checks in the order of MR-59 to MR-63, or defers the merge (MR-65). Returns true if it
- * was merged, false if it was deferred. The checks run under the mutex that all writers of the target branch share.
+ * Merges a merge request, with the checks in the order of MR-59 to MR-63, or defers the merge (MR-65). Returns true if
+ * it was merged, false if it was deferred. The checks run under the mutex that all writers of the target branch share.
  */
 export async function merge(
   ctx: Context,
@@ -200,8 +200,8 @@ async function defer(ctx: Context, caller: SignedIn, request: Request, given: Ac
 }
 
 /**
- * Whether a merge is blocked: by work in progress, a required pipeline that has not succeeded, or unresolved discussions
- * (MR-61).
+ * Whether a merge is blocked: by work in progress, a required pipeline that has not succeeded, or unresolved
+ * discussions (MR-61).
  */
 function isBlocked(
   { project }: ProjectSubject,
@@ -213,7 +213,10 @@ function isBlocked(
   return project.only_allow_merge_if_all_discussions_are_resolved && row.unresolved_discussions_count > 0
 }
 
-/** Moves the target only if the source still has the checked head: git compares both under their locks (SEC-112, SEC-113). */
+/**
+ * Moves the target only if the source still has the checked head: git compares both under their locks (SEC-112,
+ * SEC-113).
+ */
 async function moveTarget(ctx: Context, repository: GitRepository, request: MergeRequestRefs, move: RefUpdate, head: Oid): Promise<void> {
   const source = sourceKeyOf(request)
   const expectedSource = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }

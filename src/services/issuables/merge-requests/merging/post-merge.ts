@@ -55,8 +55,8 @@ export const postMerge = defineJob({
 })
 
 /**
- * Removes the source branch on behalf of the user who requested it: the user who merged, or the author (MR-68, SEC-106).
- * If they may not remove it, or if it has moved on, it stays without an error.
+ * Removes the source branch on behalf of the user who requested it: the user who merged, or the author (MR-68,
+ * SEC-106). If they may not remove it, or if it has moved on, it stays without an error.
  */
 async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubject, request: Request): Promise<void> {
   const { should_remove_source_branch: requestedByMerger, source_project_id: projectId, source_branch: branch } = request

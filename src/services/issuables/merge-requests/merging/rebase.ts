@@ -81,7 +81,10 @@ async function runRebase(ctx: Context, id: number): Promise<void> {
   await ctx.db.write.update(mergeRequests).set({ rebase_user_id: null, merge_error: mergeError }).where(eq(mergeRequests.id, id))
 }
 
-/** Rebases as `git rebase` does: merge commits and commits that become empty are dropped. Returns an error message, or null. */
+/**
+ * Rebases as `git rebase` does: merge commits and commits that become empty are dropped. Returns an error message, or
+ * null.
+ */
 async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject, request: MergeRequestRefs): Promise<string | null> {
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) return 'A branch is missing'

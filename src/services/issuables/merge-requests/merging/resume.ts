@@ -6,8 +6,8 @@ import { findReadyDeferredMerges, runDeferredMerges } from './accept.js'
 import { resumeMergeChecks } from './checks.js'
 
 /**
- * Performs deferred merges whose pipelines have succeeded (MR-66). The process that updates a pipeline does this at once;
- * the job covers crashes of that process (SEC-185).
+ * Performs deferred merges whose pipelines have succeeded (MR-66). The process that updates a pipeline does this at
+ * once; the job covers crashes of that process (SEC-185).
  */
 export const deferredMerges = defineJob({
   kind: 'deferred merges',

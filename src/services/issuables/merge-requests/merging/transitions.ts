@@ -94,8 +94,8 @@ export interface Accepted {
 }
 
 /**
- * Marks a merge request merged after the target branch has its merge commit, with system note and event, in one statement
- * (SEC-158). Idempotent.
+ * Marks a merge request merged after the target branch has its merge commit, with system note and event, in one
+ * statement (SEC-158). Idempotent.
  */
 export async function markAccepted(
   ctx: Context,

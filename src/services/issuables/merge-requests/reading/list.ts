@@ -34,7 +34,10 @@ const list = listerOf<'all' | 'own'>({
   },
 })
 
-/** The merge requests that the caller may read and that match the filters (MR-13). The caller must already see the source. */
+/**
+ * The merge requests that the caller may read and that match the filters (MR-13). The caller must already see the
+ * source.
+ */
 export const listMergeRequests = (
   ctx: Context,
   caller: Pick<Caller, 'user'>,

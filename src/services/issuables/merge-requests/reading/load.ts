@@ -176,7 +176,9 @@ const single = statement('merge request', (db, row: 'whole' | 'markers') =>
 /** A row of `single`. */
 type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head_pipeline' | 'source_path' | 'can_merge'> & { request: Row }
 
-/** Loads the single view of a merge request. The caller must already be authorised to read it; `subject` is its project. */
+/**
+ * Loads the single view of a merge request. The caller must already be authorised to read it; `subject` is its project.
+ */
 export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<SingleMergeRequest> {
   const [[row], protections] = await Promise.all([
     single(ctx.db, 'whole').execute({ id, user: caller.user.id }) as Promise<Single<Request>[]>,

@@ -111,8 +111,8 @@ const UNREADABLE_SOURCE_NOTE = 'stopped following the source branch, which the a
 
 /**
  * Copies the head of the source into the target's repository; false if the author may not read the source. It is the
- * author who exposes these commits to the target, no matter who pushes, reopens or merges, so the author's current access
- * counts (SEC-43, MR-70). Commits of earlier versions are there already.
+ * author who exposes these commits to the target, no matter who pushes, reopens or merges, so the author's current
+ * access counts (SEC-43, MR-70). Commits of earlier versions are there already.
  */
 async function copyHead(ctx: Context, request: MergeRequestRefs, head: Oid): Promise<boolean> {
   const source = sourceKeyOf(request)
@@ -188,8 +188,8 @@ async function writeDrafts(ctx: Context, drafts: VersionDraft[], options: Versio
 }
 
 /**
- * Adds a system note to merge requests whose author may no longer read the source, once per version. The note's author is
- * the author of the merge request: a user who pushes to a source that may be hidden must not be named here.
+ * Adds a system note to merge requests whose author may no longer read the source, once per version. The note's author
+ * is the author of the merge request: a user who pushes to a source that may be hidden must not be named here.
  */
 async function noteUnreadableSources(tx: Transaction, drafts: VersionDraft[], at: Date): Promise<void> {
   const ids = drafts.filter(({ sourceUnreadable }) => sourceUnreadable).map(({ request }) => request.id)
@@ -205,7 +205,9 @@ async function noteUnreadableSources(tx: Transaction, drafts: VersionDraft[], at
     ) update ${mergeRequests} r set updated_at = ${now} from noted where r.id = noted.noteable_id`)
 }
 
-/** Writes drafts in one statement. Returns the ids of those that are unchecked, also because they became so meanwhile. */
+/**
+ * Writes drafts in one statement. Returns the ids of those that are unchecked, also because they became so meanwhile.
+ */
 export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { byPush }: VersionOptions, at: Date): Promise<number[]> {
   const now = at.toISOString()
   const rows = drafts.map(({ request, version, status, sourceUnreadable, withoutReferences }) => ({

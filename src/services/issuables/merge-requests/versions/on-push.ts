@@ -86,7 +86,9 @@ async function onBranchMoves(ctx: Context, event: PushEvent): Promise<void> {
   }
 }
 
-/** Marks merge requests merged whose heads the target now contains; versions without commits do not count (MR-73, PU-3). */
+/**
+ * Marks merge requests merged whose heads the target now contains; versions without commits do not count (MR-73, PU-3).
+ */
 async function findMergedByPush(
   ctx: Context,
   repository: GitRepository,
@@ -171,8 +173,8 @@ async function onSourceMoved(
 }
 
 /**
- * The titles of the newest commits that a push added to a branch, and the number of all added commits. For a new branch,
- * commits of the default branch do not count.
+ * The titles of the newest commits that a push added to a branch, and the number of all added commits. For a new
+ * branch, commits of the default branch do not count.
  */
 async function pushedCommits(repository: GitRepository, { ref, old, new: to }: RefUpdate): Promise<{ titles: string[]; total: number }> {
   const main = await repository.headBranch()

@@ -21,8 +21,8 @@ export const textsOf = async (
 ): Promise<string[]> => [request.title, request.description, ...(await commitMessagesOf(ctx, project, request))]
 
 /**
- * The issues that merging a merge request closes, limited to those the caller sees: the ones that its title, description
- * or commits say it closes, if its target is the default branch (MR-82, MR-85).
+ * The issues that merging a merge request closes, limited to those the caller sees: the ones that its title,
+ * description or commits say it closes, if its target is the default branch (MR-82, MR-85).
  */
 export async function issuesClosedBy(
   ctx: Context,

@@ -8,7 +8,9 @@ import { type IssueReference, referencesIn } from '../../../../lib/text/referenc
 import { resolveIssues } from '../../../activity/referenced-issues.js'
 import { issuesClosedBy, textsOf } from './closing-issues.js'
 
-/** The viewer that links are computed for: links include every reference, and reads filter them by what the caller sees. */
+/**
+ * The viewer that links are computed for: links include every reference, and reads filter them by what the caller sees.
+ */
 export const ALL_SEEING_VIEWER: ActorUser = {
   id: 0,
   username: '',

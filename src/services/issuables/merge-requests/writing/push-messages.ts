@@ -10,8 +10,8 @@ const HEADS = 'refs/heads/'
 const MAX_MESSAGES = 10
 
 /**
- * The messages to a push over Git: the URLs of open merge requests of its branches, if the project enables that (GH-23).
- * There is no page for new merge requests, so no URL of one is sent.
+ * The messages to a push over Git: the URLs of open merge requests of its branches, if the project enables that
+ * (GH-23). There is no page for new merge requests, so no URL of one is sent.
  */
 export async function mergeRequestMessages(ctx: Context, { project }: ProjectSubject, moves: RefUpdate[]): Promise<string[]> {
   if (!project.printing_merge_request_link_enabled) return []

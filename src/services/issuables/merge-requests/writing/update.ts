@@ -120,8 +120,8 @@ async function finishesTodos(ctx: Context, before: MergeRequest, after: MergeReq
 }
 
 /**
- * The columns that close or reopen a merge request (MR-50 to MR-52). It stays closed if it has a duplicate by now, or if
- * its source is gone.
+ * The columns that close or reopen a merge request (MR-50 to MR-52). It stays closed if it has a duplicate by now, or
+ * if its source is gone.
  */
 async function stateColumns(tx: Transaction, caller: SignedIn, before: MergeRequest, event: StateEvent | undefined, now: Date): Promise<Columns> {
   if (!event) return {}
