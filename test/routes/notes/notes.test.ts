@@ -232,12 +232,12 @@ describe('who talks', () => {
     const { iid } = await anIssue(project, { confidential: true })
     const path = `${project.path}/issues/${iid}`
     const note = await say(path, `Psst @${as.guest.username} @${as.reporter.username}`, as.owner)
-    const award = (await t.api('post', `${path}/award_emoji`, as.owner).send({ name: 'viewerKind' }).expect(201)).body
+    const award = (await t.api('post', `${path}/award_emoji`, as.owner).send({ name: 'eyes' }).expect(201)).body
     for (const role of ['stranger', 'guest'] as const) {
       for (const at of ['notes', `notes/${note.id}`, 'discussions', 'award_emoji', `award_emoji/${award.id}`, `notes/${note.id}/award_emoji`])
         expect([at, (await t.api('get', `${path}/${at}`, as[role])).status]).toEqual([at, 404])
       for (const at of ['notes', 'discussions']) await t.api('post', `${path}/${at}`, as[role]).send({ body: 'x' }).expect(404)
-      await t.api('post', `${path}/award_emoji`, as[role]).send({ name: 'viewerKind' }).expect(404)
+      await t.api('post', `${path}/award_emoji`, as[role]).send({ name: 'eyes' }).expect(404)
     }
     await t.api('get', `${path}/notes`, as.reporter).expect(200)
     // nobody who does not see it is told of it
