@@ -35,7 +35,7 @@ export const kinds: AnyJob<Context>[] = [
   sendMail,
   dispatchMail,
   dispatchHooks,
-  upkeep,
+  maintenance,
   wikiMaintenance,
   ...recoveryJobs,
 ]

@@ -55,7 +55,7 @@ export async function dispatch(ctx: Context, transaction: bigint, onDue: (tx: Tr
   if (!first) return
   const found = await eventsOf(ctx, changes)
   await ctx.db.transaction(async (tx) => {
-    if (!(await takeChanges(tx, 'hooks', transaction))) return
+    if (!(await claimChanges(tx, 'hooks', transaction))) return
     const due: DueDelivery[] = []
     for (const one of found) due.push(...(await insertDeliveries(ctx, tx, one, first.created_at)))
     if (due.length > 0) await onDue(tx, due)

@@ -72,7 +72,7 @@ async function newCommits(repository: Repository, { ref, old, new: to }: RefUpda
 
 async function closeReferencedIssues(ctx: Context, caller: SignedIn, subject: ProjectSubject, closing: CommitReference[]): Promise<void> {
   for (const { oid, reference } of closing.slice(0, MAX_REFERENCES)) {
-    for (const issue of await issuesMeant(ctx, caller, subject, [reference])) {
+    for (const issue of await resolveIssues(ctx, caller, subject, [reference])) {
       if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` by commit ${oid}`)
     }
   }
@@ -84,7 +84,7 @@ async function recordCommitMentions(ctx: Context, caller: SignedIn, subject: Pro
   for (const { oid, reference } of mentions.slice(0, MAX_REFERENCES)) byCommit.set(oid, [...(byCommit.get(oid) ?? []), reference])
   for (const [sha, references] of byCommit) {
     // the parent of a fork has these commits already, or records their mentions once it gets them
-    const targets = (await thingsMentioned(ctx, caller, subject, references)).filter((target) => target.project_id !== forked_from_id)
+    const targets = (await resolveMentions(ctx, caller, subject, references)).filter((target) => target.project_id !== forked_from_id)
     if (targets.length > 0)
       await ctx.db.transaction((tx) => recordCrossReferences(tx, { type: 'Commit', project_id, id: null, sha }, targets, caller.user.id, ctx.now()))
   }

@@ -148,7 +148,7 @@ export async function recordCreation(
   await allEnded([
     assignLabels(tx, target, labelIds),
     notifyAssignee(tx, caller, target, assignee_id, ctx.now()),
-    followMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
+    recordMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
   ])
 }
 

@@ -116,6 +116,6 @@ async function notificationsOfIssuable(ctx: Context, kind: Kind, own: HookChange
 
 /** The names that an edited text mentions and the former text did not. */
 async function newlyMentioned(ctx: Context, before: string, after: string): Promise<string[]> {
-  const former = new Set((await namesIn(ctx.slices, before)).all)
-  return (await namesIn(ctx.slices, after)).all.filter((name) => !former.has(name))
+  const former = new Set((await mentionedNames(ctx.slices, before)).all)
+  return (await mentionedNames(ctx.slices, after)).all.filter((name) => !former.has(name))
 }

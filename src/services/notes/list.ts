@@ -59,7 +59,7 @@ interface View {
 const viewOf = ({ user }: Reader, { type }: Noteable): View => ({ type, viewerKind: viewerKindOf(user) })
 const onNoteable = ({ type, viewerKind }: View) => {
   const own = isAbout(type, value('project'), value('key'))
-  return isIssuable(type) ? qualified(sql`${own} and ${mentionerIsSeen(viewerKind, sql`${value('user')}::bigint`)}`) : own
+  return isIssuable(type) ? qualified(sql`${own} and ${canSeeMentioner(viewerKind, sql`${value('user')}::bigint`)}`) : own
 }
 const valuesOf = ({ user }: Reader, noteable: Noteable) => ({ project: noteable.project_id, key: keyOf(noteable), user: user?.id ?? 0 })
 

@@ -123,7 +123,7 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { people, spokenTo } = await peopleNamed(caller, await namesIn(ctx.slices, given.body), (candidates) =>
+  const { users: people, addressed } = await findMentionedUsers(caller, await mentionedNames(ctx.slices, given.body), (candidates) =>
     subject.readersAmong(ctx.db.write, candidates),
   )
   const notified = people.filter((id) => id !== caller.user.id)
@@ -148,13 +148,13 @@ export async function createNote(
     title: noteable.commit && titleOf(noteable.commit.message).replaceAll('\0', '\ufffd'),
     named: people,
     notified,
-    actions: notified.map((id) => (spokenTo.has(id) ? 'directly_addressed' : 'mentioned')),
+    actions: notified.map((id) => (addressed.has(id) ? 'directly_addressed' : 'mentioned')),
   }
   const write = (on: Sender) => insertNote(on, noteable.type).execute(values)
-  const recordMentions = (on: Sender) => (mentioner ? tellOfMentionsOn(on, mentioner, mentioned, caller.user.id, now) : [])
+  const insertReferences = (on: Sender) => (mentioner ? insertCrossReferencesOn(on, mentioner, mentioned, caller.user.id, now) : [])
   const [row] =
     noteable.type === 'MergeRequest' || mentioned.length > 0
-      ? (await ctx.db.burst((on) => [write(on), ...recountSteps(on, noteable), ...recordMentions(on)]))[0]
+      ? (await ctx.db.burst((on) => [write(on), ...recountSteps(on, noteable), ...insertReferences(on)]))[0]
       : await ctx.db.single(write)
   if (!row) throw notFound()
   const note: Row = {
@@ -241,7 +241,7 @@ export async function updateNote(
     if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)
-      await followMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (candidates) =>
+      await recordMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (candidates) =>
         subject.readersAmong(tx, candidates),
       )
   })

@@ -194,7 +194,7 @@ export async function restoreRepository(
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
   await restoreObjects(ctx, join(root, 'lfs'))
   // no other process uses this database
-  await settleLeftIntents(ctx, { start: true, alone: true })
+  await resolveAbandonedIntents(ctx, { start: true, alone: true })
   await finishDeletions(ctx)
   await ctx.jobs.drain()
 }

@@ -30,7 +30,7 @@ const noInput = z.object({})
 const unfinishedPushes = defineJob({
   kind: 'unfinished pushes',
   input: noInput,
-  run: (ctx: Context) => settleLeftIntents(ctx),
+  run: (ctx: Context) => resolveAbandonedIntents(ctx),
   priority: 'high',
   every: 5_000,
 })

@@ -65,7 +65,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
     if (!user) throw notFound('User')
     if (user.kind === 'ghost') throw forbidden()
     check(user.updated_at)
-    if (user.admin) await keepAnAdministrator(tx, id)
+    if (user.admin) await requireAnotherAdministrator(tx, id)
     const alone = await solelyOwnedGroups(tx, id)
     if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
     for (const group of alone) await removeGroup(ctx, tx, group)

@@ -7,9 +7,9 @@ import { completeTexts, LONG } from '../../../db/long-text.js'
 import { unlessUniqueViolation } from '../../../db/unique-violation.js'
 import { invalidRecord } from '../../../failures.js'
 import { allEnded } from '../../../lib/async/all-ended.js'
-import { crossReferences, mentionsIn, thingsMentioned } from '../../activity/cross-references.js'
-import { namesIn, peopleNamed } from '../../activity/mentions.js'
-import { callMade } from '../../identity/user-agents.js'
+import { crossReferenceRows, issueReferencesIn, resolveMentions } from '../../activity/cross-references.js'
+import { findMentionedUsers, mentionedNames } from '../../activity/mentions.js'
+import { callOrigin } from '../../identity/user-agents.js'
 import { splitTitles } from '../labels.js'
 import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../texts.js'
@@ -86,11 +86,11 @@ async function prepare(ctx: Context, caller: SignedIn, subject: ProjectSubject, 
   const row = await rowOf(ctx, caller, subject, given, now)
   const [people, mentioned] = await Promise.all([
     mentionsAndTodos(ctx, caller, subject, row, given),
-    thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf(given))),
+    resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, textOf(given))),
   ])
   const chosenIid = subject.can('admin_issue') ? given.iid : undefined
   const titles = subject.can('manage_issue') ? splitTitles(given.labels ?? []) : []
-  const origin = callMade(ctx)
+  const origin = callOrigin(ctx)
   const shape = {
     chosenIid: chosenIid !== undefined,
     labels: labelsWanted(subject, titles),
@@ -157,11 +157,11 @@ interface Ties {
  * (TO-5).
  */
 async function mentionsAndTodos(ctx: Context, caller: SignedIn, { project }: ProjectSubject, ties: Ties, given: Checked) {
-  const names = await namesIn(ctx.slices, textOf(given))
-  const { people: named, spokenTo } = await peopleNamed(caller, names, (candidates) => readersAmong(ctx.db.write, project, ties, candidates))
+  const names = await mentionedNames(ctx.slices, textOf(given))
+  const { users: named, addressed } = await findMentionedUsers(caller, names, (candidates) => readersAmong(ctx.db.write, project, ties, candidates))
   const todos = [
     ...(ties.assignee_id === null ? [] : [{ user: ties.assignee_id, action: 'assigned' }]),
-    ...named.map((user) => ({ user, action: spokenTo.has(user) ? 'directly_addressed' : 'mentioned' })),
+    ...named.map((user) => ({ user, action: addressed.has(user) ? 'directly_addressed' : 'mentioned' })),
   ].filter(({ user }) => user !== caller.user.id)
   return { named, notified: todos.map(({ user }) => user), actions: todos.map(({ action }) => action) }
 }

@@ -4,7 +4,7 @@ import { events, mergeRequests, mergeRequestVersions } from '../../../db/schema/
 import { type GitRepository, type Oid, ZERO } from '../../../git/types.js'
 import { readSettings } from '../../core/settings.js'
 import { headRef, keepAroundRef, setRefs } from '../../issuables/merge-requests/versions/keep-around.js'
-import { followBranches } from '../../repository/push/follow.js'
+import { updateDefaultBranch } from '../../repository/push/finish.js'
 import type { Check } from './fault.js'
 
 /** Compares the merge requests of one project with its repository. */

@@ -146,7 +146,7 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAtt
   const drafted = await repository
     .draftMerge({ into: start, from: head, author, committer: author, message }, writeIntent)
     .catch((error: unknown) => {
-      if (recorded.intent !== undefined) leaveIntent(ctx, recorded.intent)
+      if (recorded.intent !== undefined) releaseIntent(ctx, recorded.intent)
       throw error
     })
   const { intent } = recorded

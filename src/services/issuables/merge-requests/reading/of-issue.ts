@@ -67,7 +67,7 @@ export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, su
   const mentioned = (await referencesIn(ctx.slices, `${issue.description}\n\n${issue.title}`, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'merge_request')
     .slice(0, MAX_REFERENCES)
-  const projectOf = projectsMeant(ctx, caller, subject)
+  const projectOf = projectResolver(ctx, caller, subject)
   const extraIds: number[] = []
   for (const { project, number } of mentioned) {
     const referencedProject = await projectOf(project)

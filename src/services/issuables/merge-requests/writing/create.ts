@@ -49,7 +49,7 @@ export async function createMergeRequest(
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
   const request: MergeRequestToCreate = { caller, source, target, given, branches: branchesOf(source, target, given) }
-  const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
+  const mentioned = await resolveMentions(ctx, caller, target, await issueReferencesIn(ctx, textOf(given)))
   const [id, draft] = await retryOnUniqueViolation(async () => {
     // the version is drafted before the row exists, so that no reader sees a row without it; commits of a fork are
     // copied only after everything else has been validated

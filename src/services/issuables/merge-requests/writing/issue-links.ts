@@ -52,7 +52,7 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
         if (each.kind === 'issue' && mentioned.length < MAX_REFERENCES) mentioned.push(each)
     const [closing, mentionedIssues] = await Promise.all([
       issuesClosedBy(ctx, viewer, subject, request),
-      issuesMeant(ctx, viewer, subject, mentioned),
+      resolveIssues(ctx, viewer, subject, mentioned),
     ])
     const closes = new Set(closing.map(({ issue }) => issue.id))
     const links = new Map([...mentionedIssues, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))
