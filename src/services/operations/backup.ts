@@ -63,12 +63,12 @@ export async function backUp(
     throw new StartFault(error.code === 'EEXIST' ? `${root} is there already` : `${root} cannot be made (${error.code})`)
   })
   await mkdir(join(root, 'database'))
-  const snapshotRefs = new Map<RepositoryKey, RefsThen>()
+  const snapshotRefs = new Map<RepositoryKey, RefSnapshot>()
   const database = await copyOut(databaseUrl, join(root, 'database'), async (ask) => {
     const projects = await ask<{ id: string; storage: string }>('select id, storage from projects')
     const keys = projects.flatMap(({ id, storage }) => (['project', 'wiki'] as const).map((kind) => ({ storage, id: Number(id), kind })))
     await mapConcurrently(CONCURRENCY, keys, async (key) => {
-      const refs = ctx.config.storages[key.storage] === undefined ? null : await ctx.git.refsNow(key)
+      const refs = ctx.config.storages[key.storage] === undefined ? null : await ctx.git.snapshotRefs(key)
       if (refs) snapshotRefs.set(key, refs)
     })
   })
@@ -97,8 +97,8 @@ export async function backUp(
 }
 
 /** Copies a repository, also if it was moved to another storage meanwhile; false if its project was deleted. */
-async function saveRepository(ctx: Context, key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean> {
-  if (await ctx.git.save(key, refs, target)) return true
+async function saveRepository(ctx: Context, key: RepositoryKey, refs: RefSnapshot, target: string): Promise<boolean> {
+  if (await ctx.git.saveRepository(key, refs, target)) return true
   const [now] = await ctx.db.write.select({ storage: projects.storage }).from(projects).where(eq(projects.id, key.id))
   return now !== undefined && now.storage !== key.storage && ctx.git.saveRepository({ ...key, storage: now.storage }, refs, target)
 }

@@ -40,7 +40,7 @@ const leftovers = defineJob({
   input: noInput,
   async run(ctx: Context) {
     await removeStalledUploads(ctx)
-    const removed = await ctx.git.clean()
+    const removed = await ctx.git.removeLeftovers()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed leftovers of a killed process')
   },
   priority: 'low',

@@ -1,6 +1,6 @@
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import type { Commit, GitRepository, Oid, Patience, TreeEntry } from '../../git/types.js'
+import type { Commit, GitRepository, Oid, SearchDeadline, TreeEntry } from '../../git/types.js'
 import { openWiki } from '../content/wikis.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { repositoryOf } from '../repository/repositories.js'
@@ -39,7 +39,7 @@ export async function searchBlobs(
   { project, can }: ProjectSubject,
   text: string,
   paging: Paging,
-  patience: Patience,
+  deadline: SearchDeadline,
 ): Promise<CodeMatches> {
   const ref = project.default_branch
   const none = { items: [], total: 0, ref }
@@ -47,11 +47,11 @@ export async function searchBlobs(
   const repository = repositoryOf(ctx, project)
   const head = await repository.ref(`refs/heads/${ref}`)
   if (!head) return none
-  const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...patience })
+  const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...deadline })
   const named = await filesAtPath(repository, head, text)
   const path = named && pathIn(text)
   // if chunks are truncated, more of these files may match by content
-  const matched = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...patience }) : [])
+  const matched = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...deadline }) : [])
   for (const chunk of chunks) matched.add(chunk.path)
   const byPath = (named ?? []).filter((entry) => !matched.has(entry.path)).slice(0, MAX_MATCHES)
   const all = [
@@ -84,10 +84,16 @@ async function withContentStart(repository: GitRepository, found: CodeMatch): Pr
 }
 
 /** Searches the pages of the wiki by content (S-16). */
-export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: Patience): Promise<CodeMatches> {
+export async function searchWiki(
+  ctx: Context,
+  subject: ProjectSubject,
+  text: string,
+  paging: Paging,
+  deadline: SearchDeadline,
+): Promise<CodeMatches> {
   const now = isBlank(text) || !subject.can('read_wiki') ? null : await openWiki(ctx, subject.project)
   if (!now) return { items: [], total: 0, ref: '' }
-  const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...patience })
+  const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...deadline })
   const { items, total } = slice(chunks, paging)
   return { items: items.map(({ path, startLine, text }) => ({ path, line: startLine, text: text.trimEnd(), oid: null })), total, ref: now.name }
 }
@@ -101,12 +107,12 @@ export async function searchCommits(
   { project, can }: ProjectSubject,
   text: string,
   paging: Paging,
-  patience: SearchDeadline,
+  deadline: SearchDeadline,
 ): Promise<Page<Commit>> {
   if (isBlank(text) || !can('download_code') || project.empty_repo) return { items: [], total: 0 }
   const repository = repositoryOf(ctx, project)
   const head = await repository.ref(`refs/heads/${project.default_branch}`)
-  const oids = head ? (await repository.searchLog(head, text, { limit: MAX_COMMITS, ...patience })).oids : []
+  const oids = head ? (await repository.searchLog(head, text, { limit: MAX_COMMITS, ...deadline })).oids : []
   const hash = text.trim()
   const named = /^[0-9a-f]{7,40}$/i.test(hash) ? await repository.commitNamed(hash) : null
   const all = named && !oids.includes(named) ? [...oids, named] : oids

@@ -36,7 +36,7 @@ async function* versionRefFaults(ctx: Context, projectId: number, repository: Gi
   if (wanted.size === 0) return
   const refs = [...(await repository.refs('refs/keep-around/')), ...(await repository.refs('refs/merge-requests/'))]
   const held = new Map(refs.map(({ name, oid }) => [name, oid]))
-  const existing = await repository.existing([...wanted.values()].map(({ oid }) => oid))
+  const existing = await repository.existingObjects([...wanted.values()].map(({ oid }) => oid))
   for (const [ref, { oid, iid }] of wanted) {
     if (!existing.has(oid)) {
       const text = `${oid} of one of its versions is not there; it must come from a backup or be pushed again`
@@ -66,7 +66,7 @@ async function* lostMergeFaults(ctx: Context, projectId: number, repository: Git
     )
     .orderBy(mergeRequests.id)
   const commits = [...new Set(merged.map(({ commit }) => commit as Oid))]
-  const existing = await repository.existing(commits)
+  const existing = await repository.existingObjects(commits)
   for (const branch of new Set(merged.map((request) => request.branch))) {
     const ref = `refs/heads/${branch}`
     const head = await repository.ref(ref)
@@ -80,7 +80,7 @@ async function* lostMergeFaults(ctx: Context, projectId: number, repository: Git
     if ((last?.push?.commit_to ?? null) === head) continue
     const here = merged.filter((request) => request.branch === branch)
     const lost = new Set(
-      await repository.unreached(
+      await repository.unreachable(
         here.map(({ commit }) => commit as Oid).filter((oid) => existing.has(oid)),
         head ?? undefined,
       ),

@@ -119,7 +119,7 @@ async function resetRef(ctx: Context, project: Project, repository: GitRepositor
     .orderBy(desc(events.id))
     .limit(1_000)
   const candidates = recorded.flatMap(({ push }) => [push?.commit_to, push?.commit_from]).filter((one): one is Oid => Boolean(one) && one !== ZERO)
-  const existing = await repository.existing(candidates)
+  const existing = await repository.existingObjects(candidates)
   const previous = name.startsWith('refs/heads/') ? candidates.find((one) => existing.has(one)) : undefined
   if (oid === ZERO) await repository.dropUnreadableRef(name)
   const old = oid === ZERO ? ((await repository.ref(name)) ?? ZERO) : oid
@@ -138,7 +138,7 @@ async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepos
     union select ${notes.commit_id} from ${notes} where ${notes.project_id} = ${id} and ${notes.commit_id} is not null
     union select ${todos.commit_id} from ${todos} where ${todos.project_id} = ${id} and ${todos.commit_id} is not null`)
   const oids = rows.map(({ oid }) => oid)
-  const existing = await repository.existing(oids)
+  const existing = await repository.existingObjects(oids)
   for (const oid of oids.filter((one) => !existing.has(one))) {
     const repair = async () => {
       await ctx.db.transaction(async (tx) => {

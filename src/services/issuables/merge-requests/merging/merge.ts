@@ -222,7 +222,7 @@ async function moveTarget(ctx: Context, repository: GitRepository, request: Merg
   const expectedSource = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
   if (!source) throw new RefChanged(expectedSource.ref)
   if (source.id === request.project_id) return repository.updateRefs([move, expectedSource])
-  await ctx.git.open(source).whileAt(expectedSource.ref, head, () => repository.updateRefs([move]))
+  await ctx.git.open(source).withRefLocked(expectedSource.ref, head, () => repository.updateRefs([move]))
 }
 
 /** The message of the merge commit: the given one, or one of branches, title, closed issues and reference (MR-67). */
