@@ -83,7 +83,7 @@ export async function grep(source: SearchSource, commit: Oid, text: string, opti
     ({ chunks }) => chunks.reduce((bytes, chunk) => bytes + 200 + 2 * (chunk.path.length + chunk.text.length), 100),
     async (signal) => {
       let reader = new GrepReader(tree, limit)
-      const { end, complete } = await run(source, tree, ['-n', `-C${context}`, ...query.options], query.pathspecs, { ...options, signal }, () => {
+      const { end, complete } = await run(source, tree, query, { ...options, signal, output: ['-n', `-C${context}`] }, () => {
         reader = new GrepReader(tree, limit)
         return (chunk) => reader.consume(chunk)
       })
@@ -106,7 +106,7 @@ export async function filesWith(source: SearchSource, commit: Oid, text: string,
     ({ files }) => files.reduce((bytes, path) => bytes + 50 + 2 * path.length, 100),
     async (signal) => {
       let out: Buffer[] = []
-      const { end } = await run(source, tree, ['-l', ...query.options], query.pathspecs, { ...options, signal }, () => {
+      const { end } = await run(source, tree, query, { ...options, signal, output: ['-l'] }, () => {
         out = []
         let read = 0
         return (chunk) => {
@@ -130,16 +130,15 @@ export async function filesWith(source: SearchSource, commit: Oid, text: string,
 async function run(
   source: SearchSource,
   tree: Oid,
-  grepOptions: string[],
-  pathspecs: string[],
-  { deadline, signal }: SearchDeadline,
+  { options, pathspecs }: { options: string[]; pathspecs: string[] },
+  { deadline, signal, output }: SearchDeadline & { output: string[] },
   begin: () => (chunk: Buffer) => boolean,
 ): Promise<{ end: ScanEnd; complete: boolean }> {
   const { pool, directory, env, cache } = source
   const scan = (limit: number, excluded: string[], accept: number[]) => {
-    const args = ['grep', ...grepOptions, tree, '--', ...pathspecs, ...excluded.map((path) => `:(top,literal,exclude)${path}`)]
-    const options = { env: { ...env, ...UTF8_LOCALE, GIT_LITERAL_PATHSPECS: '0', GIT_ALLOC_LIMIT: `${limit}` }, signal, accept }
-    return pool.scan(directory, args, begin(), timed(options, deadline))
+    const args = ['grep', ...output, ...options, tree, '--', ...pathspecs, ...excluded.map((path) => `:(top,literal,exclude)${path}`)]
+    const how = { env: { ...env, ...UTF8_LOCALE, GIT_LITERAL_PATHSPECS: '0', GIT_ALLOC_LIMIT: `${limit}` }, signal, accept }
+    return pool.scan(directory, args, begin(), timed(how, deadline))
   }
   if (!cache.get(directory, tooLargeKey(tree))) {
     try {

@@ -93,7 +93,7 @@ export async function approveRequest(ctx: Context, source: MemberSource, caller:
       .update(members)
       .set({ access_level, requested_at: null, created_by_id: caller.user.id, ...createdNow(ctx) })
       .where(eq(members.id, row.id))
-    await auditMember(ctx, tx, source, 'member_added', userId, { access_level, expires_at: null })
+    await auditMember(ctx, tx, source, { action: 'member_added', userId, changes: { access_level, expires_at: null } })
     await recordMembership(ctx, tx, source, userId, 'joined')
   })
 }

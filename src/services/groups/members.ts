@@ -202,9 +202,7 @@ export const auditMember = (
   ctx: Context,
   tx: Transaction,
   source: MemberSource,
-  action: AuditAction,
-  userId: number,
-  changes: Record<string, unknown>,
+  { action, userId, changes }: { action: AuditAction; userId: number; changes: Record<string, unknown> },
 ) => audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
 
 export interface NewMembership {
@@ -252,7 +250,7 @@ async function addMember(
       .returning({ id: members.id })
     if (!row) throw conflict('Member already exists')
   }
-  await auditMember(ctx, tx, source, 'member_added', user_id, { access_level, expires_at })
+  await auditMember(ctx, tx, source, { action: 'member_added', userId: user_id, changes: { access_level, expires_at } })
   await recordMembership(ctx, tx, source, user_id, 'joined')
 }
 
@@ -306,7 +304,7 @@ export async function changeMember(
       .update(members)
       .set({ access_level, ...(expires_at !== undefined && { expires_at }), updated_at: ctx.now() })
       .where(eq(members.id, row.id))
-    await auditMember(ctx, tx, source, 'member_updated', userId, changesOf(row, { access_level, expires_at }))
+    await auditMember(ctx, tx, source, { action: 'member_updated', userId, changes: changesOf(row, { access_level, expires_at }) })
   })
   return getMember(ctx, source, userId)
 }
@@ -319,7 +317,7 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
     if (userId !== caller.user.id && row.access_level > source.level) throw forbidden()
     if (row.access_level === 50) await requireAnotherOwner(tx, source, userId)
     await tx.delete(members).where(eq(members.id, row.id))
-    await auditMember(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
+    await auditMember(ctx, tx, source, { action: 'member_removed', userId, changes: { access_level: row.access_level } })
     await recordMembership(ctx, tx, source, userId, 'left')
     await notifyRemoval(ctx, { tx, userId, project_id: row.project_id, namespace_id: row.namespace_id })
   })

@@ -149,7 +149,13 @@ function shapeOf(source: LabelSource, viewer: Caller['user'], by: Shape['by'], s
   return { from: 'project', scope, issues: project.can('read_issue') ? issueReach(project) : 'none', requests, by }
 }
 
-async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source: LabelSource, shape: Shape, value: unknown, paging: Paging) {
+async function run(
+  ctx: Context,
+  { user: viewer }: Pick<Caller, 'user'>,
+  source: LabelSource,
+  { shape, value }: { shape: Shape; value: unknown },
+  paging: Paging,
+) {
   const values = { user: viewer?.id ?? 0, group: groupOf(source), project: 'project' in source ? source.project.project.id : 0 }
   const rows = await listed(ctx.db, shape).execute({ ...values, value, search: value, ...limits(paging) })
   const size = shape.by === 'all' || shape.by === 'search' ? 'page' : 'whole'
@@ -182,7 +188,7 @@ export async function listLabels(
 ): Promise<Page<LabelRecord>> {
   const text = search?.trim()
   const shape = shapeOf(source, caller.user, text ? 'search' : 'all', include_ancestor_groups ? 'inherited' : 'own')
-  const at = (where: Paging) => run(ctx, caller, source, shape, text ? substring(text) : undefined, where)
+  const at = (where: Paging) => run(ctx, caller, source, { shape, value: text ? substring(text) : undefined }, where)
   return pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
 }
 
@@ -199,10 +205,10 @@ export async function getLabel(
 ): Promise<LabelRecord> {
   const id = numericId(named)
   if (id !== null) {
-    const [label] = await run(ctx, caller, source, shapeOf(source, caller.user, 'id', scope), id, FIRST_MATCH)
+    const [label] = await run(ctx, caller, source, { shape: shapeOf(source, caller.user, 'id', scope), value: id }, FIRST_MATCH)
     if (label) return label
   }
-  const [label] = await run(ctx, caller, source, shapeOf(source, caller.user, 'title', scope), named, FIRST_MATCH)
+  const [label] = await run(ctx, caller, source, { shape: shapeOf(source, caller.user, 'title', scope), value: named }, FIRST_MATCH)
   if (!label) throw noLabel()
   return label
 }

@@ -98,8 +98,7 @@ export function listerOf<Reach extends string>(kind: IssuableKind<Reach>) {
     ctx: Context,
     { user: viewer }: Pick<Caller, 'user'>,
     at: IssuableSource,
-    filter: IssuableFilter,
-    extraValues: Record<string, unknown>,
+    { filter, extraValues }: { filter: IssuableFilter; extraValues: Record<string, unknown> },
     load: (ids: number[]) => Promise<T[]>,
   ): Promise<{ items: T[]; total: number }> => {
     if (!viewer && filter.scope !== 'all') return { items: [], total: 0 }

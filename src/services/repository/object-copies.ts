@@ -12,8 +12,7 @@ export async function copyCommits(
   readerId: number,
   from: RepositoryKey,
   into: RepositoryKey,
-  commits: Oid[],
-  have: Oid[] = [],
+  { commits, have = [] }: { commits: Oid[]; have?: Oid[] },
 ): Promise<boolean> {
   if (!(await mayReadCode(ctx, readerId, from.id))) return false
   await ctx.git.open(into).copyObjects(from, commits, have)

@@ -159,7 +159,7 @@ function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; du
  * see the source and, in a project, to read its issues.
  */
 export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: IssuableSource, filter: IssueFilter): Promise<Page<IssueRecord>> =>
-  list(ctx, caller, at, filter, { confidential: filter.confidential, ...dueDays(filter.due_date, ctx.now()) }, (ids) =>
+  list(ctx, caller, at, { filter, extraValues: { confidential: filter.confidential, ...dueDays(filter.due_date, ctx.now()) } }, (ids) =>
     loadInOrder(ctx, ids, filter.with_labels_details),
   )
 

@@ -93,7 +93,9 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   if (quotaError) return quotaError
   if (source.project.id !== request.project_id) {
     const target = { storage: request.storage, id: request.project_id, kind: 'project' } as const
-    if (!(await copyCommits(ctx, caller.user.id, target, { ...target, storage: source.project.storage, id: source.project.id }, [start])))
+    if (
+      !(await copyCommits(ctx, caller.user.id, target, { ...target, storage: source.project.storage, id: source.project.id }, { commits: [start] }))
+    )
       return 'The target branch may not be read'
   }
   if (await repository.isAncestor(start, head)) return null

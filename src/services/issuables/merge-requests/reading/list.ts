@@ -48,12 +48,14 @@ export const listMergeRequests = (
     ctx,
     caller,
     at,
-    filter,
     {
-      source_branch: filter.source_branch || undefined,
-      target_branch: filter.target_branch || undefined,
-      wip_yes: filter.wip === 'yes' || undefined,
-      wip_no: filter.wip === 'no' || undefined,
+      filter,
+      extraValues: {
+        source_branch: filter.source_branch || undefined,
+        target_branch: filter.target_branch || undefined,
+        wip_yes: filter.wip === 'yes' || undefined,
+        wip_no: filter.wip === 'no' || undefined,
+      },
     },
     (ids) => loadListed(ctx, ids),
   )

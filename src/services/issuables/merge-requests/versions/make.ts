@@ -117,7 +117,7 @@ const UNREADABLE_SOURCE_NOTE = 'stopped following the source branch, which the a
 async function copyHead(ctx: Context, request: MergeRequestRefs, head: Oid): Promise<boolean> {
   const source = sourceKeyOf(request)
   if (!source || source.id === request.project_id || head === request.sha) return true
-  return copyCommits(ctx, request.author_id, source, targetKeyOf(request), [head], request.sha ? [request.sha] : [])
+  return copyCommits(ctx, request.author_id, source, targetKeyOf(request), { commits: [head], have: request.sha ? [request.sha] : [] })
 }
 
 /** Whether the author may read the source, so that new commits of the source branch become versions. */
