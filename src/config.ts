@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { availableParallelism, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { faultOfUrl } from './db/server-urls.js'
+import { databaseUrlFault } from './db/server-urls.js'
 import { emailFault } from './lib/email.js'
 import type { BucketSetting } from './lib/files/object-bucket.js'
 import type { MailSetting } from './lib/mailer.js'
@@ -61,7 +61,7 @@ const Environment = z.object({
   DATABASE_URL: z
     .string()
     .superRefine((value, given) => {
-      const fault = faultOfUrl(value)
+      const fault = databaseUrlFault(value)
       if (fault !== null) given.addIssue(fault)
     })
     .optional(),

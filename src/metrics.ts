@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import type { Database } from './db/client.js'
 import type { Spawner } from './git/process/spawner.js'
 import { countJobs, type JobCounts } from './jobs/overview.js'
-import type { Ended } from './jobs/worker.js'
+import type { FinishedAttempt } from './jobs/worker.js'
 import { startTiming } from './lib/async/call-times.js'
 
 /**
@@ -13,7 +13,7 @@ export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void
   /** A git process has ended; `kind` is the command of git. */
   git(kind: string, seconds: number): void
-  job(ended: Ended): void
+  job(ended: FinishedAttempt): void
   push(kind: 'project' | 'wiki'): void
   login(how: 'password' | 'token', result: 'done' | 'refused'): void
   /** A webhook was delivered, or was not. */
@@ -149,7 +149,7 @@ function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, cac
     labelNames: ['state'],
     registers,
     collect() {
-      for (const [state, connections] of Object.entries(db.poolUse())) this.set({ state }, connections)
+      for (const [state, connections] of Object.entries(db.poolStats())) this.set({ state }, connections)
     },
   })
   new Counter({

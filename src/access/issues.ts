@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../db/long-text.js'
 import { issues } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, notFound } from '../failures.js'
@@ -32,7 +32,7 @@ export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, s
   const [issue] = await findIssue(ctx.db, null).execute({ project: subject.project.id, iid })
   const standing = { ...subject, user: caller.user }
   if (!issue || !seesIssue(standing, issue)) return null
-  await completeTexts(ctx, LONG.issues, [issue], 'whole')
+  await completeTexts(ctx, LONG_TEXTS.issues, [issue], 'whole')
   return { ...subject, issue, may: (ability) => canIssue(standing, ability, issue) }
 }
 

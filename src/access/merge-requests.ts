@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../db/long-text.js'
 import { mergeRequests } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, notFound, unauthenticated } from '../failures.js'
@@ -40,7 +40,7 @@ async function lookUp(
   if (!request) return null
   const standing = { ...subject, user }
   if (!seesMergeRequest(standing, request)) return 'hidden'
-  await completeTexts(ctx, LONG.mergeRequests, [request], 'whole')
+  await completeTexts(ctx, LONG_TEXTS.mergeRequests, [request], 'whole')
   return { ...subject, request, may: (ability) => canMergeRequest(standing, ability, request) }
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { isMissingReference } from '../db/errors.js'
+import { isForeignKeyViolation } from '../db/errors.js'
 import { Failure, notFound } from '../failures.js'
 
 /**
@@ -14,7 +14,7 @@ export async function unlessRemoved<T>(log: Pick<Logger, 'warn'>, find: () => Pr
       () => null,
       (failure: unknown) => (failure instanceof Failure && failure.kind === 'not_found' ? failure : null),
     )
-    if (refusal === null && !isMissingReference(error)) throw error
+    if (refusal === null && !isForeignKeyViolation(error)) throw error
     if (!(error instanceof Failure)) log.warn({ err: error }, 'what a call refers to was removed meanwhile')
     throw refusal ?? notFound()
   }

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
-import { completeTexts, LONG, READ_COLUMNS } from '../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../db/long-text.js'
 import { snippets } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, notFound } from '../failures.js'
@@ -58,8 +58,8 @@ export const onSnippetSignedIn = (ability: ProjectAbility, kind = 'Snippet'): Ac
     const [snippet] = await findSnippet(ctx.db, null).execute({ project: subject.project.id, id })
     if (!snippet || !seesInProject({ user: caller.user, level: subject.level }, snippet)) throw notFound(kind)
     if (!subject.can(ability)) throw forbidden()
-    await completeTexts(ctx, LONG.snippets, [snippet], 'whole')
-    await completeTexts(ctx, LONG.snippetContents, [snippet], 'whole')
+    await completeTexts(ctx, LONG_TEXTS.snippets, [snippet], 'whole')
+    await completeTexts(ctx, LONG_TEXTS.snippetContents, [snippet], 'whole')
     return { ...subject, snippet }
   },
 })

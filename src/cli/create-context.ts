@@ -15,9 +15,9 @@ import { directSpawner, type Spawner } from '../git/process/spawner.js'
 import type { RepositoryKey } from '../git/types.js'
 import { TRANSPORT_LIMITS } from '../git/wire/limits.js'
 import { RenderedCache } from '../http/rendered-cache.js'
-import { Hints } from '../jobs/hints.js'
 import { createJobs, type Jobs } from '../jobs/jobs.js'
-import { createWorker, type Ended } from '../jobs/worker.js'
+import { LocalTasks } from '../jobs/local-tasks.js'
+import { createWorker, type FinishedAttempt } from '../jobs/worker.js'
 import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
@@ -137,7 +137,7 @@ function openCaches(db: Database): Pick<Context, 'listCache' | 'renderedCache'> 
   const listCache = new ListCache()
   const renderedCache = new RenderedCache()
   // what a crash of Postgres took back may have been read and cached
-  db.onBack(() => {
+  db.onReconnect(() => {
     listCache.clear()
     renderedCache.clear()
   })
@@ -198,7 +198,7 @@ function openArchives({ config, log, among }: Basis): FileCache {
 }
 
 function openJobs({ db, log, among, metrics, settingsCache }: Basis, ctx: () => Context): Jobs {
-  const hints = new Hints({
+  const hints = new LocalTasks({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
   })
@@ -230,7 +230,7 @@ async function objectStore({ dataDir, lfsBucket }: Config, owner: string): Promi
 }
 
 /** What was tried again or set aside is logged; a job that was done is not. */
-function logEnd(log: Logger, { kind, id, attempts, end, wait, fault }: Ended): void {
+function logEnd(log: Logger, { kind, id, attempts, end, wait, fault }: FinishedAttempt): void {
   const job = { err: fault, job: kind, id, attempts }
   if (end === 'failed') log.error(job, 'a job failed and is set aside')
   else if (end === 'retried') log[isUnavailable(fault) ? 'debug' : 'warn']({ ...job, wait }, 'a job failed and is tried again')

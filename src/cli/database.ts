@@ -1,5 +1,5 @@
 import type { Config } from '../config.js'
-import { connectionsAllowed } from '../db/capacity.js'
+import { maxConnections } from '../db/capacity.js'
 import { type Database, type DatabaseOptions, openDatabase, StartupParametersIgnored } from '../db/client.js'
 import { migrate } from '../db/migrate.js'
 import { StartFault } from '../lib/start-fault.js'
@@ -25,7 +25,7 @@ export async function openMigrated(url: string, config: Config, options: Databas
 /** Refuses more workers than the database has connections for. Behind a pooler its number says nothing. */
 export async function checkConnections(url: string, config: Config): Promise<void> {
   if (config.workers === 1 || config.database.unnamedStatements) return
-  const [needed, allowed] = [connectionsFor(config), await connectionsAllowed(url)]
+  const [needed, allowed] = [connectionsFor(config), await maxConnections(url)]
   if (needed <= allowed) return
   const settings = `ROOST_WORKERS=${config.workers} and ROOST_DATABASE_POOL=${config.database.poolSize}`
   throw new StartFault(`${settings} need ${needed} connections and the database allows ${allowed}: lower one of them, or raise its max_connections`)

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
-import { connectionsOf } from '../db/lanes.js'
+import { connectionsPerProcess } from '../db/connection-count.js'
 import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../db/postgres/index.js'
 
 /** Connections that commands beside the service may need. */
 const SPARE = 8
-export const connectionsFor = ({ workers, database }: Config) => workers * connectionsOf(database.poolSize) + SPARE
+export const connectionsFor = ({ workers, database }: Config) => workers * connectionsPerProcess(database.poolSize) + SPARE
 
 /** Where the embedded Postgres lives. */
 export const embeddedFolder = (config: Config) => join(config.dataDir, 'postgres')

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
-import { holderOf } from '../db/postgres/index.js'
+import { holderPid } from '../db/postgres/index.js'
 import { ownHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
@@ -55,7 +55,7 @@ async function start(given: Config, life: Life): Promise<void> {
 /** Refuses an address that cannot be listened on; the usual reason is that the service is already running. */
 async function checkFree(config: Config): Promise<void> {
   await checkAddress(config).catch(async (error: unknown) => {
-    const holder = await holderOf(embeddedFolder(config))
+    const holder = await holderPid(embeddedFolder(config))
     throw holder === undefined ? error : new StartFault(`${embeddedFolder(config)} is in use by process ${holder}: Roost is running there already`)
   })
 }

@@ -1,10 +1,10 @@
 import { connectOnce } from './servers.js'
 
 /** How many connections the user of this URL may have open at once. */
-export async function connectionsAllowed(url: string): Promise<number> {
+export async function maxConnections(url: string): Promise<number> {
   const client = await connectOnce(url, 'roost')
   try {
-    const { rows } = await client.query(ALLOWED)
+    const { rows } = await client.query(MAX_CONNECTIONS)
     return rows[0].allowed
   } finally {
     await client.end().catch(() => undefined)
@@ -12,7 +12,7 @@ export async function connectionsAllowed(url: string): Promise<number> {
 }
 
 /** Some are kept for superusers, and a role or a database may have a limit of its own; -1: none. */
-const ALLOWED = `select least(
+const MAX_CONNECTIONS = `select least(
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true)::int, 0),
     (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),

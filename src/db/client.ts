@@ -4,9 +4,9 @@ import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
+import { READ_LANES } from './connection-count.js'
 import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
-import { codeOf, databaseError, translated } from './errors.js'
-import { LANES } from './lanes.js'
+import { codeOf, databaseError, translateError } from './errors.js'
 import { Servers } from './servers.js'
 
 export interface DatabaseOptions {
@@ -80,54 +80,57 @@ export interface Database {
   /**
    * Registers a listener for the return of the database after lost connections, when work may have been left half done.
    */
-  onBack(listener: () => void): void
+  onReconnect(listener: () => void): void
   /** Registers a listener for commits of what was marked with `tellAfterCommit`. */
   onCommitted(listener: () => void): void
   /** Tells those listeners of a commit that was not marked. */
   committed(): void
   /** The connections of the pool, and how many calls wait for one. */
-  poolUse(): { busy: number; idle: number; waiting: number }
+  poolStats(): { busy: number; idle: number; waiting: number }
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
 
-const POOL_SIZE = 8
-const READ_TIMEOUT = 5_000
-const WRITE_TIMEOUT = 15_000
-const WAIT_TIMEOUT = 5_000
-const CONNECT_TIMEOUT = 2_000
-const PING_TIMEOUT = 1_500
-const TRIES = 6
+const DEFAULT_POOL_SIZE = 8
+const READ_TIMEOUT_MS = 5_000
+const WRITE_TIMEOUT_MS = 15_000
+const WAIT_TIMEOUT_MS = 5_000
+const CONNECT_TIMEOUT_MS = 2_000
+const PING_TIMEOUT_MS = 1_500
+const MAX_ATTEMPTS = 6
 /**
  * Milliseconds beyond a statement's time limit after which the connection is given up, because Postgres itself did not
  * answer.
  */
-const GRACE = 2_000
-const PLANNED_ONCE = '-c plan_cache_mode=force_generic_plan'
+const QUERY_TIMEOUT_GRACE_MS = 2_000
+const GENERIC_PLAN = '-c plan_cache_mode=force_generic_plan'
 /** Begins a transaction whose commit does not wait for the disk. */
-const UNFLUSHED = 'begin; set local synchronous_commit = off'
+const BEGIN_UNFLUSHED = 'begin; set local synchronous_commit = off'
 /** Told apart by those who count statements. */
-const QUEUE_ENDS = { durable: ['/* jobs */ begin', '/* jobs */ commit'], unflushed: [`/* jobs */ ${UNFLUSHED}`, '/* jobs */ commit'] } as const
+const QUEUE_TRANSACTION = {
+  durable: ['/* jobs */ begin', '/* jobs */ commit'],
+  unflushed: [`/* jobs */ ${BEGIN_UNFLUSHED}`, '/* jobs */ commit'],
+} as const
 
 /** 26000: a statement that an earlier burst was to prepare, which failed before it did. */
-const RETRIED = new Set(['40001', '40P01', '26000'])
+const RETRYABLE_CODES = new Set(['40001', '40P01', '26000'])
 
 /** Repeats the work after a serialisation failure, a deadlock, or a statement that was not prepared. */
-async function retried<T>(work: () => Promise<T>): Promise<T> {
-  for (let tried = 1; ; tried++) {
+async function withRetries<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (thrown) {
-      const error = translated(databaseError(thrown))
-      if (!RETRIED.has(codeOf(error))) throw error
-      if (tried === TRIES) throw new Unavailable('Too many callers change the same thing', 1, { cause: error })
-      await sleep(Math.random() * 10 * 2 ** tried)
+      const error = translateError(databaseError(thrown))
+      if (!RETRYABLE_CODES.has(codeOf(error))) throw error
+      if (attempt === MAX_ATTEMPTS) throw new Unavailable('Too many callers change the same thing', 1, { cause: error })
+      await sleep(Math.random() * 10 * 2 ** attempt)
     }
   }
 }
 
 /** Runs the work once at a time for all callers; a run serves the callers that asked before it began. */
-function together(work: () => Promise<unknown>): () => Promise<unknown> {
+function coalesced(work: () => Promise<unknown>): () => Promise<unknown> {
   let running: Promise<unknown> | undefined
   let next: Promise<unknown> | undefined
   const run = () => {
@@ -146,7 +149,7 @@ function together(work: () => Promise<unknown>): () => Promise<unknown> {
 }
 
 /** How the connections of one database are opened. */
-interface Connecting {
+interface Connector {
   Connection: ReturnType<typeof connectionClass>
   servers: Servers
   availability: Availability
@@ -154,25 +157,25 @@ interface Connecting {
   settings(timeout: number, more?: string): pg.ClientConfig
 }
 
-function connecting(url: string, options: DatabaseOptions, listeners: CommitListeners): Connecting {
+function createConnector(url: string, options: DatabaseOptions, listeners: CommitListeners): Connector {
   const availability = new Availability(options.log)
   const servers = new Servers(url)
   return {
-    Connection: connectionClass({ ...options, onEnqueued: () => listeners.tell() }, availability, servers),
+    Connection: connectionClass({ ...options, onEnqueued: () => listeners.notify() }, availability, servers),
     servers,
     availability,
     settings: (timeout, more = '') => ({
       keepAlive: true,
       application_name: 'roost',
-      query_timeout: timeout + GRACE,
+      query_timeout: timeout + QUERY_TIMEOUT_GRACE_MS,
       ...(!options.unnamedStatements && { statement_timeout: timeout, options: `-c TimeZone=UTC${more}` }),
     }),
   }
 }
 
-function laneOf({ Connection, availability, servers }: Connecting, config: pg.ClientConfig): Lane {
+function openLane({ Connection, availability, servers }: Connector, config: pg.ClientConfig): Lane {
   return new Lane(async (onLoss) => {
-    const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT })
+    const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
     client.on('error', (error) => {
       onLoss()
       availability.lost(error)
@@ -182,41 +185,41 @@ function laneOf({ Connection, availability, servers }: Connecting, config: pg.Cl
     await client.connect().catch((error: unknown) => {
       availability.lost(error)
       servers.lost(client.server)
-      throw translated(error)
+      throw translateError(error)
     })
     return client
   }, servers)
 }
 
 /** The lanes of a database, some of which may be the same. */
-function lanesOf(
-  how: Connecting,
+function openLanes(
+  connector: Connector,
   { readTimeout, writeTimeout, compact = false }: { readTimeout: number; writeTimeout: number; compact?: boolean | undefined },
 ) {
-  const reads = () => laneOf(how, how.settings(readTimeout, ` ${READ_ONLY}`))
-  const queue = laneOf(how, how.settings(writeTimeout))
+  const reads = () => openLane(connector, connector.settings(readTimeout, ` ${READ_ONLY}`))
+  const queue = openLane(connector, connector.settings(writeTimeout))
   if (compact) {
     const lane = reads()
     return { lanes: [lane], plannedOnce: lane, bursts: queue, queue }
   }
   return {
-    lanes: Array.from({ length: LANES }, reads),
-    plannedOnce: laneOf(how, how.settings(readTimeout, ` ${READ_ONLY} ${PLANNED_ONCE}`)),
+    lanes: Array.from({ length: READ_LANES }, reads),
+    plannedOnce: openLane(connector, connector.settings(readTimeout, ` ${READ_ONLY} ${GENERIC_PLAN}`)),
     // bursts look rows up by key
-    bursts: laneOf(how, how.settings(writeTimeout, ` ${PLANNED_ONCE}`)),
+    bursts: openLane(connector, connector.settings(writeTimeout, ` ${GENERIC_PLAN}`)),
     queue,
   }
 }
 
-function poolOf({ Connection, availability, servers, settings }: Connecting, timeout: number, options: DatabaseOptions): BoundedPool {
+function createPool({ Connection, availability, servers, settings }: Connector, timeout: number, options: DatabaseOptions): BoundedPool {
   const config: pg.PoolConfig = {
     ...settings(timeout),
     // statements that a transaction sends without awaiting each other go out at once
     pipeline: true,
     ...(!options.unnamedStatements && { idle_in_transaction_session_timeout: timeout * 2 }),
-    max: options.poolSize ?? POOL_SIZE,
+    max: options.poolSize ?? DEFAULT_POOL_SIZE,
     idleTimeoutMillis: options.compact ? 2_000 : 30_000,
-    connectionTimeoutMillis: options.waitTimeout ?? WAIT_TIMEOUT,
+    connectionTimeoutMillis: options.waitTimeout ?? WAIT_TIMEOUT_MS,
     Client: Connection as unknown as new () => pg.ClientBase,
   }
   const pool = new BoundedPool(config, servers)
@@ -230,10 +233,10 @@ function poolOf({ Connection, availability, servers, settings }: Connecting, tim
   return pool
 }
 
-const marked = new WeakSet<object>()
+const notifying = new WeakSet<object>()
 
 /** Tells the listeners of `onCommitted` when this transaction or burst has been committed. */
-export const tellAfterCommit = (on: Transaction | Sender): void => void marked.add(on)
+export const notifyAfterCommit = (on: Transaction | Sender): void => void notifying.add(on)
 
 /** Those who want to know of commits. */
 class CommitListeners {
@@ -243,29 +246,29 @@ class CommitListeners {
     this.#listeners.push(listener)
   }
 
-  tell() {
+  notify() {
     for (const listener of this.#listeners) listener()
   }
 
   /** Tells them if this transaction or burst was marked. */
   committed(on: object) {
-    if (marked.has(on)) this.tell()
+    if (notifying.has(on)) this.notify()
   }
 }
 
 /** The first and the last statement of a transaction that is sent at once. */
-type Ends = readonly [begin: string, commit: string]
-const DURABLE: Ends = ['begin', 'commit']
-const SHARING: Ends = [UNFLUSHED, 'commit']
+type TransactionEnds = readonly [begin: string, commit: string]
+const FLUSHED: TransactionEnds = ['begin', 'commit']
+const UNFLUSHED: TransactionEnds = [BEGIN_UNFLUSHED, 'commit']
 
 /** Sends all statements of one transaction at once; the result holds those of `send` only. */
 async function sendTogether(
   lane: Lane,
-  [begin, commit]: Ends,
+  [begin, commit]: TransactionEnds,
   send: (on: Sender) => Promise<unknown>[],
   listeners: CommitListeners,
 ): Promise<unknown[]> {
-  return retried(async () => {
+  return withRetries(async () => {
     const on: Sender = { client: await lane.client() }
     const statements: Promise<unknown>[] = [on.client.query(begin)]
     try {
@@ -289,42 +292,43 @@ async function sendTogether(
  * The bursts of a database, sent on their own lane. Those that are under way together are made durable by one later
  * commit through the pool; one that is alone waits for the disk in its own commit, which saves a round trip.
  */
-function burstsOn(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pick<Database, 'burst' | 'single'> {
+function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pick<Database, 'burst' | 'single'> {
   // a commit that waits for the disk makes all earlier commits durable
-  const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
-  let bursting = 0
-  const counted = async <T>(alone: () => Promise<T>, beside: () => Promise<T>): Promise<T> => {
-    if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
-    bursting++
+  const onDisk = coalesced(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
+  let active = 0
+  const limited = async <T>(alone: () => Promise<T>, beside: () => Promise<T>): Promise<T> => {
+    if (active >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
+    active++
     try {
-      if (bursting === 1) return await alone()
+      if (active === 1) return await alone()
       const results = await beside()
       await onDisk()
       return results
     } finally {
-      bursting--
+      active--
     }
   }
-  const sent = (ends: Ends, send: (on: Sender) => Promise<unknown>[]) => () => sendTogether(lane, ends, send, listeners) as Promise<never>
+  const pipelined = (ends: TransactionEnds, send: (on: Sender) => Promise<unknown>[]) => () =>
+    sendTogether(lane, ends, send, listeners) as Promise<never>
   const autocommitted =
     <T>(send: (on: Sender) => Promise<T>) =>
     () =>
-      retried(async () => {
+      withRetries(async () => {
         const on: Sender = { client: await lane.client() }
         const result = await send(on)
         listeners.committed(on)
         return result
       })
   return {
-    burst: (send) => counted(sent(DURABLE, send), sent(SHARING, send)),
-    single: (send) => counted(autocommitted(send), async () => (await sent(SHARING, (on) => [send(on)])())[0]),
+    burst: (send) => limited(pipelined(FLUSHED, send), pipelined(UNFLUSHED, send)),
+    single: (send) => limited(autocommitted(send), async () => (await pipelined(UNFLUSHED, (on) => [send(on)])())[0]),
   }
 }
 
 /** Transactions of the builder, repeated after a conflict. */
-function transactionsOn(write: NodePgDatabase, listeners: CommitListeners): Database['transaction'] {
+function createTransaction(write: NodePgDatabase, listeners: CommitListeners): Database['transaction'] {
   return (work, config) =>
-    retried(async () => {
+    withRetries(async () => {
       let used: Transaction | undefined
       const result = await write.transaction((tx) => {
         used = tx
@@ -336,9 +340,9 @@ function transactionsOn(write: NodePgDatabase, listeners: CommitListeners): Data
 }
 
 /** Settles with the answers; rejects with Unavailable when they take too long. */
-async function inTime(answers: Promise<unknown>[]): Promise<void> {
+async function withinPingTimeout(answers: Promise<unknown>[]): Promise<void> {
   const late = new AbortController()
-  const timer = sleep(PING_TIMEOUT, undefined, { signal: late.signal }).then(
+  const timer = sleep(PING_TIMEOUT_MS, undefined, { signal: late.signal }).then(
     () => Promise.reject(new Unavailable('The database does not answer')),
     () => undefined,
   )
@@ -361,32 +365,32 @@ export class StartupParametersIgnored extends Error {
  * connections are reopened (SEC-162).
  */
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
-  const { readTimeout = READ_TIMEOUT, writeTimeout = WRITE_TIMEOUT } = options
+  const { readTimeout = READ_TIMEOUT_MS, writeTimeout = WRITE_TIMEOUT_MS } = options
   const listeners = new CommitListeners()
-  const how = connecting(url, options, listeners)
-  const { lanes, plannedOnce, bursts, queue } = lanesOf(how, { readTimeout, writeTimeout, compact: options.compact })
+  const connector = createConnector(url, options, listeners)
+  const { lanes, plannedOnce, bursts, queue } = openLanes(connector, { readTimeout, writeTimeout, compact: options.compact })
   let turn = 0
   const nextLane = () => lanes[turn++ % lanes.length] as Lane
   const query = (config: Statement, values?: unknown[]) => nextLane().query(config, values)
-  const pool = poolOf(how, writeTimeout, options)
+  const pool = createPool(connector, writeTimeout, options)
   const write = drizzle({ client: pool })
 
   const database: Database = {
     read: drizzle({ client: { query } as unknown as pg.Client }),
     write,
     readRows: (name, text, values, plan = 'auto') => (plan === 'once' ? plannedOnce : nextLane()).rows(name, text, values),
-    transaction: transactionsOn(write, listeners),
-    ...burstsOn(bursts, pool, listeners),
+    transaction: createTransaction(write, listeners),
+    ...createBursts(bursts, pool, listeners),
     async queueBurst(send, { durable }) {
-      return (await sendTogether(queue, QUEUE_ENDS[durable ? 'durable' : 'unflushed'], send, listeners)) as never
+      return (await sendTogether(queue, QUEUE_TRANSACTION[durable ? 'durable' : 'unflushed'], send, listeners)) as never
     },
-    ping: () => inTime([...lanes.map((lane) => lane.query({ text: 'select 1' })), pool.query('select 1')]),
-    onBack: (listener) => how.availability.onBack(listener),
+    ping: () => withinPingTimeout([...lanes.map((lane) => lane.query({ text: 'select 1' })), pool.query('select 1')]),
+    onReconnect: (listener) => connector.availability.onReconnect(listener),
     onCommitted: (listener) => listeners.add(listener),
-    committed: () => listeners.tell(),
-    poolUse: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    committed: () => listeners.notify(),
+    poolStats: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async close() {
-      how.availability.close()
+      connector.availability.close()
       await Promise.all([...[...new Set([...lanes, plannedOnce, bursts, queue])].map((lane) => lane.close()), pool.end()])
     },
   }

@@ -3,14 +3,14 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { startTiming } from '../lib/async/call-times.js'
 import { Unavailable } from '../lib/unavailable.js'
-import { isLoss, isReadOnly, translated } from './errors.js'
+import { isConnectionLoss, isReadOnly, translateError } from './errors.js'
 import { PreparedReads } from './prepared-reads.js'
 import type { Servers } from './servers.js'
 import { TYPES } from './value-types.js'
 
 /** Calls that may wait for one lane, for the pool, or for bursts; more are refused. */
 export const MAX_WAITING = 1_000
-const TRANSACTION_WORDS = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare|set|lock|listen|declare)\b/i
+const SESSION_STATEMENT = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare|set|lock|listen|declare)\b/i
 
 /** A statement as pg takes it. */
 export interface Statement extends pg.QueryConfig {
@@ -36,7 +36,7 @@ export class Availability {
     this.log.warn({ reason: cause instanceof Error ? cause.message : String(cause) }, 'the database is gone')
   }
 
-  works() {
+  recovered() {
     if (this.#lostAt === undefined) return
     const seconds = Math.round((Date.now() - this.#lostAt) / 1000)
     this.#lostAt = undefined
@@ -44,7 +44,7 @@ export class Availability {
     for (const listener of this.#listeners) listener()
   }
 
-  onBack(listener: () => void) {
+  onReconnect(listener: () => void) {
     this.#listeners.push(listener)
   }
 
@@ -63,9 +63,9 @@ export interface ConnectionOptions {
 }
 
 /** The code of the notice by which a trigger says that it has enqueued a job. */
-const ENQUEUED = '00R01'
-const BEGINS = /^\s*(\/\*.*?\*\/\s*)?(begin|start\s+transaction)\b/i
-const ENDS = /^\s*(\/\*.*?\*\/\s*)?(commit|end|rollback(?!\s+to)|abort)\b/i
+const ENQUEUED_NOTICE = '00R01'
+const BEGINS_TRANSACTION = /^\s*(\/\*.*?\*\/\s*)?(begin|start\s+transaction)\b/i
+const ENDS_TRANSACTION = /^\s*(\/\*.*?\*\/\s*)?(commit|end|rollback(?!\s+to)|abort)\b/i
 
 /** The startup option of connections that are for reading only. */
 export const READ_ONLY = '-c default_transaction_read_only=on'
@@ -74,7 +74,7 @@ export const READ_ONLY = '-c default_transaction_read_only=on'
  * Sends what is written in one turn of the event loop at once: a system call for the statements of one call costs as
  * much as all else that is done to send them.
  */
-class TurnSocket extends Socket {
+class BatchingSocket extends Socket {
   #corked = false
 
   override cork() {
@@ -111,37 +111,37 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
     readonly rows: ReadConnection['rows']
 
     constructor(config?: pg.ClientConfig) {
-      super({ ...config, connectionString: servers.current, stream: () => new TurnSocket() })
+      super({ ...config, connectionString: servers.current, stream: () => new BatchingSocket() })
       // an `error` event without a listener ends the process, and between the statements of a transaction there is none
       this.on('error', () => undefined)
       // a commit that gave up waiting for its replica, at the statement's time limit, would be lost by a fail-over
-      let unreplicated = 0
+      let replicationTimeouts = 0
       let enqueued = false
       this.on('notice', ({ routine, code }) => {
-        if (routine === 'SyncRepWaitForLSN') unreplicated++
-        if (code === ENQUEUED) enqueued = true
+        if (routine === 'SyncRepWaitForLSN') replicationTimeouts++
+        if (code === ENQUEUED_NOTICE) enqueued = true
       })
       let inTransaction = false
       const writes = !config?.options?.includes(READ_ONLY)
       const tracked = async <T>(text: string, run: () => Promise<T>): Promise<T> => {
         onQuery?.(text)
-        if (BEGINS.test(text)) inTransaction = true
-        if (ENDS.test(text)) inTransaction = false
+        if (BEGINS_TRANSACTION.test(text)) inTransaction = true
+        if (ENDS_TRANSACTION.test(text)) inTransaction = false
         const commits = !inTransaction
-        const spent = startTiming('database')
-        const before = unreplicated
+        const stopTiming = startTiming('database')
+        const before = replicationTimeouts
         try {
           const result = await run()
-          availability.works()
-          if (unreplicated !== before) throw new Unavailable('The database could not replicate the change')
+          availability.recovered()
+          if (replicationTimeouts !== before) throw new Unavailable('The database could not replicate the change')
           if (enqueued && commits) {
             enqueued = false
             onEnqueued?.()
           }
           return result
         } catch (thrown) {
-          const error = writes && isReadOnly(thrown) ? new Unavailable('The database takes no writes', 1, { cause: thrown }) : translated(thrown)
-          if (isLoss(error) || (writes && isReadOnly(thrown))) {
+          const error = writes && isReadOnly(thrown) ? new Unavailable('The database takes no writes', 1, { cause: thrown }) : translateError(thrown)
+          if (isConnectionLoss(error) || (writes && isReadOnly(thrown))) {
             availability.lost(error)
             servers.lost(this.server)
           }
@@ -149,7 +149,7 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
           if (thrown instanceof Error && thrown.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
           throw error
         } finally {
-          spent()
+          stopTiming()
         }
       }
       const send = super.query.bind(this) as unknown as Send
@@ -188,7 +188,7 @@ export class BoundedPool extends pg.Pool {
       const { current } = this.servers
       const client = await super.connect().catch((error: unknown) => {
         this.servers.lost(current)
-        throw translated(error)
+        throw translateError(error)
       })
       if ((client as unknown as ServerConnection).server === this.servers.current) return client
       client.release(true)
@@ -202,7 +202,7 @@ export class BoundedPool extends pg.Pool {
     try {
       return await client.query(config, values)
     } catch (error) {
-      lost = isLoss(error)
+      lost = isConnectionLoss(error)
       throw error
     } finally {
       client.release(lost)
@@ -234,7 +234,7 @@ export class Lane {
   }
 
   async #run<T>(text: string, send: (client: LaneConnection) => Promise<T>): Promise<T> {
-    if (TRANSACTION_WORDS.test(text)) throw new Error('the read lane is shared: no transaction and no session state belongs there')
+    if (SESSION_STATEMENT.test(text)) throw new Error('the read lane is shared: no transaction and no session state belongs there')
     if (this.#waiting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
     this.#waiting++
     try {
@@ -242,7 +242,7 @@ export class Lane {
       try {
         return await send(await used)
       } catch (error) {
-        if (!isLoss(error)) throw error
+        if (!isConnectionLoss(error)) throw error
         if (this.#connected === used) this.#connected = undefined
         return await send(await this.client())
       }
@@ -255,9 +255,9 @@ export class Lane {
   client(): Promise<LaneConnection> {
     if (this.#closed) return Promise.reject(new Unavailable('The database connection was closed'))
     if (this.#connected && (this.#server === this.servers.current || this.#server === undefined)) return this.#connected
-    const former = this.#connected
+    const previous = this.#connected
     // what was sent to the former server is answered or fails
-    former?.then((client) => client.end()).catch(() => undefined)
+    previous?.then((client) => client.end()).catch(() => undefined)
     this.#server = undefined
     const connected: Promise<LaneConnection> = this.#open(() => {
       if (this.#connected === connected) this.#connected = undefined

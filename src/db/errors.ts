@@ -28,7 +28,7 @@ const UNAVAILABLE_CODES = new Set([
 ])
 const UNAVAILABLE_TEXT =
   /^(Cannot use a pool after calling end|Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client (was closed|has encountered a connection error))/
-const LOST = /^(08|57P0[1235])|^E[A-Z_]+$/
+const CONNECTION_LOST = /^(08|57P0[1235])|^E[A-Z_]+$/
 
 /** The code of an error of Postgres or the system, '' where it has none. */
 export const codeOf = (error: unknown) => (error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '')
@@ -45,10 +45,10 @@ export function databaseError(error: unknown): unknown {
 export const isUniqueViolation = (error: unknown) => codeOf(databaseError(error)) === '23505'
 
 /** Whether a row violated a foreign key. */
-export const isMissingReference = (error: unknown) => codeOf(databaseError(error)) === '23503'
+export const isForeignKeyViolation = (error: unknown) => codeOf(databaseError(error)) === '23503'
 
 /** Unavailable for an error that means unavailability; any other error as it is. */
-export function translated(error: unknown): unknown {
+export function translateError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Unavailable) return error
   const code = codeOf(error)
   if (!UNAVAILABLE_CODES.has(code) && !code.startsWith('08') && !UNAVAILABLE_TEXT.test(error.message)) return error
@@ -59,7 +59,7 @@ export function translated(error: unknown): unknown {
 export const isReadOnly = (error: unknown) => codeOf(error) === '25006'
 
 /** Whether the error means that its connection is lost. */
-export function isLoss(error: unknown) {
+export function isConnectionLoss(error: unknown) {
   const cause = error instanceof Unavailable ? error.cause : error
-  return cause instanceof Error && (LOST.test(codeOf(cause)) || UNAVAILABLE_TEXT.test(cause.message))
+  return cause instanceof Error && (CONNECTION_LOST.test(codeOf(cause)) || UNAVAILABLE_TEXT.test(cause.message))
 }

@@ -7,14 +7,14 @@ import { issues, labels, mergeRequests, milestones, notes, releases, snippets } 
  * Characters of a text that are read on the read lane; longer texts would delay the short answers behind them
  * (SEC-179).
  */
-const BEGINNING = 8_192
+const PREFIX_LENGTH = 8_192
 /** Bytes of the long texts of one page, beyond which each is cut (SEC-178). */
-const PAGE_BYTES = 4 * 1024 * 1024
+const MAX_PAGE_BYTES = 4 * 1024 * 1024
 /** Bytes of long texts from which a call waits for its turn; JSON may be six times as large (SEC-180). */
 const LARGE_BYTES = 256 * 1024
 
 /** A text for the read lane: the beginning of a long one, which `completeTexts` replaces. */
-export const prefixOf = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(BEGINNING + 1))})`
+export const prefixOf = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(PREFIX_LENGTH + 1))})`
 /** The same where there may be none. */
 export const nullablePrefixOf = (text: SQLWrapper): SQL<string | null> => prefixOf(text) as SQL<string | null>
 
@@ -26,7 +26,7 @@ interface LongText {
   name: string
 }
 
-export const LONG = {
+export const LONG_TEXTS = {
   issues: { table: issues, id: issues.id, text: issues.description, name: 'description' },
   mergeRequests: { table: mergeRequests, id: mergeRequests.id, text: mergeRequests.description, name: 'description' },
   notes: { table: notes, id: notes.id, text: notes.note, name: 'note' },
@@ -54,7 +54,7 @@ export const READ_COLUMNS = {
 }
 
 /** What reading texts needs: a database, and a call that may have to wait before it holds large texts. */
-interface Reading {
+interface ReadContext {
   db: Database
   origin?: { holdLarge?: () => Promise<void> }
 }
@@ -64,25 +64,25 @@ interface Reading {
  * Postgres cuts texts that are too large together.
  */
 export async function completeTexts<Name extends string>(
-  { db, origin }: Reading,
+  { db, origin }: ReadContext,
   { table, id, text, name }: LongText & { name: Name },
   rows: ({ id: number } & { [K in Name]?: string | null })[],
   size: 'whole' | 'page',
 ): Promise<void> {
-  const long = (rows as { id: number; [name: string]: unknown }[]).filter((row) => String(row[name] ?? '').length > BEGINNING)
-  if (long.length === 0) return
-  const meant = sql`${id} = any(${sql.param(long.map((row) => row.id))}::bigint[])`
+  const truncated = (rows as { id: number; [name: string]: unknown }[]).filter((row) => String(row[name] ?? '').length > PREFIX_LENGTH)
+  if (truncated.length === 0) return
+  const selected = sql`${id} = any(${sql.param(truncated.map((row) => row.id))}::bigint[])`
   const sizes = db.write
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${text})), 0)::float8` })
     .from(table)
-    .where(meant)
+    .where(selected)
   if (origin?.holdLarge && ((await sizes)[0]?.bytes ?? 0) > LARGE_BYTES) await origin.holdLarge()
-  const bounded = sql<string>`case when sum(octet_length(${text})) over () <= ${PAGE_BYTES}::integer then ${text}
-    else left(${text}, (${PAGE_BYTES}::integer / count(*) over ())::integer) || '...' end`
+  const bounded = sql<string>`case when sum(octet_length(${text})) over () <= ${MAX_PAGE_BYTES}::integer then ${text}
+    else left(${text}, (${MAX_PAGE_BYTES}::integer / count(*) over ())::integer) || '...' end`
   const texts = await db.write
     .select({ id, shown: size === 'whole' ? sql<string>`${text}` : bounded })
     .from(table)
-    .where(meant)
+    .where(selected)
   const found = new Map(texts.map((row) => [Number(row.id), row.shown]))
-  for (const row of long) row[name] = found.get(row.id) ?? row[name]
+  for (const row of truncated) row[name] = found.get(row.id) ?? row[name]
 }

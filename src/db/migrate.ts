@@ -6,11 +6,11 @@ import { migrationsFolder } from './migrations-folder.js'
 import { connectOnce } from './servers.js'
 
 /** Any number, the same in every process of the service. */
-const LOCK = 7_166_578
-const OLDEST_POSTGRES = 140_000
+const LOCK_KEY = 7_166_578
+const MIN_POSTGRES = 140_000
 /** Milliseconds of waiting for another process after which that is said, and after which it is given up. */
-const SAY_AFTER = 2_000
-const GIVE_UP_AFTER = 60_000
+const WAIT_NOTICE_MS = 2_000
+const LOCK_TIMEOUT_MS = 60_000
 
 export interface MigrateOptions {
   folder?: string
@@ -19,7 +19,7 @@ export interface MigrateOptions {
   /** Told when another process holds the lock. */
   onWait?: () => void
   /** Milliseconds to wait for it. */
-  patience?: number
+  lockTimeout?: number
 }
 
 /**
@@ -28,7 +28,7 @@ export interface MigrateOptions {
  */
 export async function migrate(
   url: string,
-  { folder = migrationsFolder(), create = true, onWait, patience = GIVE_UP_AFTER }: MigrateOptions = {},
+  { folder = migrationsFolder(), create = true, onWait, lockTimeout = LOCK_TIMEOUT_MS }: MigrateOptions = {},
 ): Promise<void> {
   const migrations = existsSync(`${folder}/meta/_journal.json`) ? readMigrationFiles({ migrationsFolder: folder }) : []
   const client = await connectOnce(url, 'roost migrate')
@@ -36,10 +36,10 @@ export async function migrate(
     const { rows: versions } = await client.query(
       "select current_setting('server_version_num')::int as number, current_setting('server_version') as name",
     )
-    if (versions[0].number < OLDEST_POSTGRES) throw new StartFault(`Postgres 14 or newer is needed, the database is ${versions[0].name}`)
+    if (versions[0].number < MIN_POSTGRES) throw new StartFault(`Postgres 14 or newer is needed, the database is ${versions[0].name}`)
     // All in one transaction, and with a lock that ends with it: a pooler may give each transaction another connection.
     await client.query('begin')
-    await lock(client, patience, onWait)
+    await acquireLock(client, lockTimeout, onWait)
     const applied = await lastApplied(client)
     const known = migrations.at(-1)?.folderMillis ?? 0
     if (applied === 0 && !create) throw new StartFault('the database holds no Roost instance: has the service been started with it?')
@@ -47,7 +47,7 @@ export async function migrate(
       throw new StartFault('the database was made before the first release of Roost; this version cannot use it')
     if (applied > known) throw new StartFault('the database was made by a newer version of Roost; this one cannot use it')
     if (applied < known)
-      await apply(
+      await applyMigrations(
         client,
         migrations.filter(({ folderMillis }) => folderMillis > applied),
       )
@@ -60,22 +60,22 @@ export async function migrate(
   }
 }
 
-async function lock(client: pg.Client, patience: number, onWait: (() => void) | undefined): Promise<void> {
-  const waiting = setTimeout(() => onWait?.(), Math.min(SAY_AFTER, patience / 2))
+async function acquireLock(client: pg.Client, lockTimeout: number, onWait: (() => void) | undefined): Promise<void> {
+  const waiting = setTimeout(() => onWait?.(), Math.min(WAIT_NOTICE_MS, lockTimeout / 2))
   try {
-    await client.query("select set_config('lock_timeout', $1, true)", [`${patience}ms`])
-    await client.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await client.query("select set_config('lock_timeout', $1, true)", [`${lockTimeout}ms`])
+    await client.query('select pg_advisory_xact_lock($1)', [LOCK_KEY])
     await client.query("set local lock_timeout = '0'")
   } catch (error) {
     if ((error as { code?: string }).code !== '55P03') throw error
-    throw new StartFault(`another process has been migrating the database for ${Math.round(patience / 1000)} seconds`)
+    throw new StartFault(`another process has been migrating the database for ${Math.round(lockTimeout / 1000)} seconds`)
   } finally {
     clearTimeout(waiting)
   }
 }
 
 /** Runs migrations and notes each where the migration tool looks for it. */
-async function apply(client: pg.Client, migrations: MigrationMeta[]): Promise<void> {
+async function applyMigrations(client: pg.Client, migrations: MigrationMeta[]): Promise<void> {
   await client.query('create schema if not exists drizzle')
   await client.query('create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)')
   for (const { sql, hash, folderMillis } of migrations) {

@@ -1,19 +1,19 @@
 import pg from 'pg'
 import { TYPES } from './value-types.js'
 
-type Read = (text: string) => unknown
+type ParseValue = (text: string) => unknown
 
 /** What pg's client calls on a query that it is given, as on those of pg-cursor and pg-query-stream. */
-interface Submitted {
+interface SubmittedQuery {
   name: string | undefined
   submit(connection: pg.Connection): Error | null
   handleRowDescription(message: { fields: { dataTypeID: number }[] }): void
   handleDataRow(message: { fields: (string | null)[] }): void
 }
 
-type Done = (error: Error | null) => void
+type Callback = (error: Error | null) => void
 
-const Query = pg.Query as unknown as new (text: string, values: unknown[], done: Done) => Submitted
+const Query = pg.Query as unknown as new (text: string, values: unknown[], done: Callback) => SubmittedQuery
 
 /**
  * The prepared reads of one connection. Postgres describes the columns of each once, and not each time that it is run:
@@ -21,7 +21,7 @@ const Query = pg.Query as unknown as new (text: string, values: unknown[], done:
  */
 export class PreparedReads {
   /** How the columns of statements are read, by their names. */
-  readonly columns = new Map<string, Read[]>()
+  readonly columns = new Map<string, ParseValue[]>()
   /** The connection, but requests for descriptions are not sent. */
   readonly undescribed: pg.Connection
 
@@ -35,22 +35,22 @@ export class PreparedReads {
   /** Rows as arrays; a read without a name is prepared and described each time. */
   rows(name: string | undefined, text: string, values: unknown[]): Promise<unknown[][]> {
     return new Promise((resolve, reject) => {
-      const query: ReadQuery = new ReadQuery(this, name, text, values, (error) => (error ? reject(error) : resolve(query.answered)))
+      const query: ReadQuery = new ReadQuery(this, name, text, values, (error) => (error ? reject(error) : resolve(query.parsedRows)))
       this.send(query as unknown as pg.Submittable)
     })
   }
 }
 
 class ReadQuery extends Query {
-  readonly answered: unknown[][] = []
-  #columns: Read[] | undefined
+  readonly parsedRows: unknown[][] = []
+  #columns: ParseValue[] | undefined
 
   constructor(
     private readonly reads: PreparedReads,
     name: string | undefined,
     text: string,
     values: unknown[],
-    done: Done,
+    done: Callback,
   ) {
     super(text, values, done)
     this.name = name
@@ -61,13 +61,13 @@ class ReadQuery extends Query {
     return super.submit(this.#columns ? this.reads.undescribed : connection)
   }
 
-  override handleRowDescription({ fields }: Parameters<Submitted['handleRowDescription']>[0]) {
-    this.#columns = fields.map(({ dataTypeID }) => TYPES.getTypeParser(dataTypeID, 'text') as Read)
+  override handleRowDescription({ fields }: Parameters<SubmittedQuery['handleRowDescription']>[0]) {
+    this.#columns = fields.map(({ dataTypeID }) => TYPES.getTypeParser(dataTypeID, 'text') as ParseValue)
     if (this.name !== undefined) this.reads.columns.set(this.name, this.#columns)
   }
 
-  override handleDataRow({ fields }: Parameters<Submitted['handleDataRow']>[0]) {
-    const columns = this.#columns as Read[]
-    this.answered.push(fields.map((field, i) => (field === null ? null : (columns[i] as Read)(field))))
+  override handleDataRow({ fields }: Parameters<SubmittedQuery['handleDataRow']>[0]) {
+    const columns = this.#columns as ParseValue[]
+    this.parsedRows.push(fields.map((field, i) => (field === null ? null : (columns[i] as ParseValue)(field))))
   }
 }

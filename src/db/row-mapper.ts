@@ -32,12 +32,12 @@ export function rowMapper(config: PgSelectConfig): (row: unknown[]) => unknown {
   })
   const nullable = leftJoined(config)
   const optional = parts.map(({ name }) => optionalKey(name, fields, nullable))
-  const settled = JSON.parse(JSON.stringify(template)) as Shape
-  const settledParts = parts.map((part) => JSON.parse(JSON.stringify(part.template)) as Shape)
+  const emptyRow = JSON.parse(JSON.stringify(template)) as Shape
+  const emptyParts = parts.map((part) => JSON.parse(JSON.stringify(part.template)) as Shape)
 
   return (row) => {
-    const result: Shape = { ...settled }
-    const objects = settledParts.map((part) => ({ ...part }))
+    const result: Shape = { ...emptyRow }
+    const objects = emptyParts.map((part) => ({ ...part }))
     for (let i = 0; i < columns.length; i++) {
       const { part, key, decode } = columns[i] as (typeof columns)[number]
       const raw = row[i]
@@ -55,9 +55,9 @@ export function rowMapper(config: PgSelectConfig): (row: unknown[]) => unknown {
 }
 
 /** The columns of a selection in the order in which the builder writes them into the statement. */
-function selectedFields(selection: Record<string, unknown>, above: string[]): SelectedField[] {
+function selectedFields(selection: Record<string, unknown>, prefix: string[]): SelectedField[] {
   return Object.entries(selection).flatMap(([name, field]) => {
-    const path = [...above, name]
+    const path = [...prefix, name]
     if (is(field, Column) || is(field, SQL) || is(field, SQL.Aliased)) return [{ path, field }]
     if (is(field, Subquery)) throw new Error(`select a subquery as an expression: ${path.join('.')}`)
     return selectedFields(is(field, Table) ? getTableColumns(field) : (field as Record<string, unknown>), path)

@@ -1,14 +1,14 @@
 import { parseUrl } from '../lib/url.js'
 
 /** A URL that cannot be used as it is; the message says why. */
-class BadDatabaseUrl extends Error {
+class InvalidDatabaseUrl extends Error {
   override name = 'BadDatabaseUrl'
 }
 
 const MAX_HOSTS = 16
 
 /** What a URL of Postgres names: a server each, and whether it must be one that takes writes. */
-export interface NamedServers {
+export interface ServerList {
   urls: [string, ...string[]]
   writable: boolean
 }
@@ -17,33 +17,33 @@ export interface NamedServers {
  * Reads a URL that may name several hosts, as libpq writes them: `postgresql://user@one:5432,two/name`, with
  * `target_session_attrs` (`any`, `read-write` or `primary`). With several hosts the one that takes writes is meant.
  */
-export function serversOf(url: string): NamedServers {
+export function parseServers(url: string): ServerList {
   const [, scheme, user = '', hosts = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*@)?([^/?#@]*)(.*)$/.exec(url) ?? []
-  if (scheme === undefined) throw new BadDatabaseUrl('is not a postgres URL')
-  const named = hosts.split(',')
-  if (named.length > MAX_HOSTS) throw new BadDatabaseUrl(`names more than ${MAX_HOSTS} hosts`)
-  if (named.length > 1 && named.includes('')) throw new BadDatabaseUrl('has an empty host')
-  let wanted: string | null = null
-  const urls = named.map((host) => {
+  if (scheme === undefined) throw new InvalidDatabaseUrl('is not a postgres URL')
+  const hostList = hosts.split(',')
+  if (hostList.length > MAX_HOSTS) throw new InvalidDatabaseUrl(`names more than ${MAX_HOSTS} hosts`)
+  if (hostList.length > 1 && hostList.includes('')) throw new InvalidDatabaseUrl('has an empty host')
+  let targetSessionAttrs: string | null = null
+  const urls = hostList.map((host) => {
     const one = `${scheme}${user}${host}${rest}`
     const parsed = parseUrl(one)
-    if (!parsed) throw new BadDatabaseUrl('is not a postgres URL')
+    if (!parsed) throw new InvalidDatabaseUrl('is not a postgres URL')
     if (!parsed.searchParams.has('target_session_attrs')) return one
-    wanted = parsed.searchParams.get('target_session_attrs')
+    targetSessionAttrs = parsed.searchParams.get('target_session_attrs')
     parsed.searchParams.delete('target_session_attrs')
     return parsed.href
-  }) as NamedServers['urls']
-  if (wanted !== null && !['any', 'read-write', 'primary'].includes(wanted))
-    throw new BadDatabaseUrl(`has target_session_attrs=${wanted}, which is none of any, read-write and primary`)
-  return { urls, writable: wanted === null ? urls.length > 1 : wanted !== 'any' }
+  }) as ServerList['urls']
+  if (targetSessionAttrs !== null && !['any', 'read-write', 'primary'].includes(targetSessionAttrs))
+    throw new InvalidDatabaseUrl(`has target_session_attrs=${targetSessionAttrs}, which is none of any, read-write and primary`)
+  return { urls, writable: targetSessionAttrs === null ? urls.length > 1 : targetSessionAttrs !== 'any' }
 }
 
 /** What is wrong with such a URL, as a predicate; null: nothing. */
-export function faultOfUrl(url: string): string | null {
+export function databaseUrlFault(url: string): string | null {
   try {
-    serversOf(url)
+    parseServers(url)
     return null
   } catch (error) {
-    return (error as BadDatabaseUrl).message
+    return (error as InvalidDatabaseUrl).message
   }
 }

@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
-import { type NamedServers, serversOf } from './server-urls.js'
+import { parseServers, type ServerList } from './server-urls.js'
 
-const CONNECT_TIMEOUT = 2_000
+const CONNECT_TIMEOUT_MS = 2_000
 /** Milliseconds in which one failed search answers for all. */
-const PAUSE = 200
+const FAILURE_TTL_MS = 200
 
 /** Whether a server takes writes: it is no standby, and nobody has made it read-only. */
 const TAKES_WRITES = `select not pg_is_in_recovery() and (select reset_val from pg_settings where name = 'default_transaction_read_only') = 'off'`
@@ -15,14 +15,14 @@ const TAKES_WRITES = `select not pg_is_in_recovery() and (select reset_val from 
  * them; until it is found connections are refused as unavailable.
  */
 export class Servers {
-  readonly #named: NamedServers
+  readonly #named: ServerList
   #current: string
   #found: boolean
   #searching: Promise<void> | undefined
   #failed: { at: number; error: unknown } | undefined
 
   constructor(url: string) {
-    this.#named = serversOf(url)
+    this.#named = parseServers(url)
     this.#current = this.#named.urls[0]
     this.#found = !this.#named.writable && this.#named.urls.length === 1
   }
@@ -45,7 +45,7 @@ export class Servers {
   /** Resolves when `current` can be used; throws Unavailable where no server can. */
   async find(): Promise<void> {
     if (this.#found) return
-    if (this.#failed && performance.now() - this.#failed.at < PAUSE) throw this.#failed.error
+    if (this.#failed && performance.now() - this.#failed.at < FAILURE_TTL_MS) throw this.#failed.error
     this.#searching ??= this.#search().finally(() => {
       this.#searching = undefined
     })
@@ -79,8 +79,8 @@ export class Servers {
 async function isUsable(url: string, writable: boolean): Promise<boolean> {
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_TIMEOUT,
-    query_timeout: CONNECT_TIMEOUT,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: CONNECT_TIMEOUT_MS,
     application_name: 'roost find',
   })
   client.on('error', () => undefined)

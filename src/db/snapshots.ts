@@ -3,12 +3,12 @@ import pg from 'pg'
 import type { Database, Transaction } from './client.js'
 
 /** What each process of the service notes about itself: it is as it is now, whatever the rest is put back to. */
-const OF_PROCESSES = ['processes', 'job_schedules']
+const PROCESS_TABLES = ['processes', 'job_schedules']
 /**
  * Bytes from which on a table, where it has grown so many times, is cleared of the rows that restoring has left behind.
  */
-const LARGE = 4 * 1024 ** 2
-const GROWN = 4
+const VACUUM_MIN_BYTES = 4 * 1024 ** 2
+const VACUUM_GROWTH = 4
 
 interface Table {
   name: string
@@ -19,12 +19,12 @@ interface Table {
 }
 
 /** The tables and sequences of a database. */
-export interface Shape {
+export interface Catalog {
   tables: Map<string, Table>
   sequences: string[]
 }
 
-interface Kept {
+interface Snapshot {
   schema: string
   /** With the bytes of their copies. */
   tables: Map<string, number>
@@ -34,14 +34,14 @@ interface Kept {
 const quoted = pg.escapeIdentifier
 
 /** Reads which tables and sequences there are; the same for all databases of one version. */
-export async function readShape(db: Database): Promise<Shape> {
+export async function readCatalog(db: Database): Promise<Catalog> {
   const tables = await db.readRows(
     undefined,
     `select c.relname::text,
       array(select attname::text from pg_attribute a where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = '' order by attnum),
       array(select attname::text from pg_index i join pg_attribute a on attrelid = c.oid and attnum = any(indkey) where indrelid = c.oid and indisprimary)
     from pg_class c where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> all($1) order by 1`,
-    [OF_PROCESSES],
+    [PROCESS_TABLES],
   )
   const sequences = await db.readRows(
     undefined,
@@ -59,45 +59,45 @@ export async function readShape(db: Database): Promise<Shape> {
  * statements stay as they are, and restoring costs what has changed (docs/adr/0024). Nothing may be written meanwhile.
  */
 export class DatabaseSnapshots {
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, Snapshot>()
   #last = 0
   #clearing: Promise<void> | undefined
 
   constructor(
     private readonly db: Database,
-    private readonly shape: Shape,
+    private readonly catalog: Catalog,
   ) {}
 
   /** Keeps the present state; another of this name is replaced. */
   async take(name: string): Promise<void> {
     const schema = `snapshot_${++this.#last}`
     const sequences = await this.#sequences()
-    const kept = await this.db.transaction(async (tx) => {
+    const snapshot = await this.db.transaction(async (tx) => {
       const tables = await this.#withRows(tx)
       const copies = tables.map((table) => `create unlogged table ${schema}.${quoted(table)} as table public.${quoted(table)}`)
-      await run(tx, [`create schema ${schema}`, ...copies])
+      await execute(tx, [`create schema ${schema}`, ...copies])
       return { schema, tables: await sizesIn(tx, schema), sequences }
     })
     await this.drop(name)
-    this.#kept.set(name, kept)
+    this.#kept.set(name, snapshot)
   }
 
   /** Puts all rows and sequences back to what they were. */
   async restore(name: string): Promise<void> {
-    const kept = this.#kept.get(name)
-    if (!kept) throw new Error(`there is no snapshot called ${name}`)
+    const snapshot = this.#kept.get(name)
+    if (!snapshot) throw new Error(`there is no snapshot called ${name}`)
     const now = await this.#sequences()
     const grown = await this.db.transaction(async (tx) => {
       const sizes = await this.#sizes(tx)
-      const changed = [...this.shape.tables.values()].filter((table) => kept.tables.has(table.name) || sizes.has(table.name))
-      const moved = [...kept.sequences].filter(([sequence, value]) => now.get(sequence) !== value)
-      await run(tx, [
+      const changed = [...this.catalog.tables.values()].filter((table) => snapshot.tables.has(table.name) || sizes.has(table.name))
+      const moved = [...snapshot.sequences].filter(([sequence, value]) => now.get(sequence) !== value)
+      await execute(tx, [
         // rows come back as they were, without what follows from a change, and in any order
         'set local session_replication_role = replica',
-        ...changed.flatMap((table) => putBack(table, kept)),
+        ...changed.flatMap((table) => restoreStatements(table, snapshot)),
         ...moved.map(([sequence, value]) => `select setval(${pg.escapeLiteral(`public.${quoted(sequence)}`)}, ${value})`),
       ])
-      return changed.filter(({ name }) => (sizes.get(name) ?? 0) > Math.max(LARGE, GROWN * (kept.tables.get(name) ?? 0)))
+      return changed.filter(({ name }) => (sizes.get(name) ?? 0) > Math.max(VACUUM_MIN_BYTES, VACUUM_GROWTH * (snapshot.tables.get(name) ?? 0)))
     })
     // beside the calls that follow
     if (grown.length > 0)
@@ -116,29 +116,31 @@ export class DatabaseSnapshots {
   }
 
   async drop(name: string): Promise<void> {
-    const kept = this.#kept.get(name)
-    if (!kept) return
+    const snapshot = this.#kept.get(name)
+    if (!snapshot) return
     this.#kept.delete(name)
-    await this.db.transaction((tx) => run(tx, ['set local client_min_messages = error', `drop schema ${kept.schema} cascade`]))
+    await this.db.transaction((tx) => execute(tx, ['set local client_min_messages = error', `drop schema ${snapshot.schema} cascade`]))
   }
 
   /** Tables that have ever had a row, with their sizes. */
   async #sizes(tx: Transaction): Promise<Map<string, number>> {
-    return new Map([...(await sizesIn(tx, 'public'))].filter(([name]) => this.shape.tables.has(name)))
+    return new Map([...(await sizesIn(tx, 'public'))].filter(([name]) => this.catalog.tables.has(name)))
   }
 
   async #withRows(tx: Transaction): Promise<string[]> {
     const written = [...(await this.#sizes(tx)).keys()]
     if (written.length === 0) return []
-    const ask = written.map((table) => `select ${pg.escapeLiteral(table)} as name where exists (select from public.${quoted(table)})`)
-    const { rows } = await tx.execute<{ name: string }>(sql.raw(ask.join(' union all ')))
+    const queries = written.map((table) => `select ${pg.escapeLiteral(table)} as name where exists (select from public.${quoted(table)})`)
+    const { rows } = await tx.execute<{ name: string }>(sql.raw(queries.join(' union all ')))
     return rows.map(({ name }) => name)
   }
 
   /** Each with its value as the arguments of `setval`. */
   async #sequences(): Promise<Map<string, string>> {
-    const ask = this.shape.sequences.map((name) => `select ${pg.escapeLiteral(name)}, last_value || ', ' || is_called from public.${quoted(name)}`)
-    const rows = ask.length === 0 ? [] : await this.db.readRows(undefined, ask.join(' union all '), [])
+    const queries = this.catalog.sequences.map(
+      (name) => `select ${pg.escapeLiteral(name)}, last_value || ', ' || is_called from public.${quoted(name)}`,
+    )
+    const rows = queries.length === 0 ? [] : await this.db.readRows(undefined, queries.join(' union all '), [])
     return new Map(rows as [string, string][])
   }
 }
@@ -152,7 +154,7 @@ async function sizesIn(tx: Transaction, schema: string): Promise<Map<string, num
 }
 
 /** The statements that make a table what it was, by changing only the rows that differ. */
-function putBack({ name, columns, key }: Table, { schema, tables }: Kept): string[] {
+function restoreStatements({ name, columns, key }: Table, { schema, tables }: Snapshot): string[] {
   const table = `public.${quoted(name)}`
   if (!tables.has(name)) return [`delete from ${table}`]
   const names = columns.map(quoted).join(', ')
@@ -166,4 +168,4 @@ function putBack({ name, columns, key }: Table, { schema, tables }: Kept): strin
 }
 
 /** Sends statements without values together. */
-const run = (tx: Transaction, statements: string[]) => tx.execute(sql.raw(statements.join(';\n')))
+const execute = (tx: Transaction, statements: string[]) => tx.execute(sql.raw(statements.join(';\n')))

@@ -9,8 +9,8 @@ import { rowMapper } from './row-mapper.js'
  * Named statements a database connection keeps. Shapes beyond that many are prepared without a name, so callers cannot
  * fill Postgres' memory with them (SEC-150).
  */
-const NAMED = 400
-const CACHE_SIZE = 1_000
+const MAX_NAMED = 400
+const MAX_CACHED = 1_000
 
 type Values = Record<string, unknown>
 
@@ -28,7 +28,7 @@ interface Preparable {
   prepare(name: string): unknown
 }
 
-const kept = new WeakMap<Database, Map<string, Prepared<unknown>>>()
+const statementCaches = new WeakMap<Database, Map<string, Prepared<unknown>>>()
 
 /**
  * A query of the read lane, built once per shape and prepared: building it anew for each call costs more than running
@@ -40,19 +40,19 @@ export function statement<Shape, Q extends Select>(
   plan: Plan | ((shape: Shape) => Plan) = 'auto',
 ): (db: Database, shape: Shape) => Prepared<Awaited<Q>> {
   return (db, shape) => {
-    let statements = kept.get(db)
+    let statements = statementCaches.get(db)
     if (!statements) {
       statements = new Map()
-      kept.set(db, statements)
+      statementCaches.set(db, statements)
     }
     const key = `${name} ${JSON.stringify(shape)}`
     let prepared = statements.get(key)
     if (!prepared) {
-      const how = typeof plan === 'string' ? plan : plan(shape)
+      const chosenPlan = typeof plan === 'string' ? plan : plan(shape)
       // Postgres plans what has no name with the values of the call
-      const named = statements.size < NAMED && how !== 'each'
-      prepared = prepare(db, build(db.read, shape), named ? digest(key) : undefined, how)
-      if (statements.size < CACHE_SIZE) statements.set(key, prepared)
+      const named = statements.size < MAX_NAMED && chosenPlan !== 'each'
+      prepared = prepare(db, build(db.read, shape), named ? digest(key) : undefined, chosenPlan)
+      if (statements.size < MAX_CACHED) statements.set(key, prepared)
     }
     return prepared as Prepared<Awaited<Q>>
   }
@@ -79,20 +79,20 @@ function prepare(db: Database, query: Select, name: string | undefined, plan: Pl
 
 /** How a parameter of a statement is found among the values of a call. */
 function sourceOf(param: unknown): (values: Values) => unknown {
-  if (is(param, Placeholder)) return (values) => given(values, param.name)
+  if (is(param, Placeholder)) return (values) => valueOf(values, param.name)
   if (is(param, Param) && is(param.value, Placeholder)) {
     const { encoder, value } = param
-    return (values) => encoder.mapToDriverValue(given(values, value.name))
+    return (values) => encoder.mapToDriverValue(valueOf(values, value.name))
   }
   return () => param
 }
 
-function given(values: Values, name: string): unknown {
+function valueOf(values: Values, name: string): unknown {
   if (!(name in values)) throw new Error(`no value for the placeholder ${name}`)
   return values[name]
 }
 
-const steps = new WeakMap<object, Map<string, unknown>>()
+const stepCaches = new WeakMap<object, Map<string, unknown>>()
 
 /**
  * A statement of bursts, built and prepared once for each connection that sends it. Transactions may send it too, which
@@ -106,15 +106,15 @@ export function step<Shape, Q extends Preparable>(
     const key = `${name} ${JSON.stringify(shape)}`
     if (!('client' in on)) return build(on, shape).prepare(digest(key)) as ReturnType<Q['prepare']>
     const { client } = on
-    let known = steps.get(client)
-    if (!known) {
-      known = new Map()
-      steps.set(client, known)
+    let cache = stepCaches.get(client)
+    if (!cache) {
+      cache = new Map()
+      stepCaches.set(client, cache)
     }
-    let prepared = known.get(key)
+    let prepared = cache.get(key)
     if (!prepared) {
       prepared = build(drizzle({ client }), shape).prepare(digest(key))
-      known.set(key, prepared)
+      cache.set(key, prepared)
     }
     return prepared as ReturnType<Q['prepare']>
   }

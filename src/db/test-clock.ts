@@ -3,10 +3,10 @@ import type { Database } from './client.js'
 import { connectOnce } from './servers.js'
 
 /** Tables that timers, retries and leases are kept in: they go by the machine's clock. */
-const BY_THE_MACHINE = ['former_repositories', 'jobs', 'pending_repository_deletions', 'ref_intents', 'storage_failures']
+const MACHINE_TIME_TABLES = ['former_repositories', 'jobs', 'pending_repository_deletions', 'ref_intents', 'storage_failures']
 
 /** Built into each plan as a constant; when it is replaced, Postgres plans anew what has it. */
-const clockAt = (moment: Date, or = '') =>
+const createNow = (moment: Date, or = '') =>
   `create ${or}function test_clock.now() returns timestamptz language sql stable return timestamptz '${moment.toISOString()}'`
 
 /**
@@ -14,23 +14,23 @@ const clockAt = (moment: Date, or = '') =>
  * is no such schema its name in the path means nothing.
  */
 export const useTestClocks = (url: string): Promise<void> =>
-  onceOn(url, `do $$ begin execute format('alter role %I set search_path = test_clock, pg_catalog, public', current_user); end $$`)
+  executeOnce(url, `do $$ begin execute format('alter role %I set search_path = test_clock, pg_catalog, public', current_user); end $$`)
 
 /**
  * Gives a database a clock of its own, which stands still, also for the defaults of columns; `pg_catalog.now()` is the
  * machine's. Ids of discussions come from a sequence.
  */
 export const installTestClock = (url: string, moment: Date): Promise<void> =>
-  onceOn(
+  executeOnce(
     url,
-    `begin; create schema test_clock; ${clockAt(moment)}; create sequence public.test_discussions;
+    `begin; create schema test_clock; ${createNow(moment)}; create sequence public.test_discussions;
     create function test_clock.discussion() returns text language sql volatile as
       $$ select left(md5('discussion ' || n) || md5(n::text), 40) from nextval('public.test_discussions') as n $$;
     alter table public.notes alter column discussion_id set default test_clock.discussion();
     do $$ declare statement text; begin
       for statement in select format('alter table %s alter column %I set default test_clock.now()', a.attrelid::regclass, a.attname)
         from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum join pg_class t on t.oid = a.attrelid
-        where t.relnamespace = 'public'::regnamespace and t.relname <> all ('{${BY_THE_MACHINE.join()}}')
+        where t.relnamespace = 'public'::regnamespace and t.relname <> all ('{${MACHINE_TIME_TABLES.join()}}')
           and pg_get_expr(d.adbin, d.adrelid) in ('now()', 'pg_catalog.now()')
       loop execute statement; end loop;
     end $$; commit`,
@@ -38,9 +38,9 @@ export const installTestClock = (url: string, moment: Date): Promise<void> =>
 
 /** Moves the clock of a database that has one. */
 export const setTestClock = async (db: Database, moment: Date): Promise<void> =>
-  void (await db.write.execute(sql.raw(clockAt(moment, 'or replace '))))
+  void (await db.write.execute(sql.raw(createNow(moment, 'or replace '))))
 
-async function onceOn(url: string, statements: string): Promise<void> {
+async function executeOnce(url: string, statements: string): Promise<void> {
   const client = await connectOnce(url, 'roost clock')
   try {
     await client.query(statements)

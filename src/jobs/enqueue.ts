@@ -1,26 +1,29 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { z } from 'zod'
-import { type Database, type Transaction, tellAfterCommit } from '../db/client.js'
+import { type Database, notifyAfterCommit, type Transaction } from '../db/client.js'
 import { jobs } from '../db/schema/index.js'
 import { type Job, PRIORITIES, type Priority } from './kinds.js'
 import { storable } from './storable.js'
 
 export interface JobOptions {
   /**
-   * Jobs of one kind and key that wait at the same time are run once, with the newest input. A job that runs already
-   * does not count: what is enqueued meanwhile is run afterwards.
+   * Waiting jobs of one kind and key are merged into one run with the newest input. A running job does not count: a job
+   * that is enqueued meanwhile runs afterwards.
    */
   key?: string | undefined
-  /** Jobs of one lane run one at a time (or `perLane`), such as those of a repository. A key without a lane is one. */
+  /**
+   * Jobs of one lane, such as those of one repository, run one at a time, or `perLane` at a time. By default a job with
+   * a key gets a lane of its kind and key.
+   */
   lane?: string | undefined
-  /** Not before this moment. */
+  /** The job does not start before this moment. */
   runAt?: Date | undefined
-  /** Not before so many milliseconds from now. */
+  /** Milliseconds before the job may start. */
   delay?: number | undefined
   priority?: Priority | undefined
 }
 
-/** A job as it will be written. */
+/** A row to insert into `jobs`. */
 export interface NewJob extends JobOptions {
   kind: string
   perLane: number
@@ -28,8 +31,8 @@ export interface NewJob extends JobOptions {
 }
 
 /**
- * Enqueues a job in the transaction of the change that makes it necessary: both are committed, or neither is. This
- * process is woken by the commit.
+ * Enqueues a job in the transaction of the change that requires it, so that both are committed or neither is. The
+ * commit wakes the worker of this process.
  */
 export const enqueue = <Input extends z.ZodType>(
   db: Transaction | Database,
@@ -38,7 +41,7 @@ export const enqueue = <Input extends z.ZodType>(
   options: JobOptions = {},
 ): Promise<void> => insertJobs(db, [newJob(job, input, options)])
 
-/** The same for any number of jobs of one kind, in one statement. */
+/** Enqueues any number of jobs of one kind in one statement. */
 export const enqueueAll = <Input extends z.ZodType>(
   db: Transaction | Database,
   job: Job<never, Input>,
@@ -49,7 +52,7 @@ export const enqueueAll = <Input extends z.ZodType>(
     all.map(({ input, ...options }) => newJob(job, input, options)),
   )
 
-/** A job for `insertOf`. */
+/** A job for `insertStatement`. */
 export const newJob = <Input extends z.ZodType>(job: Job<never, Input>, payload: z.input<Input>, options: JobOptions = {}): NewJob => ({
   ...options,
   priority: options.priority ?? job.priority,
@@ -61,27 +64,27 @@ export const newJob = <Input extends z.ZodType>(job: Job<never, Input>, payload:
 async function insertJobs(db: Transaction | Database, all: NewJob[]): Promise<void> {
   if (all.length === 0) return
   if ('burst' in db) {
-    await db.write.execute(insertOf(all))
+    await db.write.execute(insertStatement(all))
     db.committed()
   } else {
-    await db.execute(insertOf(all))
-    tellAfterCommit(db)
+    await db.execute(insertStatement(all))
+    notifyAfterCommit(db)
   }
 }
 
 /**
- * The insert as a statement, or as a part of one that is sent anyway; then `Database.committed` wakes the worker after
- * the commit.
+ * The insert as a statement, or as a part of a larger one. The caller must call `Database.committed` after the commit
+ * to wake the worker.
  */
-export function insertOf(all: NewJob[]): SQL {
-  const rows = JSON.stringify(all.map(rowOf), (_, value: unknown) => (typeof value === 'string' ? storable(value) : value))
+export function insertStatement(all: NewJob[]): SQL {
+  const rows = JSON.stringify(all.map(toRow), (_, value: unknown) => (typeof value === 'string' ? storable(value) : value))
   return sql`insert into ${jobs} (kind, key, lane, lane_limit, priority, payload, run_at)
     select kind, key, lane, lane_limit, priority, payload, coalesce(run_at, pg_catalog.now() + delay * interval '1 millisecond')
     from jsonb_to_recordset(${rows}::jsonb)
       as t (kind text, key text, lane text, lane_limit smallint, priority smallint, payload jsonb, run_at timestamptz, delay float8)`
 }
 
-const rowOf = ({ kind, key, lane, perLane, runAt, delay, priority, payload }: NewJob) => ({
+const toRow = ({ kind, key, lane, perLane, runAt, delay, priority, payload }: NewJob) => ({
   kind,
   key,
   lane: lane ?? (key === undefined ? undefined : `${kind} ${key}`),
@@ -92,6 +95,6 @@ const rowOf = ({ kind, key, lane, perLane, runAt, delay, priority, payload }: Ne
   delay: delay ?? 0,
 })
 
-/** Takes back jobs that wait, where what they would do has been done. */
+/** Deletes waiting jobs of this kind and key, when their work has been done in another way. */
 export const cancel = async (db: Database, { kind }: { kind: string }, key: string): Promise<void> =>
   void (await db.write.execute(sql`delete from ${jobs} where kind = ${kind} and key = ${key} and worker is null and failed_at is null`))

@@ -1,58 +1,61 @@
 import type { z } from 'zod'
 
-/** In this order jobs are taken. Low ones never fill all places, so that others need not wait for them to end. */
+/** Jobs are claimed in this order. Low ones never fill all slots, so that others do not have to wait for them. */
 export const PRIORITIES = { high: 0, normal: 1, low: 2 } as const
 export type Priority = keyof typeof PRIORITIES
 
 /** One run of a job. */
 export interface Attempt {
-  /** Of the job: the same in all its attempts. */
+  /** The id of the job: the same in all its attempts. */
   id: number
-  /** From 1. */
+  /** Counted from 1. */
   number: number
-  /** Fires when the run must end: the deadline is over, the lease is lost, or the service stops. */
+  /** Aborted when the run must end: the deadline is over, the lease is lost, or the service stops. */
   signal: AbortSignal
 }
 
 /**
- * A kind of job. It runs at least once: `run` must bear to be repeated from the start, also after it was cut short
- * anywhere. `C` is what it reaches beyond its arguments.
+ * A kind of job. It runs at least once, so `run` must be repeatable from the start, wherever an earlier run was
+ * interrupted. `C` is the context that `run` gets.
  */
 export interface Job<C, Input extends z.ZodType> {
   kind: string
-  /** What the row holds; as it may be read by a later version of the program, new fields need defaults. */
+  /**
+   * The shape of the row's payload. New fields need defaults, because a later version of the program may read an older
+   * row.
+   */
   input: Input
-  /** A moment as its result: something is left to do, not before then; it is run again from the start. */
+  /** A returned date means that work is left: the job runs again from the start, not before that date. */
   run(ctx: C, input: z.output<Input>, attempt: Attempt): Promise<void> | Promise<Date | undefined>
   /**
-   * Milliseconds before it is tried again after this many attempts; null: it is set aside as failed. While something it
-   * needs is unavailable it is tried again in any case.
+   * Milliseconds before the retry after this many attempts; null fails the job. While something the job needs is
+   * unavailable it is retried in any case.
    */
   retries?(attempts: number): number | null
   priority?: Priority
-  /** Milliseconds one attempt may take. */
+  /** Milliseconds that one attempt may take. */
   deadline?: number
-  /** It mostly waits for other machines, so that many can run at once. */
+  /** True if the job mostly waits for other machines, so that many can run at once. */
   network?: boolean
-  /** How many of this kind run at a time in one process, in places of their own. */
+  /** How many of this kind run at a time in one process, in slots of their own. */
   concurrency?: number
-  /** How many of one lane run at a time; 1 unless given. */
+  /** How many of one lane run at a time; 1 by default. */
   perLane?: number
-  /** Milliseconds after which it is due again, by itself; its input is `{}`. */
+  /** Milliseconds between repetitions of a periodic job; its input is `{}`. */
   every?: number
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a list holds kinds of different inputs
+// biome-ignore lint/suspicious/noExplicitAny: a list holds kinds with different inputs
 export type AnyJob<C> = Job<C, any>
 
-/** Declares a kind of job; it is run once it is in the list of kinds (`cli/kinds.ts`). */
+/** Declares a kind of job. It must also be listed in `cli/kinds.ts` to be run. */
 export const defineJob = <C, Input extends z.ZodType>(job: Job<C, Input>): Job<C, Input> => job
 
-const FIRST_WAIT = 1_000
-/** Milliseconds between two attempts at most, unless the kind says otherwise. */
-export const LONGEST_WAIT = 600_000
-const ATTEMPTS = 12
+const FIRST_RETRY_MS = 1_000
+/** The longest wait between two attempts, in milliseconds, unless the kind has `retries` of its own. */
+export const MAX_RETRY_MS = 600_000
+const MAX_ATTEMPTS = 12
 
-/** Twice as long each time, for an hour or so. */
-export const usualRetries = (attempts: number): number | null =>
-  attempts < ATTEMPTS ? Math.min(FIRST_WAIT * 2 ** (attempts - 1), LONGEST_WAIT) : null
+/** Exponential backoff, for about an hour in all. */
+export const defaultRetries = (attempts: number): number | null =>
+  attempts < MAX_ATTEMPTS ? Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), MAX_RETRY_MS) : null

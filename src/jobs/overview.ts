@@ -2,21 +2,21 @@ import { sql } from 'drizzle-orm'
 import type { Database } from '../db/client.js'
 import { jobs } from '../db/schema/index.js'
 
-/** How many jobs of one kind there are. */
+/** The number of jobs of one kind by state. */
 export interface JobCounts {
   kind: string
-  /** Due, and not taken yet. */
+  /** Due, but not yet claimed. */
   waiting: number
-  /** Due at a later time, or to be tried again. */
+  /** Scheduled for later, or for a retry. */
   later: number
   running: number
-  /** Set aside. */
+  /** Failed for good; they run again only on request. */
   failed: number
-  /** Seconds for which the oldest that waits has been due; 0 where none waits. */
+  /** How long the oldest waiting job has been due, in seconds; 0 if none is waiting. */
   delay: number
 }
 
-/** The jobs by kind and state. */
+/** Counts the jobs by kind and state. */
 export async function countJobs(db: Database): Promise<JobCounts[]> {
   const { rows } = await db.write.execute<Record<keyof JobCounts, string>>(sql`select kind,
       count(*) filter (where failed_at is null and run_at <= pg_catalog.now()) as waiting,
@@ -35,7 +35,7 @@ export async function countJobs(db: Database): Promise<JobCounts[]> {
   }))
 }
 
-/** A job that was set aside. */
+/** A job that has failed for good. */
 export interface FailedJob {
   id: number
   kind: string
@@ -45,7 +45,7 @@ export interface FailedJob {
   error: string | null
 }
 
-/** The newest jobs that were set aside. */
+/** The newest failed jobs. */
 export async function failedJobs(db: Database, limit: number): Promise<FailedJob[]> {
   const { rows } = await db.write.execute<{ [K in keyof FailedJob]: FailedJob[K] }>(sql`select id, kind, payload, attempts,
       to_char(failed_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as failed_at, last_error as error
@@ -53,7 +53,7 @@ export async function failedJobs(db: Database, limit: number): Promise<FailedJob
   return rows.map((row) => ({ ...row, id: Number(row.id) }))
 }
 
-/** Tries one job that was set aside again, or all of them; returns how many there were. */
+/** Retries one failed job, or all of them if `id` is null; returns how many. */
 export async function retryFailed(db: Database, id: number | null): Promise<number> {
   const which = id === null ? sql`` : sql` and id = ${id}`
   const { rowCount } = await db.write.execute(

@@ -1,15 +1,15 @@
 import type { Database, Sender } from '../db/client.js'
 
-/** A job that this worker has taken. */
-export interface TakenJob {
+/** A job that this worker has claimed. */
+export interface ClaimedJob {
   id: number
   kind: string
   lane: string | null
   priority: number
   payload: unknown
-  /** This one included. */
+  /** Attempts so far, this one included. */
   attempts: number
-  /** There may be more to take. */
+  /** There may be more jobs to claim. */
   more: boolean
 }
 
@@ -20,21 +20,24 @@ export interface Schedule {
   priority: number
 }
 
-/** How an attempt has ended. */
+/** The outcome of an attempt. */
 export interface JobOutcome {
   id: number
-  /** `released`: it was not begun or did not count, and is taken again at once; `later`: at a time that it named. */
+  /**
+   * `released`: it did not start or does not count, and can be claimed again at once; `later`: it asked to run again
+   * after `wait`.
+   */
   end: 'done' | 'retried' | 'failed' | 'released' | 'later'
   /** Milliseconds until the next attempt. */
   wait?: number
   error?: string
 }
 
-/** What a worker asks for in one turn, for one class of kinds. */
+/** How many jobs a worker can claim of one class of kinds. */
 export interface Demand {
   kinds: string[]
   limit: number
-  /** How many of them may be of low priority. */
+  /** How many of these may have low priority. */
   low: number
 }
 
@@ -44,27 +47,27 @@ export interface ClaimRequest {
   lease: number
   outcomes: JobOutcome[]
   demands: Demand[]
-  /** Ids that are not taken: jobs that this process still runs, whatever their leases say. */
+  /** Jobs that this process still runs; they are not claimed again, whatever their leases say. */
   held: number[]
-  /** Take jobs whose time has not come, too. */
+  /** Claim jobs that are not yet due as well. */
   early: boolean
-  /** Kinds that are repeated by themselves. */
+  /** Periodic kinds. */
   schedules: Schedule[]
 }
 
-/** Statements of this queue, told apart from others by those who count statements. */
+/** A statement of the job queue. The comment in its text lets tests and metrics tell it from other statements. */
 const statement = (name: string, text: string) => ({ name: `jobs ${name}`, text: `/* jobs */ ${text}` })
 
 /**
- * Workers change leases one at a time, so none sees half of what another does. The lock is held for a few milliseconds,
+ * Workers change leases one at a time, so that none sees a half-done change. The lock is held for a few milliseconds,
  * and never while a job runs.
  */
-const LOCK = statement('lock', `select pg_advisory_xact_lock(hashtextextended('roost jobs', 0))`)
+const LOCK_QUEUE = statement('lock', `select pg_advisory_xact_lock(hashtextextended('roost jobs', 0))`)
 
-const DELETE = statement('delete', 'delete from jobs where worker = $1 and id = any($2::bigint[])')
+const DELETE_DONE = statement('delete', 'delete from jobs where worker = $1 and id = any($2::bigint[])')
 
-const RETURN = statement(
-  'return',
+const RELEASE = statement(
+  'release',
   `update jobs j set worker = null, run_at = statement_timestamp() + coalesce(e.wait, 0) * interval '1 millisecond',
     attempts = case e."end" when 'released' then j.attempts - 1 when 'later' then 0 else j.attempts end, last_error = coalesce(e.error, j.last_error),
     failed_at = case e."end" when 'failed' then statement_timestamp() end
@@ -72,16 +75,16 @@ const RETURN = statement(
   where j.id = e.id and j.worker = $1`,
 )
 
-/** Postgres' interval after which a job counts as of the next higher priority. */
+/** A job that has waited this long counts as of the next higher priority. */
 const AGEING = `interval '1 minute'`
 
 /**
- * Takes jobs that are due, or whose leases are over: by priority, then age. One that has waited for a minute is taken
- * as if it were of the next higher priority, after two minutes as of the highest: others never keep it waiting for
- * ever. Lanes that are full are passed over; twins by kind and key are taken as one.
+ * Claims jobs that are due, or whose leases have expired, by priority and then age. To prevent starvation, a job that
+ * has waited for a minute counts as of the next higher priority, and after two minutes as of the highest. Full lanes
+ * are skipped, and jobs of the same kind and key are merged into one.
  */
-const TAKE = statement(
-  'take',
+const CLAIM = statement(
+  'claim',
   `with busy as (
     select lane, count(*) as running from jobs
     where worker is not null and lane is not null and failed_at is null and (run_at > statement_timestamp() or id = any($5::bigint[]))
@@ -95,16 +98,16 @@ const TAKE = statement(
       order by run_at, id limit 4 * case level.priority when 2 then least($4::int, $6::int) else $4::int end
     ) j
   ), ranked as (
-    select *, row_number() over (partition by lane order by priority, run_at, id) as place,
-      row_number() over (partition by kind, key order by priority, run_at, id) as twin,
+    select *, row_number() over (partition by lane order by priority, run_at, id) as lane_place,
+      row_number() over (partition by kind, key order by priority, run_at, id) as duplicate,
       row_number() over (partition by priority order by run_at, id) as level_place,
-      greatest(0, priority - floor(extract(epoch from statement_timestamp() - run_at) / extract(epoch from ${AGEING}))) as turn
+      greatest(0, priority - floor(extract(epoch from statement_timestamp() - run_at) / extract(epoch from ${AGEING}))) as effective_priority
     from due
   ), chosen as (
     select id, kind, key from ranked r
-    where (lane is null or place + coalesce((select running from busy where busy.lane = r.lane), 0) <= lane_limit)
-      and (key is null or twin = 1) and (priority < 2 or level_place <= $6::int)
-    order by turn, run_at, id limit $4::int
+    where (lane is null or lane_place + coalesce((select running from busy where busy.lane = r.lane), 0) <= lane_limit)
+      and (key is null or duplicate = 1) and (priority < 2 or level_place <= $6::int)
+    order by effective_priority, run_at, id limit $4::int
   ), merged as (
     delete from jobs d using chosen c
     where d.kind = c.kind and d.key = c.key and d.id <> c.id and d.failed_at is null
@@ -117,9 +120,9 @@ const TAKE = statement(
   returning j.id, j.kind, j.lane, j.priority, j.payload, j.attempts, (select count(*) from due) > (select count(*) from chosen) as more`,
 )
 
-/** Jobs of schedules that are due; the next time is counted from now. */
-const REPEAT = statement(
-  'repeat',
+/** Enqueues the periodic jobs that are due; the next time is counted from now. */
+const ENQUEUE_SCHEDULED = statement(
+  'enqueue scheduled',
   `with due as (
     update job_schedules s set next_at = statement_timestamp() + e.every * interval '1 millisecond'
     from unnest($1::text[], $2::float8[], $3::int[]) as e (kind, every, priority)
@@ -127,20 +130,20 @@ const REPEAT = statement(
   ) insert into jobs (kind, key, lane, priority, payload) select kind, '', kind, priority, '{}' from due`,
 )
 
-const ALIVE = statement(
-  'alive',
+const HEARTBEAT = statement(
+  'heartbeat',
   `insert into processes (id, alive_until) values ($1, statement_timestamp() + $2::float8 * interval '1 millisecond')
   on conflict (id) do update set alive_until = excluded.alive_until`,
 )
 
-const FORGET = statement('forget', `delete from processes where id = $1 or alive_until < statement_timestamp() - interval '1 day'`)
+const REMOVE_PROCESS = statement('remove process', `delete from processes where id = $1 or alive_until < statement_timestamp() - interval '1 day'`)
 
-const RENEW = statement(
+const RENEW_LEASES = statement(
   'renew',
   `update jobs set run_at = statement_timestamp() + $2::float8 * interval '1 millisecond' where worker = $1 and id = any($3::bigint[]) returning id`,
 )
 
-const POSTPONE = statement('postpone', `update jobs set run_at = run_at + $1::float8 * interval '1 millisecond'`)
+const POSTPONE_ALL = statement('postpone', `update jobs set run_at = run_at + $1::float8 * interval '1 millisecond'`)
 
 const IS_DUE = `/* jobs */ select exists (select from jobs where failed_at is null and priority in (0, 1, 2) and run_at <= statement_timestamp())
   or exists (select from job_schedules where next_at <= statement_timestamp())`
@@ -152,63 +155,63 @@ const columns = (schedules: Schedule[]) => [
 ]
 const ids = (list: number[]) => `{${list.join(',')}}`
 
-/** Writes how attempts have ended and takes more jobs, in one short transaction. What it has taken is durable. */
-export async function claimJobs(db: Database, { worker, lease, outcomes, demands, held, early, schedules }: ClaimRequest): Promise<TakenJob[]> {
+/** Stores the outcomes of attempts and claims more jobs, in one short transaction. The claims are durable. */
+export async function claimJobs(db: Database, { worker, lease, outcomes, demands, held, early, schedules }: ClaimRequest): Promise<ClaimedJob[]> {
   const done = outcomes.filter(({ end }) => end === 'done').map(({ id }) => id)
   const returned = outcomes.filter(({ end }) => end !== 'done')
-  const wanted = demands.filter(({ limit, kinds }) => limit > 0 && kinds.length > 0)
-  const ask = ({ client }: Sender, query: { name: string; text: string }, values: unknown[]) => client.query<Row>({ ...query, values })
-  const answers = await db.queueBurst(
+  const nonEmpty = demands.filter(({ limit, kinds }) => limit > 0 && kinds.length > 0)
+  const query = ({ client }: Sender, statement: { name: string; text: string }, values: unknown[]) => client.query<Row>({ ...statement, values })
+  const results = await db.queueBurst(
     (on) => [
-      ask(on, LOCK, []),
-      ...(done.length > 0 ? [ask(on, DELETE, [worker, ids(done)])] : []),
-      ...(returned.length > 0 ? [ask(on, RETURN, [worker, JSON.stringify(returned)])] : []),
-      ...(schedules.length > 0 ? [ask(on, REPEAT, columns(schedules))] : []),
-      ...wanted.map(({ kinds, limit, low }) => ask(on, TAKE, [worker, lease, kinds, limit, ids(held), low, early])),
+      query(on, LOCK_QUEUE, []),
+      ...(done.length > 0 ? [query(on, DELETE_DONE, [worker, ids(done)])] : []),
+      ...(returned.length > 0 ? [query(on, RELEASE, [worker, JSON.stringify(returned)])] : []),
+      ...(schedules.length > 0 ? [query(on, ENQUEUE_SCHEDULED, columns(schedules))] : []),
+      ...nonEmpty.map(({ kinds, limit, low }) => query(on, CLAIM, [worker, lease, kinds, limit, ids(held), low, early])),
     ],
-    { durable: wanted.length > 0 },
+    { durable: nonEmpty.length > 0 },
   )
-  return answers
-    .slice(answers.length - wanted.length)
+  return results
+    .slice(results.length - nonEmpty.length)
     .flatMap(({ rows }) => rows)
     .map((row) => ({ ...row, id: Number(row.id) }))
 }
 
-type Row = Omit<TakenJob, 'id'> & { id: string }
+type Row = Omit<ClaimedJob, 'id'> & { id: string }
 
-/** Says that this process is alive and renews its leases; returns the ids of the jobs that are still its own. */
+/** Writes the heartbeat of this process and renews its leases; returns the ids of the jobs that it still holds. */
 export async function renewLeases(db: Database, worker: string, lease: number, held: number[]): Promise<Set<number>> {
   const [, , { rows }] = await db.queueBurst(
     ({ client }) => [
-      client.query(LOCK),
-      client.query({ ...ALIVE, values: [worker, lease] }),
-      client.query<Row>({ ...RENEW, values: [worker, lease, ids(held)] }),
+      client.query(LOCK_QUEUE),
+      client.query({ ...HEARTBEAT, values: [worker, lease] }),
+      client.query<Row>({ ...RENEW_LEASES, values: [worker, lease, ids(held)] }),
     ],
     { durable: false },
   )
   return new Set(rows.map(({ id }) => Number(id)))
 }
 
-/** Whether a turn may find anything; costs one prepared read. */
+/** Whether there may be something to claim; costs one prepared read. */
 export async function isAnythingDue(db: Database): Promise<boolean> {
   const [row] = await db.readRows('jobs due', IS_DUE, [])
   return row?.[0] === true
 }
 
 /**
- * Makes the schedules known. `gone`: processes that are known to have ended, all others or those of these ids; their
- * leases end at once.
+ * Registers the schedules. `endedProcesses` are known to have ended (`all`: every other process); their leases end at
+ * once.
  */
 export async function openQueue(
   db: Database,
-  { worker, lease, schedules, gone }: { worker: string; lease: number; schedules: Schedule[]; gone: 'all' | string[] },
+  { worker, lease, schedules, endedProcesses }: { worker: string; lease: number; schedules: Schedule[]; endedProcesses: 'all' | string[] },
 ): Promise<void> {
-  const ended = gone === 'all' ? null : gone
+  const ended = endedProcesses === 'all' ? null : endedProcesses
   const hasEnded = (column: string) => `${column} <> $1 and ($2::text[] is null or ${column} = any($2))`
   await db.queueBurst(
     ({ client }) => [
-      client.query(LOCK),
-      client.query({ ...ALIVE, values: [worker, lease] }),
+      client.query(LOCK_QUEUE),
+      client.query({ ...HEARTBEAT, values: [worker, lease] }),
       client.query({
         text: `/* jobs */ insert into job_schedules (kind, next_at) select kind, statement_timestamp() from unnest($1::text[]) as s (kind) on conflict do nothing`,
         values: columns(schedules).slice(0, 1),
@@ -232,12 +235,12 @@ export async function openQueue(
   )
 }
 
-/** Makes all jobs due so many milliseconds later. No process may be at work. */
+/** Postpones all jobs by this many milliseconds. No process may be running jobs. */
 export async function postponeJobs(db: Database, milliseconds: number): Promise<void> {
-  await db.queueBurst(({ client }) => [client.query({ ...POSTPONE, values: [milliseconds] })], { durable: false })
+  await db.queueBurst(({ client }) => [client.query({ ...POSTPONE_ALL, values: [milliseconds] })], { durable: false })
 }
 
-/** This process ends: nobody needs to wait for its leases. */
+/** Removes this process, so that other processes do not wait for its leases to expire. */
 export async function leaveQueue(db: Database, worker: string): Promise<void> {
-  await db.queueBurst(({ client }) => [client.query({ ...FORGET, values: [worker] })], { durable: false })
+  await db.queueBurst(({ client }) => [client.query({ ...REMOVE_PROCESS, values: [worker] })], { durable: false })
 }

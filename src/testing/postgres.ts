@@ -20,9 +20,9 @@ export async function preparePostgres(directory: string, scratch: string): Promi
   const made = join(scratch, 'made')
   const postgres = await startEmbeddedPostgres({ directory: made, log: createLog('error'), durable: false })
   const make = async () => {
-    const [{ migrate }, { keepTemplate }] = await Promise.all([import('../db/migrate.js'), import('../db/postgres/copies.js')])
+    const [{ migrate }, { createTemplate }] = await Promise.all([import('../db/migrate.js'), import('../db/postgres/copies.js')])
     await migrate(postgres.url)
-    await keepTemplate(postgres.url)
+    await createTemplate(postgres.url)
   }
   await make().finally(() => postgres.stop())
   await keep(made, kept).catch(() => undefined)

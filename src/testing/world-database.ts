@@ -7,11 +7,11 @@ export class WorldDatabase {
   #committed: (() => void)[] = []
 
   constructor(private readonly database: Database) {
-    database.onBack(() => this.#tell(this.#back))
+    database.onReconnect(() => this.#tell(this.#back))
     database.onCommitted(() => this.#tell(this.#committed))
     this.facade = {
       ...database,
-      onBack: (listener) => void this.#back.push(listener),
+      onReconnect: (listener) => void this.#back.push(listener),
       onCommitted: (listener) => void this.#committed.push(listener),
     }
   }

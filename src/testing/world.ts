@@ -9,7 +9,7 @@ import { listen, type loadProgram, stopListening } from '../cli/open-service.js'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
-import { DatabaseSnapshots, readShape } from '../db/snapshots.js'
+import { DatabaseSnapshots, readCatalog } from '../db/snapshots.js'
 import { installTestClock, setTestClock } from '../db/test-clock.js'
 import { Failure } from '../failures.js'
 import type { Spawner } from '../git/process/spawner.js'
@@ -248,7 +248,7 @@ export class World {
   /** Begins the work in the background. */
   async #work(ctx: Context): Promise<void> {
     // no other process is at work here: what was under way when a snapshot was taken is begun anew
-    await ctx.jobs.start({ alone: true })
+    await ctx.jobs.start({ exclusive: true })
     ctx.storages.start()
     this.options.program.startContinuousRecovery(ctx)
   }

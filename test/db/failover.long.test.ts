@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, call, startService } from '../../bench/kill.mjs'
 import { build } from '../../scripts/build.mjs'
 import { type Database, openDatabase } from '../../src/db/client.js'
-import { faultOfUrl, serversOf } from '../../src/db/server-urls.js'
+import { databaseUrlFault, parseServers } from '../../src/db/server-urls.js'
 import { isUnavailable } from '../../src/lib/unavailable.js'
 import { type PostgresPair, startPostgresPair } from '../support/servers/postgres-pair.js'
 
@@ -15,22 +15,22 @@ const quiet = { info: () => undefined, warn: () => undefined }
 
 describe('a URL with several hosts', () => {
   it('names each of them, with the port, the user and the options of all', () => {
-    expect(serversOf('postgresql://u:p@a:1,b/name?application_name=x')).toEqual({
+    expect(parseServers('postgresql://u:p@a:1,b/name?application_name=x')).toEqual({
       urls: ['postgresql://u:p@a:1/name?application_name=x', 'postgresql://u:p@b/name?application_name=x'],
       writable: true,
     })
-    expect(serversOf('postgres://a/name')).toEqual({ urls: ['postgres://a/name'], writable: false })
-    expect(serversOf('postgres://a/name?target_session_attrs=primary')).toEqual({ urls: ['postgres://a/name'], writable: true })
-    expect(serversOf('postgres://a,b/name?target_session_attrs=any').writable).toBe(false)
-    expect(serversOf('postgresql://[::1]:5,[::2]/name').urls).toEqual(['postgresql://[::1]:5/name', 'postgresql://[::2]/name'])
+    expect(parseServers('postgres://a/name')).toEqual({ urls: ['postgres://a/name'], writable: false })
+    expect(parseServers('postgres://a/name?target_session_attrs=primary')).toEqual({ urls: ['postgres://a/name'], writable: true })
+    expect(parseServers('postgres://a,b/name?target_session_attrs=any').writable).toBe(false)
+    expect(parseServers('postgresql://[::1]:5,[::2]/name').urls).toEqual(['postgresql://[::1]:5/name', 'postgresql://[::2]/name'])
   })
 
   it('is refused with the reason where it cannot be used', () => {
-    expect(faultOfUrl('http://a/name')).toBe('is not a postgres URL')
-    expect(faultOfUrl('postgres://a:b,c/name')).toBe('is not a postgres URL')
-    expect(faultOfUrl('postgres://a,,b/name')).toBe('has an empty host')
-    expect(faultOfUrl(`postgres://${'a,'.repeat(16)}a/name`)).toBe('names more than 16 hosts')
-    expect(faultOfUrl('postgres://a,b/name?target_session_attrs=standby')).toMatch(/^has target_session_attrs=standby/)
+    expect(databaseUrlFault('http://a/name')).toBe('is not a postgres URL')
+    expect(databaseUrlFault('postgres://a:b,c/name')).toBe('is not a postgres URL')
+    expect(databaseUrlFault('postgres://a,,b/name')).toBe('has an empty host')
+    expect(databaseUrlFault(`postgres://${'a,'.repeat(16)}a/name`)).toBe('names more than 16 hosts')
+    expect(databaseUrlFault('postgres://a,b/name?target_session_attrs=standby')).toMatch(/^has target_session_attrs=standby/)
   })
 })
 

@@ -57,7 +57,7 @@ describe('migrate', () => {
     await other.query('begin')
     await other.query('select pg_advisory_xact_lock(7166578)')
     const told: string[] = []
-    await expect(migrate(test.url, { folder, patience: 300, onWait: () => told.push('waits') })).rejects.toThrow(
+    await expect(migrate(test.url, { folder, lockTimeout: 300, onWait: () => told.push('waits') })).rejects.toThrow(
       new StartFault('another process has been migrating the database for 0 seconds'),
     )
     expect(told).toEqual(['waits'])

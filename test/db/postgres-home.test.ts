@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { homeFor } from '../../src/db/postgres/home.js'
+import { databaseHome } from '../../src/db/postgres/home.js'
 import { writePreparation } from '../../src/db/postgres/records.js'
 import { StartFault } from '../../src/lib/start-fault.js'
 
@@ -24,16 +24,16 @@ async function prepared(name: string, home = join(folder, name)) {
 it('a copied data folder has the copied database, not that of the original', async () => {
   const { directory, copy } = await prepared('whole')
   await cp(directory, copy, { recursive: true })
-  expect(await homeFor(directory, undefined)).toBe(directory)
-  expect(await homeFor(copy, undefined)).toBe(copy)
+  expect(await databaseHome(directory, undefined)).toBe(directory)
+  expect(await databaseHome(copy, undefined)).toBe(copy)
 })
 
 it('a copy of a folder whose database is elsewhere is refused; a folder that was moved keeps it', async () => {
   const { directory, home, copy } = await prepared('apart', join(folder, 'elsewhere'))
   await cp(directory, copy, { recursive: true })
-  expect(await homeFor(directory, undefined)).toBe(home)
-  await expect(homeFor(copy, undefined)).rejects.toThrow(StartFault)
+  expect(await databaseHome(directory, undefined)).toBe(home)
+  await expect(databaseHome(copy, undefined)).rejects.toThrow(StartFault)
   await rm(copy, { recursive: true })
   await rename(directory, copy)
-  expect(await homeFor(copy, undefined)).toBe(home)
+  expect(await databaseHome(copy, undefined)).toBe(home)
 })

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Database, openDatabase } from '../../src/db/client.js'
 import { enqueue, enqueueAll } from '../../src/jobs/enqueue.js'
-import { type AnyJob, type Attempt, defineJob, usualRetries } from '../../src/jobs/kinds.js'
-import { createWorker, type Ended, type Worker, type WorkerOptions } from '../../src/jobs/worker.js'
+import { type AnyJob, type Attempt, defaultRetries, defineJob } from '../../src/jobs/kinds.js'
+import { createWorker, type FinishedAttempt, type Worker, type WorkerOptions } from '../../src/jobs/worker.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 import { createTestDatabase } from '../support/template-database.js'
 import { lockingKinds } from './kinds.js'
@@ -27,12 +27,12 @@ afterEach(async () => {
 })
 
 interface Probe extends Worker {
-  ended: Ended[]
+  ended: FinishedAttempt[]
 }
 
 /** A worker of this process; each may have a database client of its own, as another process would. */
 function worker(kinds: AnyJob<unknown>[], options: Partial<WorkerOptions<unknown>> = {}): Probe {
-  const ended: Ended[] = []
+  const ended: FinishedAttempt[] = []
   const made = createWorker({
     db,
     kinds,
@@ -230,7 +230,7 @@ describe('a job that fails', () => {
   })
 
   it('waits longer each time', () => {
-    const waits = Array.from({ length: 12 }, (_, i) => usualRetries(i + 1))
+    const waits = Array.from({ length: 12 }, (_, i) => defaultRetries(i + 1))
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600].map((seconds) => seconds * 1000).concat(null as never))
   })
 
@@ -275,14 +275,14 @@ describe('the order', () => {
       { input: { name: 'new' } },
       { input: { name: 'high' }, priority: 'high' },
     ])
-    await worker([job], { places: { work: 1, network: 0 } }).drain()
+    await worker([job], { slots: { work: 1, network: 0 } }).drain()
     expect(ran).toEqual(['high', 'old', 'new', 'low'])
   })
 
   it('SEC-186: keeps places free of low priority', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, (name) => (name === 'merge' ? undefined : passed))
-    await worker([job], { places: { work: 4, network: 0 }, poll: 20 }).start()
+    await worker([job], { slots: { work: 4, network: 0 }, poll: 20 }).start()
     await enqueueAll(
       db,
       job,
@@ -307,7 +307,7 @@ describe('the order', () => {
       { input: { name: 'normal, new' }, runAt: at(40) },
       ...Array.from({ length: 5 }, (_, i) => ({ input: { name: `high ${i}` }, priority: 'high' as const, runAt: at(10 - i) })),
     ])
-    await worker([job], { places: { work: 1, network: 0 } }).drain()
+    await worker([job], { slots: { work: 1, network: 0 } }).drain()
     expect(ran).toEqual(['low, waiting', 'normal, waiting', 'high 0', 'high 1', 'high 2', 'high 3', 'high 4', 'normal, new', 'low, new'])
   })
 
@@ -336,7 +336,7 @@ describe('the order', () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     const calling = noting({ kind: 'calling', network: true })
-    await worker([job, calling.job], { places: { work: 1, network: 1 } }).start()
+    await worker([job, calling.job], { slots: { work: 1, network: 1 } }).start()
     await enqueueAll(db, job, [{ input: { name: 'a' } }, { input: { name: 'b' } }])
     await enqueue(db, calling.job, { name: 'call' })
     await expect.poll(() => [calling.ran, ran]).toEqual([['call'], ['a']])
@@ -396,7 +396,7 @@ describe('several processes', () => {
     await heir.drain()
     expect(await names('finished')).toEqual([])
     await heir.stop(0)
-    await worker(kinds).start({ alone: true })
+    await worker(kinds).start({ exclusive: true })
     await expect.poll(() => names('finished')).toEqual(['a'])
   })
 })

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { expect, it } from 'vitest'
-import { readShape } from '../../src/db/snapshots.js'
+import { readCatalog } from '../../src/db/snapshots.js'
 import { aProject, setSettings } from './factories.js'
 import { giveBack, type Service, takeService } from './service.js'
 
@@ -9,7 +9,7 @@ const nobody = { onLog: () => {}, onQuery: () => {} }
 
 /** All rows but those of processes, where sequences stand, and the names of all files. */
 async function everythingOf({ ctx, dataDir }: Service) {
-  const { tables, sequences } = await readShape(ctx.db)
+  const { tables, sequences } = await readCatalog(ctx.db)
   const rows = (text: string) => ctx.db.readRows(undefined, text, [])
   const found: Record<string, unknown> = {}
   for (const name of tables.keys()) found[name] = await rows(`select t::text from public."${name}" t order by 1`)

@@ -14,7 +14,7 @@ import { settleSsh } from '../../src/cli/host.js'
 import { type Config, readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { openDatabase } from '../../src/db/client.js'
-import { DatabaseSnapshots, readShape } from '../../src/db/snapshots.js'
+import { DatabaseSnapshots, readCatalog } from '../../src/db/snapshots.js'
 import { Argon2 } from '../../src/lib/crypto/argon2.js'
 import { recordMailEnabled } from '../../src/services/mail/enabled.js'
 import { Gate } from '../../src/testing/gate.js'
@@ -121,7 +121,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
   const log = pino({ level: base.logLevel }, { write: (line: string) => service.user.onLog(line) })
   const onQuery = (text: string) => IN_BETWEEN.test(text) || service.user.onQuery(text)
   const db = new WorldDatabase(await openDatabase(database.url, { log, poolSize: 4, onQuery }))
-  const snapshots = new DatabaseSnapshots(db.facade, await readShape(db.facade))
+  const snapshots = new DatabaseSnapshots(db.facade, await readCatalog(db.facade))
   const gate = new Gate()
   argon2 ??= new Argon2(base.argon2)
   const among = { workers: 1, ...(argon2.cost.memory === base.argon2.memory && argon2.cost.passes === base.argon2.passes && { argon2 }) }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { Life } from '../../src/cli/life.js'
 import { loadProgram } from '../../src/cli/open-service.js'
 import { readTestConfig } from '../../src/config.js'
-import { readShape } from '../../src/db/snapshots.js'
+import { readCatalog } from '../../src/db/snapshots.js'
 import { Argon2 } from '../../src/lib/crypto/argon2.js'
 import { World } from '../../src/testing/world.js'
 import { gitOut } from './git-client.js'
@@ -69,7 +69,7 @@ export function testWorld(): TestWorld {
 
 async function everythingOf({ db, config: { dataDir } }: World): Promise<Record<string, unknown>> {
   const found: Record<string, unknown> = {}
-  const { tables, sequences } = await readShape(db)
+  const { tables, sequences } = await readCatalog(db)
   for (const name of tables.keys()) {
     if (name === 'jobs') continue
     const rows = await db.readRows(undefined, `select t::text from public."${name}" t order by 1`, [])

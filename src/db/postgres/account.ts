@@ -14,15 +14,15 @@ export interface Account {
  * A user id without an account, from the range for services without an entry in /etc/passwd; it has no other rights on
  * the machine.
  */
-const UNNAMED = 62_578
+const UNNAMED_UID = 62_578
 
 /** For root, the account created for Postgres, or the id without an account. */
 export async function accountForPostgres(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined
-  return (await accountNamed('postgres')) ?? { uid: UNNAMED, gid: UNNAMED, named: false }
+  return (await findAccount('postgres')) ?? { uid: UNNAMED_UID, gid: UNNAMED_UID, named: false }
 }
 
-export async function accountNamed(wanted: string): Promise<Account | undefined> {
+export async function findAccount(wanted: string): Promise<Account | undefined> {
   const accounts = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'))
   const found = accounts.find(([name]) => name === wanted)
   return found && { uid: Number(found[2]), gid: Number(found[3]), named: true }
@@ -32,12 +32,12 @@ export async function accountNamed(wanted: string): Promise<Account | undefined>
  * Gives a folder and everything in it to an account. Nothing else is done meanwhile: to wait for each of a thousand
  * files takes five times as long.
  */
-export function give(path: string, account: Account): void {
+export function chownTree(path: string, account: Account): void {
   lchownSync(path, account.uid, account.gid)
   for (const entry of readdirSync(path, { withFileTypes: true })) {
-    const below = join(path, entry.name)
-    if (entry.isDirectory()) give(below, account)
-    else lchownSync(below, account.uid, account.gid)
+    const child = join(path, entry.name)
+    if (entry.isDirectory()) chownTree(child, account)
+    else lchownSync(child, account.uid, account.gid)
   }
 }
 

@@ -4,16 +4,16 @@ import pg from 'pg'
 const TEMPLATE = 'roost_template'
 
 /** Makes the template of what a database is now, and drops the templates that come with Postgres. */
-export async function keepTemplate(url: string): Promise<void> {
+export async function createTemplate(url: string): Promise<void> {
   const { pathname } = new URL(url)
   const administration = new URL(url)
   administration.pathname = '/template1'
-  await on(administration.href, [
+  await execute(administration.href, [
     `create database ${TEMPLATE} template ${pg.escapeIdentifier(pathname.slice(1))} strategy file_copy`,
     `alter database template0 is_template false`,
     `alter database template1 is_template false`,
   ])
-  await on(url, ['drop database template0', 'drop database template1'])
+  await execute(url, ['drop database template0', 'drop database template1'])
 }
 
 /** Databases of one server that begin as copies of its template. */
@@ -25,7 +25,7 @@ export class DatabaseCopies {
   /** A new one, by its URL. */
   async create(): Promise<string> {
     const name = `copy_${++this.#last}`
-    await on(this.url, [`create database ${name} template ${TEMPLATE} strategy file_copy`])
+    await execute(this.url, [`create database ${name} template ${TEMPLATE} strategy file_copy`])
     const url = new URL(this.url)
     url.pathname = `/${name}`
     return url.href
@@ -33,11 +33,11 @@ export class DatabaseCopies {
 
   /** Drops one, and ends whatever is connected to it. */
   async drop(url: string): Promise<void> {
-    await on(this.url, [`drop database if exists ${pg.escapeIdentifier(new URL(url).pathname.slice(1))} with (force)`])
+    await execute(this.url, [`drop database if exists ${pg.escapeIdentifier(new URL(url).pathname.slice(1))} with (force)`])
   }
 }
 
-async function on(url: string, statements: string[]): Promise<void> {
+async function execute(url: string, statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {

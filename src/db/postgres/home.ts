@@ -6,14 +6,14 @@ import { type Account, canEnter } from './account.js'
 import { type Preparation, readPreparation } from './records.js'
 
 /** The folder for Postgres if its account cannot enter ours. */
-export const SHARED = '/var/lib/roost'
+export const SHARED_DIRECTORY = '/var/lib/roost'
 
 /**
  * The folder of the database: `directory`, or one below /var/lib if the account of Postgres cannot enter `directory`.
  * It never changes, unless `directory` is moved together with the database in it. A copy of a folder whose database is
  * elsewhere is a StartFault: it would open, and stop, the database of the original.
  */
-export async function homeFor(directory: string, account: Account | undefined): Promise<string> {
+export async function databaseHome(directory: string, account: Account | undefined): Promise<string> {
   if (existsSync(join(directory, 'data'))) return directory
   const recorded = await readPreparation(directory)
   if (recorded && recorded.home !== directory && existsSync(recorded.home)) {
@@ -22,7 +22,7 @@ export async function homeFor(directory: string, account: Account | undefined): 
   }
   if (!account || (await canEnter(directory, account))) return directory
   const name = directory.replaceAll(/[^A-Za-z0-9]+/g, '-').replace(/^-/, '')
-  const home = join(SHARED, name)
+  const home = join(SHARED_DIRECTORY, name)
   await mkdir(home, { recursive: true, mode: 0o711 })
   return home
 }

@@ -2,15 +2,15 @@ import { mkdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartFault } from '../../lib/start-fault.js'
-import { type Account, accountForPostgres, give } from './account.js'
-import { homeFor } from './home.js'
+import { type Account, accountForPostgres, chownTree } from './account.js'
+import { databaseHome } from './home.js'
 import { initialise } from './initialise.js'
-import { endLeftover } from './leftover.js'
-import { type Lock, ownerOf, releaseLock, takeLock } from './lock.js'
+import { stopLeftover } from './leftover.js'
+import { acquireLock, type Lock, lockOwner, releaseLock } from './lock.js'
 import { newPassword, passwordFor } from './password.js'
 import { readRunning, removeRunning, writePreparation, writeRunning } from './records.js'
 import { chooseServer } from './server.js'
-import type { Tuning } from './settings.js'
+import type { ServerOptions } from './settings.js'
 import { clearSockets, makeSocketFolder } from './sockets.js'
 import { type Log, START_TIMEOUT, Supervisor } from './supervisor.js'
 
@@ -44,7 +44,7 @@ export async function startEmbeddedPostgres({
   await mkdir(directory, { recursive: true, mode: account ? 0o711 : 0o700 }).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(`cannot make ${directory}: ${error.code}`)
   })
-  const lock = await takeLock(directory)
+  const lock = await acquireLock(directory)
   try {
     return await startLocked(await realpath(directory), account, log, { durable, connections, onLaunch }, lock)
   } catch (error) {
@@ -54,15 +54,15 @@ export async function startEmbeddedPostgres({
 }
 
 /** The process id of the service that holds the folder; undefined if there is none. */
-export async function holderOf(directory: string): Promise<string | undefined> {
-  return (await ownerOf(directory))?.split(' ')[0]
+export async function holderPid(directory: string): Promise<string | undefined> {
+  return (await lockOwner(directory))?.split(' ')[0]
 }
 
 /** The URL of the Postgres that a running service started in the folder; undefined if there is none. */
 export async function findEmbeddedPostgres(directory: string): Promise<string | undefined> {
   const deadline = Date.now() + START_TIMEOUT
   while (Date.now() < deadline) {
-    const owner = await ownerOf(directory)
+    const owner = await lockOwner(directory)
     if (owner === undefined) return undefined
     const running = await readRunning(directory)
     if (running?.owner === owner) return running.url
@@ -71,8 +71,8 @@ export async function findEmbeddedPostgres(directory: string): Promise<string | 
   return undefined
 }
 
-async function startLocked(directory: string, account: Account | undefined, log: Log, how: Tuning, lock: Lock): Promise<EmbeddedPostgres> {
-  const home = await homeFor(directory, account)
+async function startLocked(directory: string, account: Account | undefined, log: Log, tuning: ServerOptions, lock: Lock): Promise<EmbeddedPostgres> {
+  const home = await databaseHome(directory, account)
   const data = join(home, 'data')
   await clearSockets((await readRunning(directory))?.sockets)
   await removeRunning(directory)
@@ -81,17 +81,17 @@ async function startLocked(directory: string, account: Account | undefined, log:
     if (error.code === 'ENOENT') return undefined
     throw new StartFault(`cannot read ${data} (${error.code}): it belongs to another user`)
   })
-  if (existing !== undefined) await endLeftover(data, log)
+  if (existing !== undefined) await stopLeftover(data, log)
   const server = await chooseServer(directory, account, existing === undefined ? undefined : Number.parseInt(existing, 10))
   if (existing === undefined) {
     log.info({ server: server.origin }, 'preparing the database')
-    await initialise(server, home, account, how.durable, await newPassword(directory))
+    await initialise(server, home, account, tuning.durable, await newPassword(directory))
     await writePreparation(directory, { origin: server.origin, major: server.major, home, directory })
-  } else if (account && (await stat(data)).uid !== account.uid) give(data, account)
+  } else if (account && (await stat(data)).uid !== account.uid) chownTree(data, account)
   const password = await passwordFor(directory, server, data, account, existing !== undefined)
 
   const sockets = await makeSocketFolder(account)
-  const supervisor = new Supervisor(server, data, sockets, account, log, how)
+  const supervisor = new Supervisor(server, data, sockets, account, log, tuning)
   try {
     await supervisor.start()
   } catch (error) {

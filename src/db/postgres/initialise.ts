@@ -1,7 +1,7 @@
 import { chown, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartFault } from '../../lib/start-fault.js'
-import { type Account, accountNamed, give, spawnAs } from './account.js'
+import { type Account, chownTree, findAccount, spawnAs } from './account.js'
 import { HBA } from './password.js'
 import { run } from './processes.js'
 import { type Server, serverEnvironment } from './server.js'
@@ -11,22 +11,34 @@ import { type Server, serverEnvironment } from './server.js'
  * database.
  */
 export async function initialise(server: Server, home: string, owner: Account | undefined, durable: boolean, password: string): Promise<void> {
-  const account = owner && !owner.named ? await accountNamed('nobody') : owner
+  const account = owner && !owner.named ? await findAccount('nobody') : owner
   if (owner && !account) throw new StartFault('as root an account named postgres or nobody is needed to prepare the database; or set DATABASE_URL')
-  const aside = join(home, 'data.new')
-  await rm(aside, { recursive: true, force: true })
-  await mkdir(aside, { mode: 0o700 })
-  if (account) await chown(aside, account.uid, account.gid)
+  const temporary = join(home, 'data.new')
+  await rm(temporary, { recursive: true, force: true })
+  await mkdir(temporary, { mode: 0o700 })
+  if (account) await chown(temporary, account.uid, account.gid)
   const passwordFile = join(home, 'password.new')
   const locale = server.major >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']
-  const args = ['-D', aside, '-U', 'roost', '-A', 'scram-sha-256', '-E', 'UTF8', ...locale, '--no-instructions', ...(durable ? [] : ['--no-sync'])]
+  const args = [
+    '-D',
+    temporary,
+    '-U',
+    'roost',
+    '-A',
+    'scram-sha-256',
+    '-E',
+    'UTF8',
+    ...locale,
+    '--no-instructions',
+    ...(durable ? [] : ['--no-sync']),
+  ]
   try {
     const options = { ...spawnAs(account), cwd: '/', env: serverEnvironment(server), timeout: 600_000 }
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
     if (account) await chown(passwordFile, account.uid, account.gid)
     await run(join(server.bin, 'initdb'), [...args, `--pwfile=${passwordFile}`], options)
-    await writeFile(join(aside, 'pg_hba.conf'), HBA)
-    if (owner && !owner.named) give(aside, owner)
+    await writeFile(join(temporary, 'pg_hba.conf'), HBA)
+    if (owner && !owner.named) chownTree(temporary, owner)
   } catch (error) {
     const output = String((error as { stderr?: string }).stderr ?? error)
     if (/could not look up effective user ID|user does not exist/.test(output)) {
@@ -36,7 +48,7 @@ export async function initialise(server: Server, home: string, owner: Account | 
   } finally {
     await rm(passwordFile, { force: true })
   }
-  await rename(aside, join(home, 'data'))
+  await rename(temporary, join(home, 'data'))
   const folder = await open(home)
   await folder.sync().finally(() => folder.close())
 }

@@ -12,7 +12,7 @@ export const STOP_TIMEOUT = 8_000
  * Ends the Postgres that a killed service left running, and removes its lock file if the process id in it belongs to
  * another process by now.
  */
-export async function endLeftover(data: string, log: Pick<Logger, 'warn'>): Promise<void> {
+export async function stopLeftover(data: string, log: Pick<Logger, 'warn'>): Promise<void> {
   const file = join(data, 'postmaster.pid')
   const read = async () => Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]) || undefined
   const pid = await read()
@@ -23,7 +23,7 @@ export async function endLeftover(data: string, log: Pick<Logger, 'warn'>): Prom
     return
   }
   log.warn({ pid }, 'a Postgres left over by a killed process is ended first')
-  for (const [signal, patience] of [
+  for (const [signal, timeout] of [
     ['SIGINT', STOP_TIMEOUT],
     ['SIGQUIT', 3_000],
     ['SIGKILL', 3_000],
@@ -34,7 +34,7 @@ export async function endLeftover(data: string, log: Pick<Logger, 'warn'>): Prom
       if ((error as NodeJS.ErrnoException).code === 'ESRCH') return
       throw new StartFault(`Postgres (process ${pid}) runs on ${data} under another user`)
     }
-    for (const until = Date.now() + patience; Date.now() < until; await sleep(10)) {
+    for (const until = Date.now() + timeout; Date.now() < until; await sleep(10)) {
       if (!(await isPostgresOn(pid, data))) return
     }
   }

@@ -9,12 +9,12 @@ export interface Lock {
 }
 
 /** A lock file with the process that holds the folder; taken over if that process is gone. */
-export async function takeLock(directory: string): Promise<Lock> {
+export async function acquireLock(directory: string): Promise<Lock> {
   const path = join(directory, 'lock')
   const owner = `${process.pid} ${startTimeOf(process.pid) ?? ''}`.trim()
-  const mine = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`
+  const temporary = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`
   try {
-    await writeFile(mine, owner, { mode: 0o600 })
+    await writeFile(temporary, owner, { mode: 0o600 })
   } catch (error) {
     throw new StartFault(`cannot write in ${directory}: ${(error as NodeJS.ErrnoException).code}`)
   }
@@ -22,24 +22,24 @@ export async function takeLock(directory: string): Promise<Lock> {
     for (;;) {
       try {
         // a link appears with its content, unlike a file that is opened and then written
-        await link(mine, path)
-        await clearLocks(directory, mine)
+        await link(temporary, path)
+        await removeStaleTemporaries(directory, temporary)
         return { path, owner }
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       }
-      const held = await readFile(path, 'utf8').catch(() => undefined)
-      if (held === undefined) continue
-      if (isAlive(held)) throw new StartFault(`${directory} is in use by process ${held.split(' ')[0]}: Roost is running there already`)
+      const holder = await readFile(path, 'utf8').catch(() => undefined)
+      if (holder === undefined) continue
+      if (isAlive(holder)) throw new StartFault(`${directory} is in use by process ${holder.split(' ')[0]}: Roost is running there already`)
       // only the process that renames the stale lock removes it, so that nobody removes the next one
-      const dead = `${mine}.dead`
-      await rename(path, dead).catch(() => undefined)
-      const moved = await readFile(dead, 'utf8').catch(() => undefined)
-      if (moved !== undefined && isAlive(moved)) await link(dead, path).catch(() => undefined)
-      await rm(dead, { force: true })
+      const stale = `${temporary}.dead`
+      await rename(path, stale).catch(() => undefined)
+      const moved = await readFile(stale, 'utf8').catch(() => undefined)
+      if (moved !== undefined && isAlive(moved)) await link(stale, path).catch(() => undefined)
+      await rm(stale, { force: true })
     }
   } finally {
-    await rm(mine, { force: true })
+    await rm(temporary, { force: true })
   }
 }
 
@@ -48,15 +48,15 @@ export async function releaseLock({ path, owner }: Lock): Promise<void> {
 }
 
 /** Removes temporary files of starts that were killed while they took the lock. */
-async function clearLocks(directory: string, mine: string): Promise<void> {
+async function removeStaleTemporaries(directory: string, temporary: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const pid = Number(/^lock\.(\d+)\./.exec(name)?.[1])
-    if (pid && join(directory, name) !== mine && !isRunning(pid)) await rm(join(directory, name), { force: true })
+    if (pid && join(directory, name) !== temporary && !isRunning(pid)) await rm(join(directory, name), { force: true })
   }
 }
 
 /** The process that holds the folder by its lock; undefined if there is none or it is gone. */
-export async function ownerOf(directory: string): Promise<string | undefined> {
+export async function lockOwner(directory: string): Promise<string | undefined> {
   const owner = await readFile(join(directory, 'lock'), 'utf8').catch(() => undefined)
   return owner !== undefined && isAlive(owner) ? owner : undefined
 }

@@ -3,7 +3,7 @@ import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink } from '
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { type Account, canEnter } from './account.js'
-import { SHARED } from './home.js'
+import { SHARED_DIRECTORY } from './home.js'
 
 /** The folder of the platform package's programs, at a place where `account` can run them. */
 export async function packagedServer(directory: string, account: Account | undefined): Promise<{ bin: string; origin: string }> {
@@ -18,9 +18,9 @@ export async function packagedServer(directory: string, account: Account | undef
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
   const origin = `${name} ${version}`
   let native = join(root, 'native')
-  const writable = await hydrate(root, native)
+  const writable = await createLinks(root, native)
   if (!writable || (account && !(await canEnter(join(native, 'bin'), account)))) {
-    native = await copyOut(root, join(account ? SHARED : directory, `postgres-${version}`))
+    native = await copyBinaries(root, join(account ? SHARED_DIRECTORY : directory, `postgres-${version}`))
   }
   return { bin: join(native, 'bin'), origin }
 }
@@ -28,7 +28,7 @@ export async function packagedServer(directory: string, account: Account | undef
 /**
  * Creates the symbolic links that npm leaves out of packages; false if they are missing and the folder is not writable.
  */
-async function hydrate(root: string, native: string): Promise<boolean> {
+async function createLinks(root: string, native: string): Promise<boolean> {
   const links = JSON.parse(await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8')) as { source: string; target: string }[]
   const inside = (path: string) => join(native, path.replace(/^native\//, ''))
   try {
@@ -53,15 +53,15 @@ async function hydrate(root: string, native: string): Promise<boolean> {
 const relativeTo = (from: string, to: string) => (dirname(from) === dirname(to) ? to.slice(dirname(to).length + 1) : to)
 
 /** Copies the binaries to `target` through a temporary folder, so that a killed start leaves no partial copy. */
-async function copyOut(root: string, target: string): Promise<string> {
+async function copyBinaries(root: string, target: string): Promise<string> {
   if (existsSync(target)) return target
   await mkdir(dirname(target), { recursive: true, mode: 0o755 })
-  const aside = await mkdtemp(`${target}.`)
-  await cp(join(root, 'native'), aside, { recursive: true, verbatimSymlinks: true })
-  await hydrate(root, aside)
-  await chmod(aside, 0o755)
-  await rename(aside, target).catch(async (error: NodeJS.ErrnoException) => {
-    await rm(aside, { recursive: true, force: true })
+  const temporary = await mkdtemp(`${target}.`)
+  await cp(join(root, 'native'), temporary, { recursive: true, verbatimSymlinks: true })
+  await createLinks(root, temporary)
+  await chmod(temporary, 0o755)
+  await rename(temporary, target).catch(async (error: NodeJS.ErrnoException) => {
+    await rm(temporary, { recursive: true, force: true })
     if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
   })
   return target

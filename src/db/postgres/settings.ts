@@ -1,6 +1,6 @@
 import type { Server } from './server.js'
 
-export interface Tuning {
+export interface ServerOptions {
   /** False trades durability for speed. */
   durable: boolean
   /** Connections that are needed at least. */
@@ -10,16 +10,16 @@ export interface Tuning {
 }
 
 /** For superusers, of whom there is none here but the server itself. */
-const RESERVED = 3
+const SUPERUSER_CONNECTIONS = 3
 
 /** The settings of Postgres, as arguments: for a small machine, reached through a socket only. */
-export function settings(server: Server, sockets: string, { durable, connections }: Tuning): string[] {
+export function settings(server: Server, sockets: string, { durable, connections }: ServerOptions): string[] {
   const values: Record<string, string | number> = {
     listen_addresses: '',
     unix_socket_directories: sockets,
     unix_socket_permissions: '0700',
     port: 5432,
-    max_connections: Math.max(durable ? 60 : 200, connections + RESERVED),
+    max_connections: Math.max(durable ? 60 : 200, connections + SUPERUSER_CONNECTIONS),
     shared_buffers: durable ? '32MB' : '8MB',
     wal_buffers: '1MB',
     min_wal_size: '32MB',

@@ -5,19 +5,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { StartFault } from '../../lib/start-fault.js'
 import type { Account } from './account.js'
-import { endLeftover, STOP_TIMEOUT } from './leftover.js'
+import { STOP_TIMEOUT, stopLeftover } from './leftover.js'
 import { launch } from './processes.js'
 import { type Server, serverEnvironment } from './server.js'
-import { settings, type Tuning } from './settings.js'
+import { type ServerOptions, settings } from './settings.js'
 
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
 
 /** Milliseconds that crash recovery may take; its progress is logged. */
 export const START_TIMEOUT = 900_000
 
-const SAY_EVERY = 10_000
+const PROGRESS_INTERVAL_MS = 10_000
 /** For glibc: a connection returns what it has freed at once, and keeps half a megabyte less. */
-const SMALL = { MALLOC_TRIM_THRESHOLD_: '65536', MALLOC_TOP_PAD_: '16384', MALLOC_MMAP_THRESHOLD_: '65536' }
+const LOW_MEMORY_MALLOC = { MALLOC_TRIM_THRESHOLD_: '65536', MALLOC_TOP_PAD_: '16384', MALLOC_MMAP_THRESHOLD_: '65536' }
 
 /** Keeps Postgres running: restarts it when it ends without being asked to. */
 export class Supervisor {
@@ -32,7 +32,7 @@ export class Supervisor {
     private readonly sockets: string,
     private readonly account: Account | undefined,
     private readonly log: Log,
-    private readonly tuning: Tuning,
+    private readonly tuning: ServerOptions,
   ) {}
 
   async start(): Promise<void> {
@@ -44,7 +44,7 @@ export class Supervisor {
       // the children of a killed postmaster need a moment to exit
       if (/pre-existing shared memory block|lock file .* already exists/.test(output) && Date.now() < deadline && !this.#stopping) {
         await sleep(100)
-        await endLeftover(this.data, this.log)
+        await stopLeftover(this.data, this.log)
         continue
       }
       await this.stop()
@@ -59,8 +59,8 @@ export class Supervisor {
     if (!child || child.exitCode !== null || child.signalCode !== null) return
     child.ref()
     child.stdin?.end()
-    const gone = await Promise.race([this.#ended.then(() => true), sleep(STOP_TIMEOUT, false, { ref: false })])
-    if (!gone) await endLeftover(this.data, this.log)
+    const ended = await Promise.race([this.#ended.then(() => true), sleep(STOP_TIMEOUT, false, { ref: false })])
+    if (!ended) await stopLeftover(this.data, this.log)
     await this.#ended
   }
 
@@ -68,7 +68,7 @@ export class Supervisor {
     for (let wait = 100; !this.#stopping; wait = Math.min(wait * 2, 5_000)) {
       this.log.error({ code }, 'Postgres ended unexpectedly and is started again')
       try {
-        await endLeftover(this.data, this.log)
+        await stopLeftover(this.data, this.log)
         return await this.start()
       } catch (error) {
         if (this.#stopping) return
@@ -83,7 +83,7 @@ export class Supervisor {
     const program = join(this.server.bin, 'postgres')
     const child = launch(program, ['-D', this.data, ...settings(this.server, this.sockets, this.tuning)], this.account, {
       ...serverEnvironment(this.server),
-      ...(!this.tuning.durable && SMALL),
+      ...(!this.tuning.durable && LOW_MEMORY_MALLOC),
     })
     this.#child = child
     this.#lines = []
@@ -108,12 +108,12 @@ export class Supervisor {
 
   /** Postgres writes `ready` into its own lock file; reading that costs less than connecting. */
   async #becomesReady(deadline: number): Promise<boolean> {
-    let over = false
+    let exited = false
     void this.#ended.then(() => {
-      over = true
+      exited = true
     })
-    for (let reported = Date.now(); !over && Date.now() < deadline; ) {
-      if (Date.now() - reported >= SAY_EVERY) {
+    for (let reported = Date.now(); !exited && Date.now() < deadline; ) {
+      if (Date.now() - reported >= PROGRESS_INTERVAL_MS) {
         reported = Date.now()
         this.log.info('Postgres is still starting')
       }

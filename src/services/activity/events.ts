@@ -20,7 +20,7 @@ import {
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { count, decoded } from '../../db/decoded.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { EVENT_ACTIONS, EVENT_SUBJECTS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
@@ -243,7 +243,7 @@ async function list(
     countQuery(ctx.db, shape).execute(values),
   ])
   const texts = items.flatMap(({ note }) => note ?? [])
-  await completeTexts(ctx, LONG.notes, texts, 'page')
+  await completeTexts(ctx, LONG_TEXTS.notes, texts, 'page')
   return { items, total: all?.total ?? 0 }
 }
 

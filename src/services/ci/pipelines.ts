@@ -4,7 +4,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Sender } from '../../db/client.js'
 import { decoded, totalCount } from '../../db/decoded.js'
-import { isMissingReference, isUniqueViolation } from '../../db/errors.js'
+import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
@@ -79,7 +79,7 @@ export async function createPipeline(ctx: Context, { project }: ProjectSubject, 
     })
   } catch (error) {
     // created by a concurrent call, and the iid was rolled back; or the project has just been deleted
-    if (!isUniqueViolation(error) && !isMissingReference(error)) throw error
+    if (!isUniqueViolation(error) && !isForeignKeyViolation(error)) throw error
   }
 }
 

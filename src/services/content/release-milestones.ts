@@ -2,7 +2,7 @@ import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaces, projects, releaseMilestones } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { refused } from '../../failures.js'
@@ -54,7 +54,7 @@ export async function milestonesOfReleases(ctx: Context, releaseIds: number[]): 
   if (releaseIds.length === 0) return found
   const rows = await listed(ctx.db, null).execute({ releases: releaseIds })
   const texts = rows.map(({ milestone }) => milestone)
-  await completeTexts(ctx, LONG.milestones, texts, 'page')
+  await completeTexts(ctx, LONG_TEXTS.milestones, texts, 'page')
   for (const { release, ...record } of rows) found.get(release)?.push(record)
   return found
 }

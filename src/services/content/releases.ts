@@ -4,7 +4,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded, totalCount } from '../../db/decoded.js'
-import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, prefixOf } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
 import { releaseLinks, releases, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -72,7 +72,7 @@ const refOf = (tag: string) => `refs/tags/${tag}`
 async function completeReleases(ctx: Context, { project }: ProjectSubject, rows: Selected[], size: 'whole' | 'page'): Promise<ReleaseRecord[]> {
   const repository = repositoryOf(ctx, project)
   const texts = rows.map(({ release }) => release)
-  await Promise.all([completeTexts(ctx, LONG.releases, texts, size), completeTexts(ctx, LONG.releasePages, texts, size)])
+  await Promise.all([completeTexts(ctx, LONG_TEXTS.releases, texts, size), completeTexts(ctx, LONG_TEXTS.releasePages, texts, size)])
   const milestones = await milestonesOfReleases(
     ctx,
     rows.map(({ release }) => release.id),

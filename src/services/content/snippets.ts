@@ -6,7 +6,7 @@ import { type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -86,7 +86,7 @@ async function listPage(ctx: Context, shape: Shape, values: { user: number; proj
     counted(ctx.db, shape).execute(values),
   ])
   const texts = items.map(({ snippet }) => snippet)
-  await completeTexts(ctx, LONG.snippets, texts, 'page')
+  await completeTexts(ctx, LONG_TEXTS.snippets, texts, 'page')
   return { items, total: count?.total ?? 0 }
 }
 
@@ -110,8 +110,8 @@ export const listProjectSnippets = (ctx: Context, { project, user, level }: Proj
 const loadSnippet = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
   const [found] = await listed(ctx.db, { of, viewerKind: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
   if (found) {
-    await completeTexts(ctx, LONG.snippets, [found.snippet], 'whole')
-    await completeTexts(ctx, LONG.snippetContents, [found.snippet], 'whole')
+    await completeTexts(ctx, LONG_TEXTS.snippets, [found.snippet], 'whole')
+    await completeTexts(ctx, LONG_TEXTS.snippetContents, [found.snippet], 'whole')
   }
   return found
 }

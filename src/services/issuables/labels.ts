@@ -10,7 +10,7 @@ import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { inIds } from '../../db/in-ids.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
@@ -165,8 +165,8 @@ async function run(
   const ids = shown.map(({ id }) => id)
   const [totals] = await Promise.all([
     ctx.listCache.totalsOf(key, rows[0]?.version ?? null, ids, (ids) => totalsOf(ctx, { from, issues, requests }, { ...values, ids })),
-    completeTexts(ctx, LONG.labels, shown, size),
-    completeTexts(ctx, LONG.labelPages, shown, size),
+    completeTexts(ctx, LONG_TEXTS.labels, shown, size),
+    completeTexts(ctx, LONG_TEXTS.labelPages, shown, size),
   ])
   return rows.map(({ version: _, ...row }) => {
     const [open_issues_count = 0, closed_issues_count = 0, open_merge_requests_count = 0] = totals.get(row.label.id) ?? []

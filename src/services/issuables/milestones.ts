@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
 import { milestones, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -80,7 +80,7 @@ export async function listMilestones(ctx: Context, source: MilestoneSource, filt
   const run = (at: Paging) => query.execute({ ...given, ...words.values, source: id, ...limits(at) })
   const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
   const found = items.map(({ milestone }) => milestone)
-  await completeTexts(ctx, LONG.milestones, found, 'page')
+  await completeTexts(ctx, LONG_TEXTS.milestones, found, 'page')
   return { items: found.map((milestone) => ({ milestone, path })), total }
 }
 
@@ -89,7 +89,7 @@ export async function getMilestone(ctx: Context, source: MilestoneSource, milest
   const { of, id, path } = ofSource(source)
   const [row] = await listed(ctx.db, { of, filters: ['id'], search: 'all' }).execute({ source: id, id: milestoneId, limit: 1, offset: 0 })
   if (!row) throw notFound()
-  await completeTexts(ctx, LONG.milestones, [row.milestone], 'whole')
+  await completeTexts(ctx, LONG_TEXTS.milestones, [row.milestone], 'whole')
   return { milestone: row.milestone, path }
 }
 

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { type ViewerKind, viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
-import { completeTexts, LONG, nullablePrefixOf } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, nullablePrefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
@@ -114,7 +114,7 @@ export async function listTodos(ctx: Context, caller: SignedIn, { page, per_page
 
 async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord, 'target'>[]): Promise<TodoRecord[]> {
   const texts = rows.map(({ todo, note }) => ({ id: todo.note_id ?? 0, note }))
-  await completeTexts(ctx, LONG.notes, texts, 'page')
+  await completeTexts(ctx, LONG_TEXTS.notes, texts, 'page')
   const idsOf = (type: 'Issue' | 'MergeRequest') => [
     ...new Set(rows.filter(({ todo }) => todo.target_type === type).map(({ todo }) => todo.target_id as number)),
   ]

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { totalCount } from '../../db/decoded.js'
-import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, prefixOf } from '../../db/long-text.js'
 import { notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
@@ -55,7 +55,7 @@ export async function listCommitComments(
   const { oid } = await findCommit(ctx, subject, sha)
   const run = (at: Paging) => comments(ctx.db, null).execute({ project: subject.project.id, commit: oid, ...limits(at) })
   const page = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  await completeTexts(ctx, LONG.notes, page.items, 'page')
+  await completeTexts(ctx, LONG_TEXTS.notes, page.items, 'page')
   return page
 }
 

@@ -6,7 +6,7 @@ import { type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { count, decoded, totalCount } from '../../db/decoded.js'
-import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, prefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
@@ -96,7 +96,7 @@ const counted = statement('number of notes of a thing', (db, shape: Shape) => {
 const completeNotes = (ctx: Context, rows: Pick<NoteRecord, 'note'>[], size: 'whole' | 'page') =>
   completeTexts(
     ctx,
-    LONG.notes,
+    LONG_TEXTS.notes,
     rows.map(({ note }) => note),
     size,
   )

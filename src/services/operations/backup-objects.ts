@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { fileOf } from '../../db/copy.js'
+import { dumpFileName } from '../../db/dump.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../db/schema/index.js'
 import { isObjectId } from '../../lib/files/object-store.js'
 
@@ -14,7 +14,7 @@ import { isObjectId } from '../../lib/files/object-store.js'
  * was deleted meanwhile, or is missing, which the doctor reports.
  */
 export async function saveObjects(ctx: Context, database: string, folder: string): Promise<void> {
-  const rows = createInterface({ input: createReadStream(join(database, fileOf('lfs_objects'))), crlfDelay: Number.POSITIVE_INFINITY })
+  const rows = createInterface({ input: createReadStream(join(database, dumpFileName('lfs_objects'))), crlfDelay: Number.POSITIVE_INFINITY })
   for await (const row of rows) {
     const oid = row.split('\t').find(isObjectId)
     const content = oid === undefined ? null : await ctx.lfs.get(oid)

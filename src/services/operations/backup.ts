@@ -2,7 +2,7 @@ import { cp, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { type CopiedDatabase, copyIn, copyOut, fileOf } from '../../db/copy.js'
+import { type DatabaseDump, dumpFileName, dumpTables, loadTables } from '../../db/dump.js'
 import { projects } from '../../db/schema/index.js'
 import type { RefSnapshot, RepositoryKey } from '../../git/types.js'
 import { mapConcurrently } from '../../lib/async/concurrency.js'
@@ -30,7 +30,7 @@ interface Manifest {
   format: number
   version: string
   at: string
-  database: CopiedDatabase
+  database: DatabaseDump
   repositories: RepositoryKey[]
   /** Projects that were deleted while the backup was made: the rows contain them, but they are not restored. */
   gone: number[]
@@ -86,7 +86,7 @@ export async function backUp(
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
   const { version } = ctx.config
   const manifest: Manifest = { format: FORMAT, version, at: ctx.now().toISOString(), database, repositories, gone, lfs, secret }
-  const rows = new Map(database.tables.map(({ name, rows }) => [`database/${fileOf(name)}`, rows]))
+  const rows = new Map(database.tables.map(({ name, rows }) => [`database/${dumpFileName(name)}`, rows]))
   await listParts(root, PARTS, rows)
   await writeNewFile(join(root, MANIFEST), JSON.stringify(manifest, null, 1))
   // written last: a backup without this file is incomplete
@@ -185,7 +185,7 @@ export async function restoreRepository(
   if (unknown) throw new StartFault(`STORAGES has no ${unknown.storage}, which the backup needs`)
   for (const path of Object.values(ctx.config.storages))
     if ((await readdir(path)).some((name) => !name.startsWith('.roost-'))) throw new StartFault(`${path} is not empty`)
-  await copyIn(databaseUrl, join(root, 'database'), database, gone)
+  await loadTables(databaseUrl, join(root, 'database'), database, gone)
   for (const [done, key] of repositories.entries()) {
     onProgress?.(done, repositories.length)
     await ctx.git.restoreRepository(folderOf(root, key), key)

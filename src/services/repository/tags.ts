@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, prefixOf } from '../../db/long-text.js'
 import { releases } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { conflict, notFound, refused } from '../../failures.js'
@@ -68,7 +68,7 @@ async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[], s
     Promise.all(refs.map(({ oid, peeled }) => (oid === peeled ? null : repository.tag(oid)))),
     names.length > 0 ? releasesOf(ctx.db, null).execute({ project: project.id, tags: names }) : [],
   ])
-  await completeTexts(ctx, LONG.releases, releaseRows, size)
+  await completeTexts(ctx, LONG_TEXTS.releases, releaseRows, size)
   const byTag = new Map(releaseRows.map(({ tag_name, description }) => [tag_name, { tag_name, description }]))
   return refs.flatMap((ref, i) => {
     const commit = commits[i]

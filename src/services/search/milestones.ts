@@ -4,7 +4,7 @@ import { type ViewerKind, viewerKindOf, visibleProjects } from '../../access/vis
 import type { Context } from '../../context.js'
 import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
@@ -69,6 +69,6 @@ export async function searchMilestones(
   const find = (page: Paging) => found(ctx.db, shape).execute({ ...values, ...limits(page) })
   const { items, total } = await pageFrom(await find(paging), paging, () => find({ page: 1, per_page: 1 }))
   const texts = items.map(({ milestone }) => milestone)
-  await completeTexts(ctx, LONG.milestones, texts, 'page')
+  await completeTexts(ctx, LONG_TEXTS.milestones, texts, 'page')
   return { items, total }
 }

@@ -8,7 +8,7 @@ import type { Context } from '../../context.js'
 import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { inIds } from '../../db/in-ids.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
@@ -86,6 +86,6 @@ export async function searchNotes(
   const { items: ids, total } = await pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
   const items = ids.length === 0 ? [] : ((await loaded(ctx.db, null).execute({ ids: ids.map(({ id }) => id) })) as NoteRecord[])
   const texts = items.map(({ note }) => note)
-  await completeTexts(ctx, LONG.notes, texts, 'page')
+  await completeTexts(ctx, LONG_TEXTS.notes, texts, 'page')
   return { items, total }
 }

@@ -4,7 +4,7 @@ import { type ViewerKind, viewerKindOf, visibleSnippetsAnywhere } from '../../ac
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { ListedSnippet } from '../content/snippets.js'
@@ -59,6 +59,6 @@ export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape
   const values = { ...words.values, user: user.id }
   const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
   const texts = items.map(({ snippet }) => snippet)
-  await completeTexts(ctx, LONG.snippets, texts, 'page')
+  await completeTexts(ctx, LONG_TEXTS.snippets, texts, 'page')
   return { items, total: all?.total ?? 0 }
 }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { accountForPostgres, give } from '../../../src/db/postgres/account.js'
+import { accountForPostgres, chownTree } from '../../../src/db/postgres/account.js'
 import { initialise } from '../../../src/db/postgres/initialise.js'
 import { launch } from '../../../src/db/postgres/processes.js'
 import { chooseServer, serverEnvironment } from '../../../src/db/postgres/server.js'
@@ -51,7 +51,7 @@ export async function startPostgresPair(): Promise<PostgresPair> {
   const [homes, ports] = [[join(folder, 'a'), join(folder, 'b')] as const, [await freePort(), await freePort()] as const]
   for (const home of homes) {
     mkdirSync(home)
-    if (account) await give(home, account)
+    if (account) await chownTree(home, account)
   }
   await initialise(programs, homes[0], account, false, PASSWORD)
   writeFileSync(join(homes[0], 'data', 'pg_hba.conf'), HBA)
@@ -60,7 +60,7 @@ export async function startPostgresPair(): Promise<PostgresPair> {
   writeFileSync(join(homes[1], 'data', 'standby.signal'), '')
   writeFileSync(join(homes[1], 'data', 'postgresql.auto.conf'), `primary_conninfo = '${follows.replaceAll("'", "''")}'\n`)
   chmodSync(join(homes[1], 'data'), 0o700)
-  if (account) await give(join(homes[1], 'data'), account)
+  if (account) await chownTree(join(homes[1], 'data'), account)
 
   const started: ChildProcess[] = []
   const start = async (at: 0 | 1): Promise<PairServer> => {

@@ -6,7 +6,7 @@ import { issuesInReach, visibleIssues } from '../../../access/visible.js'
 import type { Context } from '../../../context.js'
 import type { ReadDatabase } from '../../../db/client.js'
 import { inIds } from '../../../db/in-ids.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../../db/long-text.js'
 import { issueLabels, issues, labels, milestones, namespaces, projects, users } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
 import type { UserRefRecord } from '../../../entities/identity/user.js'
@@ -100,7 +100,7 @@ export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'u
 async function withTexts(ctx: Context, records: IssueRecord[], size: 'whole' | 'page'): Promise<IssueRecord[]> {
   const descriptions = records.map(({ issue }) => issue)
   const attached = records.flatMap(({ milestone }) => milestone ?? [])
-  await Promise.all([completeTexts(ctx, LONG.issues, descriptions, size), completeTexts(ctx, LONG.milestones, attached, size)])
+  await Promise.all([completeTexts(ctx, LONG_TEXTS.issues, descriptions, size), completeTexts(ctx, LONG_TEXTS.milestones, attached, size)])
   return records
 }
 

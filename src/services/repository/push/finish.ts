@@ -3,7 +3,7 @@ import type { Context, PushEvent } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { events, hookChanges, type MergeIntent, projects, protectedBranches, refIntents, releases, users } from '../../../db/schema/index.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
-import { insertOf, type NewJob, newJob } from '../../../jobs/enqueue.js'
+import { insertStatement, type NewJob, newJob } from '../../../jobs/enqueue.js'
 import { hasListener } from '../../core/hook-changes.js'
 import type { Settings } from '../../core/settings.js'
 import { Protections } from '../protection.js'
@@ -73,7 +73,7 @@ export async function applyMoves(ctx: Context, { projectId, moves, intent, setti
     where ${hasListener(projectId, 'push', 'tag_push', 'repository_update')}`
   // The only statement here that waits for the disk; it makes everything committed before it durable (SEC-157).
   // Events, jobs and hooks are written together with the deletion of the intent, so that a retry does not repeat them.
-  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), queued as (${insertOf(queued)}), hooked as (${hooked})
+  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), queued as (${insertStatement(queued)}), hooked as (${hooked})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     where id = ${projectId}`)
   ctx.db.committed()

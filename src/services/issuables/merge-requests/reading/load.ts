@@ -6,7 +6,7 @@ import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { ReadDatabase } from '../../../../db/client.js'
 import { inIds } from '../../../../db/in-ids.js'
-import { completeTexts, LONG, READ_COLUMNS } from '../../../../db/long-text.js'
+import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../../../db/long-text.js'
 import {
   labels,
   mergeRequestLabels,
@@ -116,13 +116,13 @@ const loadedWithSubscription = statement('followed merge requests by id', (db) =
 
 async function completeRequests(ctx: Context, records: Pick<MergeRequestRecord, 'request' | 'milestone'>[], size: 'whole' | 'page'): Promise<void> {
   const descriptions = records.map(({ request }) => request)
-  await Promise.all([completeTexts(ctx, LONG.mergeRequests, descriptions, size), completeMilestones(ctx, records, size)])
+  await Promise.all([completeTexts(ctx, LONG_TEXTS.mergeRequests, descriptions, size), completeMilestones(ctx, records, size)])
 }
 
 const completeMilestones = (ctx: Context, records: Pick<MergeRequestRecord, 'milestone'>[], size: 'whole' | 'page') =>
   completeTexts(
     ctx,
-    LONG.milestones,
+    LONG_TEXTS.milestones,
     records.flatMap(({ milestone }) => milestone ?? []),
     size,
   )

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Hints } from '../../src/jobs/hints.js'
+import { LocalTasks } from '../../src/jobs/local-tasks.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -11,7 +11,7 @@ const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds)
 
 function queue() {
   const faults: unknown[] = []
-  return { jobs: new Hints({ onFault: (fault) => void faults.push(fault) }), faults }
+  return { jobs: new LocalTasks({ onFault: (fault) => void faults.push(fault) }), faults }
 }
 
 describe('coalesce', () => {

@@ -1,0 +1,101 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
+import { StartFault } from '../lib/start-fault.js'
+import { lastApplied } from './migrate.js'
+import { connectOnce } from './servers.js'
+
+/** What a copy of the database holds. */
+export interface DatabaseDump {
+  /** Of the schema, as the newest migration has it. */
+  schema: number
+  tables: { name: string; columns: string[]; rows: number }[]
+  /** The last number each has given. */
+  sequences: { name: string; last: string }[]
+}
+
+const connectForDump = (url: string) => connectOnce(url, 'roost copy')
+
+/** Who asks a client for rows. */
+export type Select = <Row>(text: string) => Promise<Row[]>
+
+/**
+ * Writes a snapshot of all tables into files of a folder. `frozen` runs at the moment of the snapshot, while no move of
+ * a ref can begin or be recorded as done: refs read in it match the rows, as after a kill (SEC-158, SEC-163).
+ */
+export async function dumpTables(url: string, folder: string, whileFrozen: (select: Select) => Promise<void>): Promise<DatabaseDump> {
+  const gate = await connectForDump(url)
+  const reader = await connectForDump(url)
+  const select: Select = async <Row>(text: string) => (await reader.query(text)).rows as Row[]
+  try {
+    await gate.query('begin')
+    await gate.query('lock table ref_intents in share mode')
+    await reader.query('begin isolation level repeatable read read only')
+    const tables = await select<{ name: string; columns: string[] }>(SELECT_TABLES)
+    await whileFrozen(select)
+    await gate.query('rollback')
+    const tableDumps: (() => DatabaseDump['tables'][number])[] = []
+    for (const { name, columns } of tables) {
+      const rows = reader.query(copyTo(`copy ${name} (${columns.join(', ')}) to stdout`))
+      await pipeline(rows, createWriteStream(join(folder, dumpFileName(name)), { flags: 'wx', mode: 0o600, flush: true }))
+      tableDumps.push(() => ({ name, columns, rows: rows.rowCount }))
+    }
+    const sequences = await select<{ name: string; last: string }>(SELECT_SEQUENCES)
+    // Postgres reports the number of copied rows after the last byte; it has arrived, because a later statement was
+    // answered
+    return { schema: await lastApplied(reader), tables: tableDumps.map((copy) => copy()), sequences }
+  } finally {
+    await Promise.all([gate.end(), reader.end()])
+  }
+}
+
+/**
+ * Fills an empty database from a snapshot in one transaction, without the projects in `gone`. The schema must be the
+ * one of the snapshot.
+ */
+export async function loadTables(
+  url: string,
+  folder: string,
+  { schema, tables, sequences }: DatabaseDump,
+  excludedProjects: number[],
+): Promise<void> {
+  const client = await connectForDump(url)
+  try {
+    const currentSchema = await lastApplied(client)
+    if (currentSchema !== schema) throw new StartFault('the backup was made by another version of Roost: restore it with that one, and upgrade then')
+    await client.query('begin')
+    const { rows: users } = await client.query('select 1 from users limit 1')
+    if (users.length > 0) throw new StartFault('the database is not empty')
+    // foreign keys form cycles: they are dropped for the import, and adding them again checks all rows
+    const { rows: foreignKeys } = await client.query<{ table: string; name: string; definition: string }>(SELECT_FOREIGN_KEYS)
+    for (const { table, name } of foreignKeys) await client.query(`alter table ${table} drop constraint ${name}`)
+    // versions of lists are copied with the other rows
+    for (const { name } of tables) await client.query(`alter table ${name} disable trigger user`)
+    for (const { name, columns, rows } of tables) {
+      await client.query(`delete from ${name}`)
+      const copy = client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`))
+      await pipeline(createReadStream(join(folder, dumpFileName(name))), copy)
+      if (copy.rowCount !== rows) throw new StartFault(`${name} has ${copy.rowCount} rows in the backup instead of ${rows}`)
+    }
+    for (const { name } of tables) await client.query(`alter table ${name} enable trigger user`)
+    for (const { table, name, definition } of foreignKeys) await client.query(`alter table ${table} add constraint ${name} ${definition}`)
+    await client.query('delete from projects where id = any($1::bigint[])', [excludedProjects])
+    for (const { name, last } of sequences) await client.query('select setval($1::regclass, $2::bigint)', [name, last])
+    await client.query('commit')
+    await client.query('analyze')
+  } finally {
+    await client.end()
+  }
+}
+
+/** The file of a table in the folder of a copy. */
+export const dumpFileName = (table: string) => `${table.replace(/"/g, '')}.copy`
+
+const SELECT_TABLES = `select format('%I', c.relname) as name, array_agg(format('%I', a.attname) order by a.attnum) as columns
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+  where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relpersistence = 'p' group by c.relname order by c.relname`
+const SELECT_SEQUENCES = `select format('%I', sequencename) as name, last_value::text as last from pg_sequences
+  where schemaname = 'public' and last_value is not null order by 1`
+const SELECT_FOREIGN_KEYS = `select conrelid::regclass::text as table, format('%I', conname) as name, pg_get_constraintdef(oid) as definition
+  from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace order by conname`
