@@ -12,9 +12,7 @@ import { Servers } from './servers.js'
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
   poolSize?: number
-  /**
-   * Few connections, which share what others have for themselves and are closed soon; for a service with few callers.
-   */
+  /** Use few connections, each for several purposes, and close them soon; for a service with few callers. */
   compact?: boolean
   /**
    * Send statements without names and connect without startup parameters, for poolers that share a connection between
@@ -23,17 +21,14 @@ export interface DatabaseOptions {
   unnamedStatements?: boolean
   /** Called with the text of every statement before it is sent; for tests that count. */
   onQuery?: (text: string) => void
-  /** Milliseconds one statement may run, in the lane and in the pool. */
+  /** Milliseconds that one statement may run: on a read lane, and in the pool or a burst. */
   readTimeout?: number
   writeTimeout?: number
-  /** Milliseconds a call may wait for a connection of the pool. */
+  /** Milliseconds that a call may wait for a connection of the pool. */
   waitTimeout?: number
 }
 
-/**
- * The query builder of the read lane: without writes and transactions, because its connections are shared by all
- * callers.
- */
+/** The query builder of the read lane: no writes or transactions, because all callers share its connections. */
 export type ReadDatabase = Pick<NodePgDatabase, 'select' | 'selectDistinct' | 'selectDistinctOn' | '$with' | 'with' | '$count' | 'execute'>
 export type Transaction = Parameters<Parameters<NodePgDatabase['transaction']>[0]>[0]
 
@@ -43,51 +38,54 @@ export interface Sender {
 }
 
 /**
- * How a prepared statement is planned: `auto`, as Postgres thinks best, which may be for each call with its values, or
- * `once` for all values, where planning would cost more than running it and the same plan is right for all; `each` call
- * with its values, where the plan of one is a disaster for another, as of a search for what few or many rows have.
+ * How a prepared statement is planned. `auto`: as Postgres chooses. `once`: one generic plan, where planning would cost
+ * more than running and the same plan suits all values. `each`: for each call with its values, where a plan for one
+ * value is disastrous for another, as in searches that match few or many rows.
  */
 export type Plan = 'auto' | 'once' | 'each'
 
 export interface Database {
-  /** Short autocommit reads, pipelined over few connections; prepare statements on it. */
+  /** Short autocommit reads, pipelined over few connections. Build statements for `statement` on it. */
   read: ReadDatabase
-  /** Runs a statement on a read lane, prepared if it has a name; rows are arrays. For `statement` of statement.ts. */
+  /**
+   * Runs a statement on a read lane, prepared if it has a name; rows are arrays. Used by `statement` of statement.ts.
+   */
   readRows(name: string | undefined, text: string, values: unknown[], plan?: Plan): Promise<unknown[][]>
-  /** Single writes, and reads that may take long; a pool. */
+  /** Single writes and long reads, on a pool. */
   write: NodePgDatabase
   /**
-   * Runs `work` in a transaction, and again from the start after a serialisation failure or a deadlock: `work` must be
-   * repeatable.
+   * Runs `work` in a transaction, and repeats it from the start after a serialization failure or a deadlock: `work`
+   * must be repeatable.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, config?: PgTransactionConfig): Promise<T>
   /**
-   * One short transaction whose statements are all sent before the first is answered, for rows that many callers want
-   * at once: its locks are not held during our own work, nor during the write to disk while other bursts are under way.
-   * It settles when the commit is durable. `send` starts all statements in order without awaiting any; if one fails,
+   * A burst is one short transaction whose statements are all sent before the first result arrives, for contended rows:
+   * its locks are not held during our own work, nor during the flush to disk while other bursts are in progress.
+   * Resolves when the commit is durable. `send` must start all statements in order without awaiting any; if one fails,
    * nothing is written. Repeated after a conflict, like `transaction`.
    */
   burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
-  /** A burst of one statement, which needs no transaction around it where it is alone. */
+  /** A burst of one statement; without concurrent bursts it runs without a transaction around it. */
   single<T>(send: (on: Sender) => Promise<T>): Promise<T>
   /**
-   * The same on the job queue's own connection, which is opened when it is first used: the queue neither waits for
-   * calls nor keeps them waiting. `durable` false: it settles before the commit is on disk.
+   * A burst on the job queue's own connection, which is opened on first use: the queue neither waits for calls nor
+   * delays them. With `durable` false it resolves before the commit is on disk.
    */
   queueBurst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T], options: { durable: boolean }): Promise<{ [K in keyof T]: Awaited<T[K]> }>
-  /** Settles when the lane and the pool both answer; rejects with Unavailable within two seconds otherwise. */
+  /** Resolves when the read lanes and the pool answer; rejects with Unavailable within two seconds otherwise. */
   ping(): Promise<void>
   /**
-   * Registers a listener for the return of the database after lost connections, when work may have been left half done.
+   * Registers a listener that is called when the database answers again after lost connections, which may have
+   * interrupted work.
    */
   onReconnect(listener: () => void): void
-  /** Registers a listener for commits of what was marked with `tellAfterCommit`. */
+  /** Registers a listener for commits of transactions and bursts marked with `notifyAfterCommit`. */
   onCommitted(listener: () => void): void
-  /** Tells those listeners of a commit that was not marked. */
+  /** Notifies those listeners of a commit that was not marked. */
   committed(): void
-  /** The connections of the pool, and how many calls wait for one. */
+  /** Connections of the pool, and calls that wait for one. */
   poolStats(): { busy: number; idle: number; waiting: number }
-  /** Waits for running statements, then closes every connection. */
+  /** Waits for running statements, then closes all connections. */
   close(): Promise<void>
 }
 
@@ -99,23 +97,23 @@ const CONNECT_TIMEOUT_MS = 2_000
 const PING_TIMEOUT_MS = 1_500
 const MAX_ATTEMPTS = 6
 /**
- * Milliseconds beyond a statement's time limit after which the connection is given up, because Postgres itself did not
- * answer.
+ * Milliseconds after a statement's timeout before the connection is abandoned, because Postgres did not enforce the
+ * timeout.
  */
 const QUERY_TIMEOUT_GRACE_MS = 2_000
 const GENERIC_PLAN = '-c plan_cache_mode=force_generic_plan'
 /** Begins a transaction whose commit does not wait for the disk. */
 const BEGIN_UNFLUSHED = 'begin; set local synchronous_commit = off'
-/** Told apart by those who count statements. */
+/** The comments let tests and metrics tell the job queue from other callers. */
 const QUEUE_TRANSACTION = {
   durable: ['/* jobs */ begin', '/* jobs */ commit'],
   unflushed: [`/* jobs */ ${BEGIN_UNFLUSHED}`, '/* jobs */ commit'],
 } as const
 
-/** 26000: a statement that an earlier burst was to prepare, which failed before it did. */
+/** 26000: the statement was to be prepared by an earlier burst, which failed before that */
 const RETRYABLE_CODES = new Set(['40001', '40P01', '26000'])
 
-/** Repeats the work after a serialisation failure, a deadlock, or a statement that was not prepared. */
+/** Repeats the work after a serialization failure, a deadlock, or a missing prepared statement. */
 async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -129,7 +127,7 @@ async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs the work once at a time for all callers; a run serves the callers that asked before it began. */
+/** Runs the work for all callers together, one run at a time; a run serves the callers that asked before it began. */
 function coalesced(work: () => Promise<unknown>): () => Promise<unknown> {
   let running: Promise<unknown> | undefined
   let next: Promise<unknown> | undefined
@@ -148,12 +146,12 @@ function coalesced(work: () => Promise<unknown>): () => Promise<unknown> {
   }
 }
 
-/** How the connections of one database are opened. */
+/** Opens the connections of one database. */
 interface Connector {
   Connection: ReturnType<typeof connectionClass>
   servers: Servers
   availability: Availability
-  /** For connections whose statements may run so many milliseconds; `more` are further startup options. */
+  /** `timeout`: of statements, in milliseconds; `more`: further startup options. */
   settings(timeout: number, more?: string): pg.ClientConfig
 }
 
@@ -191,7 +189,7 @@ function openLane({ Connection, availability, servers }: Connector, config: pg.C
   }, servers)
 }
 
-/** The lanes of a database, some of which may be the same. */
+/** The lanes of a database; with `compact` some of them are the same. */
 function openLanes(
   connector: Connector,
   { readTimeout, writeTimeout, compact = false }: { readTimeout: number; writeTimeout: number; compact?: boolean | undefined },
@@ -205,7 +203,7 @@ function openLanes(
   return {
     lanes: Array.from({ length: READ_LANES }, reads),
     plannedOnce: openLane(connector, connector.settings(readTimeout, ` ${READ_ONLY} ${GENERIC_PLAN}`)),
-    // bursts look rows up by key
+    // bursts look up rows by key, for which generic plans are right
     bursts: openLane(connector, connector.settings(writeTimeout, ` ${GENERIC_PLAN}`)),
     queue,
   }
@@ -214,7 +212,7 @@ function openLanes(
 function createPool({ Connection, availability, servers, settings }: Connector, timeout: number, options: DatabaseOptions): BoundedPool {
   const config: pg.PoolConfig = {
     ...settings(timeout),
-    // statements that a transaction sends without awaiting each other go out at once
+    // statements that a transaction sends without awaiting each other are sent together
     pipeline: true,
     ...(!options.unnamedStatements && { idle_in_transaction_session_timeout: timeout * 2 }),
     max: options.poolSize ?? DEFAULT_POOL_SIZE,
@@ -223,9 +221,9 @@ function createPool({ Connection, availability, servers, settings }: Connector, 
     Client: Connection as unknown as new () => pg.ClientBase,
   }
   const pool = new BoundedPool(config, servers)
-  // without a listener, the loss of an idle connection ends the process
+  // without a listener, losing an idle connection would end the process
   pool.on('error', (error) => {
-    // the pool's end does not wait for its sockets, so Postgres may stop first
+    // `pool.end` does not wait for its sockets, so Postgres may stop first
     if (pool.ending) return
     availability.lost(error)
     servers.lost(servers.current)
@@ -235,10 +233,10 @@ function createPool({ Connection, availability, servers, settings }: Connector, 
 
 const notifying = new WeakSet<object>()
 
-/** Tells the listeners of `onCommitted` when this transaction or burst has been committed. */
+/** Marks a transaction or burst: its commit notifies the listeners of `onCommitted`. */
 export const notifyAfterCommit = (on: Transaction | Sender): void => void notifying.add(on)
 
-/** Those who want to know of commits. */
+/** Listeners of commits. */
 class CommitListeners {
   readonly #listeners: (() => void)[] = []
 
@@ -250,18 +248,18 @@ class CommitListeners {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Tells them if this transaction or burst was marked. */
+  /** Notifies the listeners if this transaction or burst was marked. */
   committed(on: object) {
     if (notifying.has(on)) this.notify()
   }
 }
 
-/** The first and the last statement of a transaction that is sent at once. */
+/** The first and last statement of a transaction. */
 type TransactionEnds = readonly [begin: string, commit: string]
 const FLUSHED: TransactionEnds = ['begin', 'commit']
 const UNFLUSHED: TransactionEnds = [BEGIN_UNFLUSHED, 'commit']
 
-/** Sends all statements of one transaction at once; the result holds those of `send` only. */
+/** Sends all statements of a transaction at once; the result holds those of `send` only. */
 async function sendTogether(
   lane: Lane,
   [begin, commit]: TransactionEnds,
@@ -278,7 +276,7 @@ async function sendTogether(
       throw fault
     }
     const settled = await Promise.allSettled(statements)
-    // later statements failed because of the first failure
+    // the first failure caused the later ones
     const results = settled.map((each) => {
       if (each.status === 'rejected') throw each.reason
       return each.value
@@ -289,11 +287,11 @@ async function sendTogether(
 }
 
 /**
- * The bursts of a database, sent on their own lane. Those that are under way together are made durable by one later
- * commit through the pool; one that is alone waits for the disk in its own commit, which saves a round trip.
+ * The bursts of a database, on a lane of their own. Concurrent bursts are made durable by one later commit through the
+ * pool; a single one waits for the disk in its own commit, which saves a round trip.
  */
 function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pick<Database, 'burst' | 'single'> {
-  // a commit that waits for the disk makes all earlier commits durable
+  // a commit that is flushed to disk makes all earlier commits durable
   const onDisk = coalesced(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let active = 0
   const limited = async <T>(alone: () => Promise<T>, beside: () => Promise<T>): Promise<T> => {
@@ -325,7 +323,7 @@ function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pi
   }
 }
 
-/** Transactions of the builder, repeated after a conflict. */
+/** Transactions through drizzle, repeated after a conflict. */
 function createTransaction(write: NodePgDatabase, listeners: CommitListeners): Database['transaction'] {
   return (work, config) =>
     withRetries(async () => {
@@ -339,7 +337,7 @@ function createTransaction(write: NodePgDatabase, listeners: CommitListeners): D
     })
 }
 
-/** Settles with the answers; rejects with Unavailable when they take too long. */
+/** Resolves when all promises do; rejects with Unavailable when they take too long. */
 async function withinPingTimeout(answers: Promise<unknown>[]): Promise<void> {
   const late = new AbortController()
   const timer = sleep(PING_TIMEOUT_MS, undefined, { signal: late.signal }).then(
@@ -353,7 +351,7 @@ async function withinPingTimeout(answers: Promise<unknown>[]): Promise<void> {
   }
 }
 
-/** Something between this process and Postgres dropped the startup parameters: a pooler told to ignore them. */
+/** A pooler between this process and Postgres ignores the startup parameters. */
 export class StartupParametersIgnored extends Error {
   constructor() {
     super('startup parameters are ignored')

@@ -1,8 +1,8 @@
-/** Connections for reads. */
+/** Pipelined read connections (lanes). */
 export const READ_LANES = 2
 
 /**
- * Connections of a process with a pool of this size: those of the read lanes, of statements that are planned once, of
- * bursts and of the job queue as well.
+ * The connections of a process with a pool of this size: the pool, the read lanes, and one each for generic plans,
+ * bursts and the job queue.
  */
 export const connectionsPerProcess = (poolSize: number): number => poolSize + READ_LANES + 3

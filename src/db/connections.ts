@@ -8,11 +8,11 @@ import { PreparedReads } from './prepared-reads.js'
 import type { Servers } from './servers.js'
 import { TYPES } from './value-types.js'
 
-/** Calls that may wait for one lane, for the pool, or for bursts; more are refused. */
+/** Calls that may wait for one lane, the pool or bursts; further calls are refused. */
 export const MAX_WAITING = 1_000
 const SESSION_STATEMENT = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare|set|lock|listen|declare)\b/i
 
-/** A statement as pg takes it. */
+/** A statement as pg accepts it. */
 export interface Statement extends pg.QueryConfig {
   name?: string
   rowMode?: string
@@ -20,7 +20,8 @@ export interface Statement extends pg.QueryConfig {
 type Send = (config: Statement, values?: unknown[]) => Promise<pg.QueryResult>
 
 /**
- * Tracks whether the database answers; logs one line when connections are lost and one when a statement succeeds again.
+ * Tracks whether the database answers, and logs one line when connections are lost and one when a statement succeeds
+ * again.
  */
 export class Availability {
   #lostAt: number | undefined
@@ -58,21 +59,21 @@ export interface ConnectionOptions {
   unnamedStatements?: boolean
   /** Called with the text of every statement before it is sent. */
   onQuery?: (text: string) => void
-  /** Called after the commit of something for which a trigger has enqueued a job. */
+  /** Called after a commit in which a trigger has enqueued a job. */
   onEnqueued?: () => void
 }
 
-/** The code of the notice by which a trigger says that it has enqueued a job. */
+/** SQLSTATE of the notice that a trigger raises when it has enqueued a job. */
 const ENQUEUED_NOTICE = '00R01'
 const BEGINS_TRANSACTION = /^\s*(\/\*.*?\*\/\s*)?(begin|start\s+transaction)\b/i
 const ENDS_TRANSACTION = /^\s*(\/\*.*?\*\/\s*)?(commit|end|rollback(?!\s+to)|abort)\b/i
 
-/** The startup option of connections that are for reading only. */
+/** Startup option of read-only connections. */
 export const READ_ONLY = '-c default_transaction_read_only=on'
 
 /**
- * Sends what is written in one turn of the event loop at once: a system call for the statements of one call costs as
- * much as all else that is done to send them.
+ * A socket that sends everything written in one tick of the event loop at once: a system call per statement would cost
+ * as much as everything else that sending takes.
  */
 class BatchingSocket extends Socket {
   #corked = false
@@ -95,14 +96,14 @@ export interface ServerConnection {
   readonly server: string
 }
 
-/** A connection that sends prepared reads. */
+/** A connection for prepared reads. */
 export interface ReadConnection {
-  /** Rows as arrays; a read without a name is prepared for this once. */
+  /** Rows are arrays; a read without a name is prepared for this execution only. */
   rows: (name: string | undefined, text: string, values: unknown[]) => Promise<unknown[][]>
 }
 
 /**
- * A connection class that reports every statement, drops statement names if asked to, and turns losses into
+ * A connection class that reports every statement, drops statement names on request, and turns connection losses into
  * Unavailable.
  */
 export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: ConnectionOptions, availability: Availability, servers: Servers) {
@@ -112,9 +113,10 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
 
     constructor(config?: pg.ClientConfig) {
       super({ ...config, connectionString: servers.current, stream: () => new BatchingSocket() })
-      // an `error` event without a listener ends the process, and between the statements of a transaction there is none
+      // an `error` event without a listener would end the process, and pg has none between the statements of a
+      // transaction
       this.on('error', () => undefined)
-      // a commit that gave up waiting for its replica, at the statement's time limit, would be lost by a fail-over
+      // a commit that timed out waiting for its replica would be lost by a failover
       let replicationTimeouts = 0
       let enqueued = false
       this.on('notice', ({ routine, code }) => {
@@ -145,7 +147,7 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
             availability.lost(error)
             servers.lost(this.server)
           }
-          // the late answer of this connection would go to the next caller
+          // a late result on this connection would go to the next caller
           if (thrown instanceof Error && thrown.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
           throw error
         } finally {
@@ -165,7 +167,10 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
   }
 }
 
-/** A pool that refuses callers when too many wait, and drops connections that failed, or are to a former server. */
+/**
+ * A pool that refuses callers when too many wait, and drops connections that have failed or belong to a server that is
+ * no longer in use.
+ */
 export class BoundedPool extends pg.Pool {
   constructor(
     config: pg.PoolConfig,
@@ -195,7 +200,7 @@ export class BoundedPool extends pg.Pool {
     }
   }
 
-  // the overloads of the library's types cannot be repeated here; drizzle and our own code use only this one
+  // the overloads of the library cannot be repeated here; drizzle and our code use only this signature
   override query = (async (config: Statement, values?: unknown[]) => {
     const client = await this.connect()
     let lost = false
@@ -212,10 +217,10 @@ export class BoundedPool extends pg.Pool {
 
 type LaneConnection = pg.Client & ServerConnection & ReadConnection
 
-/** One pipelined connection, reopened after a loss; reads that were under way are repeated, which is harmless. */
+/** One pipelined connection, reopened after a loss; reads in progress are then repeated, which is harmless. */
 export class Lane {
   #connected: Promise<LaneConnection> | undefined
-  /** The URL of its server. */
+  /** The URL of the connected server. */
   #server: string | undefined
   #waiting = 0
   #closed = false
@@ -251,12 +256,12 @@ export class Lane {
     }
   }
 
-  /** The connection itself. */
+  /** The connection, opened if necessary. */
   client(): Promise<LaneConnection> {
     if (this.#closed) return Promise.reject(new Unavailable('The database connection was closed'))
     if (this.#connected && (this.#server === this.servers.current || this.#server === undefined)) return this.#connected
     const previous = this.#connected
-    // what was sent to the former server is answered or fails
+    // statements sent to the previous server complete or fail
     previous?.then((client) => client.end()).catch(() => undefined)
     this.#server = undefined
     const connected: Promise<LaneConnection> = this.#open(() => {

@@ -4,7 +4,7 @@ type Decode = (value: unknown) => unknown
 // biome-ignore lint/suspicious/noExplicitAny: a decoder takes what its column or expression yields
 type Decoder = Column | ((value: any) => unknown)
 
-/** An expression with a decoder that the row mapper can read, unlike that of `mapWith`. */
+/** An expression with a decoder that the row mapper can read; drizzle keeps that of `mapWith` private. */
 export class DecodedSql<T = unknown> extends SQL<T> {
   readonly decode: Decode
 
@@ -15,11 +15,11 @@ export class DecodedSql<T = unknown> extends SQL<T> {
   }
 }
 
-/** The expression, decoded by the function or as the column; null stays null. */
+/** The expression with a decoder: a function, or the column whose decoding applies. Null stays null. */
 export const decoded = <D extends Decoder>(expression: SQL, decoder: D): DecodedSql<GetDecoderResult<D>> => new DecodedSql(expression, decoder)
 
-/** The number of rows. */
+/** `count(*)` as a number. */
 export const count = () => decoded(sql`count(*)`, Number)
 
-/** In each row of a page, the number of rows without the page's limit. */
+/** The number of rows without the limit of the page, repeated in each row. */
 export const totalCount = () => decoded(sql`count(*) over ()`, Number)

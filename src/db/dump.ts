@@ -6,27 +6,27 @@ import { StartFault } from '../lib/start-fault.js'
 import { lastApplied } from './migrate.js'
 import { connectOnce } from './servers.js'
 
-/** What a copy of the database holds. */
+/** The contents of a database dump. */
 export interface DatabaseDump {
-  /** Of the schema, as the newest migration has it. */
+  /** Version of the schema: the timestamp of the newest migration. */
   schema: number
   tables: { name: string; columns: string[]; rows: number }[]
-  /** The last number each has given. */
+  /** The last value of each sequence. */
   sequences: { name: string; last: string }[]
 }
 
-const connectForDump = (url: string) => connectOnce(url, 'roost copy')
+const connect = (url: string) => connectOnce(url, 'roost copy')
 
-/** Who asks a client for rows. */
+/** Runs a query and returns its rows. */
 export type Select = <Row>(text: string) => Promise<Row[]>
 
 /**
- * Writes a snapshot of all tables into files of a folder. `frozen` runs at the moment of the snapshot, while no move of
- * a ref can begin or be recorded as done: refs read in it match the rows, as after a kill (SEC-158, SEC-163).
+ * Dumps a snapshot of all tables into files of a folder. `whileFrozen` runs at the moment of the snapshot, while no ref
+ * update can begin or be recorded as done, so that refs read in it match the rows as after a kill (SEC-158, SEC-163).
  */
 export async function dumpTables(url: string, folder: string, whileFrozen: (select: Select) => Promise<void>): Promise<DatabaseDump> {
-  const gate = await connectForDump(url)
-  const reader = await connectForDump(url)
+  const gate = await connect(url)
+  const reader = await connect(url)
   const select: Select = async <Row>(text: string) => (await reader.query(text)).rows as Row[]
   try {
     await gate.query('begin')
@@ -42,17 +42,16 @@ export async function dumpTables(url: string, folder: string, whileFrozen: (sele
       tableDumps.push(() => ({ name, columns, rows: rows.rowCount }))
     }
     const sequences = await select<{ name: string; last: string }>(SELECT_SEQUENCES)
-    // Postgres reports the number of copied rows after the last byte; it has arrived, because a later statement was
-    // answered
-    return { schema: await lastApplied(reader), tables: tableDumps.map((copy) => copy()), sequences }
+    // the row count arrives after the last byte; the query for sequences, answered later, guarantees that it is here
+    return { schema: await lastApplied(reader), tables: tableDumps.map((dump) => dump()), sequences }
   } finally {
     await Promise.all([gate.end(), reader.end()])
   }
 }
 
 /**
- * Fills an empty database from a snapshot in one transaction, without the projects in `gone`. The schema must be the
- * one of the snapshot.
+ * Loads a dump into an empty database in one transaction, except the projects in `excludedProjects`. The schema must be
+ * that of the dump.
  */
 export async function loadTables(
   url: string,
@@ -60,17 +59,17 @@ export async function loadTables(
   { schema, tables, sequences }: DatabaseDump,
   excludedProjects: number[],
 ): Promise<void> {
-  const client = await connectForDump(url)
+  const client = await connect(url)
   try {
     const currentSchema = await lastApplied(client)
     if (currentSchema !== schema) throw new StartFault('the backup was made by another version of Roost: restore it with that one, and upgrade then')
     await client.query('begin')
     const { rows: users } = await client.query('select 1 from users limit 1')
     if (users.length > 0) throw new StartFault('the database is not empty')
-    // foreign keys form cycles: they are dropped for the import, and adding them again checks all rows
+    // Foreign keys form cycles: they are dropped for the import, and adding them again checks all rows.
     const { rows: foreignKeys } = await client.query<{ table: string; name: string; definition: string }>(SELECT_FOREIGN_KEYS)
     for (const { table, name } of foreignKeys) await client.query(`alter table ${table} drop constraint ${name}`)
-    // versions of lists are copied with the other rows
+    // the triggers would change list versions, which are loaded with the other rows
     for (const { name } of tables) await client.query(`alter table ${name} disable trigger user`)
     for (const { name, columns, rows } of tables) {
       await client.query(`delete from ${name}`)
@@ -89,7 +88,7 @@ export async function loadTables(
   }
 }
 
-/** The file of a table in the folder of a copy. */
+/** The file name of a table in the folder of a dump. */
 export const dumpFileName = (table: string) => `${table.replace(/"/g, '')}.copy`
 
 const SELECT_TABLES = `select format('%I', c.relname) as name, array_agg(format('%I', a.attname) order by a.attnum) as columns

@@ -1,19 +1,22 @@
 import { or, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Plan } from './client.js'
 
-/** What a search text asks for (G-76 to G-78): everything, all of some words anywhere, or the whole field. */
+/**
+ * A parsed search text (G-76 to G-78): it matches everything, all of some words anywhere in a field, or the whole
+ * field.
+ */
 export interface Fuzzy {
-  /** What the text of a query depends on. */
+  /** What determines the SQL of the condition; a number is the number of words. */
   shape: 'all' | 'whole' | number
-  /** Values of the placeholders `word0`, `word1`, …. */
+  /** Values of the placeholders `word0`, `word1` and so on. */
   values: Record<string, string>
 }
 
 const MAX_WORDS = 32
 
 /**
- * Parses a search text. White space is folded, and quoted parts are one word. Words below three characters count only
- * if there is no longer one; then the field must equal the whole text, or contain each of them as a `part`.
+ * Parses a search text. White space is folded, and a quoted part is one word. Words of fewer than three characters
+ * count only if there is no longer one; then the field must equal the whole text or, with `part`, contain each of them.
  */
 export function fuzzy(text: string | undefined, short: 'whole' | 'part' = 'whole'): Fuzzy {
   const folded = (text ?? '').trim().replace(/\s+/g, ' ')
@@ -30,13 +33,13 @@ export function fuzzy(text: string | undefined, short: 'whole' | 'part' = 'whole
   return { shape: counted.length, values: Object.fromEntries(counted.map((word, i) => [`word${i}`, substring(word)])) }
 }
 
-/** A LIKE pattern for "contains", in which nothing is special (G-79). */
+/** A LIKE pattern for "contains", with wildcards escaped (G-79). */
 export const substring = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`
 
-/** How a statement with such a condition is planned. */
+/** The plan for statements with such a condition. */
 export const planFor = (shape: Fuzzy['shape']): Plan => (shape === 'all' ? 'auto' : 'each')
 
-/** One of the fields alone matches all words (G-80); undefined when there is no filter. */
+/** Matches rows in which a single field contains all words (G-80); undefined if there is no filter. */
 export function fuzzyMatch(fields: SQLWrapper[], shape: Fuzzy['shape']): SQL | undefined {
   if (shape === 'all') return undefined
   if (shape === 'whole') return or(...fields.map((field) => sql`lower(${field}) = lower(${sql.placeholder('word0')})`))

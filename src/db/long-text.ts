@@ -4,21 +4,24 @@ import type { Database } from './client.js'
 import { issues, labels, mergeRequests, milestones, notes, releases, snippets } from './schema/index.js'
 
 /**
- * Characters of a text that are read on the read lane; longer texts would delay the short answers behind them
+ * Characters of a text that are read on the read lane; longer texts would delay the short results behind them
  * (SEC-179).
  */
 const PREFIX_LENGTH = 8_192
-/** Bytes of the long texts of one page, beyond which each is cut (SEC-178). */
+/** Limit for all long texts of one page, in bytes; above it each text is cut (SEC-178). */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
-/** Bytes of long texts from which a call waits for its turn; JSON may be six times as large (SEC-180). */
+/**
+ * Bytes of long texts from which a call must wait for permission to hold them; their JSON may be six times as large
+ * (SEC-180).
+ */
 const LARGE_BYTES = 256 * 1024
 
-/** A text for the read lane: the beginning of a long one, which `completeTexts` replaces. */
+/** The beginning of a text, for the read lane; `completeTexts` replaces it if the text is longer. */
 export const prefixOf = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(PREFIX_LENGTH + 1))})`
-/** The same where there may be none. */
+/** The same for a nullable column. */
 export const nullablePrefixOf = (text: SQLWrapper): SQL<string | null> => prefixOf(text) as SQL<string | null>
 
-/** The long text that rows of a table have, and its name. */
+/** A column with long texts, and its key in rows. */
 interface LongText {
   table: PgTable
   id: PgColumn
@@ -39,7 +42,7 @@ export const LONG_TEXTS = {
   releasePages: { table: releases, id: releases.id, text: releases.description_html, name: 'description_html' },
 } as const satisfies Record<string, LongText>
 
-/** The columns of tables with long texts, for the read lane. */
+/** Columns to select on the read lane, with long texts cut to their beginnings. */
 export const READ_COLUMNS = {
   issues: { ...getTableColumns(issues), description: prefixOf(issues.description) },
   mergeRequests: { ...getTableColumns(mergeRequests), description: prefixOf(mergeRequests.description) },
@@ -53,15 +56,14 @@ export const READ_COLUMNS = {
   },
 }
 
-/** What reading texts needs: a database, and a call that may have to wait before it holds large texts. */
+/** A database, and the call, which may have to wait before it holds large texts. */
 interface ReadContext {
   db: Database
   origin?: { holdLarge?: () => Promise<void> }
 }
 
 /**
- * Replaces the beginnings of long texts by the texts, read through the pool: whole for single views; for a page,
- * Postgres cuts texts that are too large together.
+ * Replaces cut texts by whole ones, read through the pool. For a page, Postgres cuts texts that are too large together.
  */
 export async function completeTexts<Name extends string>(
   { db, origin }: ReadContext,

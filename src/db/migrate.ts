@@ -5,25 +5,25 @@ import { StartFault } from '../lib/start-fault.js'
 import { migrationsFolder } from './migrations-folder.js'
 import { connectOnce } from './servers.js'
 
-/** Any number, the same in every process of the service. */
+/** Key of the advisory lock; any number that all processes agree on. */
 const LOCK_KEY = 7_166_578
 const MIN_POSTGRES = 140_000
-/** Milliseconds of waiting for another process after which that is said, and after which it is given up. */
+/** Milliseconds to wait for another process before `onWait` is called, and before migrating fails. */
 const WAIT_NOTICE_MS = 2_000
 const LOCK_TIMEOUT_MS = 60_000
 
 export interface MigrateOptions {
   folder?: string
-  /** False: a database that no service has migrated yet is a StartFault. */
+  /** Whether an unmigrated database may be migrated; if not, it is a StartFault. */
   create?: boolean
-  /** Told when another process holds the lock. */
+  /** Called when another process holds the lock. */
   onWait?: () => void
-  /** Milliseconds to wait for it. */
+  /** Milliseconds to wait for the lock. */
   lockTimeout?: number
 }
 
 /**
- * Migrates the schema, one process at a time. A schema newer than this program is a StartFault, and nothing is changed
+ * Migrates the schema, one process at a time. A schema newer than this program is a StartFault and stays unchanged
  * (SEC-161).
  */
 export async function migrate(
@@ -37,7 +37,7 @@ export async function migrate(
       "select current_setting('server_version_num')::int as number, current_setting('server_version') as name",
     )
     if (versions[0].number < MIN_POSTGRES) throw new StartFault(`Postgres 14 or newer is needed, the database is ${versions[0].name}`)
-    // All in one transaction, and with a lock that ends with it: a pooler may give each transaction another connection.
+    // one transaction, and a lock that ends with it: a pooler may give each transaction another connection
     await client.query('begin')
     await acquireLock(client, lockTimeout, onWait)
     const applied = await lastApplied(client)
@@ -74,7 +74,7 @@ async function acquireLock(client: pg.Client, lockTimeout: number, onWait: (() =
   }
 }
 
-/** Runs migrations and notes each where the migration tool looks for it. */
+/** Runs migrations and records each in the table that drizzle-kit uses. */
 async function applyMigrations(client: pg.Client, migrations: MigrationMeta[]): Promise<void> {
   await client.query('create schema if not exists drizzle')
   await client.query('create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)')
@@ -84,7 +84,7 @@ async function applyMigrations(client: pg.Client, migrations: MigrationMeta[]): 
   }
 }
 
-/** When the newest migration that was run was made; 0: none was. */
+/** Timestamp of the newest applied migration; 0 if there is none. */
 export async function lastApplied(client: pg.Client): Promise<number> {
   const { rows: tables } = await client.query("select to_regclass('drizzle.__drizzle_migrations') as name")
   if (tables[0].name === null) return 0

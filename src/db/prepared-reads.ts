@@ -3,7 +3,7 @@ import { TYPES } from './value-types.js'
 
 type ParseValue = (text: string) => unknown
 
-/** What pg's client calls on a query that it is given, as on those of pg-cursor and pg-query-stream. */
+/** The interface that pg's client calls on query objects, such as those of pg-cursor and pg-query-stream. */
 interface SubmittedQuery {
   name: string | undefined
   submit(connection: pg.Connection): Error | null
@@ -16,13 +16,13 @@ type Callback = (error: Error | null) => void
 const Query = pg.Query as unknown as new (text: string, values: unknown[], done: Callback) => SubmittedQuery
 
 /**
- * The prepared reads of one connection. Postgres describes the columns of each once, and not each time that it is run:
- * for a row of a hundred columns that takes as long as all the rest, on both sides.
+ * The prepared reads of one connection. Postgres describes the columns of each statement only once, not for every
+ * execution: for a row of a hundred columns the description costs as much as everything else, on both sides.
  */
 export class PreparedReads {
-  /** How the columns of statements are read, by their names. */
+  /** Column parsers by statement name. */
   readonly columns = new Map<string, ParseValue[]>()
-  /** The connection, but requests for descriptions are not sent. */
+  /** The connection without its `describe` requests. */
   readonly undescribed: pg.Connection
 
   constructor(
@@ -32,7 +32,7 @@ export class PreparedReads {
     this.undescribed = Object.create(connection, { describe: { value: () => undefined } })
   }
 
-  /** Rows as arrays; a read without a name is prepared and described each time. */
+  /** Runs a read; rows are arrays. A read without a name is prepared and described each time. */
   rows(name: string | undefined, text: string, values: unknown[]): Promise<unknown[][]> {
     return new Promise((resolve, reject) => {
       const query: ReadQuery = new ReadQuery(this, name, text, values, (error) => (error ? reject(error) : resolve(query.parsedRows)))

@@ -2,7 +2,7 @@ import { Column, getTableColumns, getTableName, is, SQL, Subquery, Table } from 
 import type { PgSelectConfig } from 'drizzle-orm/pg-core'
 import { DecodedSql } from './decoded.js'
 
-/** One selected column: where it goes in the result and how it is read. */
+/** A selected column: its path in the result, and how it is decoded. */
 interface SelectedField {
   path: string[]
   field: unknown
@@ -12,8 +12,8 @@ type Decode = (value: unknown) => unknown
 type Shape = Record<string, unknown>
 
 /**
- * The same objects as the builder makes of rows, several times as quickly: what follows from the columns is worked out
- * once a statement, and each object starts as a copy of a full one, so that engines keep its fields in place.
+ * Maps rows to the same objects as drizzle, several times as fast: the layout is computed once per statement, and each
+ * object starts as a copy of a complete one, so that engines keep a stable hidden class.
  */
 export function rowMapper(config: PgSelectConfig): (row: unknown[]) => unknown {
   const fields = selectedFields(config.fields, [])
@@ -54,7 +54,7 @@ export function rowMapper(config: PgSelectConfig): (row: unknown[]) => unknown {
   }
 }
 
-/** The columns of a selection in the order in which the builder writes them into the statement. */
+/** The columns of a selection, in the order in which drizzle writes them into the statement. */
 function selectedFields(selection: Record<string, unknown>, prefix: string[]): SelectedField[] {
   return Object.entries(selection).flatMap(([name, field]) => {
     const path = [...prefix, name]
@@ -64,17 +64,17 @@ function selectedFields(selection: Record<string, unknown>, prefix: string[]): S
   })
 }
 
-/** Undefined where the value stays as the driver gives it. */
+/** Undefined if the value stays as the driver returns it. */
 function decoderOf(field: unknown): Decode | undefined {
   if (is(field, Column)) {
-    // most columns have no reading of their own
+    // most columns have no decoder of their own
     return field.mapFromDriverValue === Column.prototype.mapFromDriverValue ? undefined : (value) => field.mapFromDriverValue(value)
   }
   const expression = is(field, SQL.Aliased) ? field.sql : field
   return expression instanceof DecodedSql ? expression.decode : undefined
 }
 
-/** The names of the tables whose columns are null where nothing was joined. */
+/** Names of left-joined tables, whose columns are null if no row matched. */
 function leftJoined({ joins = [] }: PgSelectConfig): Set<string> {
   for (const { joinType } of joins) {
     if (joinType === 'right' || joinType === 'full') throw new Error(`prepared reads have no ${joinType} joins`)
@@ -84,9 +84,9 @@ function leftJoined({ joins = [] }: PgSelectConfig): Set<string> {
   )
 }
 
-/** For the columns of a left-joined table: the one whose null says that there was no row. */
+/** For columns of a left-joined table: the key whose null means that no row matched. */
 function optionalKey(name: string, fields: SelectedField[], nullable: Set<string>): string | undefined {
-  // an expression beside columns, such as the beginning of a text, says nothing of its table
+  // an expression, such as the beginning of a text, does not tell which table it belongs to
   const own = fields.filter(({ path, field }) => path[0] === name && path.length === 2 && is(field, Column))
   const tables = new Set(own.map(({ field }) => getTableName((field as Column).table)))
   const [table] = tables

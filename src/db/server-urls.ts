@@ -1,21 +1,22 @@
 import { parseUrl } from '../lib/url.js'
 
-/** A URL that cannot be used as it is; the message says why. */
+/** An unusable URL; the message is a predicate that says why. */
 class InvalidDatabaseUrl extends Error {
   override name = 'BadDatabaseUrl'
 }
 
 const MAX_HOSTS = 16
 
-/** What a URL of Postgres names: a server each, and whether it must be one that takes writes. */
+/** The servers of a Postgres URL, one URL each, and whether the one in use must accept writes. */
 export interface ServerList {
   urls: [string, ...string[]]
   writable: boolean
 }
 
 /**
- * Reads a URL that may name several hosts, as libpq writes them: `postgresql://user@one:5432,two/name`, with
- * `target_session_attrs` (`any`, `read-write` or `primary`). With several hosts the one that takes writes is meant.
+ * Parses a URL that may name several hosts in the syntax of libpq, `postgresql://user@one:5432,two/name`, with
+ * `target_session_attrs` of `any`, `read-write` or `primary`. With several hosts the default is the one that accepts
+ * writes.
  */
 export function parseServers(url: string): ServerList {
   const [, scheme, user = '', hosts = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*@)?([^/?#@]*)(.*)$/.exec(url) ?? []
@@ -38,7 +39,7 @@ export function parseServers(url: string): ServerList {
   return { urls, writable: targetSessionAttrs === null ? urls.length > 1 : targetSessionAttrs !== 'any' }
 }
 
-/** What is wrong with such a URL, as a predicate; null: nothing. */
+/** What is wrong with a URL, as a predicate; null if nothing is. */
 export function databaseUrlFault(url: string): string | null {
   try {
     parseServers(url)

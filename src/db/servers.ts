@@ -4,15 +4,15 @@ import { Unavailable } from '../lib/unavailable.js'
 import { parseServers, type ServerList } from './server-urls.js'
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Milliseconds in which one failed search answers for all. */
+/** How long a failed search is reused as the answer, in milliseconds. */
 const FAILURE_TTL_MS = 200
 
-/** Whether a server takes writes: it is no standby, and nobody has made it read-only. */
+/** Whether a server accepts writes: it is no standby and is not configured as read-only. */
 const TAKES_WRITES = `select not pg_is_in_recovery() and (select reset_val from pg_settings where name = 'default_transaction_read_only') = 'off'`
 
 /**
- * Which of the servers of a URL is in use. One that is lost, or has become read-only, is looked for anew among all of
- * them; until it is found connections are refused as unavailable.
+ * Tracks which server of a URL is in use. When it is lost or becomes read-only, the next call searches all servers;
+ * until one is found, connections are refused as unavailable.
  */
 export class Servers {
   readonly #named: ServerList
@@ -32,17 +32,17 @@ export class Servers {
     return this.#current
   }
 
-  /** Whether the server in use is known, so that nobody has to wait for `find`. */
+  /** Whether the server in use is known, so that `find` can be skipped. */
   get isFound(): boolean {
     return this.#found
   }
 
-  /** A connection to this server was lost, could not be made, or takes no writes: it is looked for by the next call. */
+  /** Reports that a connection to this server was lost, failed, or accepts no writes: the next call searches again. */
   lost(url: string): void {
     if (url === this.#current && (this.#named.writable || this.#named.urls.length > 1)) this.#found = false
   }
 
-  /** Resolves when `current` can be used; throws Unavailable where no server can. */
+  /** Resolves when `current` can be used; throws Unavailable if no server can. */
   async find(): Promise<void> {
     if (this.#found) return
     if (this.#failed && performance.now() - this.#failed.at < FAILURE_TTL_MS) throw this.#failed.error
@@ -63,7 +63,7 @@ export class Servers {
         }),
       ),
     )
-    // the one in use, where it still is the right one
+    // prefer the one in use
     const at = answers[urls.indexOf(this.#current)] ? urls.indexOf(this.#current) : answers.indexOf(true)
     if (at < 0) {
       const error = new Unavailable('The database is not available', 1, { cause: faults[0] ?? new Error('no server of the database takes writes') })
@@ -95,8 +95,7 @@ async function isUsable(url: string, writable: boolean): Promise<boolean> {
 }
 
 /**
- * A connection of its own to the server that is in use now, for one piece of work; whoever asks ends it. Where there is
- * none, or it does not answer, this throws a StartFault.
+ * Opens a dedicated connection to the server in use; the caller must end it. Throws a StartFault if no server answers.
  */
 export async function connectOnce(url: string, name: string): Promise<pg.Client> {
   const servers = new Servers(url)

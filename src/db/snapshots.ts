@@ -2,19 +2,20 @@ import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import type { Database, Transaction } from './client.js'
 
-/** What each process of the service notes about itself: it is as it is now, whatever the rest is put back to. */
+/** Tables in which each process records its own state; snapshots leave them as they are. */
 const PROCESS_TABLES = ['processes', 'job_schedules']
 /**
- * Bytes from which on a table, where it has grown so many times, is cleared of the rows that restoring has left behind.
+ * A restored table is vacuumed if it is larger than this many bytes and has grown by this factor, because restoring
+ * leaves dead rows behind.
  */
 const VACUUM_MIN_BYTES = 4 * 1024 ** 2
 const VACUUM_GROWTH = 4
 
 interface Table {
   name: string
-  /** Columns that can be written. */
+  /** Writable columns. */
   columns: string[]
-  /** Of the primary key; empty: it has none. */
+  /** Columns of the primary key; empty if there is none. */
   key: string[]
 }
 
@@ -26,14 +27,14 @@ export interface Catalog {
 
 interface Snapshot {
   schema: string
-  /** With the bytes of their copies. */
+  /** Sizes of the copies in bytes, by table. */
   tables: Map<string, number>
   sequences: Map<string, string>
 }
 
 const quoted = pg.escapeIdentifier
 
-/** Reads which tables and sequences there are; the same for all databases of one version. */
+/** Reads the tables and sequences; they are the same for all databases of one version. */
 export async function readCatalog(db: Database): Promise<Catalog> {
   const tables = await db.readRows(
     undefined,
@@ -55,20 +56,20 @@ export async function readCatalog(db: Database): Promise<Catalog> {
 }
 
 /**
- * Named states of a database, each a copy of all rows in a schema of its own. The connections and their prepared
- * statements stay as they are, and restoring costs what has changed (docs/adr/0024). Nothing may be written meanwhile.
+ * Named snapshots of a database, each a copy of all rows in a schema of its own. Connections and prepared statements
+ * stay valid, and restoring costs in proportion to what has changed (docs/adr/0024). Nothing else may write meanwhile.
  */
 export class DatabaseSnapshots {
-  readonly #kept = new Map<string, Snapshot>()
+  readonly #snapshots = new Map<string, Snapshot>()
   #last = 0
-  #clearing: Promise<void> | undefined
+  #vacuuming: Promise<void> | undefined
 
   constructor(
     private readonly db: Database,
     private readonly catalog: Catalog,
   ) {}
 
-  /** Keeps the present state; another of this name is replaced. */
+  /** Takes a snapshot of the current state, replacing one of the same name. */
   async take(name: string): Promise<void> {
     const schema = `snapshot_${++this.#last}`
     const sequences = await this.#sequences()
@@ -79,12 +80,12 @@ export class DatabaseSnapshots {
       return { schema, tables: await sizesIn(tx, schema), sequences }
     })
     await this.drop(name)
-    this.#kept.set(name, snapshot)
+    this.#snapshots.set(name, snapshot)
   }
 
-  /** Puts all rows and sequences back to what they were. */
+  /** Restores all rows and sequences. */
   async restore(name: string): Promise<void> {
-    const snapshot = this.#kept.get(name)
+    const snapshot = this.#snapshots.get(name)
     if (!snapshot) throw new Error(`there is no snapshot called ${name}`)
     const now = await this.#sequences()
     const grown = await this.db.transaction(async (tx) => {
@@ -92,37 +93,37 @@ export class DatabaseSnapshots {
       const changed = [...this.catalog.tables.values()].filter((table) => snapshot.tables.has(table.name) || sizes.has(table.name))
       const moved = [...snapshot.sequences].filter(([sequence, value]) => now.get(sequence) !== value)
       await execute(tx, [
-        // rows come back as they were, without what follows from a change, and in any order
+        // disables triggers and foreign keys, so that rows are restored unchanged and in any order
         'set local session_replication_role = replica',
         ...changed.flatMap((table) => restoreStatements(table, snapshot)),
         ...moved.map(([sequence, value]) => `select setval(${pg.escapeLiteral(`public.${quoted(sequence)}`)}, ${value})`),
       ])
       return changed.filter(({ name }) => (sizes.get(name) ?? 0) > Math.max(VACUUM_MIN_BYTES, VACUUM_GROWTH * (snapshot.tables.get(name) ?? 0)))
     })
-    // beside the calls that follow
+    // in the background, beside later calls
     if (grown.length > 0)
-      this.#clearing ??= this.#clear(grown).finally(() => {
-        this.#clearing = undefined
+      this.#vacuuming ??= this.#vacuum(grown).finally(() => {
+        this.#vacuuming = undefined
       })
   }
 
-  /** To be called before the connections are closed. */
+  /** Must be called before the connections are closed. */
   async close(): Promise<void> {
-    await this.#clearing
+    await this.#vacuuming
   }
 
-  async #clear(tables: Table[]): Promise<void> {
+  async #vacuum(tables: Table[]): Promise<void> {
     for (const { name } of tables) await this.db.write.execute(sql.raw(`vacuum public.${quoted(name)}`)).catch(() => undefined)
   }
 
   async drop(name: string): Promise<void> {
-    const snapshot = this.#kept.get(name)
+    const snapshot = this.#snapshots.get(name)
     if (!snapshot) return
-    this.#kept.delete(name)
+    this.#snapshots.delete(name)
     await this.db.transaction((tx) => execute(tx, ['set local client_min_messages = error', `drop schema ${snapshot.schema} cascade`]))
   }
 
-  /** Tables that have ever had a row, with their sizes. */
+  /** Tables that have ever had a row, with their sizes in bytes. */
   async #sizes(tx: Transaction): Promise<Map<string, number>> {
     return new Map([...(await sizesIn(tx, 'public'))].filter(([name]) => this.catalog.tables.has(name)))
   }
@@ -135,7 +136,7 @@ export class DatabaseSnapshots {
     return rows.map(({ name }) => name)
   }
 
-  /** Each with its value as the arguments of `setval`. */
+  /** Sequences with their values as arguments of `setval`. */
   async #sequences(): Promise<Map<string, string>> {
     const queries = this.catalog.sequences.map(
       (name) => `select ${pg.escapeLiteral(name)}, last_value || ', ' || is_called from public.${quoted(name)}`,
@@ -145,7 +146,7 @@ export class DatabaseSnapshots {
   }
 }
 
-/** The tables of a schema that are not empty files. */
+/** The tables of a schema whose files are not empty, with their sizes in bytes. */
 async function sizesIn(tx: Transaction, schema: string): Promise<Map<string, number>> {
   const { rows } = await tx.execute<{ name: string; size: string }>(sql`
     select relname as name, pg_relation_size(oid) as size from pg_class
@@ -153,7 +154,7 @@ async function sizesIn(tx: Transaction, schema: string): Promise<Map<string, num
   return new Map(rows.map(({ name, size }) => [name, Number(size)]))
 }
 
-/** The statements that make a table what it was, by changing only the rows that differ. */
+/** The statements that restore a table by changing only the rows that differ. */
 function restoreStatements({ name, columns, key }: Table, { schema, tables }: Snapshot): string[] {
   const table = `public.${quoted(name)}`
   if (!tables.has(name)) return [`delete from ${table}`]
@@ -167,5 +168,5 @@ function restoreStatements({ name, columns, key }: Table, { schema, tables }: Sn
   ]
 }
 
-/** Sends statements without values together. */
+/** Sends statements without parameters in one round trip. */
 const execute = (tx: Transaction, statements: string[]) => tx.execute(sql.raw(statements.join(';\n')))

@@ -6,8 +6,8 @@ import type { Database, Plan, ReadDatabase, Sender, Transaction } from './client
 import { rowMapper } from './row-mapper.js'
 
 /**
- * Named statements a database connection keeps. Shapes beyond that many are prepared without a name, so callers cannot
- * fill Postgres' memory with them (SEC-150).
+ * Named statements per connection. Further shapes are prepared without a name, so that callers cannot fill the memory
+ * of Postgres (SEC-150).
  */
 const MAX_NAMED = 400
 const MAX_CACHED = 1_000
@@ -31,8 +31,8 @@ interface Preparable {
 const statementCaches = new WeakMap<Database, Map<string, Prepared<unknown>>>()
 
 /**
- * A query of the read lane, built once per shape and prepared: building it anew for each call costs more than running
- * it. `shape` names all that changes its text.
+ * A prepared query of the read lane, built once per shape: building it for each call costs more than running it.
+ * `shape` must contain everything that changes the SQL.
  */
 export function statement<Shape, Q extends Select>(
   name: string,
@@ -49,7 +49,7 @@ export function statement<Shape, Q extends Select>(
     let prepared = statements.get(key)
     if (!prepared) {
       const chosenPlan = typeof plan === 'string' ? plan : plan(shape)
-      // Postgres plans what has no name with the values of the call
+      // Postgres plans an unnamed statement with the values of the call
       const named = statements.size < MAX_NAMED && chosenPlan !== 'each'
       prepared = prepare(db, build(db.read, shape), named ? digest(key) : undefined, chosenPlan)
       if (statements.size < MAX_CACHED) statements.set(key, prepared)
@@ -77,17 +77,17 @@ function prepare(db: Database, query: Select, name: string | undefined, plan: Pl
   }
 }
 
-/** How a parameter of a statement is found among the values of a call. */
+/** A function that finds the value of a parameter among the values of a call. */
 function sourceOf(param: unknown): (values: Values) => unknown {
-  if (is(param, Placeholder)) return (values) => valueOf(values, param.name)
+  if (is(param, Placeholder)) return (values) => placeholderValue(values, param.name)
   if (is(param, Param) && is(param.value, Placeholder)) {
     const { encoder, value } = param
-    return (values) => encoder.mapToDriverValue(valueOf(values, value.name))
+    return (values) => encoder.mapToDriverValue(placeholderValue(values, value.name))
   }
   return () => param
 }
 
-function valueOf(values: Values, name: string): unknown {
+function placeholderValue(values: Values, name: string): unknown {
   if (!(name in values)) throw new Error(`no value for the placeholder ${name}`)
   return values[name]
 }
@@ -95,7 +95,7 @@ function valueOf(values: Values, name: string): unknown {
 const stepCaches = new WeakMap<object, Map<string, unknown>>()
 
 /**
- * A statement of bursts, built and prepared once for each connection that sends it. Transactions may send it too, which
+ * A statement for bursts, built and prepared once for each connection that sends it. Transactions can send it too, but
  * build it each time.
  */
 export function step<Shape, Q extends Preparable>(

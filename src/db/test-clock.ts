@@ -2,23 +2,25 @@ import { sql } from 'drizzle-orm'
 import type { Database } from './client.js'
 import { connectOnce } from './servers.js'
 
-/** Tables that timers, retries and leases are kept in: they go by the machine's clock. */
+/** Tables of timers, retries and leases, which use the clock of the machine. */
 const MACHINE_TIME_TABLES = ['former_repositories', 'jobs', 'pending_repository_deletions', 'ref_intents', 'storage_failures']
 
-/** Built into each plan as a constant; when it is replaced, Postgres plans anew what has it. */
+/**
+ * The time is a constant in every plan; when the function is replaced, Postgres plans the statements that use it again.
+ */
 const createNow = (moment: Date, or = '') =>
   `create ${or}function test_clock.now() returns timestamptz language sql stable return timestamptz '${moment.toISOString()}'`
 
 /**
- * From then on `now()` means the test clock on all connections to databases of this server that have one. Where there
- * is no such schema its name in the path means nothing.
+ * Makes `now()` the test clock on all later connections to databases of this server that have one. In a database
+ * without the schema its name in the search path has no effect.
  */
 export const useTestClocks = (url: string): Promise<void> =>
   executeOnce(url, `do $$ begin execute format('alter role %I set search_path = test_clock, pg_catalog, public', current_user); end $$`)
 
 /**
- * Gives a database a clock of its own, which stands still, also for the defaults of columns; `pg_catalog.now()` is the
- * machine's. Ids of discussions come from a sequence.
+ * Gives a database a stopped clock of its own, also for column defaults; `pg_catalog.now()` stays the clock of the
+ * machine. Ids of discussions come from a sequence.
  */
 export const installTestClock = (url: string, moment: Date): Promise<void> =>
   executeOnce(
@@ -36,7 +38,7 @@ export const installTestClock = (url: string, moment: Date): Promise<void> =>
     end $$; commit`,
   )
 
-/** Moves the clock of a database that has one. */
+/** Sets the test clock of a database. */
 export const setTestClock = async (db: Database, moment: Date): Promise<void> =>
   void (await db.write.execute(sql.raw(createNow(moment, 'or replace '))))
 

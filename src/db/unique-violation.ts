@@ -11,7 +11,7 @@ export async function unlessUniqueViolation<T>(work: () => Promise<T>, refusal: 
   }
 }
 
-/** Runs work, and once more if it violates a unique index: the checks in it then see the other row and report it. */
+/** Runs work, and repeats it once if it violates a unique index: its checks then see the other row and report it. */
 export const retryOnUniqueViolation = <T>(work: () => Promise<T>): Promise<T> =>
   work().catch((thrown: unknown) => {
     if (isUniqueViolation(thrown)) return work()

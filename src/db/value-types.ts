@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** Timestamps, dates and intervals stay text and are decoded by their columns, as drizzle does it. */
+/** Timestamps, dates and intervals stay text and are decoded by their columns, as in drizzle. */
 const TEXT_TYPES = new Set<number>([
   pg.types.builtins.TIMESTAMP,
   pg.types.builtins.DATE,
@@ -13,9 +13,11 @@ const TEXT_TYPES = new Set<number>([
   1182,
 ])
 const asText = (value: string) => value
-/** As ISO 8601, because `Date` takes a year below 100 in another form for one of 1900 or 2000, or for a day. */
+/**
+ * Converts to ISO 8601: in the format of Postgres, `Date` would misread years below 100 as 19xx or 20xx, or as days.
+ */
 const asIso = (value: string) => (value[10] === ' ' && value.endsWith('+00') ? `${value.slice(0, 10)}T${value.slice(11, -3)}Z` : value)
-/** How values that Postgres answers are read, in place of what drizzle gives with each statement. */
+/** Parsers of result values, in place of those that drizzle passes with each statement. */
 export const TYPES = {
   getTypeParser: (id: number, format?: string) => {
     if (id === pg.types.builtins.TIMESTAMPTZ) return asIso

@@ -144,7 +144,7 @@ class QueueWorker<C> implements Worker {
     return this.#started ? this.#worker : null
   }
 
-  async start({ alone: exclusive = false, gone: endedProcesses = [] as string[], schedules = true } = {}): Promise<void> {
+  async start({ exclusive = false, endedProcesses = [] as string[], schedules = true } = {}): Promise<void> {
     if (schedules)
       for (const { kind, every, priority = 'normal' } of this.#kinds.values())
         if (every !== undefined) this.#schedules.push({ kind, every, priority: PRIORITIES[priority] })

@@ -2,7 +2,7 @@ import { constants, lchownSync, readdirSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** The account that Postgres runs as; it refuses to run as root. */
+/** The account that Postgres runs as, because it refuses to run as root. */
 export interface Account {
   uid: number
   gid: number
@@ -11,12 +11,12 @@ export interface Account {
 }
 
 /**
- * A user id without an account, from the range for services without an entry in /etc/passwd; it has no other rights on
+ * A user id without an account, from the range for services without an entry in /etc/passwd. It has no other rights on
  * the machine.
  */
 const UNNAMED_UID = 62_578
 
-/** For root, the account created for Postgres, or the id without an account. */
+/** If this process is root: the account named `postgres`, or the id without an account. */
 export async function accountForPostgres(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined
   return (await findAccount('postgres')) ?? { uid: UNNAMED_UID, gid: UNNAMED_UID, named: false }
@@ -29,8 +29,8 @@ export async function findAccount(wanted: string): Promise<Account | undefined> 
 }
 
 /**
- * Gives a folder and everything in it to an account. Nothing else is done meanwhile: to wait for each of a thousand
- * files takes five times as long.
+ * Changes the owner of a folder and everything in it. Synchronous, because awaiting each of a thousand files takes five
+ * times as long.
  */
 export function chownTree(path: string, account: Account): void {
   lchownSync(path, account.uid, account.gid)
@@ -41,7 +41,7 @@ export function chownTree(path: string, account: Account): void {
   }
 }
 
-/** Whether the account can pass through every folder on the way. */
+/** Whether the account has access to every folder on the path. */
 export async function canEnter(path: string, { uid, gid }: Account): Promise<boolean> {
   for (let folder = path; ; folder = dirname(folder)) {
     const { mode, uid: owner, gid: group } = await stat(folder)
@@ -51,5 +51,5 @@ export async function canEnter(path: string, { uid, gid }: Account): Promise<boo
   }
 }
 
-/** The spawn options that run a process as the account. */
+/** Spawn options that run a process as the account. */
 export const spawnAs = (account: Account | undefined) => account && { uid: account.uid, gid: account.gid }

@@ -1,9 +1,9 @@
 import pg from 'pg'
 
-/** The migrated and empty database that others are copies of. Nobody connects to it. */
+/** The migrated, empty template of the copies. Nothing connects to it, so that it can be copied at any time. */
 const TEMPLATE = 'roost_template'
 
-/** Makes the template of what a database is now, and drops the templates that come with Postgres. */
+/** Creates the template from the current state of a database, and drops the templates of Postgres. */
 export async function createTemplate(url: string): Promise<void> {
   const { pathname } = new URL(url)
   const administration = new URL(url)
@@ -16,13 +16,13 @@ export async function createTemplate(url: string): Promise<void> {
   await execute(url, ['drop database template0', 'drop database template1'])
 }
 
-/** Databases of one server that begin as copies of its template. */
+/** Creates databases on one server as copies of its template. */
 export class DatabaseCopies {
   #last = 0
 
   constructor(private readonly url: string) {}
 
-  /** A new one, by its URL. */
+  /** Creates a database and returns its URL. */
   async create(): Promise<string> {
     const name = `copy_${++this.#last}`
     await execute(this.url, [`create database ${name} template ${TEMPLATE} strategy file_copy`])
@@ -31,7 +31,7 @@ export class DatabaseCopies {
     return url.href
   }
 
-  /** Drops one, and ends whatever is connected to it. */
+  /** Drops a database and closes its connections. */
   async drop(url: string): Promise<void> {
     await execute(this.url, [`drop database if exists ${pg.escapeIdentifier(new URL(url).pathname.slice(1))} with (force)`])
   }

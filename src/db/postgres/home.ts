@@ -5,13 +5,13 @@ import { StartFault } from '../../lib/start-fault.js'
 import { type Account, canEnter } from './account.js'
 import { type Preparation, readPreparation } from './records.js'
 
-/** The folder for Postgres if its account cannot enter ours. */
+/** The folder of databases whose data directory the account of Postgres cannot enter. */
 export const SHARED_DIRECTORY = '/var/lib/roost'
 
 /**
  * The folder of the database: `directory`, or one below /var/lib if the account of Postgres cannot enter `directory`.
- * It never changes, unless `directory` is moved together with the database in it. A copy of a folder whose database is
- * elsewhere is a StartFault: it would open, and stop, the database of the original.
+ * It never changes unless `directory` is moved together with its database. A copy of a folder whose database is
+ * elsewhere is a StartFault, because it would open and stop the database of the original.
  */
 export async function databaseHome(directory: string, account: Account | undefined): Promise<string> {
   if (existsSync(join(directory, 'data'))) return directory

@@ -18,11 +18,11 @@ export interface EmbeddedOptions {
   /** The folder of Postgres; created if missing. */
   directory: string
   log: Log
-  /** False trades durability for speed; for test databases. */
+  /** False trades durability for speed, for test databases. */
   durable?: boolean
-  /** Connections that are needed at least. */
+  /** The minimum of `max_connections`. */
   connections?: number
-  /** Called when its process has been started, and is getting ready. */
+  /** Called when the process has been started, before it is ready. */
   onLaunch?: () => void
 }
 
@@ -32,7 +32,7 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>
 }
 
-/** Starts the embedded Postgres, also after a kill; a StartFault says in one line what is missing. */
+/** Starts the embedded Postgres, also after a kill. A StartFault says in one line what is missing. */
 export async function startEmbeddedPostgres({
   directory,
   log,

@@ -7,8 +7,8 @@ import { run } from './processes.js'
 import { type Server, serverEnvironment } from './server.js'
 
 /**
- * Creates the database in a temporary folder and renames it when complete, so that a killed start leaves no partial
- * database.
+ * Creates the database in a temporary folder and renames it when complete, so that a start that is killed leaves no
+ * partial database.
  */
 export async function initialise(server: Server, home: string, owner: Account | undefined, durable: boolean, password: string): Promise<void> {
   const account = owner && !owner.named ? await findAccount('nobody') : owner

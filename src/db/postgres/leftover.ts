@@ -9,8 +9,8 @@ import { run } from './processes.js'
 export const STOP_TIMEOUT = 8_000
 
 /**
- * Ends the Postgres that a killed service left running, and removes its lock file if the process id in it belongs to
- * another process by now.
+ * Stops the Postgres that a killed service left running, and removes its lock file if the process id in it now belongs
+ * to another process.
  */
 export async function stopLeftover(data: string, log: Pick<Logger, 'warn'>): Promise<void> {
   const file = join(data, 'postmaster.pid')
@@ -22,7 +22,7 @@ export async function stopLeftover(data: string, log: Pick<Logger, 'warn'>): Pro
     await unlink(file).catch(() => undefined)
     return
   }
-  log.warn({ pid }, 'a Postgres left over by a killed process is ended first')
+  log.warn({ pid }, 'stopping a Postgres that a killed process left running')
   for (const [signal, timeout] of [
     ['SIGINT', STOP_TIMEOUT],
     ['SIGQUIT', 3_000],

@@ -8,7 +8,10 @@ export interface Lock {
   owner: string
 }
 
-/** A lock file with the process that holds the folder; taken over if that process is gone. */
+/**
+ * Acquires the lock file of the folder, which names the process that holds it; a lock of a process that has ended is
+ * taken over.
+ */
 export async function acquireLock(directory: string): Promise<Lock> {
   const path = join(directory, 'lock')
   const owner = `${process.pid} ${startTimeOf(process.pid) ?? ''}`.trim()
@@ -31,7 +34,7 @@ export async function acquireLock(directory: string): Promise<Lock> {
       const holder = await readFile(path, 'utf8').catch(() => undefined)
       if (holder === undefined) continue
       if (isAlive(holder)) throw new StartFault(`${directory} is in use by process ${holder.split(' ')[0]}: Roost is running there already`)
-      // only the process that renames the stale lock removes it, so that nobody removes the next one
+      // only the process that renames the stale lock removes it, so that no process removes the next lock
       const stale = `${temporary}.dead`
       await rename(path, stale).catch(() => undefined)
       const moved = await readFile(stale, 'utf8').catch(() => undefined)
@@ -47,7 +50,7 @@ export async function releaseLock({ path, owner }: Lock): Promise<void> {
   if ((await readFile(path, 'utf8').catch(() => '')) === owner) await rm(path, { force: true })
 }
 
-/** Removes temporary files of starts that were killed while they took the lock. */
+/** Removes temporary files of starts that were killed while they acquired the lock. */
 async function removeStaleTemporaries(directory: string, temporary: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const pid = Number(/^lock\.(\d+)\./.exec(name)?.[1])
@@ -55,7 +58,7 @@ async function removeStaleTemporaries(directory: string, temporary: string): Pro
   }
 }
 
-/** The process that holds the folder by its lock; undefined if there is none or it is gone. */
+/** The holder of the lock, as process id and start time; undefined if there is none or it has ended. */
 export async function lockOwner(directory: string): Promise<string | undefined> {
   const owner = await readFile(join(directory, 'lock'), 'utf8').catch(() => undefined)
   return owner !== undefined && isAlive(owner) ? owner : undefined

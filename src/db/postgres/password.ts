@@ -5,19 +5,19 @@ import { type Account, spawnAs } from './account.js'
 import { run } from './processes.js'
 import { type Server, serverEnvironment } from './server.js'
 
-/** The content of pg_hba.conf: nobody connects without the password (SEC-174). */
+/** The content of pg_hba.conf: every connection needs the password (SEC-174). */
 export const HBA = 'local all all scram-sha-256\n'
 
 const passwordFile = (directory: string) => join(directory, 'password')
 
-/** Required to connect even for processes of Postgres's own account. */
+/** Creates the password, which is required to connect even for processes of the account of Postgres. */
 export async function newPassword(directory: string): Promise<string> {
   const password = randomBytes(24).toString('hex')
   await writeFile(passwordFile(directory), password, { mode: 0o600 })
   return password
 }
 
-/** The password of the database; created for a database without one. */
+/** The password of the database; created for a database that was set up without one. */
 export async function passwordFor(directory: string, server: Server, data: string, account: Account | undefined, existing: boolean): Promise<string> {
   const known = await readFile(passwordFile(directory), 'utf8').catch(() => undefined)
   const trusting = existing && /^local\s+all\s+all\s+trust/m.test(await readFile(join(data, 'pg_hba.conf'), 'utf8'))

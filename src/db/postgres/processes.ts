@@ -6,8 +6,8 @@ import { type Account, spawnAs } from './account.js'
 export const run = promisify(execFile)
 
 /**
- * Runs Postgres and ends it when standard input closes, which also happens when this process is killed.
- * The words are fixed; command and paths come as arguments.
+ * Runs Postgres and stops it when standard input closes, which also happens when this process is killed. The script is
+ * fixed; command and paths are passed as arguments.
  */
 const WATCHDOG = `
 "$@" </dev/null 3<&- & server=$!
@@ -23,7 +23,7 @@ export function launch(program: string, args: string[], account: Account | undef
     ...spawnAs(account),
     cwd: '/',
     env,
-    // in its own session it does not get the terminal's Ctrl-C before running requests are done
+    // in a session of its own, Postgres does not get the Ctrl-C of the terminal before running requests are done
     detached: true,
     stdio: ['pipe', 'ignore', 'pipe'],
   })

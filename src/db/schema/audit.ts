@@ -2,25 +2,25 @@ import { index, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 
 /**
- * The audit log: rows are only ever added (SEC-168). Names are stored beside ids because what they name may be deleted
- * later; there are no foreign keys.
+ * The audit log: rows are only ever added (SEC-168). Names are stored beside ids, without foreign keys, because the
+ * things they refer to may be deleted later.
  */
 export const auditEvents = pgTable(
   'audit_events',
   {
     id: id(),
     created_at: moment().notNull().defaultNow(),
-    /** Null: the service itself, or its command line. */
+    /** Null for the service itself or its command line. */
     actor_id: ref(),
     actor: text(),
-    /** The administrator behind a sudo call. */
+    /** The administrator who made a sudo call. */
     sudoer_id: ref(),
     sudoer: text(),
     action: text().notNull(),
     target_type: text().notNull(),
     target_id: ref(),
     target: text().notNull(),
-    /** Field → before and after; secrets only as having changed. */
+    /** Changed fields with their values before and after; of secrets only that they changed. */
     changes: jsonb().$type<Record<string, unknown>>().notNull(),
     address: text(),
     request_id: text(),

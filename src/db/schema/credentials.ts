@@ -13,19 +13,21 @@ export const sshKeys = pgTable(
   'ssh_keys',
   {
     id: id(),
-    /** Null: a deploy key, which belongs to the projects it opens (DK-7). */
+    /** Null for a deploy key, which belongs to the projects that it opens (DK-7). */
     user_id: ref().references(() => users.id, { onDelete: 'cascade' }),
-    /** Of a deploy key, while there is that account; its pushes are theirs. */
+    /** The creator of a deploy key, while that account exists; its pushes are attributed to them. */
     creator_id: ref().references(() => users.id, { onDelete: 'set null' }),
     title: text().notNull(),
-    /** One line, as it was given but for line breaks (K-6). */
+    /** One line as submitted, except for line breaks (K-6). */
     key: text().notNull(),
-    /** MD5 of the key's bytes, pairs of hex digits with colons; what makes two keys the same (K-8, K-10). */
+    /**
+     * MD5 of the key's bytes, as pairs of hex digits with colons; keys with the same value are the same (K-8, K-10).
+     */
     fingerprint: text().notNull(),
-    /** SHA-256 of the same, base64 without padding. */
+    /** SHA-256 of the same bytes, base64 without padding. */
     fingerprint_sha256: text().notNull(),
     expires_at: moment(),
-    /** To the minute (GS-2). */
+    /** Last use, to the minute (GS-2). */
     last_used_at: moment(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
@@ -45,16 +47,16 @@ export const gpgKeys = pgTable(
     user_id: owner(),
     /** The armored block, trimmed. */
     key: text().notNull(),
-    /** Of the primary key, upper-case hex. */
+    /** Of the primary key, in upper-case hex. */
     fingerprint: text().notNull(),
     primary_keyid: text().notNull(),
-    /** Of its subkeys, which sign as well. */
+    /** Ids of its subkeys, which sign as well. */
     subkey_ids: text().array().notNull(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
   (t) => [
-    // the block itself may be longer than an index entry
+    // the block may be longer than an index entry allows
     uniqueIndex('gpg_keys_key_key').on(sql`md5(${t.key})`),
     uniqueIndex('gpg_keys_fingerprint_key').on(t.fingerprint),
     uniqueIndex('gpg_keys_primary_keyid_key').on(t.primary_keyid),
@@ -64,8 +66,8 @@ export const gpgKeys = pgTable(
 )
 
 /**
- * All kinds of tokens, so that one query and one function judge every credential (SEC-12). Only digests are stored, and
- * impersonation tokens encrypted as well (SEC-21).
+ * All kinds of tokens, so that one query and one function check every credential (SEC-12). Only digests are stored;
+ * impersonation tokens are also stored encrypted (SEC-21).
  */
 export const tokens = pgTable(
   'tokens',
@@ -80,13 +82,13 @@ export const tokens = pgTable(
     /** SHA-256 of the value, hex. */
     digest: text().notNull(),
     refresh_digest: text(),
-    /** The encrypted value of an impersonation token, which is shown again (CR-7, T-4). */
+    /** The encrypted value of an impersonation token, which can be shown again (CR-7, T-4). */
     sealed: text(),
     scopes: text().array().notNull(),
     revoked: boolean().notNull().default(false),
     /** Valid until 00:00 UTC of this day (CR-8). */
     expires_at: date({ mode: 'string' }),
-    /** For OAuth tokens, which expire to the second. */
+    /** Expiry of OAuth tokens, to the second. */
     valid_until: moment(),
     last_used_at: moment(),
     created_at: moment().notNull().defaultNow(),
@@ -99,7 +101,7 @@ export const tokens = pgTable(
   ],
 )
 
-/** A link that was mailed: it confirms an address, or sets a password, once (ML-20). */
+/** A mailed link, which confirms an address or sets a password once (ML-20). */
 export const accountLinks = pgTable(
   'account_links',
   {
@@ -107,9 +109,9 @@ export const accountLinks = pgTable(
     digest: text().notNull(),
     purpose: text({ enum: ['confirm', 'reset'] }).notNull(),
     user_id: owner(),
-    /** Where it was sent to. */
+    /** The address that it was sent to. */
     email: text().notNull(),
-    /** Of the job that sent it; one that is repeated replaces its link. */
+    /** The id of the job that sent it; a repeated run of the job replaces its link. */
     job_id: ref().notNull(),
     expires_at: moment().notNull(),
     created_at: moment().notNull(),

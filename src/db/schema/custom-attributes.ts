@@ -5,7 +5,7 @@ import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** What administrators note on a user, a group or a project: exactly one of the three. */
+/** Custom attributes that administrators set on a user, a group or a project: exactly one of the three. */
 export const customAttributes = pgTable(
   'custom_attributes',
   {

@@ -6,7 +6,7 @@ import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** Which projects a deploy key opens (DK-7). With its last row a trigger removes the key itself (DK-6). */
+/** The projects that a deploy key opens (DK-7). A trigger deletes the key with its last row (DK-6). */
 export const deployKeysProjects = pgTable(
   'deploy_keys_projects',
   {

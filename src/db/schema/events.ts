@@ -5,7 +5,8 @@ import { projects } from './projects.js'
 import { users } from './users.js'
 
 /**
- * The names by which lists of events are filtered; the entity's `actionName` turns them into the names shown (EV-5).
+ * The names by which lists of events are filtered; `actionName` of the entity turns them into the displayed names
+ * (EV-5).
  */
 export const EVENT_ACTIONS = [
   'created',
@@ -23,10 +24,10 @@ export const EVENT_ACTIONS = [
 
 export const EVENT_TARGETS = ['Issue', 'MergeRequest', 'Milestone', 'Note', 'DiffNote', 'DiscussionNote', 'Snippet', 'Project', 'User'] as const
 
-/** What only some of those who see a project see there: code, and things that may be hidden. */
+/** Targets that are hidden from some of the users who can see the project. */
 export const EVENT_SUBJECTS = ['Commit', 'Issue', 'MergeRequest', 'Snippet'] as const
 
-/** What moved in a push, and how many commits it brought; `commit_title` is null when the ref is gone. */
+/** The ref that a push updated, and the number of commits; `commit_title` is null if the ref was deleted. */
 export interface PushData {
   commit_count: number
   action: 'created' | 'removed' | 'pushed'
@@ -37,7 +38,7 @@ export interface PushData {
   commit_title: string | null
 }
 
-/** An event of a project; never changed, and removed when it is old. */
+/** An event of a project. Rows never change, and are deleted when they are old. */
 export const events = pgTable(
   'events',
   {
@@ -51,10 +52,13 @@ export const events = pgTable(
     action: text({ enum: EVENT_ACTIONS }).notNull(),
     target_type: text({ enum: EVENT_TARGETS }),
     target_id: ref(),
-    /** Only for targets whose title never changes, such as commits. */
+    /** Set only for targets whose title never changes, such as commits. */
     target_title: text(),
     push: jsonb().$type<PushData>(),
-    /** What the event, or the note it tells of, is about: it is shown to those who see that (EV-4). Null: to all. */
+    /**
+     * The subject of the event or of its note: only users who can see it are shown the event (EV-4). Null: visible to
+     * all.
+     */
     about_type: text({ enum: EVENT_SUBJECTS }),
     /** Null for a commit. */
     about_id: ref(),
@@ -68,7 +72,7 @@ export const events = pgTable(
         when ${t.target_type} in ('Issue', 'MergeRequest', 'Snippet') then (${t.about_type}, ${t.about_id}) is not distinct from (${t.target_type}, ${t.target_id})
         else true end`,
     ),
-    // lists are counted from these indexes alone
+    // index-only scans count the lists
     index('events_project_id_created_at_idx').on(t.project_id, t.created_at, t.id, t.about_type, t.about_id),
     index('events_target_idx').on(t.target_type, t.target_id).where(sql`${t.target_id} is not null`),
     index('events_author_id_created_at_idx').on(t.author_id, t.created_at, t.id, t.project_id, t.about_type, t.about_id),

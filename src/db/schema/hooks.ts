@@ -4,7 +4,10 @@ import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 
-/** What hooks may listen to; an attribute `<name>_events` of the entities. `system`: what every system hook gets. */
+/**
+ * The events that hooks subscribe to, as attributes `<name>_events` of the entities. `system`: the events that every
+ * system hook gets.
+ */
 export const HOOK_EVENTS = [
   'push',
   'tag_push',
@@ -24,16 +27,16 @@ export const HOOK_EVENTS = [
 
 export type HookEvent = (typeof HOOK_EVENTS)[number]
 
-/** A hook of a project, of a group, or, with neither, of the whole system (HK-1, HK-8, HK-24). */
+/** A hook of a project, of a group or, if both are null, of the whole system (HK-1, HK-8, HK-24). */
 export const webHooks = pgTable(
   'web_hooks',
   {
     id: id(),
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
-    /** As it is shown: user and password are masked. */
+    /** The displayed address, with user and password masked. */
     url: text().notNull(),
-    /** The encrypted address, where it has a user or a password (SEC-139). */
+    /** The encrypted address, if it contains a user or a password (SEC-139). */
     sealed_url: text(),
     sealed_token: text(),
     name: text(),
@@ -41,9 +44,9 @@ export const webHooks = pgTable(
     events: text({ enum: HOOK_EVENTS }).array().notNull(),
     push_events_branch_filter: text(),
     enable_ssl_verification: boolean().notNull().default(true),
-    /** Attempts that have failed since the last success (HK-26). */
+    /** Failed attempts since the last success (HK-26). */
     recent_failures: integer().notNull().default(0),
-    /** Nothing is sent before this moment. */
+    /** Nothing is sent before this time. */
     disabled_until: moment(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
@@ -56,37 +59,37 @@ export const webHooks = pgTable(
   ],
 )
 
-/** A row as Postgres writes it in JSON: moments are texts. */
+/** A row as Postgres serializes it to JSON; timestamps are strings. */
 export type RowImage = Record<string, unknown>
 
 /**
- * The outbox of hooks and mail: what changed, written by triggers in the transaction of the change, and only while
- * somebody listens, or mail is sent (docs/adr/0017, 0018). Without foreign keys: it outlives what it tells of.
+ * The outbox of hooks and mail. Triggers record changes in the transaction of the change, but only while a hook or mail
+ * needs them (docs/adr/0017, 0018). There are no foreign keys: a row outlives its subject.
  */
 export const hookChanges = pgTable(
   'hook_changes',
   {
     id: id(),
-    /** The changes of one transaction are delivered together. */
+    /** The transaction; its changes are delivered together. */
     transaction: bigint({ mode: 'bigint' }).notNull().default(sql`pg_current_xact_id()::text::bigint`),
     /** The table, or `pushes`, `wiki_pages` or `failed_logins`. */
     source: text().notNull(),
     operation: text({ enum: ['INSERT', 'UPDATE', 'DELETE'] }).notNull(),
     project_id: ref(),
-    /** In whose name, where that is known. */
+    /** The acting user, if known. */
     actor_id: ref(),
     before: jsonb().$type<RowImage>(),
     after: jsonb().$type<RowImage>(),
-    /** Whether webhooks still have to read it. */
+    /** Whether webhooks have yet to process it. */
     hooks: boolean().notNull().default(true),
-    /** Whether it is still to be mailed. */
+    /** Whether it has yet to be mailed. */
     mail: boolean().notNull().default(false),
     created_at: moment().notNull().defaultNow(),
   },
   (t) => [index('hook_changes_transaction_idx').on(t.transaction, t.id)],
 )
 
-/** What is sent to a hook: pending until a receiver has answered or no attempt is left. */
+/** A delivery to a hook: pending until a receiver has answered or no attempt is left. */
 export const hookDeliveries = pgTable(
   'hook_deliveries',
   {
@@ -94,11 +97,11 @@ export const hookDeliveries = pgTable(
     hook_id: ref()
       .notNull()
       .references(() => webHooks.id, { onDelete: 'cascade' }),
-    /** Of the event, equal for all hooks that get it. */
+    /** The id of the event, the same for all hooks that receive it. */
     uuid: text().notNull(),
-    /** Equal in all attempts. */
+    /** The id of the delivery, the same in all attempts. */
     key: text().notNull(),
-    /** Such as `push_hooks`. */
+    /** The event kind, such as `push_hooks`. */
     trigger: text().notNull(),
     /** The header `X-Gitlab-Event`. */
     event: text().notNull(),
@@ -112,7 +115,7 @@ export const hookDeliveries = pgTable(
   (t) => [index('hook_deliveries_hook_id_idx').on(t.hook_id, t.id)],
 )
 
-/** An attempt to deliver, with the answer (HK-6). */
+/** A delivery attempt with the response (HK-6). */
 export const hookAttempts = pgTable(
   'hook_attempts',
   {
@@ -127,9 +130,9 @@ export const hookAttempts = pgTable(
     request_headers: jsonb().$type<Record<string, string>>().notNull(),
     response_headers: jsonb().$type<Record<string, string>>().notNull(),
     response_body: text().notNull(),
-    /** Null: there was no answer. */
+    /** Null if there was no response. */
     status: integer(),
-    /** Why there was none. */
+    /** Why there was no response. */
     fault: text(),
     /** Milliseconds. */
     duration: integer().notNull(),
@@ -138,5 +141,5 @@ export const hookAttempts = pgTable(
   (t) => [index('hook_attempts_hook_id_idx').on(t.hook_id, t.id), index('hook_attempts_delivery_id_idx').on(t.delivery_id)],
 )
 
-/** One row while mail is configured: triggers write down what is to be mailed. */
+/** Has one row while mail is configured; triggers then record changes for mail. */
 export const mailService = pgTable('mail_service', { id: bigint({ mode: 'number' }).primaryKey() })

@@ -2,12 +2,12 @@ import { sql } from 'drizzle-orm'
 import { check, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 
-/** The servers that `roost import` has brought something from. */
+/** The servers that `roost import` has imported from. */
 export const imports = pgTable('imports', { id: id(), url: text().notNull(), created_at: moment().notNull().defaultNow() }, (t) => [
   uniqueIndex('imports_url_key').on(t.url),
 ])
 
-/** What became of each thing there, so that an import goes on where it was and brings nothing twice. */
+/** The result of each imported item, so that an import can resume and imports nothing twice. */
 export const importItems = pgTable(
   'import_items',
   {
@@ -15,11 +15,11 @@ export const importItems = pgTable(
       .notNull()
       .references(() => imports.id, { onDelete: 'cascade' }),
     kind: text().notNull(),
-    /** What it is called by the API there. */
+    /** Its name in the API of the source. */
     key: text().notNull(),
-    /** Its id here; null where it has none of its own. The thing may have been deleted meanwhile. */
+    /** The local id; null if it has none of its own. The item may have been deleted since. */
     here: ref(),
-    /** Why it did not come, and its name for people; the next run tries it again. */
+    /** Why the item failed, with a name for people; the next run retries it. */
     fault: text(),
     name: text(),
   },

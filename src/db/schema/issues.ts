@@ -16,7 +16,7 @@ export const labels = pgTable(
     title: text().notNull(),
     color: text().notNull(),
     description: text(),
-    /** The rendered description, made once when the description is written. */
+    /** The rendered description, updated with the description. */
     description_html: text().notNull().default(''),
     priority: integer(),
     created_at: moment().notNull(),
@@ -59,7 +59,7 @@ export const milestones = pgTable(
   ],
 )
 
-/** The last internal id given in a group, as `iid_counters` has it for projects. */
+/** The last internal id used in a group, like `iid_counters` for projects. */
 export const groupIidCounters = pgTable(
   'group_iid_counters',
   {
@@ -88,11 +88,11 @@ export const issues = pgTable(
     author_id: ref()
       .notNull()
       .references(() => users.id),
-    /** One at most (section 15). */
+    /** At most one (section 15). */
     assignee_id: ref().references(() => users.id, { onDelete: 'set null' }),
     milestone_id: ref().references(() => milestones.id, { onDelete: 'set null' }),
     confidential: boolean().notNull().default(false),
-    /** Null until it is first set. */
+    /** Null until the first value is set. */
     discussion_locked: boolean(),
     due_date: date({ mode: 'string' }),
     closed_at: moment(),
@@ -104,7 +104,7 @@ export const issues = pgTable(
     /** Task list items in the description, and how many of them are checked. */
     task_count: integer().notNull().default(0),
     task_completed_count: integer().notNull().default(0),
-    /** Notes of people (NT-7). */
+    /** Notes by users, without system notes (NT-7). */
     user_notes_count: integer().notNull().default(0),
     upvotes: integer().notNull().default(0),
     downvotes: integer().notNull().default(0),
@@ -144,17 +144,17 @@ export const issueLabels = pgTable(
   (t) => [primaryKey({ columns: [t.issue_id, t.label_id] }), index('issue_labels_label_id_idx').on(t.label_id, t.project_id, t.issue_id)],
 )
 
-/** What users may subscribe to and be notified about. */
+/** What users can subscribe to and be notified about. */
 export const TARGETS = ['Issue', 'MergeRequest'] as const
 
 /**
- * Explicit choices of users to get notifications or not; they override participation (SB-1). Code that deletes the
- * thing deletes these.
+ * Explicit choices to get notifications or not; they override participation (SB-1). The code that deletes the target
+ * deletes these rows.
  */
 export const subscriptions = pgTable(
   'subscriptions',
   {
-    /** Null: of a group's label. */
+    /** Null for a label of a group. */
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     target_type: text({ enum: [...TARGETS, 'Label'] }).notNull(),
     target_id: ref().notNull(),
@@ -170,7 +170,7 @@ export const subscriptions = pgTable(
   ],
 )
 
-/** Users mentioned in the text of an issue, merge request or commit, or in a note on it; kept equal to the text. */
+/** Users mentioned in the text of an issue, merge request or commit, or in a note on it; updated with the text. */
 export const mentions = pgTable(
   'mentions',
   {
@@ -180,7 +180,7 @@ export const mentions = pgTable(
       .references(() => projects.id, { onDelete: 'cascade' }),
     target_type: text({ enum: TARGETS }).notNull(),
     target_id: ref().notNull(),
-    /** Null: the description or the title. */
+    /** Null if the mention is in the description or title. */
     note_id: ref().references(() => notes.id, { onDelete: 'cascade' }),
     user_id: ref()
       .notNull()
@@ -195,7 +195,7 @@ export const mentions = pgTable(
 
 export const TODO_ACTIONS = ['assigned', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed'] as const
 
-/** A to-do item of a user (TO-5). Its body is that of the note or, without one, of the target. */
+/** A to-do item of a user (TO-5). Its body is that of the note or, without a note, of the target. */
 export const todos = pgTable(
   'todos',
   {

@@ -2,32 +2,32 @@ import { sql } from 'drizzle-orm'
 import { index, integer, jsonb, pgTable, smallint, text, timestamp } from 'drizzle-orm/pg-core'
 import { id, moment } from './columns.js'
 
-/** To the microsecond: a job that was rounded up would not be due at once. */
+/** A timestamp in microseconds; rounded up to milliseconds, a new job would not be due at once. */
 const instant = () => timestamp({ withTimezone: true, mode: 'date' })
 
-/** Work that must be done once it is committed, whatever is killed meanwhile; a job that has succeeded is deleted. */
+/** Jobs: work that must be done once committed, even after a kill. Rows of jobs that have succeeded are deleted. */
 export const jobs = pgTable(
   'jobs',
   {
     id: id(),
     kind: text().notNull(),
-    /** Jobs of one kind and key that wait at the same time are run once. */
+    /** Waiting jobs of one kind and key are merged into one run. */
     key: text(),
     /** At most `lane_limit` jobs of a lane run at a time. */
     lane: text(),
     lane_limit: smallint().notNull().default(1),
-    /** 0 is taken first. */
+    /** 0 is the highest. */
     priority: smallint().notNull().default(1),
     payload: jsonb().notNull(),
     created_at: moment().notNull().defaultNow(),
-    /** When it may be taken; while it runs, when its lease ends. */
+    /** When the job is due; while it runs, when its lease expires. */
     run_at: instant().notNull().defaultNow(),
-    /** How often it was taken. */
+    /** How often it was claimed. */
     attempts: integer().notNull().default(0),
-    /** Who has the lease. */
+    /** The process that holds the lease. */
     worker: text(),
     last_error: text(),
-    /** It is not tried again, unless an administrator asks for it. */
+    /** Set when the job failed for good; it runs again only on request of an administrator. */
     failed_at: moment(),
   },
   (t) => [
@@ -37,8 +37,8 @@ export const jobs = pgTable(
   ],
 )
 
-/** Processes that work on jobs; one that has not said for a while that it is alive was killed. */
+/** Processes that run jobs; one without a recent heartbeat was killed. */
 export const processes = pgTable('processes', { id: text().primaryKey(), alive_until: instant().notNull() })
 
-/** When the jobs that are repeated are due next. */
+/** When each periodic job is due next. */
 export const jobSchedules = pgTable('job_schedules', { kind: text().primaryKey(), next_at: instant().notNull() })

@@ -4,7 +4,7 @@ import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** The objects of Git LFS that are stored, each once (LF-2). */
+/** The stored Git LFS objects, each once (LF-2). */
 export const lfsObjects = pgTable('lfs_objects', {
   /** The SHA-256 of its bytes, in hex. */
   oid: text().primaryKey(),
@@ -12,7 +12,7 @@ export const lfsObjects = pgTable('lfs_objects', {
   created_at: moment().notNull().defaultNow(),
 })
 
-/** The projects that each belongs to; forks share them. */
+/** The projects that each object belongs to; forks share objects. */
 export const lfsObjectProjects = pgTable(
   'lfs_object_projects',
   {
@@ -22,7 +22,7 @@ export const lfsObjectProjects = pgTable(
     oid: text()
       .notNull()
       .references(() => lfsObjects.oid),
-    /** Since when no commit of the project has pointed to it, as far as maintenance has seen (LF-14). */
+    /** Since when no commit of the project points to it, as maintenance has observed (LF-14). */
     unreferenced_since: moment(),
   },
   (t) => [
@@ -32,10 +32,10 @@ export const lfsObjectProjects = pgTable(
   ],
 )
 
-/** Objects of deleted projects: those that no other project has are to be removed (LF-12). */
+/** Objects of deleted projects; those that no other project has are deleted (LF-12). */
 export const pendingLfsDeletions = pgTable('pending_lfs_deletions', { oid: text().primaryKey() })
 
-/** Files that users have locked. */
+/** Files locked by users. */
 export const lfsLocks = pgTable(
   'lfs_locks',
   {

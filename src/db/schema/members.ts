@@ -33,7 +33,7 @@ export const members = pgTable(
   ],
 )
 
-/** What a user wants to be mailed about in a project, in a group or, with neither, in general (OT-9). */
+/** The notification settings of a user for a project, for a group or, if both are null, globally (OT-9). */
 export const notificationSettings = pgTable(
   'notification_settings',
   {
@@ -44,9 +44,9 @@ export const notificationSettings = pgTable(
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     namespace_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
     level: text({ enum: NOTIFICATION_LEVELS }).notNull(),
-    /** What is on while the level is `custom`. */
+    /** The events that are on while the level is `custom`. */
     events: text({ enum: MAIL_EVENTS }).array().notNull(),
-    /** Of the general one: where mails go to, while it is a confirmed address of the user (ML-12). */
+    /** Of the global setting: the address for mail, while it is a confirmed address of the user (ML-12). */
     email: text(),
     updated_at: moment().notNull().defaultNow(),
   },

@@ -7,21 +7,21 @@ import { projects } from './projects.js'
 import { users } from './users.js'
 
 /**
- * A merge request; it belongs to the project of the target branch. What lists and views show of Git is stored in the
+ * A merge request; it belongs to the project of the target branch. Git data that lists and views show is stored in the
  * row (MR-5, MR-7, MR-8).
  */
 export const mergeRequests = pgTable(
   'merge_requests',
   {
     id: id(),
-    /** The target. */
+    /** The target project. */
     project_id: ref()
       .notNull()
       .references(() => projects.id, { onDelete: 'cascade' }),
     iid: integer().notNull(),
-    /** Null: that fork was removed. */
+    /** Null if the fork was deleted. */
     source_project_id: ref().references(() => projects.id, { onDelete: 'set null' }),
-    /** The same id, kept when the fork is removed: what is shown is never null (G-90), and ids are never reused. */
+    /** The same id, kept when the fork is deleted: the displayed id is never null (G-90), and ids are never reused. */
     original_source_project_id: ref().notNull(),
     source_branch: text().notNull(),
     target_branch: text().notNull(),
@@ -43,32 +43,32 @@ export const mergeRequests = pgTable(
      * began.
      */
     merge_checks: integer().notNull().default(0),
-    /** The target branch has moved in a way that needs a new version (MR-72). */
+    /** Set when the target branch has moved in a way that needs a new version (MR-72). */
     version_due: boolean().notNull().default(false),
-    /** While the source branch is being rebased: the user who asked for it (X-8). */
+    /** The user who requested a rebase, while the source branch is being rebased (X-8). */
     rebase_user_id: ref().references(() => users.id, { onDelete: 'set null' }),
     /** Why the last merge or rebase in the background failed. */
     merge_error: text(),
-    /** The newest version, its head and how many files it changes: null and `0` while there is no version. */
+    /** The newest version, its head and the number of files it changes: null and `0` before the first version. */
     version_id: ref().references((): AnyPgColumn => mergeRequestVersions.id, { onDelete: 'set null' }),
     sha: text(),
     changes_count: text().notNull().default('0'),
     head_pipeline_id: ref().references(() => pipelines.id, { onDelete: 'set null' }),
-    /** A deferred merge (MR-65): the user who asked for it, and the merge commit message given. */
+    /** A deferred merge (MR-65): the user who requested it, and their merge commit message. */
     merge_when_pipeline_succeeds: boolean().notNull().default(false),
     merge_user_id: ref().references(() => users.id, { onDelete: 'set null' }),
     merge_commit_message: text(),
-    /** As given with the merge, done or deferred; null: not given. */
+    /** As requested with the merge, immediate or deferred; null if not given. */
     should_remove_source_branch: boolean(),
-    /** As given when the merge request was created or updated. */
+    /** As requested when the merge request was created or updated. */
     force_remove_source_branch: boolean().notNull().default(false),
     squash: boolean().notNull().default(false),
     allow_collaboration: boolean().notNull().default(false),
-    /** Its texts, target or commits have changed, and `merge_request_issues` is not up to date yet. */
+    /** Set when its texts, target or commits have changed and `merge_request_issues` is not up to date yet. */
     links_due: boolean().notNull().default(true),
-    /** Null until it is first set. */
+    /** Null until the first value is set. */
     discussion_locked: boolean(),
-    /** Null until it is merged, and when a push merged it (MR-6). */
+    /** Null until it is merged, and also when a push merged it (MR-6). */
     merge_commit_sha: text(),
     merged_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
     merged_at: moment(),
@@ -80,20 +80,20 @@ export const mergeRequests = pgTable(
     /** Task list items in the description, and how many of them are checked. */
     task_count: integer().notNull().default(0),
     task_completed_count: integer().notNull().default(0),
-    /** Notes of people (MR-9). */
+    /** Notes by users, without system notes (MR-9). */
     user_notes_count: integer().notNull().default(0),
     upvotes: integer().notNull().default(0),
     downvotes: integer().notNull().default(0),
-    /** Unresolved discussions. */
+    /** The number of unresolved discussions. */
     unresolved_discussions_count: integer().notNull().default(0),
-    /** Set: deleted for everybody; the row is kept (MR-58). */
+    /** Set when the merge request is deleted; the row is kept (MR-58). */
     deleted_at: moment(),
     created_at: moment().notNull(),
     updated_at: moment().notNull(),
   },
   (t) => [
     uniqueIndex('merge_requests_project_id_iid_key').on(t.project_id, t.iid),
-    /** One open merge request for the same branches (MR-32). */
+    /** Only one open merge request for the same branches (MR-32). */
     uniqueIndex('merge_requests_open_key')
       .on(t.project_id, t.target_branch, t.source_project_id, t.source_branch)
       .where(sql`${t.state} = 'opened' and ${t.deleted_at} is null`),
@@ -111,7 +111,7 @@ export const mergeRequests = pgTable(
     index('merge_requests_version_id_idx').on(t.version_id).where(sql`${t.version_id} is not null`),
     index('merge_requests_merge_user_id_idx').on(t.merge_user_id).where(sql`${t.merge_user_id} is not null`),
     index('merge_requests_merged_by_id_idx').on(t.merged_by_id).where(sql`${t.merged_by_id} is not null`),
-    /** What is resumed at the start. */
+    /** Operations that are resumed at the start. */
     index('merge_requests_unchecked_idx').on(t.project_id, t.id).where(sql`${t.merge_status} = 'unchecked' and ${t.state} = 'opened'`),
     index('merge_requests_links_due_idx').on(t.id).where(sql`${t.links_due}`),
     index('merge_requests_deferred_idx').on(t.id).where(sql`${t.merge_when_pipeline_succeeds} and ${t.state} = 'opened'`),
@@ -141,8 +141,8 @@ export const mergeRequestLabels = pgTable(
 )
 
 /**
- * Issues that a merge request mentions in its texts and commits, and which of them it closes when merged (IS-14,
- * IS-15). Who may see them is decided when they are shown.
+ * Issues that a merge request mentions in its texts and commits, and whether a merge closes them (IS-14, IS-15).
+ * Visibility is checked when they are displayed.
  */
 export const mergeRequestIssues = pgTable(
   'merge_request_issues',
@@ -160,10 +160,7 @@ export const mergeRequestIssues = pgTable(
   (t) => [primaryKey({ columns: [t.merge_request_id, t.issue_id] }), index('merge_request_issues_issue_id_idx').on(t.issue_id, t.closes)],
 )
 
-/**
- * A version of a merge request (MR-91). Its three commits stay readable: keep-around refs of the target's repository
- * hold them.
- */
+/** A version of a merge request (MR-91). Keep-around refs in the target repository keep its three commits readable. */
 export const mergeRequestVersions = pgTable(
   'merge_request_versions',
   {
@@ -174,7 +171,7 @@ export const mergeRequestVersions = pgTable(
       .notNull()
       .references((): AnyPgColumn => mergeRequests.id, { onDelete: 'cascade' }),
     start_commit_sha: text().notNull(),
-    /** Null: the histories have no merge base (MR-93). */
+    /** Null if the histories have no merge base (MR-93). */
     base_commit_sha: text(),
     head_commit_sha: text().notNull(),
     state: text({ enum: ['collected', 'empty', 'overflow'] }).notNull(),
@@ -188,7 +185,7 @@ export const mergeRequestVersions = pgTable(
   ],
 )
 
-/** The commits of all versions of a merge request; the newest ones where there are very many. */
+/** The commits of all versions of a merge request; only the newest if there are too many. */
 export const mergeRequestCommits = pgTable(
   'merge_request_commits',
   {

@@ -11,12 +11,12 @@ export const namespaces = pgTable(
     kind: text({ enum: ['user', 'group'] }).notNull(),
     name: text().notNull(),
     path: text().notNull(),
-    /** Paths of the ancestors and its own, joined with `/`; follows every rename. */
+    /** Paths of the ancestors and its own, joined with `/`; updated by every rename. */
     full_path: text().notNull(),
-    /** Names joined with ` / ` (G-84). */
+    /** Names of the ancestors and its own, joined with ` / ` (G-84). */
     full_name: text().notNull(),
     parent_id: ref().references((): AnyPgColumn => namespaces.id),
-    /** Personal namespaces only. */
+    /** Set for personal namespaces only. */
     owner_id: ref().references(() => users.id, { onDelete: 'cascade' }),
     description: text().notNull().default(''),
     /** 0 private, 10 internal, 20 public (G-65). */

@@ -4,13 +4,13 @@ import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** What notes can be about. */
+/** What notes can be attached to. */
 export const NOTEABLES = ['Commit', 'Issue', 'MergeRequest', 'Snippet'] as const
-/** What can mention another thing, which then gets a system note. */
+/** What can mention another item, which then gets a system note. */
 export const MENTIONERS = ['Commit', 'Issue', 'MergeRequest'] as const
 
 /**
- * A line of the diff of two commits: added with `new_line` alone, removed with `old_line` alone, unchanged with both
+ * A line in the diff of two commits: added with `new_line` only, removed with `old_line` only, unchanged with both
  * (DI-10).
  */
 export interface Position {
@@ -27,7 +27,7 @@ export interface Position {
 /** Forty random hex digits. */
 const newDiscussion = sql`left(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 40)`
 
-/** A note on something of a project: on a commit by its SHA, on anything else by its id. */
+/** A note on an item of a project: on a commit by its SHA, on anything else by its id. */
 export const notes = pgTable(
   'notes',
   {
@@ -43,16 +43,16 @@ export const notes = pgTable(
       .notNull()
       .references(() => users.id),
     note: text().notNull(),
-    /** Written by the service, not by a person. */
+    /** Whether it is a system note. */
     system: boolean().notNull().default(false),
-    /** Null: an individual note, which has no replies (DI-5). */
+    /** Null for an individual note, which has no replies (DI-5). */
     type: text({ enum: ['DiscussionNote', 'DiffNote'] }),
     /**
      * Shared by the notes of a thread. A moved issue keeps the ids of its discussions, so they are unique for one
      * noteable only.
      */
     discussion_id: text().notNull().default(newDiscussion),
-    /** Of a `DiffNote`. */
+    /** The position of a `DiffNote`. */
     position: jsonb().$type<Position>(),
     resolved_at: moment(),
     resolved_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
@@ -60,7 +60,10 @@ export const notes = pgTable(
     path: text(),
     line: integer(),
     line_type: text({ enum: ['new', 'old'] }),
-    /** For a cross-reference note, the place of the mention: only those who see that place see the note (SEC-35). */
+    /**
+     * For a cross-reference note, the item that contains the mention: only users who can see that item see the note
+     * (SEC-35).
+     */
     mentioned_in_type: text({ enum: MENTIONERS }),
     mentioned_in_project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     /** Null for a commit. */
@@ -103,7 +106,7 @@ export const notes = pgTable(
 /** What can be given an emoji. */
 export const AWARDABLES = ['Issue', 'MergeRequest', 'Snippet', 'Note'] as const
 
-/** An emoji that somebody gave to something, each name once (AE-3). Whoever deletes the thing deletes these. */
+/** An award emoji; each user can award each name once (AE-3). The code that deletes the target deletes these rows. */
 export const awardEmoji = pgTable(
   'award_emoji',
   {

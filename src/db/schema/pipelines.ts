@@ -6,7 +6,8 @@ import { projects } from './projects.js'
 import { users } from './users.js'
 
 /**
- * The last internal id given in a project. The row is locked until the insert commits, so there are no gaps (SEC-165).
+ * The last internal id used in a project. The row stays locked until the insert commits, so there are no gaps
+ * (SEC-165).
  */
 export const iidCounters = pgTable(
   'iid_counters',
@@ -20,7 +21,7 @@ export const iidCounters = pgTable(
   (t) => [primaryKey({ columns: [t.project_id, t.kind] })],
 )
 
-/** A pipeline: the statuses of one commit on one ref. There is no runner, so there is exactly one for each. */
+/** A pipeline: the statuses of one commit on one ref. There is no runner, so there is exactly one for each pair. */
 export const pipelines = pgTable(
   'pipelines',
   {
@@ -32,7 +33,7 @@ export const pipelines = pgTable(
     sha: text().notNull(),
     /** Name of a branch or tag, which need not exist (ST-11). */
     ref: text().notNull(),
-    /** Whether `ref` was a tag, and no branch, when the first status came. */
+    /** Whether `ref` was a tag and not a branch when the first status arrived. */
     tag: boolean().notNull(),
     /** Derived from the latest statuses (ST-20, PL-5). */
     status: text({ enum: PIPELINE_STATES }).notNull().default('created'),
@@ -50,7 +51,7 @@ export const pipelines = pgTable(
   ],
 )
 
-/** A status of a commit; commit and ref are those of its pipeline. Also shown as a job. */
+/** A commit status, also shown as a job; the commit and the ref are those of its pipeline. */
 export const commitStatuses = pgTable(
   'commit_statuses',
   {
@@ -61,11 +62,13 @@ export const commitStatuses = pgTable(
     user_id: ref()
       .notNull()
       .references(() => users.id),
-    /** Its author was deleted and `user_id` is the ghost; several of these may stay pending under one name. */
+    /**
+     * Whether its author was deleted, so that `user_id` is the ghost; several of these may be pending under one name.
+     */
     orphaned: boolean().notNull().default(false),
     name: text().notNull(),
     status: text({ enum: PIPELINE_STATES }).notNull(),
-    /** The newest of its name in the pipeline (ST-16). */
+    /** Whether it is the newest of its name in the pipeline (ST-16). */
     latest: boolean().notNull().default(true),
     target_url: text(),
     description: text(),
@@ -75,7 +78,7 @@ export const commitStatuses = pgTable(
     finished_at: moment(),
   },
   (t) => [
-    // by both, for all its indexes begin with the project
+    // both columns, because all its indexes begin with the project
     foreignKey({
       name: 'commit_statuses_pipeline_fk',
       columns: [t.project_id, t.pipeline_id],

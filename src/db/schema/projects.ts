@@ -21,9 +21,9 @@ export const projects = pgTable(
     visibility: integer().notNull(),
     /** Name of the storage of its repositories. */
     storage: text().notNull(),
-    /** The branch HEAD names; shown only when the repository has a branch (G-86). */
+    /** The branch that HEAD names; shown only if the repository has a branch (G-86). */
     default_branch: text().notNull(),
-    /** True while there is no branch. */
+    /** Whether the repository has no branch. */
     empty_repo: boolean().notNull().default(true),
     archived: boolean().notNull().default(false),
     issues_access_level: feature(),
@@ -49,7 +49,7 @@ export const projects = pgTable(
     avatar: text(),
     star_count: integer().notNull().default(0),
     forks_count: integer().notNull().default(0),
-    /** Open issues that are not confidential; the others are counted apart (GR-4). */
+    /** Open issues that are not confidential; confidential ones are counted separately (GR-4). */
     open_issues_count: integer().notNull().default(0),
     open_confidential_issues_count: integer().notNull().default(0),
     import_status: text({ enum: ['none', 'scheduled', 'started', 'finished', 'failed'] })
@@ -59,9 +59,9 @@ export const projects = pgTable(
     forked_from_id: ref().references((): AnyPgColumn => projects.id, { onDelete: 'set null' }),
     commit_count: bigint({ mode: 'number' }).notNull().default(0),
     repository_size: bigint({ mode: 'number' }).notNull().default(0),
-    /** Bytes of its objects of Git LFS, those that it shares with others included. */
+    /** Size of its Git LFS objects in bytes, including shared ones. */
     lfs_objects_size: bigint({ mode: 'number' }).notNull().default(0),
-    /** Pushes since the last garbage collection, and how many of them incremental maintenance has seen (AS-41). */
+    /** Pushes since the last garbage collection, and how many of them incremental maintenance has processed (AS-41). */
     pushes_since_gc: integer().notNull().default(0),
     pushes_housekept: integer().notNull().default(0),
     last_activity_at: moment().notNull().defaultNow(),
@@ -79,8 +79,8 @@ export const projects = pgTable(
 )
 
 /**
- * Repositories to be removed: recorded in the transaction of the deletion and worked off afterwards, so that a kill in
- * between leaves nothing behind (SEC-134). The id of a project that is being created is recorded as well until its row
+ * Repositories to be deleted: recorded in the transaction of the deletion and processed later, so that a kill in
+ * between leaves nothing behind (SEC-134). The id of a project that is being created is recorded as well, until its row
  * exists; its creator holds this row locked.
  */
 export const pendingRepositoryDeletions = pgTable('pending_repository_deletions', {
@@ -90,16 +90,16 @@ export const pendingRepositoryDeletions = pgTable('pending_repository_deletions'
   due_at: moment().notNull().defaultNow(),
 })
 
-/** Projects that are to go to another storage (SEC-187). */
+/** Pending moves of projects to another storage (SEC-187). */
 export const repositoryMoves = pgTable('repository_moves', {
   project_id: ref().primaryKey(),
   from_storage: text().notNull(),
   to_storage: text().notNull(),
-  /** The attempt that counts; one that was taken over cannot end. */
+  /** The current attempt; an attempt that was superseded cannot complete the move. */
   run: text(),
 })
 
-/** Former copies of repositories that were moved to another storage; they stay until nobody reads them any more. */
+/** Old copies of repositories that were moved to another storage; kept until no process reads them any more. */
 export const formerRepositories = pgTable(
   'former_repositories',
   {
@@ -112,14 +112,17 @@ export const formerRepositories = pgTable(
   (t) => [primaryKey({ columns: [t.project_id, t.storage] })],
 )
 
-/** Avatars of deleted projects and groups that are to be removed, likewise. */
+/** Avatars of deleted projects and groups, to be deleted in the same way. */
 export const pendingAvatarDeletions = pgTable(
   'pending_avatar_deletions',
   { kind: text({ enum: ['project', 'group'] }).notNull(), id: ref().notNull() },
   (t) => [primaryKey({ columns: [t.kind, t.id] })],
 )
 
-/** When all objects of a project's repositories were last checked, and the faults found; empty: none. */
+/**
+ * When all objects of the repositories of a project were last checked, and the problems found; empty if there were
+ * none.
+ */
 export const repositoryChecks = pgTable(
   'repository_checks',
   {
@@ -145,7 +148,7 @@ export const projectStars = pgTable(
   (t) => [primaryKey({ columns: [t.project_id, t.user_id] }), index('project_stars_user_id_idx').on(t.user_id)],
 )
 
-/** A project shared with a group, up to a level. */
+/** A project shared with a group, up to an access level. */
 export const projectShares = pgTable(
   'project_shares',
   {
@@ -163,28 +166,28 @@ export const projectShares = pgTable(
   (t) => [uniqueIndex('project_shares_project_id_group_id_key').on(t.project_id, t.group_id), index('project_shares_group_id_idx').on(t.group_id)],
 )
 
-/** Languages of a project's default branch as of one commit (PR-5); updated after pushes. */
+/** Languages of the default branch as of one commit (PR-5); updated after pushes. */
 export const projectLanguages = pgTable('project_languages', {
   project_id: ref()
     .primaryKey()
     .references(() => projects.id, { onDelete: 'cascade' }),
   commit: text().notNull(),
-  /** Language → bytes. */
+  /** Bytes by language. */
   bytes: jsonb().$type<Record<string, number>>().notNull(),
 })
 
-/** What unfinished imports bring; each has a job until the project's import is `finished` or `failed` (OT-10). */
+/** Unfinished imports; each has a job until the import is `finished` or `failed` (OT-10). */
 export const projectImports = pgTable('project_imports', {
   project_id: ref()
     .primaryKey()
     .references(() => projects.id, { onDelete: 'cascade' }),
-  /** Encrypted: it may hold a password (SEC-139). */
+  /** Encrypted, because it may contain a password (SEC-139). */
   url: text().notNull(),
-  /** The default branch asked for, before that of the source. */
+  /** The requested default branch, which takes precedence over that of the source. */
   default_branch: text(),
 })
 
-/** Files uploaded to a project (UP-1). The secret in its path gives everybody access to an image. */
+/** Files uploaded to a project (UP-1). The secret in its path gives anyone access to an image. */
 export const projectUploads = pgTable(
   'project_uploads',
   {
@@ -235,7 +238,7 @@ export const protectedTags = pgTable(
 )
 
 /**
- * All paths in use: users, groups and projects share one name space and cannot collide, whatever the case (GR-26,
+ * All paths in use. Users, groups and projects share one namespace and are compared without regard to case (GR-26,
  * AC-12).
  */
 export const routes = pgTable(
@@ -249,7 +252,7 @@ export const routes = pgTable(
   (t) => [index('routes_namespace_id_idx').on(t.namespace_id), index('routes_project_id_idx').on(t.project_id)],
 )
 
-/** Former full paths of projects, redirected for Git only (GH-4); removed when the path is taken again. */
+/** Former full paths of projects, redirected for Git only (GH-4); deleted when the path is reused. */
 export const redirects = pgTable(
   'redirects',
   {

@@ -3,8 +3,8 @@ import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 
 /**
- * What recovery must know of a merge besides its commit: the merge request, and whether the caller wants the source
- * branch removed (MR-10).
+ * What recovery needs to know about a merge besides its commit: the merge request, and whether the source branch is to
+ * be removed (MR-10).
  */
 export interface MergeIntent {
   request: number
@@ -12,8 +12,8 @@ export interface MergeIntent {
 }
 
 /**
- * Intents of ref updates: written before the refs move, removed in the transaction that records what follows. One that
- * is left over is finished or dropped, as the refs tell (SEC-158).
+ * Intents of ref updates: inserted before the refs move, and deleted in the transaction that records what follows. A
+ * leftover intent is finished or dropped, depending on the refs (SEC-158).
  */
 export const refIntents = pgTable(
   'ref_intents',
@@ -25,9 +25,9 @@ export const refIntents = pgTable(
     actor_id: ref(),
     origin: text({ enum: ['api', 'git'] }).notNull(),
     updates: jsonb().$type<{ ref: string; old: string; new: string }[]>().notNull(),
-    /** The merge that it performs. */
+    /** The merge that the update performs. */
     merge: jsonb().$type<MergeIntent>(),
-    /** The process that moves the refs, as in `processes`; null: one that is not known there. */
+    /** The process that moves the refs, as in `processes`; null for a process that is not registered there. */
     owner: text(),
     created_at: moment().notNull().defaultNow(),
   },

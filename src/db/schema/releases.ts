@@ -14,10 +14,10 @@ export const releases = pgTable(
       .notNull()
       .references(() => projects.id, { onDelete: 'cascade' }),
     tag: text().notNull(),
-    /** Null: the tag's name. */
+    /** Null if it is the name of the tag. */
     name: text(),
     description: text().notNull(),
-    /** The rendered description, made once when the description is written. */
+    /** The rendered description, updated with the description. */
     description_html: text().notNull(),
     author_id: ref()
       .notNull()
@@ -44,14 +44,14 @@ export const releaseLinks = pgTable(
       .references(() => releases.id, { onDelete: 'cascade' }),
     name: text().notNull(),
     url: text().notNull(),
-    /** Starts with `/`: a permanent path of the file below the release. */
+    /** A permanent path of the file below the release; starts with `/`. */
     filepath: text(),
     link_type: text({ enum: ['other', 'runbook', 'image', 'package'] }).notNull(),
     created_at: moment().notNull(),
   },
   (t) => [
     uniqueIndex('release_links_release_id_name_key').on(t.release_id, t.name),
-    // of a digest: an address may be longer than what an index holds
+    // over a digest, because a URL may be longer than an index entry allows
     uniqueIndex('release_links_release_id_url_key').on(t.release_id, sql`md5(${t.url})`),
     uniqueIndex('release_links_release_id_filepath_key').on(t.release_id, t.filepath).where(sql`${t.filepath} is not null`),
   ],

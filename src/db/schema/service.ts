@@ -1,7 +1,7 @@
 import { bigint, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { id, moment } from './columns.js'
 
-/** One row: the settings that were changed; the others have their defaults. */
+/** One row with the settings that were changed; the others have their defaults. */
 export const applicationSettings = pgTable('application_settings', {
   id: bigint({ mode: 'number' }).primaryKey(),
   values: jsonb().$type<Record<string, unknown>>().notNull(),
@@ -10,35 +10,35 @@ export const applicationSettings = pgTable('application_settings', {
 })
 
 /**
- * Slotted counters: the version of a kind of list is the sum over its rows. Triggers raise it, and each running
- * transaction raises a row of its own, so that writers never wait for each other; see the end of the migration.
+ * Slotted counters: the version of a kind of list is the sum over its rows. Triggers increment it, each running
+ * transaction in a row of its own, so that writers never wait for each other; see the end of the migration.
  */
 export const listVersions = pgTable(
   'list_versions',
   {
     id: id(),
     kind: text({ enum: ['users', 'projects', 'groups', 'issues', 'merge_requests'] }).notNull(),
-    /** For lists within one project its id modulo 256; for others 0. */
+    /** The project id modulo 256 for lists within one project; 0 for others. */
     bucket: integer().notNull().default(0),
     version: bigint({ mode: 'number' }).notNull(),
   },
   (t) => [index('list_versions_kind_bucket_idx').on(t.kind, t.bucket)],
 )
 
-/** Failed checks of storages, for all processes together; a storage without a row is sound (SEC-188). */
+/** Failed checks of storages, shared by all processes; a storage without a row is healthy (SEC-188). */
 export const storageFailures = pgTable('storage_failures', {
   storage: text().primaryKey(),
   failures: integer().notNull(),
   failed_at: moment().notNull().defaultNow(),
 })
 /**
- * What is counted in windows of time by all processes together, such as bad credentials of an address. Unlogged: a
- * crash of Postgres forgets it.
+ * Counters in time windows, shared by all processes, such as bad credentials of an address. Unlogged: a crash of
+ * Postgres resets them.
  */
 export const counters = pgTable(
   'counters',
   {
-    /** A digest of what is counted. */
+    /** A digest of the key. */
     key: text().primaryKey(),
     count: integer().notNull(),
     /** When the window ends. */

@@ -8,7 +8,7 @@ export const snippets = pgTable(
   'snippets',
   {
     id: id(),
-    /** Null: a personal snippet. */
+    /** Null for a personal snippet. */
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     author_id: ref()
       .notNull()

@@ -6,8 +6,8 @@ import { snippets } from './snippets.js'
 import { users } from './users.js'
 
 /**
- * The address and user agent that created an issue or snippet, for administrators who look for spam. Deleted with its
- * user.
+ * The IP address and user agent from which an issue or snippet was created, for administrators who look for spam.
+ * Deleted with its user.
  */
 export const userAgentDetails = pgTable(
   'user_agent_details',

@@ -8,20 +8,20 @@ export const users = pgTable(
     id: id(),
     username: text().notNull(),
     name: text().notNull(),
-    /** Primary address, lower-case. */
+    /** The primary e-mail address, in lower case. */
     email: text().notNull(),
     state: text({ enum: ['active', 'blocked', 'ldap_blocked'] })
       .notNull()
       .default('active'),
-    /** The ghost owns what deleted users have left (G-70). */
+    /** The ghost user owns the remaining content of deleted users (G-70). */
     kind: text({ enum: ['human', 'ghost'] })
       .notNull()
       .default('human'),
-    /** Set once a deletion has been accepted; `hard` deletes what they created as well (U-36). */
+    /** Set when a deletion has been accepted; `hard` also deletes what they created (U-36). */
     removal: text({ enum: ['soft', 'hard'] }),
     admin: boolean().notNull().default(false),
     external: boolean().notNull().default(false),
-    /** An argon2id hash; null: no password signs in. */
+    /** An argon2id hash; null if no password can sign in. */
     password_hash: text(),
     password_expired: boolean().notNull().default(false),
     two_factor_enabled: boolean().notNull().default(false),
@@ -34,9 +34,11 @@ export const users = pgTable(
     microblog: text().notNull().default(''),
     website_url: text().notNull().default(''),
     organization: text().notNull().default(''),
-    /** The uploaded image, by its name in the uploads. */
+    /** The file name of the uploaded image. */
     avatar_file: text(),
-    /** What is shown: that name, or `@` and the digest of the e-mail address for an avatar service (G-83). */
+    /**
+     * The displayed avatar: that file name, or `@` and the digest of the e-mail address for an avatar service (G-83).
+     */
     avatar: text().generatedAlwaysAs(sql`coalesce(avatar_file, '@' || md5(lower(btrim(email))))`),
     theme_id: integer().notNull().default(1),
     color_scheme_id: integer().notNull().default(1),
@@ -52,7 +54,7 @@ export const users = pgTable(
     uniqueIndex('users_email_key').on(sql`lower(${t.email})`),
     uniqueIndex('users_ghost_key').on(t.kind).where(sql`${t.kind} = 'ghost'`),
     index('users_removal_idx').on(t.id).where(sql`${t.removal} is not null`),
-    // what everybody is shown, for pages and totals (U-10)
+    // the users visible to everyone, for pages and totals (U-10)
     index('users_not_external_idx').on(t.id).where(sql`not ${t.external}`),
     index('users_last_activity_on_idx').on(t.last_activity_on, t.id),
   ],
@@ -90,7 +92,7 @@ export const emails = pgTable(
   (t) => [uniqueIndex('emails_email_key').on(sql`lower(${t.email})`), index('emails_user_id_idx').on(t.user_id)],
 )
 
-/** The status a user shows beside their name. */
+/** The status shown beside the name of a user. */
 export const userStatuses = pgTable('user_statuses', {
   user_id: ref()
     .primaryKey()
@@ -101,7 +103,7 @@ export const userStatuses = pgTable('user_statuses', {
   updated_at: moment().notNull().defaultNow(),
 })
 
-/** The addresses a user has called from, and when last; written only while their number is limited. */
+/** The IP addresses that a user has called from, and when last; written only while their number is limited. */
 export const userAddresses = pgTable(
   'user_addresses',
   {

@@ -4,7 +4,7 @@ import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 
-/** A CI variable of a project or of a group: exactly one of the two. */
+/** A CI variable of a project or a group, exactly one of the two. */
 export const variables = pgTable(
   'variables',
   {
