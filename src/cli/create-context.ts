@@ -18,10 +18,10 @@ import { RenderedCache } from '../http/rendered-cache.js'
 import { createJobs, type Jobs } from '../jobs/jobs.js'
 import { LocalTasks } from '../jobs/local-tasks.js'
 import { createWorker, type FinishedAttempt } from '../jobs/worker.js'
-import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
+import { KeyedMutex, type ProcessMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
-import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
+import { encryptionWith, loadOrCreateSecret } from '../lib/crypto/encryption.js'
 import { type Source, systemSource } from '../lib/crypto/random.js'
 import { FileCache } from '../lib/files/file-cache.js'
 import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
@@ -44,7 +44,7 @@ const JOBS_END = 2_000
 export interface Among {
   /** How many they are. */
   workers: number
-  exclusion?: Exclusion
+  exclusion?: ProcessMutex
   /** Hashes passwords for several contexts; its owner closes it. */
   argon2?: Argon2
   /** Of time and random values, unless they are the machine's. */
@@ -81,7 +81,7 @@ export async function createContext(
   const { now } = systemSource
   const counters = new Counters(db, now)
   const argon2 = shared ?? new Argon2(config.argon2, workers)
-  const encryption = encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir)))
+  const encryption = encryptionWith(config.secretKey ?? (await loadOrCreateSecret(config.dataDir)))
   const archives = openArchives(basis)
   const stop = new AbortController()
   // each delivery on its way listens

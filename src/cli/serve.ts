@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import { holderPid } from '../db/postgres/index.js'
-import { ownHostKeys } from '../lib/crypto/host-keys.js'
+import { loadOrCreateHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
 import { sshFolder } from '../transport/ssh/client.js'
@@ -39,7 +39,7 @@ async function start(given: Config, life: Life): Promise<void> {
   await checkFolders(given)
   const settled = await settleSsh(given, (fault) => log.warn(`SSH is off: ${fault.message}`))
   // at the first start they take a second or two
-  const keys = settled.ssh.port === null ? Promise.resolve([]) : ownHostKeys(sshFolder(settled.dataDir))
+  const keys = settled.ssh.port === null ? Promise.resolve([]) : loadOrCreateHostKeys(sshFolder(settled.dataDir))
   keys.catch(() => {})
   const postgres = startPostgres(settled, life)
   // the program is loaded while Postgres gets ready

@@ -27,7 +27,7 @@ export class RefLocked extends Error {
 
 /** An expected repository is missing or cannot be read; it must not look like an empty one (SEC-156). */
 export class RepositoryMissing extends Unavailable {
-  override readonly passing = false
+  override readonly transient = false
   constructor() {
     super('the repository is missing or cannot be read', 60)
   }

@@ -9,7 +9,7 @@ import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
 import { preconditionFailed, unauthenticated } from '../failures.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
-import { holderOfCall, inNameOf } from '../lib/async/holder.js'
+import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { originOf } from '../lib/origin.js'
 import { shareOf } from '../lib/share.js'
 import { Content, sendContent } from './content.js'
@@ -90,7 +90,7 @@ interface Turns {
   bodies: FairQueue
   answers: FairQueue
 }
-const REFUSALS = { late: 'too many large requests came before', full: 'too many large requests are waiting' }
+const REFUSALS = { timeout: 'too many large requests came before', full: 'too many large requests are waiting' }
 const LARGE_BODIES = { running: 8, waiting: 256, wait: 60_000, refusals: REFUSALS }
 const LARGE_ANSWERS = { running: 2, waiting: 128, wait: 10_000, refusals: REFUSALS }
 /** Milliseconds after which a large answer that its client does not read gives its turn to the next one. */
@@ -106,7 +106,7 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const loaded = isDeepStrictEqual(expected?.caller, caller) ? expected?.subject : undefined
   const holder = holderOfCall(caller.user?.id, request.ip)
   const call = forCall(ctx, request, caller, holdLarge(turns.answers, holder, reply))
-  const run = () => inNameOf(holder, () => serve(call, declared, request, reply, { caller, bag, loaded }))
+  const run = () => runAsHolder(holder, () => serve(call, declared, request, reply, { caller, bag, loaded }))
   const { 'transfer-encoding': encoding, 'content-length': length = 0 } = request.headers
   if (encoding === undefined && Number(length) < LARGE) return run()
   const release = await turns.bodies.acquire({ holder: { key: holder, running: 2, waiting: 64 } })
@@ -122,7 +122,7 @@ function loadForExpected(ctx: Context, { access }: Endpoint, request: FastifyReq
   const caller = expectedCaller(ctx, request.headers, bag)
   if (!caller) return undefined
   const load = async () => access.find(forCall(ctx, request, caller), caller, parseInput(access.path, bag))
-  const subject: Promise<unknown> = inNameOf(holderOfCall(caller.user.id, request.ip), load)
+  const subject: Promise<unknown> = runAsHolder(holderOfCall(caller.user.id, request.ip), load)
   // a call that is refused does not ask for it
   subject.catch(() => undefined)
   return { caller, subject }

@@ -111,7 +111,7 @@ export class LocalTasks {
 
   /** Milliseconds until a failed task is retried; undefined if it is not. */
   #retryAfter({ name, attempts }: LocalTask, fault: unknown): number | undefined {
-    if (!unavailableIn(fault)?.passing || this.#draining > 0) return undefined
+    if (!unavailableIn(fault)?.transient || this.#draining > 0) return undefined
     const wait = Math.min(FIRST_RETRY_MS * 2 ** attempts, MAX_RETRY_MS)
     this.options.onRetry?.(fault, name, wait)
     return wait

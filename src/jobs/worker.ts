@@ -246,7 +246,7 @@ class QueueWorker<C> implements Worker {
       this.#outcomes = [...outcomes, ...this.#outcomes]
       this.#claimPending = true
       this.#fullClaim ||= full
-      if (!unavailableIn(fault)?.passing) this.options.onFault(fault)
+      if (!unavailableIn(fault)?.transient) this.options.onFault(fault)
       if (this.#draining > 0) throw fault
       return false
     }
@@ -331,7 +331,7 @@ class QueueWorker<C> implements Worker {
     if (signal.reason === STOPPING || this.#stopping) return { id, end: 'released', fault }
     const error = storable((fault instanceof Error ? `${fault.name}: ${fault.message}` : String(fault)).slice(0, 1_000))
     const { retries = defaultRetries } = this.#kinds.get(kind) as AnyJob<C>
-    const wait = retries(attempts) ?? (unavailableIn(fault)?.passing ? MAX_RETRY_MS : null)
+    const wait = retries(attempts) ?? (unavailableIn(fault)?.transient ? MAX_RETRY_MS : null)
     return wait === null ? { id, end: 'failed', error, fault } : { id, end: 'retried', wait, error, fault }
   }
 
@@ -347,7 +347,7 @@ class QueueWorker<C> implements Worker {
         this.#wake()
       }
     } catch (fault) {
-      if (!unavailableIn(fault)?.passing) this.options.onFault(fault)
+      if (!unavailableIn(fault)?.transient) this.options.onFault(fault)
     } finally {
       this.#polling = false
     }

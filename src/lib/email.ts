@@ -4,8 +4,8 @@ import { lengthOf } from './path.js'
 export const normaliseEmail = (text: string) => text.trim().toLowerCase()
 
 /**
- * What is wrong with a normalised address, whoever has it: one `@` with something on both sides, no white space, at
- * most 254 characters.
+ * What is wrong with a normalised address: it must have one `@` with text on both sides, no white space, and at most
+ * 254 characters. Null if it is valid.
  */
 export function emailFault(email: string): string | null {
   if (email === '') return "can't be blank"

@@ -1,10 +1,10 @@
 /**
  * Why a path cannot name a file of a commit: it is blank, a `..` leads out of the tree, or Git or some file system
- * would not accept it.
+ * would reject it.
  */
 export type PathFault = 'blank' | 'traversal' | 'invalid'
 
-/** Removes leading slashes and resolves `.` and `x/..` (C-38). Everything else that is wrong is left for checkPath. */
+/** Removes leading slashes and resolves `.` and `x/..` (C-38). Other problems are left to checkPath. */
 export function normalisePath(path: string): string {
   const parts: string[] = []
   for (const part of path.replace(/^\/+/, '').split('/')) {
@@ -16,23 +16,23 @@ export function normalisePath(path: string): string {
   return parts.join('/')
 }
 
-/** Null for a normalised path that every Git and every file system accepts (SEC-92, SEC-93). */
+/** What is wrong with a normalised path; null if every Git and every file system accepts it (SEC-92, SEC-93). */
 export function checkPath(path: string): PathFault | null {
   if (path.trim() === '') return 'blank'
   const parts = path.split('/')
-  if (parts.some(leadsOut)) return 'traversal'
+  if (parts.some(isParentReference)) return 'traversal'
   if (parts.length > 128 || Buffer.byteLength(path) > 4096 || !isWellFormed(path) || /\p{Cc}/u.test(path)) return 'invalid'
   return parts.every((part) => part !== '' && part !== '.' && Buffer.byteLength(part) <= 255 && !namesGitDirectory(part)) ? null : 'invalid'
 }
 
 /**
- * Whether a name leads to the parent folder, here or where backslashes separate folders and trailing spaces are
- * ignored.
+ * Whether a name refers to the parent folder, here or on systems where backslashes separate folders and trailing spaces
+ * are ignored.
  */
-const leadsOut = (name: string) => name.split('\\').some((piece) => /^\.\. *$/.test(piece))
+const isParentReference = (name: string) => name.split('\\').some((piece) => /^\.\. *$/.test(piece))
 
 /**
- * Whether some file system would take the name for the repository's own directory; as in Git, each piece after a
+ * Whether some file system would treat the name as the repository's own directory; as in Git, each piece after a
  * backslash counts too.
  */
 export function namesGitDirectory(name: string): boolean {
@@ -40,7 +40,7 @@ export function namesGitDirectory(name: string): boolean {
 }
 
 /**
- * Whether some file system would take the name for a file that Git reads from a tree, and whose content `git fsck`
+ * Whether some file system would treat the name as a file that Git reads from a tree, and whose content `git fsck`
  * therefore checks.
  */
 export function namesGitFile(name: string): boolean {
@@ -48,7 +48,7 @@ export function namesGitFile(name: string): boolean {
   return pieces.some((piece) => /^(?:\.git(?:modules|attributes)|gi.*~\d)/i.test(piece))
 }
 
-/** Characters that HFS+ ignores when it compares names; the list is Git's own. */
+/** Characters that HFS+ ignores when it compares names; the list is that of Git. */
 const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 
 function foldsTo(name: string, folded: string) {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 
-/** Cells of each side. */
+/** Cells per side. */
 const CELLS = 5
 /** Size of a cell, and of the margin, in units of the drawing. */
 const CELL = 14
 const MARGIN = 5
 
-/** A small symmetric pattern in one colour, as SVG, which depends on the seed only. */
+/** A small symmetric one-colour pattern as SVG, determined by the seed. */
 export function identicon(seed: string): string {
   const bytes = createHash('sha256').update(seed).digest()
   const bit = (n: number) => ((bytes[n >> 3] ?? 0) >> (n & 7)) & 1

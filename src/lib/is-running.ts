@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs'
 
-/** Whether a process with this id runs, under any account. One that has ended and waits for its parent does not. */
+/** Whether a process with this id is running, under any account; zombies do not count. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
-  return !statOf(pid)?.ended
+  return !processStat(pid)?.ended
 }
 
-/** The start time of a process that runs, in ticks since boot; undefined where the system does not report it. */
+/** The start time of a running process, in ticks since boot; undefined where the system does not report it. */
 export function startTimeOf(pid: number): string | undefined {
-  const stat = statOf(pid)
+  const stat = processStat(pid)
   return stat?.ended ? undefined : stat?.started
 }
 
-/** What `/proc/PID/stat` tells of a process; null where there is none. `ended`: it only waits for its parent. */
-export function statOf(pid: number): { ended: boolean; group: number; started: string | undefined } | null {
+/** Reads `/proc/PID/stat`; null if there is none. `ended`: the process is a zombie. */
+export function processStat(pid: number): { ended: boolean; group: number; started: string | undefined } | null {
   try {
     const line = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // from the third field on; the second is a name in parentheses

@@ -1,14 +1,14 @@
 import type { Transporter } from 'nodemailer'
 
-/** How mail is sent. */
+/** Settings for sending mail. */
 export interface MailSetting {
   host: string
   port: number
   /** TLS from the first byte; otherwise STARTTLS is used where the server offers it. */
   secure: boolean
-  /** Nothing is sent without STARTTLS. */
+  /** Refuse to send without STARTTLS. */
   requireTls: boolean
-  /** STARTTLS is never used. */
+  /** Never use STARTTLS. */
   ignoreTls: boolean
   /** Whether the server's certificate must be valid. */
   verify: boolean
@@ -16,42 +16,42 @@ export interface MailSetting {
   from: { name: string; address: string }
 }
 
-/** A mail as it is sent. Names and texts may hold anything: what could end a header is replaced. */
+/** A mail. Names and texts may contain anything: characters that could end a header are replaced. */
 export interface Mail {
   to: { name: string; address: string }
-  /** Beside the configured address, in place of its name. */
+  /** Display name of the sender, in place of the configured one. */
   fromName?: string | undefined
   subject: string
   text: string
   html?: string | undefined
   /** With angle brackets. */
   messageId: string
-  /** The message that begins the thread; the mail itself may be it. */
+  /** The id of the first message of the thread, which may be this mail. */
   thread?: string | undefined
   headers: Record<string, string>
 }
 
 export interface Mailer {
   from: MailSetting['from']
-  /** Throws MailRefused when the server will never take this mail, anything else when it may later. */
+  /** Throws MailRefused if the server has refused this mail for good, and other errors if a retry may succeed. */
   send(mail: Mail, signal: AbortSignal): Promise<void>
   close(): void
 }
 
-/** The server has refused the recipient or the message for good. */
+/** The server refused the recipient or the message for good. */
 export class MailRefused extends Error {
   override name = 'MailRefused'
 }
 
-/** Connections of a process at a time. */
+/** Concurrent connections per process. */
 export const MAIL_CONNECTIONS = 4
-const TIMEOUT = 10_000
-const SILENCE = 30_000
+const CONNECT_TIMEOUT_MS = 10_000
+const SOCKET_TIMEOUT_MS = 30_000
 
-/** Line breaks and other control characters as spaces. */
+/** Replaces line breaks and other control characters by spaces. */
 export const oneLine = (text: string) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 
-/** Sends mail through one server; connects when the first one is sent. */
+/** Sends mail through one server; connects for the first mail. */
 export function openMailer({ host, port, secure, requireTls, ignoreTls, verify, credentials, from }: MailSetting): Mailer {
   let transport: Promise<Transporter> | undefined
   const open = async (): Promise<Transporter> => {
@@ -60,7 +60,12 @@ export function openMailer({ host, port, secure, requireTls, ignoreTls, verify, 
       ...{ pool: true, maxConnections: MAIL_CONNECTIONS, host, port, secure, ignoreTLS: ignoreTls, requireTLS: requireTls },
       ...(credentials && { auth: { user: credentials.user, pass: credentials.password } }),
       tls: { rejectUnauthorized: verify },
-      ...{ connectionTimeout: TIMEOUT, greetingTimeout: TIMEOUT, dnsTimeout: TIMEOUT, socketTimeout: SILENCE },
+      ...{
+        connectionTimeout: CONNECT_TIMEOUT_MS,
+        greetingTimeout: CONNECT_TIMEOUT_MS,
+        dnsTimeout: CONNECT_TIMEOUT_MS,
+        socketTimeout: SOCKET_TIMEOUT_MS,
+      },
       disableFileAccess: true,
       disableUrlAccess: true,
     })
@@ -69,7 +74,7 @@ export function openMailer({ host, port, secure, requireTls, ignoreTls, verify, 
     from,
     async send(mail, signal) {
       transport ??= open()
-      await (await transport).sendMail({ ...messageOf(mail, from), signal }).catch(judge)
+      await (await transport).sendMail({ ...messageOf(mail, from), signal }).catch(rethrow)
     },
     close: () => void transport?.then((opened) => opened.close()),
   }
@@ -87,13 +92,15 @@ const messageOf = ({ to, fromName, subject, text, html, messageId, thread, heade
   headers: Object.entries(headers).map(([key, value]) => ({ key, value: oneLine(value) })),
 })
 
-/** Steps of SMTP whose refusal concerns this recipient or this message; others concern the server or its settings. */
-const OF_THE_MAIL = /^(RCPT TO|DATA)/
+/**
+ * SMTP commands whose refusal concerns the recipient or the message; other refusals concern the server or its settings.
+ */
+const MESSAGE_COMMANDS = /^(RCPT TO|DATA)/
 
-function judge(error: unknown): never {
+function rethrow(error: unknown): never {
   const { responseCode, command, code } = error as { responseCode?: number; command?: string; code?: string }
   const final = responseCode !== undefined && responseCode >= 500
-  if (final && (OF_THE_MAIL.test(command ?? '') || code === 'EMESSAGE'))
+  if (final && (MESSAGE_COMMANDS.test(command ?? '') || code === 'EMESSAGE'))
     throw new MailRefused(`the server answered ${responseCode}`, { cause: error })
   throw error
 }

@@ -1,10 +1,10 @@
 export const NOTIFICATION_LEVELS = ['disabled', 'participating', 'watch', 'global', 'mention', 'custom'] as const
 export type NotificationLevel = (typeof NOTIFICATION_LEVELS)[number]
 
-/** Levels as projects show them. */
+/** The numbers of levels in the entities of projects. */
 export const NOTIFICATION_NUMBERS: Record<NotificationLevel, number> = { disabled: 0, participating: 1, watch: 2, global: 3, mention: 4, custom: 5 }
 
-/** What the level `custom` can switch on (ML-6). */
+/** The events that the level `custom` can enable (ML-6). */
 export const MAIL_EVENTS = [
   'new_note',
   'new_issue',

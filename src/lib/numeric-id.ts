@@ -1,7 +1,7 @@
 const LARGEST = 2_147_483_647
 
 /**
- * The id that a text of digits is (G-2, SEC-52); null for a name or path. A number beyond all ids becomes 0, which no
- * row has (G-49).
+ * The id in a text of digits (G-2, SEC-52); null for a name or path. A number that is too large for an id becomes 0,
+ * which no row has (G-49).
  */
 export const numericId = (text: string): number | null => (/^\d+$/.test(text) ? (Number(text) <= LARGEST ? Number(text) : 0) : null)

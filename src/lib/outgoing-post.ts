@@ -2,7 +2,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { pinnedTo, type Target } from './ssrf-guard.js'
 
-/** Why nobody answered; the message is for the owner of the address and names no address of ours. */
+/** Why there was no response. The message is for the owner of the address and contains no address of this service. */
 export class NoAnswer extends Error {
   override name = 'NoAnswer'
 }
@@ -10,7 +10,7 @@ export class NoAnswer extends Error {
 export interface PostAnswer {
   status: number
   headers: Record<string, string>
-  /** The beginning. */
+  /** The beginning of the body. */
   body: string
 }
 
@@ -19,24 +19,24 @@ export interface PostOptions {
   body: string
   /** Whether the certificate must be valid. */
   verify: boolean
-  /** Milliseconds until the connection must be made, and for everything together. */
-  connectWithin?: number
-  within?: number
+  /** Milliseconds until the connection must be made, and until the whole exchange must be complete. */
+  connectTimeout?: number
+  timeout?: number
   signal?: AbortSignal
 }
 
-/** Bytes of an answer that are read, and headers that are kept. */
+/** Limits of the response that is stored. */
 const MAX_BODY = 64 * 1024
 const MAX_HEADERS = 64
 const MAX_HEADER_BYTES = 16 * 1024
 
 /**
- * Posts a text to a checked address and to no other, through no proxy, and follows no redirect. The beginning of the
- * answer is read, whatever its encoding: a slow, endless or compressed one costs no more (SEC-138 to SEC-140). Throws
- * NoAnswer.
+ * Posts a text to a checked address and to no other, without a proxy, and follows no redirect. Only the beginning of
+ * the response is read, and it is not decompressed, so that a slow, endless or compressed response costs no more
+ * (SEC-138 to SEC-140). Throws NoAnswer.
  */
 export function post({ url, addresses, credentials }: Target, options: PostOptions): Promise<PostAnswer> {
-  const { headers, body, verify, connectWithin = 5_000, within = 10_000, signal } = options
+  const { headers, body, verify, connectTimeout = 5_000, timeout = 10_000, signal } = options
   const secure = url.protocol === 'https:'
   const auth = credentials && { auth: `${credentials.user}:${credentials.password}` }
   return new Promise((resolve, reject) => {
@@ -50,12 +50,12 @@ export function post({ url, addresses, credentials }: Target, options: PostOptio
       ...auth,
       ...(signal && { signal }),
     })
-    const read = answerOf(call, resolve)
-    const late = (text: string) => () => read() || call.destroy(new NoAnswer(text))
-    const connecting = setTimeout(late('no connection in time'), connectWithin)
-    const answering = setTimeout(late('no answer in time'), within)
+    const read = collectAnswer(call, resolve)
+    const timeOut = (text: string) => () => read() || call.destroy(new NoAnswer(text))
+    const connecting = setTimeout(timeOut('no connection in time'), connectTimeout)
+    const answering = setTimeout(timeOut('no answer in time'), timeout)
     call.once('socket', (socket) => socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(connecting)))
-    call.once('error', (error: NodeJS.ErrnoException) => read() || reject(error instanceof NoAnswer ? error : new NoAnswer(faultOf(error))))
+    call.once('error', (error: NodeJS.ErrnoException) => read() || reject(error instanceof NoAnswer ? error : new NoAnswer(describeError(error))))
     call.once('close', () => {
       clearTimeout(connecting)
       clearTimeout(answering)
@@ -65,8 +65,11 @@ export function post({ url, addresses, credentials }: Target, options: PostOptio
   })
 }
 
-/** Collects the answer; the function returned ends that with what has come, and says whether there is any. */
-function answerOf(call: ClientRequest, resolve: (answer: PostAnswer) => void): () => boolean {
+/**
+ * Collects the response. The returned function completes it with what has arrived, and returns whether there is a
+ * response.
+ */
+function collectAnswer(call: ClientRequest, resolve: (answer: PostAnswer) => void): () => boolean {
   let response: IncomingMessage | undefined
   const chunks: Buffer[] = []
   const finish = () => {
@@ -97,7 +100,7 @@ const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
       .map(([name, value]) => [name, [value].flat().join(', ')]),
   )
 
-const FAULTS: Record<string, string> = {
+const ERROR_MESSAGES: Record<string, string> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection was closed without an answer',
   EPIPE: 'the connection was closed without an answer',
@@ -107,8 +110,8 @@ const FAULTS: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'the headers of the answer are too large',
 }
 
-function faultOf({ code = '' }: NodeJS.ErrnoException): string {
-  const known = FAULTS[code]
+function describeError({ code = '' }: NodeJS.ErrnoException): string {
+  const known = ERROR_MESSAGES[code]
   if (known) return known
   if (code.startsWith('HPE_')) return 'the answer is not HTTP'
   return /CERT|SSL|TLS|ALTNAME|SIGNATURE|ISSUER/.test(code) ? `the certificate is not accepted (${code})` : 'the request failed'

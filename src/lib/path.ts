@@ -1,11 +1,11 @@
-/** Names that no user and no top-level group may have (GR-25). */
+/** Names that users and top-level groups cannot have (GR-25). */
 const RESERVED_TOP = new Set(
   '- .well-known 404.html 422.html 500.html 502.html 503.html abuse_reports admin api apple-touch-icon-precomposed.png apple-touch-icon.png assets autocomplete ci dashboard deploy.html explore favicon.ico files groups health_check help import invites jwt webide notification_settings oauth profile projects public robots.txt s search sent_notifications slash-command-logo.png snippets u unsubscribes uploads users'.split(
     ' ',
   ),
 )
 
-/** Names that no subgroup and no project may have (GR-25). */
+/** Names that subgroups and projects cannot have (GR-25). */
 const RESERVED_BELOW = new Set(
   '- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update wikis'.split(' '),
 )
@@ -18,10 +18,10 @@ const GROUP_NAME_FORMAT = "can contain only letters, digits, '_', '.', dash and 
 
 export const tooLong = (limit: number) => `is too long (maximum is ${limit} characters)`
 
-/** Characters as users count them, not UTF-16 units. */
+/** Length in code points, as users count characters, not in UTF-16 units. */
 export const lengthOf = (text: string) => (text.length > 0x7fff || /[\ud800-\udbff]/.test(text) ? [...text].length : text.length)
 
-/** What is wrong with the path of a user or group (AC-17, GR-24); empty for a valid one. */
+/** What is wrong with the path of a user or group (AC-17, GR-24); empty if it is valid. */
 export function namespacePathFaults(path: string, place: 'top' | 'below'): string[] {
   const faults: string[] = []
   if (path === '') faults.push(BLANK)
@@ -31,7 +31,7 @@ export function namespacePathFaults(path: string, place: 'top' | 'below'): strin
   return faults
 }
 
-/** The same for a project, which may end in a dot (AC-17, AC-18). */
+/** What is wrong with the path of a project, which may end in a dot (AC-17, AC-18). */
 export function projectPathFaults(path: string): string[] {
   const faults: string[] = []
   if (path === '') faults.push(BLANK)
@@ -70,5 +70,5 @@ export const pathFromName = (name: string) =>
 const FILEPATH = /^(?:\/[A-Za-z0-9_][\w.+-]*)+$/
 const MAX_FILEPATH = 255
 
-/** Whether a link of a release may have this as its path: an absolute path of plain names. */
+/** Whether this is a valid path of a release link: an absolute path of plain names. */
 export const isFilepath = (text: string): boolean => text.length <= MAX_FILEPATH && FILEPATH.test(text)

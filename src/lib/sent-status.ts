@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
-/** As proxies name it: the client has closed its request. */
+/** Status of nginx and other proxies for a client that closed the connection. */
 const CLIENT_CLOSED = 499
 
-/** The status that the client got of a call which has ended; 499 where it went before the answer. */
+/** The status sent to the client; 499 if the client left before the response. */
 export const sentStatus = ({ headersSent, statusCode }: ServerResponse): number => (headersSent ? statusCode : CLIENT_CLOSED)

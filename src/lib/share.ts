@@ -1,6 +1,3 @@
-/**
- * The part of a bound that each of several processes gets, so that all together stay within it; rounded up, and at
- * least `least`.
- */
-export const shareOf = (whole: number, processes: number, least = 1): number =>
-  processes === 1 ? whole : Math.max(least, Math.ceil(whole / processes))
+/** The share of a limit that each of several processes gets, rounded up and at least `least`. */
+export const shareOf = (limit: number, processes: number, least = 1): number =>
+  processes === 1 ? limit : Math.max(least, Math.ceil(limit / processes))

@@ -5,74 +5,74 @@ import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { parseUrl } from './url.js'
 
-/** Why an address given by a user is not called; the message is for that user. */
+/** Why a URL given by a user is not called; the message is for that user. */
 export class BadTarget extends Error {
   override name = 'BadTarget'
 }
 
-/** All addresses of a host name. */
+/** Resolves a host name to all its addresses. */
 export type Resolve = (host: string) => Promise<LookupAddress[]>
 
 export interface TargetRules {
-  /** Such as `http:`. */
+  /** Allowed protocols, such as `http:`. */
   protocols: readonly string[]
-  /** Also addresses of this machine and of private networks. */
+  /** Allow addresses of this machine and of private networks. */
   allowLocal: boolean
-  /** Accepts a host without an address, to which nothing can be sent now. */
-  unknownHosts?: boolean
+  /** Accept a host that does not resolve; nothing can be sent to it now. */
+  allowUnknownHosts?: boolean
   resolve?: Resolve
 }
 
-/**
- * A URL that may be called, and the addresses to connect to: those that were checked, whatever the name resolves to a
- * moment later.
- */
+/** A URL that may be called, with the checked addresses to connect to, even if the name resolves differently later. */
 export interface Target {
-  /** As the standard serialises it, without user and password. */
+  /** Without user and password. */
   url: URL
   addresses: LookupAddress[]
   credentials: { user: string; password: string } | null
 }
 
-const LOCAL = 'is blocked: requests to the local network are not allowed'
+const LOCAL_BLOCKED = 'is blocked: requests to the local network are not allowed'
 
-/** The host of a virtual machine answers there, though the address looks public. */
-const METADATA = new Set(['168.63.129.16'])
+/** Metadata services of cloud providers whose addresses look public. */
+const METADATA_ADDRESSES = new Set(['168.63.129.16'])
 
 /**
- * Whether an address belongs to the public internet: not to this machine, to private, shared, link-local, multicast,
- * documentation or reserved ranges, and does not embed such an address (SEC-138).
+ * Whether an address belongs to the public internet: it is not of this machine, nor in a private, shared, link-local,
+ * multicast, documentation or reserved range, and does not embed such an address (SEC-138).
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false
   const parsed = ipaddr.process(address)
-  if (METADATA.has(parsed.toString()) || parsed.range() !== 'unicast') return false
-  // of IPv6 only this eighth has been allocated
+  if (METADATA_ADDRESSES.has(parsed.toString()) || parsed.range() !== 'unicast') return false
+  // only this eighth of IPv6 has been allocated (2000::/3)
   return parsed.kind() === 'ipv4' || (Number(parsed.toByteArray()[0]) & 0xe0) === 0x20
 }
 
 const lookup: Resolve = (host) => dns.lookup(host, { all: true, verbatim: true })
 
 /** Parses a URL, resolves its host and checks every address (SEC-64, SEC-138). Throws BadTarget. */
-export async function checkTarget(text: string, { protocols, allowLocal, unknownHosts = false, resolve = lookup }: TargetRules): Promise<Target> {
-  // before the parser removes them
+export async function checkTarget(
+  text: string,
+  { protocols, allowLocal, allowUnknownHosts = false, resolve = lookup }: TargetRules,
+): Promise<Target> {
+  // checked first, because the parser removes these characters
   const url = /[\p{Cc}\s\\]/u.test(text) || !/^[a-z]+:\/\/[^/]/i.test(text) ? null : parseUrl(text)
   if (!url) throw new BadTarget('is not a valid URL')
   if (!protocols.includes(url.protocol)) throw new BadTarget(`is not a URL of ${protocols.map((protocol) => protocol.slice(0, -1)).join(', ')}`)
   const host = hostOf(url)
-  const credentials = url.username || url.password ? { user: decoded(url.username), password: decoded(url.password) } : null
+  const credentials = url.username || url.password ? { user: decodeCredential(url.username), password: decodeCredential(url.password) } : null
   url.username = ''
   url.password = ''
   url.hash = ''
   const family = isIP(host)
-  const addresses = family > 0 ? [{ address: host, family }] : await named(host, resolve, unknownHosts)
-  if (!allowLocal && !addresses.every(({ address }) => isPublicAddress(address))) throw new BadTarget(LOCAL)
+  const addresses = family > 0 ? [{ address: host, family }] : await resolveHost(host, resolve, allowUnknownHosts)
+  if (!allowLocal && !addresses.every(({ address }) => isPublicAddress(address))) throw new BadTarget(LOCAL_BLOCKED)
   return { url, addresses, credentials }
 }
 
 /**
- * The host that is connected to: numbers in any spelling become an address, as the standard demands for http and the
- * system's resolver does for other protocols.
+ * The host to connect to: numbers in any notation become an address, as the URL standard requires for http and system
+ * resolvers do for other protocols.
  */
 function hostOf(url: URL): string {
   const host = parseUrl(`http://${url.hostname}`)?.hostname.replace(/^\[|\]$/g, '') ?? ''
@@ -80,7 +80,7 @@ function hostOf(url: URL): string {
   return host
 }
 
-function decoded(text: string): string {
+function decodeCredential(text: string): string {
   try {
     const plain = decodeURIComponent(text)
     if (/\p{Cc}/u.test(plain)) throw new BadTarget('is not a valid URL')
@@ -91,7 +91,7 @@ function decoded(text: string): string {
   }
 }
 
-async function named(host: string, resolve: Resolve, unknown: boolean): Promise<LookupAddress[]> {
+async function resolveHost(host: string, resolve: Resolve, unknown: boolean): Promise<LookupAddress[]> {
   const found = await resolve(host).catch(() => [])
   if (found.length === 0 && !unknown) throw new BadTarget('names a host that cannot be found')
   return found
@@ -102,15 +102,15 @@ export interface Answer {
   headers: http.IncomingHttpHeaders
 }
 
-export interface AskOptions {
+export interface FetchHeadersOptions {
   headers?: Record<string, string>
   /** Milliseconds until the connection must be made, and until the headers must have arrived. */
-  connectWithin?: number
-  answerWithin?: number
+  connectTimeout?: number
+  responseTimeout?: number
   signal?: AbortSignal
 }
 
-/** A lookup that knows the checked addresses and no others, whatever the name. */
+/** A lookup that returns only the checked addresses, whatever the name. */
 export const pinnedTo = (addresses: LookupAddress[]): LookupFunction =>
   ((_host, options, done) => {
     const [first] = addresses
@@ -119,12 +119,12 @@ export const pinnedTo = (addresses: LookupAddress[]): LookupFunction =>
   }) as LookupFunction
 
 /**
- * Sends a GET and reads only the headers. Connects to a checked address and to no other, through no proxy, and follows
- * no redirect (SEC-138 to SEC-140).
+ * Sends a GET and reads only the headers of the response. Connects to a checked address and to no other, without a
+ * proxy, and follows no redirect (SEC-138 to SEC-140).
  */
-export function askHead(
+export function fetchHeaders(
   { url, addresses }: Target,
-  { headers, connectWithin = 5_000, answerWithin = 10_000, signal }: AskOptions = {},
+  { headers, connectTimeout = 5_000, responseTimeout = 10_000, signal }: FetchHeadersOptions = {},
 ): Promise<Answer> {
   const { request } = url.protocol === 'https:' ? https : http
   return new Promise((resolve, reject) => {
@@ -135,9 +135,9 @@ export function askHead(
       ...(headers && { headers }),
       ...(signal && { signal }),
     })
-    const late = (text: string) => () => call.destroy(new BadTarget(text))
-    const connecting = setTimeout(late('does not answer'), connectWithin)
-    const answering = setTimeout(late('does not answer in time'), answerWithin)
+    const timeOut = (text: string) => () => call.destroy(new BadTarget(text))
+    const connecting = setTimeout(timeOut('does not answer'), connectTimeout)
+    const answering = setTimeout(timeOut('does not answer in time'), responseTimeout)
     call.once('socket', (socket) => socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(connecting)))
     call.once('response', (response) => {
       resolve({ status: response.statusCode ?? 0, headers: response.headers })

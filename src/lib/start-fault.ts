@@ -1,4 +1,7 @@
-/** The service cannot start with this set-up; the message is one line for whoever starts it, without a stack. */
+/**
+ * The service cannot start with this configuration; the message is a single line for the operator, shown without a
+ * stack.
+ */
 export class StartFault extends Error {
   override name = 'StartFault'
 }

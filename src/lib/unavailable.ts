@@ -1,11 +1,11 @@
 /**
- * Something the service needs (Git's process pool, the database) cannot take this call now; the caller may retry.
- * Becomes 503 with Retry-After.
+ * Something the service needs (the pool of git processes, the database) cannot take this call now; the caller may
+ * retry. Becomes a 503 with Retry-After.
  */
 export class Unavailable extends Error {
   override name = 'Unavailable'
-  /** It may be over soon, so background work is worth another attempt. */
-  readonly passing: boolean = true
+  /** Whether the problem may pass soon, so that background work should be retried. */
+  readonly transient: boolean = true
   constructor(
     message: string,
     /** Seconds after which a retry makes sense. */
@@ -16,17 +16,14 @@ export class Unavailable extends Error {
   }
 }
 
-/**
- * The error of a call that failed because something is unavailable, also where a library has wrapped it; null for any
- * other error.
- */
+/** The Unavailable in an error, also if a library has wrapped it; null for any other error. */
 export const unavailableIn = (error: unknown): Unavailable | null =>
   error instanceof Unavailable ? error : error instanceof Error && error.cause instanceof Unavailable ? error.cause : null
 
 export const isUnavailable = (error: unknown): boolean => unavailableIn(error) !== null
 
-/** The messages for faults of the machine; callers must not see its paths. */
-const SYSTEM: Record<string, string> = {
+/** Messages for system errors, whose own messages contain paths that callers must not see. */
+const SYSTEM_MESSAGES: Record<string, string> = {
   ENOSPC: 'The disk is full',
   EDQUOT: 'The disk is full',
   EROFS: 'The disk cannot be written',
@@ -39,12 +36,12 @@ const SYSTEM: Record<string, string> = {
   EAGAIN: 'Too many processes are running',
 }
 
-/** A fault of the machine (disk, descriptors, memory, processes) as Unavailable; null for any other error. */
+/** A system error (disk, file descriptors, memory, processes) as Unavailable; null for any other error. */
 export function systemFault(error: unknown): Unavailable | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const text = Object.hasOwn(SYSTEM, code) ? SYSTEM[code] : undefined
+  const text = Object.hasOwn(SYSTEM_MESSAGES, code) ? SYSTEM_MESSAGES[code] : undefined
   return text === undefined ? null : new Unavailable(text, 30, { cause: error })
 }
 
-/** The error of a call for which a part of the service or of the machine is unavailable; null for any other error. */
+/** An error as Unavailable if a part of the service or of the machine is unavailable; null for any other error. */
 export const asUnavailable = (error: unknown): Unavailable | null => (error instanceof Unavailable ? error : systemFault(error))

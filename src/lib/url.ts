@@ -1,6 +1,6 @@
 /**
- * The URL, or null when the text is none. In place of `URL.canParse`, which refuses letters like ü once Node 20 or 22
- * has optimised it.
+ * Parses a URL; null if it is invalid. Used instead of `URL.canParse`, which rejects letters such as ü once Node 20 or
+ * 22 has optimised it.
  */
 export function parseUrl(text: string, base?: string): URL | null {
   try {
@@ -20,5 +20,5 @@ export function isUrl(text: string, schemes: readonly string[]): boolean {
   return !/[\s\p{Cc}\p{Surrogate}]/u.test(text) && parseUrl(text) !== null
 }
 
-/** The same over HTTP with a user part, by which error trackers identify the sender. */
+/** Whether this is an HTTP URL with a user part, by which error trackers identify the sender (a DSN). */
 export const isDsn = (text: string): boolean => isUrl(text.replace(/^(https?:\/\/)[^/\\?#@\s]*@/i, '$1'), ['http', 'https'])

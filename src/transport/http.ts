@@ -6,7 +6,7 @@ import type { Context } from '../context.js'
 import { noSuchRoute } from '../failures.js'
 import { GitFault } from '../git/errors.js'
 import type { Service } from '../git/types.js'
-import { holderOfCall, inNameOf } from '../lib/async/holder.js'
+import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { MINIMUM_RATE, type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import { originOf } from '../lib/origin.js'
 import { sentStatus } from '../lib/sent-status.js'
@@ -105,7 +105,7 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
     return { status: 503, text: `${unavailable.message}. Please try again.` }
   })
   if (isRefusal(admitted)) return plain(reply, admitted)
-  return inNameOf(holderOfCall(admitted.caller.user?.id, holderOf(request.ip)), () =>
+  return runAsHolder(holderOfCall(admitted.caller.user?.id, holderOf(request.ip)), () =>
     stream(serving, { request, reply, service, advertises: get, admitted }),
   )
 }

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { kill } from '../../src/git/process/spawner.js'
 import { FairQueue } from '../../src/lib/async/fair-queue.js'
-import { inNameOf } from '../../src/lib/async/holder.js'
+import { runAsHolder } from '../../src/lib/async/holder.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 
 describe('slots in the process pool', () => {
@@ -13,7 +13,7 @@ describe('slots in the process pool', () => {
   it('SEC-180: who has fewer turns is next, however many others came before', async () => {
     const order: string[] = []
     const turn = (holder: string) =>
-      inNameOf(holder, () => pool.acquire(`/nowhere/${holder}`)).then((release) => {
+      runAsHolder(holder, () => pool.acquire(`/nowhere/${holder}`)).then((release) => {
         order.push(holder)
         return release
       })
@@ -28,7 +28,7 @@ describe('slots in the process pool', () => {
   })
 
   it('SEC-180: one holder fills half of the queue at most', async () => {
-    const turn = (holder: string) => inNameOf(holder, () => pool.acquire(`/nowhere/${holder}`))
+    const turn = (holder: string) => runAsHolder(holder, () => pool.acquire(`/nowhere/${holder}`))
     const held = await Promise.all([turn('flood'), turn('flood')])
     const waiting = Array.from({ length: 4 }, () => turn('flood'))
     await expect(turn('flood')).rejects.toThrow(Unavailable)
@@ -46,7 +46,7 @@ describe('slots in the process pool', () => {
 
 describe('turns of holders', () => {
   it('SEC-180: so many at once of each, in their order', async () => {
-    const queue = new FairQueue({ running: 8, waiting: 8, wait: 5_000, refusals: { late: 'late', full: 'full' } })
+    const queue = new FairQueue({ running: 8, waiting: 8, wait: 5_000, refusals: { timeout: 'late', full: 'full' } })
     const turn = (key: string) => queue.acquire({ holder: { key, running: 1, waiting: 1 } })
     const order: string[] = []
     const first = await turn('a')
@@ -64,7 +64,7 @@ describe('turns of holders', () => {
   })
 
   it('SEC-180: who waits too long, or leaves, is refused and takes no turn', async () => {
-    const queue = new FairQueue({ running: 1, waiting: 8, wait: 20, refusals: { late: 'late', full: 'full' } })
+    const queue = new FairQueue({ running: 1, waiting: 8, wait: 20, refusals: { timeout: 'late', full: 'full' } })
     const turn = (key: string, signal?: AbortSignal) => queue.acquire({ holder: { key, running: 1, waiting: 4 } }, signal)
     const first = await turn('a')
     await expect(turn('b')).rejects.toThrow('late')

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { fileSystemFaults, roomFaults } from '../../src/lib/files/file-system.js'
+import { fileSystemFaults, spaceFaults } from '../../src/lib/files/file-system.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'roost-file-system-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -24,9 +24,9 @@ describe('what a file system promises (SEC-190)', () => {
 
   it('includes room for bytes and for files', () => {
     const room = { bsize: 4_096, bavail: 1_000_000, files: 1_000_000, ffree: 500_000 }
-    expect(roomFaults(room)).toEqual([])
-    expect(roomFaults({ ...room, bavail: 1_000 })).toEqual(['has 3 MiB left'])
-    expect(roomFaults({ ...room, ffree: 9_999 })).toEqual(['has room for 9999 more files'])
-    expect(roomFaults({ ...room, files: 0, ffree: 0 })).toEqual([])
+    expect(spaceFaults(room)).toEqual([])
+    expect(spaceFaults({ ...room, bavail: 1_000 })).toEqual(['has 3 MiB left'])
+    expect(spaceFaults({ ...room, ffree: 9_999 })).toEqual(['has room for 9999 more files'])
+    expect(spaceFaults({ ...room, files: 0, ffree: 0 })).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import ssh2 from 'ssh2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { HOST_KEY_FILES, ownHostKeys } from '../../src/lib/crypto/host-keys.js'
+import { HOST_KEY_FILES, loadOrCreateHostKeys } from '../../src/lib/crypto/host-keys.js'
 
 describe('host keys (GS-6)', () => {
   let folder: string
@@ -14,10 +14,10 @@ describe('host keys (GS-6)', () => {
 
   it('are made once, however many start at the same time, and only their owner reads them', async () => {
     const inside = join(folder, 'ssh')
-    const [first, second] = await Promise.all([ownHostKeys(inside), ownHostKeys(inside)])
+    const [first, second] = await Promise.all([loadOrCreateHostKeys(inside), loadOrCreateHostKeys(inside)])
     expect(second).toEqual(first)
     await chmod(inside, 0o755)
-    expect(await ownHostKeys(inside)).toEqual(first)
+    expect(await loadOrCreateHostKeys(inside)).toEqual(first)
     expect((await stat(inside)).mode & 0o777).toBe(0o700)
     for (const name of HOST_KEY_FILES) {
       expect((await stat(join(inside, name))).mode & 0o777).toBe(0o600)
@@ -26,7 +26,7 @@ describe('host keys (GS-6)', () => {
   })
 
   it('are an Ed25519 and an RSA key of 3072 bits that sign', async () => {
-    const keys = (await ownHostKeys(join(folder, 'ssh'))).map((text) => ssh2.utils.parseKey(text))
+    const keys = (await loadOrCreateHostKeys(join(folder, 'ssh'))).map((text) => ssh2.utils.parseKey(text))
     expect(keys.map((key) => (key instanceof Error ? key.message : key.type))).toEqual(['ssh-ed25519', 'ssh-rsa'])
     for (const key of keys) {
       if (key instanceof Error) throw key

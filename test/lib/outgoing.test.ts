@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createSocketServer } from 'node:net'
 import { afterAll, describe, expect, it } from 'vitest'
-import { askHead, checkTarget, isPublicAddress } from '../../src/lib/ssrf-guard.js'
+import { checkTarget, fetchHeaders, isPublicAddress } from '../../src/lib/ssrf-guard.js'
 
 const PROTOCOLS = ['http:', 'https:', 'git:']
 const resolveTo =
@@ -126,7 +126,7 @@ describe('calls (SEC-138 to SEC-140)', () => {
       }),
     )
     const target = await check(`http://no-such-name.test:${port}/a`, ['127.0.0.1'], true)
-    const answer = await askHead(target)
+    const answer = await fetchHeaders(target)
     expect(answer).toMatchObject({ status: 302, headers: { location: 'http://elsewhere.test/' } })
     expect(seen).toEqual([`no-such-name.test:${port}`])
   })
@@ -138,7 +138,7 @@ describe('calls (SEC-138 to SEC-140)', () => {
     const before = { ...process.env }
     Object.assign(process.env, { http_proxy: `http://127.0.0.1:${proxy}`, HTTP_PROXY: `http://127.0.0.1:${proxy}`, NODE_USE_ENV_PROXY: '1' })
     try {
-      expect(await askHead(await check(`http://127.0.0.1:${port}/`, [], true))).toMatchObject({ status: 204 })
+      expect(await fetchHeaders(await check(`http://127.0.0.1:${port}/`, [], true))).toMatchObject({ status: 204 })
     } finally {
       for (const name of ['http_proxy', 'HTTP_PROXY', 'NODE_USE_ENV_PROXY']) delete process.env[name]
       Object.assign(process.env, before)
@@ -148,7 +148,9 @@ describe('calls (SEC-138 to SEC-140)', () => {
 
   it('end when the answer is late, endless or has too many headers', async () => {
     const silent = await listening(createSocketServer(() => undefined))
-    await expect(askHead(await check(`http://127.0.0.1:${silent}/`, [], true), { answerWithin: 100 })).rejects.toThrow('does not answer in time')
+    await expect(fetchHeaders(await check(`http://127.0.0.1:${silent}/`, [], true), { responseTimeout: 100 })).rejects.toThrow(
+      'does not answer in time',
+    )
     const endless = await listening(
       createSocketServer((socket) => {
         socket.on('error', () => undefined)
@@ -157,7 +159,7 @@ describe('calls (SEC-138 to SEC-140)', () => {
         socket.on('close', () => clearInterval(more))
       }),
     )
-    await expect(askHead(await check(`http://127.0.0.1:${endless}/`, [], true))).rejects.toMatchObject({ code: 'HPE_HEADER_OVERFLOW' })
+    await expect(fetchHeaders(await check(`http://127.0.0.1:${endless}/`, [], true))).rejects.toMatchObject({ code: 'HPE_HEADER_OVERFLOW' })
     const body = await listening(
       createSocketServer((socket) => {
         socket.on('error', () => undefined)
@@ -166,6 +168,6 @@ describe('calls (SEC-138 to SEC-140)', () => {
         socket.on('close', () => clearInterval(more))
       }),
     )
-    expect(await askHead(await check(`http://127.0.0.1:${body}/`, [], true))).toMatchObject({ status: 200 })
+    expect(await fetchHeaders(await check(`http://127.0.0.1:${body}/`, [], true))).toMatchObject({ status: 200 })
   })
 })

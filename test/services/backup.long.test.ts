@@ -89,7 +89,7 @@ describe('a backup (SEC-163)', () => {
     // as git holds a pack with while it takes a push in
     await mkdir(join(directoryOf(t, project.id), 'objects/pack'), { recursive: true })
     await writeFile(join(directoryOf(t, project.id), 'objects/pack/pack-1.keep'), '')
-    const hostKeys = await ownHostKeys(join(t.dataDir, 'ssh'))
+    const hostKeys = await loadOrCreateHostKeys(join(t.dataDir, 'ssh'))
     await backUp(t.ctx, t.databaseUrl, folder('first'))
     await rm(join(directoryOf(t, project.id), 'objects/pack/pack-1.keep'))
     const copied = await readdir(join(folder('first'), 'repositories'), { recursive: true })
@@ -98,7 +98,7 @@ describe('a backup (SEC-163)', () => {
     const { ctx, db } = await restored(folder('first'), 'first-back')
     expect(await told(ctx)).toEqual([])
     // clients know the service by them (GS-6)
-    expect(await ownHostKeys(join(ctx.config.dataDir, 'ssh'))).toEqual(hostKeys)
+    expect(await loadOrCreateHostKeys(join(ctx.config.dataDir, 'ssh'))).toEqual(hostKeys)
     const app = await buildApp(ctx)
     const get = async (url: string) => {
       const answer = await app.inject({ method: 'GET', url, headers: { 'private-token': admin.token, ...basic(admin.token) } })

@@ -6,7 +6,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ownHostKeys } from '../../src/lib/crypto/host-keys.js'
+import { loadOrCreateHostKeys } from '../../src/lib/crypto/host-keys.js'
 import { testApp } from '../support/app.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { commitIn, gitOut, gitRun } from '../support/git-client.js'
@@ -128,7 +128,7 @@ describe('an OpenSSH server with AuthorizedKeysCommand (docs/ssh.md)', () => {
   beforeAll(async () => {
     const folder = join(client.folder, 'sshd')
     mkdirSync(folder)
-    await ownHostKeys(folder)
+    await loadOrCreateHostKeys(folder)
     const probe = createServer()
     port = await new Promise<number>((resolve) => probe.listen(0, '127.0.0.1', () => resolve((probe.address() as { port: number }).port)))
     await new Promise((resolve) => probe.close(resolve))

@@ -1,4 +1,4 @@
-import type { Exclusion } from '../../lib/async/keyed-mutex.js'
+import type { ProcessMutex } from '../../lib/async/keyed-mutex.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import type { Begin, MetricsPage, ToParent, ToWorker } from './messages.js'
 
@@ -10,7 +10,7 @@ const LOCK_PATIENCE = 10_000
 const PAGE_PATIENCE = 5_000
 
 /** The side of a worker of the channel to its parent. */
-export class ParentLink implements Exclusion {
+export class ParentLink implements ProcessMutex {
   /** Resolves when the parent lets this worker begin. */
   readonly begin: Promise<Begin>
   /** Resolves when the parent ends it. */
@@ -45,7 +45,7 @@ export class ParentLink implements Exclusion {
     })
   }
 
-  take(key: string): Promise<() => void> {
+  acquire(key: string): Promise<() => void> {
     const id = ++this.#id
     return new Promise((resolve) => {
       const settle = () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { visibilityWord } from '../../lib/visibility.js'
+import { visibilityName } from '../../lib/visibility.js'
 import type { ListedSnippet } from '../../services/content/snippets.js'
 import { VISIBILITIES } from '../groups/levels.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
@@ -30,7 +30,7 @@ export function presentSnippet({ snippet, author, fullPath }: ListedSnippet, vie
     title: snippet.title,
     file_name: snippet.file_name,
     description: snippet.description,
-    visibility: visibilityWord(snippet.visibility),
+    visibility: visibilityName(snippet.visibility),
     author: presentUserRef(author, view),
     updated_at: snippet.updated_at.toISOString(),
     created_at: snippet.created_at.toISOString(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { visibilityWord } from '../../lib/visibility.js'
+import { visibilityName } from '../../lib/visibility.js'
 import type { GroupRecord, GroupStatistics } from '../../services/groups/list.js'
 import { noted } from '../custom-attribute.js'
 import { Project } from '../projects/project.js'
@@ -49,7 +49,7 @@ function presentCommon(group: GroupRecord, view: View) {
     name,
     path,
     description,
-    visibility: visibilityWord(group.visibility),
+    visibility: visibilityName(group.visibility),
     lfs_enabled: group.lfs_enabled,
     avatar_url: avatarUrl(id, group.avatar, view),
     web_url: view.links.group(full_path),

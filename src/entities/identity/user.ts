@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { avatarUrl, DRAWN, imageUrl, serviceUrl, USUAL_SIZE } from '../../lib/avatar-url.js'
+import { avatarUrl, DEFAULT_AVATAR_SIZE, IDENTICON_FILE, imageUrl, serviceUrl } from '../../lib/avatar-url.js'
 import type { View } from '../view.js'
 
 /** A reference to a user (U-1). */
@@ -36,5 +36,5 @@ export function presentUserRef(user: UserRefRecord, view: View): z.infer<typeof 
 export function presentAvatar(found: { user: UserRefRecord | null; hash: string }, size: number | undefined, view: View): string {
   const { user, hash } = found
   if (user?.avatar && !user.avatar.startsWith('@')) return avatarUrl(user, sourcesOf(view))
-  return serviceUrl(hash, size ?? USUAL_SIZE, view.avatarService) ?? imageUrl(0, DRAWN, view.links.base)
+  return serviceUrl(hash, size ?? DEFAULT_AVATAR_SIZE, view.avatarService) ?? imageUrl(0, IDENTICON_FILE, view.links.base)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readableOn } from '../../lib/text/color.js'
+import { readableTextColor } from '../../lib/text/color.js'
 import type { IssueLabel, IssueRecord } from '../../services/issuables/issues/list.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 import type { View } from '../view.js'
@@ -53,7 +53,7 @@ export const Issue = z
   })
   .meta({ id: 'Issue', description: 'An issue.' })
 
-const presentLabel = (label: IssueLabel | string) => (typeof label === 'string' ? label : { ...label, text_color: readableOn(label.color) })
+const presentLabel = (label: IssueLabel | string) => (typeof label === 'string' ? label : { ...label, text_color: readableTextColor(label.color) })
 
 export function presentIssue(record: IssueRecord, today: string, view: View, from: Standpoint = { project: true }): z.infer<typeof Issue> {
   const { issue, path, milestone } = record

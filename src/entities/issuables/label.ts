@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readableOn } from '../../lib/text/color.js'
+import { readableTextColor } from '../../lib/text/color.js'
 import type { LabelRecord } from '../../services/issuables/labels.js'
 
 export const Label = z
@@ -30,7 +30,7 @@ export function presentLabel({
     id: label.id,
     name: label.title,
     color: label.color,
-    text_color: readableOn(label.color),
+    text_color: readableTextColor(label.color),
     description: label.description,
     description_html: label.description_html,
     open_issues_count,

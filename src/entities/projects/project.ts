@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { featureOpen } from '../../access/can.js'
 import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../lib/notifications.js'
-import { visibilityWord } from '../../lib/visibility.js'
+import { visibilityName } from '../../lib/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
 import { noted } from '../custom-attribute.js'
 import { FEATURE_LEVELS, featureName, VISIBILITIES } from '../groups/levels.js'
@@ -225,7 +225,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     owner: owner ? presentUserRef(owner, view) : undefined,
     archived: project.archived,
     empty_repo: project.empty_repo,
-    visibility: visibilityWord(project.visibility),
+    visibility: visibilityName(project.visibility),
     updated_at: project.updated_at.toISOString(),
     creator_id: project.creator_id,
     issues_enabled: issues,

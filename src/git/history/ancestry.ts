@@ -133,7 +133,7 @@ async function fingerprintOf(refs: RefStore, prefix: string): Promise<string> {
     if (lines.length < HASH_CHUNK_CHARS) continue
     hash.update(lines, 'latin1')
     lines = ''
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
   }
   return hash.update(lines, 'latin1').digest('hex')
 }

@@ -27,7 +27,7 @@ export async function positionsIn({ oids }: LogOrder, wanted: Oid[], slice: Slic
   const whole = new Set(wanted)
   const positions = new Map<Oid, number>()
   for (let at = 0; at < oids.length; at += 20) {
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     if (!starts.has(oids.readUInt32BE(at))) continue
     const oid = oids.toString('hex', at, at + 20)
     if (whole.has(oid)) positions.set(oid, at / 20)
@@ -230,7 +230,7 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
 export async function orderOf(history: History, nodes: number[], slice: Slice): Promise<LogOrder> {
   const order = { oids: Buffer.alloc(nodes.length * 20), dates: new Float64Array(nodes.length) }
   for (const [i, node] of nodes.entries()) {
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     if (history.graph && !history.isNew(node)) history.graph.oids.copy(order.oids, i * 20, node * 20, node * 20 + 20)
     else order.oids.write(history.oid(node), i * 20, 'hex')
     order.dates[i] = signed(history.date(node))
@@ -249,7 +249,7 @@ export async function reachableAmong(history: History, targets: number[], into: 
   flags.set(into, SEEN)
   const slice = new Slice()
   for (let node = stack.pop(); node !== undefined && open.size > 0; node = stack.pop()) {
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     if (open.delete(node)) found.add(node)
     const level = history.level(node)
     if (!history.isNew(node) && level > 0 && level <= floor) continue
@@ -292,7 +292,7 @@ export async function findUniqueMergeBase(history: History, ours: number, theirs
   const found: number[] = []
   const slice = new Slice()
   while (open > 0) {
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     const node = queue.pop()
     flags.clear(node, QUEUED)
     const state = flags.get(node)

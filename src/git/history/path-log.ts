@@ -98,7 +98,7 @@ async function commitsOf(source: LogSource, args: string[], input: string, path:
   const slice = new Slice()
   let changes = 0
   for (let at = 0, end = stdout.indexOf(0x0a); end >= 0; at = end + 1, end = stdout.indexOf(0x0a, at)) {
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     const line = stdout.toString('latin1', at, end)
     const [, oid, date] = /^([0-9a-f]{40}) (-?\d*)$/.exec(line) ?? []
     if (oid) {

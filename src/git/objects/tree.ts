@@ -69,7 +69,7 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
   const stack = [{ entries: first, at: 0, path: top.path }]
   for (let level = stack.at(-1); level && found.length < MAX_ENTRIES; level = stack.at(-1)) {
     const raw = level.entries[level.at++]
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     if (!raw) {
       stack.pop()
       continue
@@ -144,7 +144,7 @@ function countsBelow(source: TreeSource, top: Oid): Promise<Map<Oid, number> | n
       const slice = new Slice()
       const stack = [{ oid: top, entries: first, at: 0, count: 0 }]
       for (let level = stack.at(-1); level; level = stack.at(-1)) {
-        if (slice.over) await slice.breathe()
+        if (slice.over) await slice.pause()
         const raw = level.entries[level.at]
         if (!raw) {
           counts.set(level.oid, level.count)
@@ -184,7 +184,7 @@ async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, 
       trees.set(oid, entries)
       collect(entries)
     }
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
   }
 }
 

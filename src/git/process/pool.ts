@@ -131,7 +131,7 @@ export class ProcessPool {
     readonly limits: PoolLimits = POOL_LIMITS,
     readonly spawner: Spawner = directSpawner,
   ) {
-    this.#queue = new FairQueue({ ...limits, refusals: { late: 'no git process became free in time', full: 'too many git calls are waiting' } })
+    this.#queue = new FairQueue({ ...limits, refusals: { timeout: 'no git process became free in time', full: 'too many git calls are waiting' } })
   }
 
   /** Runs git in a repository and collects its output. Throws GitFault on an exit code that is not accepted. */
@@ -224,7 +224,7 @@ export class ProcessPool {
     const { running, runningPerRepository, runningPerHolder = running, waiting, waitingPerRepository } = this.limits
     const repository = { key: `in ${directory}`, running: runningPerRepository, waiting: waitingPerRepository }
     const own = holder === undefined ? undefined : { key: `for ${holder}`, running: runningPerHolder, waiting: waiting / 2 }
-    return this.#queue.acquire({ holder: own, also: [repository] }, signal)
+    return this.#queue.acquire({ holder: own, others: [repository] }, signal)
   }
 
   /**

@@ -123,7 +123,7 @@ async function linesIn(file: Buffer): Promise<Uint32Array> {
   const slice = new Slice()
   let count = 0
   for (let at = 0; at < file.length; ) {
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     const isRef = file[at] !== HASH && file[at] !== CARET && file[at + 40] === SPACE
     if (isRef) starts[count++] = at
     let end = isRef ? at + NAME_OFFSET : at

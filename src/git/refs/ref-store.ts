@@ -52,7 +52,7 @@ export class RefStore {
     const merged = await this.#merged(prefix)
     for (const ref of merged.after(0)) {
       found.push(ref)
-      if (slice.over) await slice.breathe()
+      if (slice.over) await slice.pause()
     }
     return found
   }
@@ -97,7 +97,7 @@ export class RefStore {
         const oid = text === null ? null : oidOf(text)
         if (oid) found.push({ name, oid, peeled: null })
         else if (text !== null) return null
-        if (slice.over) await slice.breathe()
+        if (slice.over) await slice.pause()
       }
       loose.push(found)
     }
@@ -127,7 +127,7 @@ export class RefStore {
     for (const name of await this.#looseNames(prefix)) {
       const oid = await this.ref(name)
       if (oid) found.push({ name, oid, peeled: null })
-      if (slice.over) await slice.breathe()
+      if (slice.over) await slice.pause()
     }
     return found
   }
@@ -144,7 +144,7 @@ export class RefStore {
         if (entry.isDirectory()) {
           if (`${name}/`.startsWith(prefix)) folders.push(`${name}/`)
         } else if (name.startsWith(prefix) && isRef(name)) names.push(name)
-        if (slice.over) await slice.breathe()
+        if (slice.over) await slice.pause()
       }
     }
     return names

@@ -2,7 +2,7 @@ import type { Dirent, Stats } from 'node:fs'
 import { readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { statOf } from '../../lib/is-running.js'
+import { processStat } from '../../lib/is-running.js'
 
 export interface StaleOptions {
   /** Milliseconds without change after which a leftover that no process uses is stale. */
@@ -281,7 +281,7 @@ async function listProcesses(folder?: string): Promise<ProcessUse[] | null> {
     const open: string[] = []
     if (folder === undefined) for (const fd of await readdir(`/proc/${id}/fd`).catch(() => [])) open.push(await target(`/proc/${id}/fd/${fd}`))
     const command = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0')
-    const state = statOf(Number(id))
+    const state = processStat(Number(id))
     if (state?.ended) continue
     const started = booted + Number(state?.started) * 10 // in ticks of 10 ms since boot
     uses.push({ group: state?.group ?? Number.NaN, cwd, open, command: gitCommand(command), started: Number.isFinite(started) ? started : 0 })

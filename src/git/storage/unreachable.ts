@@ -108,7 +108,7 @@ async function removeUnreachable(pool: ProcessPool, directory: string, packs: Pa
     const ids = await idsIn(directory, { stem, count })
     const kept: Oid[] = []
     for (let at = 0; at < ids.length; at += 20) {
-      if (slice.over) await slice.breathe()
+      if (slice.over) await slice.pause()
       if (reached.has(ids, at)) kept.push(ids.toString('hex', at, at + 20))
     }
     if (kept.length === count) continue

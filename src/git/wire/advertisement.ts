@@ -39,7 +39,7 @@ export async function* advertisedRefs(
         yield Buffer.from(text, 'latin1')
         text = ''
       }
-      if (slice.over) await slice.breathe()
+      if (slice.over) await slice.pause()
     }
   }
   if (first) text += pktLine(`${'0'.repeat(40)} capabilities^{}\0${capabilities}\n`)

@@ -131,7 +131,7 @@ async function longestPath({ pool, directory, env, deadline }: PushedObjects, tr
       kill(child)
       break
     }
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
   }
   if (reader.longestName > MAX_PATH_BYTES) return reader.longestName
   if (reader.edges > MAX_EDGES) return 0
@@ -215,7 +215,7 @@ class TreeReader {
     for (let top = 0; top < count; top++) {
       const stack = begun[top] ? [] : [top]
       for (let tree = stack.at(-1); tree !== undefined; tree = stack.at(-1)) {
-        if (slice.over) await slice.breathe()
+        if (slice.over) await slice.pause()
         begun[tree] = 1
         const at = next[tree] ?? 0
         const end = this.#starts[tree + 1] ?? this.#children.length

@@ -44,7 +44,7 @@ async function readPointers({ pool, directory, env, deadline }: ReadOptions, blo
       const pointer = pointerIn(content)
       if (pointer) visit(pointer)
     })
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
   }
   const code = await ended
   if (code !== 0) throw new GitFault('cat-file', code, 'small files cannot be read')

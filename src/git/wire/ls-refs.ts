@@ -127,7 +127,7 @@ async function* lsRefsChunks(head: string, found: Iterable<RefLine>, withPeeled:
       yield Buffer.from(text, 'latin1')
       text = ''
     }
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
   }
   yield Buffer.from(text + FLUSH, 'latin1')
 }

@@ -1,19 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Milliseconds that a call has spent elsewhere. */
+/** How long a call has waited for others, in milliseconds. */
 export interface CallTimes {
-  /** The time of its git processes. */
+  /** Time of its git processes. */
   git: number
-  /** The time of its statements. */
+  /** Time of its database statements. */
   database: number
 }
 
 const calls = new AsyncLocalStorage<CallTimes>()
 
-/** Runs work whose time elsewhere is counted. */
+/** Runs work and adds its times to `spent`. */
 export const withCallTimes = <T>(spent: CallTimes, work: () => T): T => calls.run(spent, work)
 
-/** Begins to count; call the returned function at the end. */
+/** Starts a timer; call the returned function to stop it. */
 export function startTiming(on: keyof CallTimes): () => void {
   const spent = calls.getStore()
   if (!spent) return nothing

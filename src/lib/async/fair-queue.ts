@@ -1,152 +1,152 @@
 import { Unavailable } from '../unavailable.js'
 
 export interface QueueLimits {
-  /** Pieces of work at a time. */
+  /** Calls that may run at a time. */
   running: number
-  /** Callers that may wait. */
+  /** Calls that may wait. */
   waiting: number
-  /** Milliseconds a caller may wait. */
+  /** Milliseconds that a call may wait. */
   wait: number
-  /** The messages for a caller that waited too long, or found too many waiting. */
-  refusals: { late: string; full: string }
+  /** Error messages for a call that waited too long, and for one that found the queue full. */
+  refusals: { timeout: string; full: string }
 }
 
-/** One of those among whom turns are shared, such as a user or a repository. */
-export interface Claim {
+/** A key with limits of its own, such as a user or a repository. */
+export interface QueueKey {
   key: string
   running: number
   waiting: number
 }
 
-export interface Claims {
-  /** The holder of the turn: the one with the fewest turns is next. */
-  holder?: Claim | undefined
-  /** Others whose limits count as well. */
-  also?: Claim[]
+export interface QueueKeys {
+  /** The key among which slots are shared fairly: the one with the fewest slots is next. */
+  holder?: QueueKey | undefined
+  /** Further keys whose limits apply. */
+  others?: QueueKey[]
 }
 
-/** Turns that one claim has taken or waits for. */
-interface Share extends Claim {
-  taken: number
+/** The slots of one key, and its waiting calls. */
+interface KeyState extends QueueKey {
+  active: number
   queued: number
-  /** When the last turn was taken, counted in turns of the queue. */
-  served: number
+  /** When it last got a slot, as a count of slots given by the queue. */
+  lastServed: number
 }
 
 interface Waiting {
-  holder: Share | undefined
+  holder: KeyState | undefined
   isFree: () => boolean
   start: () => void
   refuse: (reason: unknown) => void
 }
 
 /**
- * Limits pieces of work, in all and for each claim. Turns go to the holder with the fewest, so that a flood by one does
- * not delay others (SEC-180).
+ * Limits concurrent calls, in total and per key. Slots go to the holder that has the fewest, so that a flood of calls
+ * by one holder does not delay others (SEC-180).
  */
 export class FairQueue {
   #running = 0
-  #turns = 0
+  #granted = 0
   #waiting: Waiting[] = []
-  readonly #shares = new Map<string, Share>()
+  readonly #states = new Map<string, KeyState>()
   #closed: Unavailable | undefined
 
   constructor(readonly limits: QueueLimits) {}
 
   /**
-   * Waits for a turn and returns the function that ends it, which may be called more than once. Throws Unavailable when
-   * too many wait or the wait was too long, and the signal's reason.
+   * Waits for a slot and returns the function that releases it, which may be called more than once. Throws Unavailable
+   * when too many calls wait or the wait was too long, and the reason of the signal when it is aborted.
    */
-  acquire({ holder, also = [] }: Claims, signal?: AbortSignal): Promise<() => void> {
+  acquire({ holder, others = [] }: QueueKeys, signal?: AbortSignal): Promise<() => void> {
     if (this.#closed) return Promise.reject(this.#closed)
     if (signal?.aborted) return Promise.reject(signal.reason)
     const { running, waiting, wait, refusals } = this.limits
-    const held = holder && this.#share(holder)
-    const shares = [...also.map((claim) => this.#share(claim)), ...(held ? [held] : [])]
-    const isFree = () => this.#running < running && shares.every((share) => share.taken < share.running)
+    const holderState = holder && this.#stateOf(holder)
+    const keyStates = [...others.map((queueKey) => this.#stateOf(queueKey)), ...(holderState ? [holderState] : [])]
+    const isFree = () => this.#running < running && keyStates.every((state) => state.active < state.running)
     const start = () => {
       this.#running++
-      for (const share of shares) {
-        share.taken++
-        share.served = ++this.#turns
+      for (const state of keyStates) {
+        state.active++
+        state.lastServed = ++this.#granted
       }
       let released = false
       return () => {
         if (released) return
         released = true
         this.#running--
-        for (const share of shares) share.taken--
+        for (const state of keyStates) state.active--
         this.#next()
-        this.#forget(shares)
+        this.#forget(keyStates)
       }
     }
     if (isFree()) return Promise.resolve(start())
-    if (this.#waiting.length >= waiting || shares.some((share) => share.queued >= share.waiting)) {
-      this.#forget(shares)
+    if (this.#waiting.length >= waiting || keyStates.some((state) => state.queued >= state.waiting)) {
+      this.#forget(keyStates)
       return Promise.reject(new Unavailable(refusals.full))
     }
-    for (const share of shares) share.queued++
+    for (const state of keyStates) state.queued++
     return new Promise((resolve, reject) => {
-      const settle = () => {
+      const dequeue = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
-        for (const share of shares) share.queued--
+        for (const state of keyStates) state.queued--
       }
-      const turn: Waiting = {
-        holder: held,
+      const entry: Waiting = {
+        holder: holderState,
         isFree,
         start: () => {
-          settle()
+          dequeue()
           resolve(start())
         },
         refuse: (reason) => {
-          this.#waiting = this.#waiting.filter((other) => other !== turn)
-          settle()
-          this.#forget(shares)
+          this.#waiting = this.#waiting.filter((other) => other !== entry)
+          dequeue()
+          this.#forget(keyStates)
           reject(reason)
         },
       }
-      const onAbort = () => turn.refuse(signal?.reason)
-      const timer = setTimeout(() => turn.refuse(new Unavailable(refusals.late)), wait)
+      const onAbort = () => entry.refuse(signal?.reason)
+      const timer = setTimeout(() => entry.refuse(new Unavailable(refusals.timeout)), wait)
       signal?.addEventListener('abort', onAbort, { once: true })
-      this.#waiting.push(turn)
+      this.#waiting.push(entry)
     })
   }
 
-  /** Refuses all callers from now on, those waiting included. */
+  /** Refuses all calls from now on, including waiting ones. */
   close(reason: Unavailable): void {
     this.#closed = reason
-    for (const turn of [...this.#waiting]) turn.refuse(reason)
+    for (const entry of [...this.#waiting]) entry.refuse(reason)
   }
 
-  #share(claim: Claim): Share {
-    const share = this.#shares.get(claim.key) ?? { ...claim, taken: 0, queued: 0, served: 0 }
-    this.#shares.set(claim.key, share)
-    return share
+  #stateOf(queueKey: QueueKey): KeyState {
+    const state = this.#states.get(queueKey.key) ?? { ...queueKey, active: 0, queued: 0, lastServed: 0 }
+    this.#states.set(queueKey.key, state)
+    return state
   }
 
-  #forget(shares: Share[]): void {
-    for (const { key, taken, queued } of shares) if (taken === 0 && queued === 0) this.#shares.delete(key)
+  #forget(keyStates: KeyState[]): void {
+    for (const { key, active, queued } of keyStates) if (active === 0 && queued === 0) this.#states.delete(key)
   }
 
   #next(): void {
     while (this.#running < this.limits.running) {
       let best: Waiting | undefined
-      for (const turn of this.#waiting) if (turn.isFree() && (!best || comesBefore(turn, best))) best = turn
+      for (const entry of this.#waiting) if (entry.isFree() && (!best || precedes(entry, best))) best = entry
       if (!best) return
       const chosen = best
-      this.#waiting = this.#waiting.filter((turn) => turn !== chosen)
+      this.#waiting = this.#waiting.filter((entry) => entry !== chosen)
       chosen.start()
     }
   }
 }
 
 /**
- * The holder with the fewest turns first, and among equals the one whose last turn is longest ago; within one holder,
- * or without one, first come first served.
+ * The holder with the fewest slots first; among equals the one that has waited longest since its last slot; within one
+ * holder, or without one, first come, first served.
  */
-function comesBefore({ holder: a }: Waiting, { holder: b }: Waiting): boolean {
+function precedes({ holder: a }: Waiting, { holder: b }: Waiting): boolean {
   if (a === b) return false
-  const [taken, served] = [(a?.taken ?? 0) - (b?.taken ?? 0), (a?.served ?? 0) - (b?.served ?? 0)]
-  return taken < 0 || (taken === 0 && served < 0)
+  const [active, lastServed] = [(a?.active ?? 0) - (b?.active ?? 0), (a?.lastServed ?? 0) - (b?.lastServed ?? 0)]
+  return active < 0 || (active === 0 && lastServed < 0)
 }

@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 const holders = new AsyncLocalStorage<string>()
 
-/** Runs work in the name of a holder; queues share their turns fairly among holders. */
-export const inNameOf = <T>(holder: string, work: () => T): T => holders.run(holder, work)
+/** Runs work on behalf of a holder; queues share their slots fairly among holders. */
+export const runAsHolder = <T>(holder: string, work: () => T): T => holders.run(holder, work)
 
-/** The holder of the running work, and of background work it has started; undefined: the service itself. */
+/** The holder of the current work, also in background work that it started; undefined for the service itself. */
 export const currentHolder = (): string | undefined => holders.getStore()
 
-/** A user, or an address where nobody is signed in. */
+/** The user, or the IP address for anonymous calls. */
 export const holderOfCall = (userId: number | undefined, address: string): string => (userId === undefined ? address : `user ${userId}`)

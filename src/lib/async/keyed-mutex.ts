@@ -1,37 +1,37 @@
-/** Gives keys to one of several processes at a time, in the order in which they ask. */
-export interface Exclusion {
-  /** Resolves when the key is free, with the function that gives it back. */
-  take(key: string): Promise<() => void>
+/** A mutex per key among several processes, in order of request. */
+export interface ProcessMutex {
+  /** Resolves when the key is free, with the function that releases it. */
+  acquire(key: string): Promise<() => void>
 }
 
-/** Runs work of one key one after the other. */
+/** Runs work with the same key one at a time. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** `exclusion`: among the processes of the service; without it there is only this one. */
-  constructor(private readonly exclusion?: Exclusion) {}
+  /** `processMutex` extends the mutex to all processes of the service; without it there is only this process. */
+  constructor(private readonly processMutex?: ProcessMutex) {}
 
-  /** In this process, and in the others of the service on this machine. */
+  /** Excludes other work in all processes of the service on this machine. */
   run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const { exclusion } = this
-    if (!exclusion) return this.runHere(key, work)
+    const { processMutex } = this
+    if (!processMutex) return this.runHere(key, work)
     return this.runHere(key, async () => {
-      const giveBack = await exclusion.take(key)
+      const release = await processMutex.acquire(key)
       try {
         return await work()
       } finally {
-        giveBack()
+        release()
       }
     })
   }
 
-  /** In this process alone. */
+  /** Excludes other work in this process only. */
   async runHere<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const mine = (this.#last.get(key) ?? Promise.resolve()).then(work, work)
-    const settled = mine.catch(() => {})
+    const result = (this.#last.get(key) ?? Promise.resolve()).then(work, work)
+    const settled = result.catch(() => {})
     this.#last.set(key, settled)
     try {
-      return await mine
+      return await result
     } finally {
       if (this.#last.get(key) === settled) this.#last.delete(key)
     }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Bytes of a body that must arrive within so many milliseconds. */
+/** At least `bytes` of a body must arrive in every `every` milliseconds. */
 export interface MinimumRate {
   every: number
   bytes: number
@@ -10,8 +10,8 @@ export interface MinimumRate {
 export const MINIMUM_RATE: MinimumRate = { every: 10_000, bytes: 10 * 1024 }
 
 /**
- * Calls back once when less of a body has arrived than should have, while nothing of it was waiting to be read
- * (SEC-142). Returns the function that ends the watch.
+ * Calls `slow` once when less of a body has arrived than required, while none of it was waiting to be read (SEC-142).
+ * Returns the function that ends the watch.
  */
 export function watchRate(body: IncomingMessage, { every, bytes }: MinimumRate, slow: () => void): () => void {
   let before = body.socket.bytesRead

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Whether it settles within so many milliseconds. */
+/** Whether the promise settles within this many milliseconds. */
 export async function settlesWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const late = new AbortController()
   const timer = sleep(milliseconds, false, { signal: late.signal }).catch(() => false)

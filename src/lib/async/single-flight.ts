@@ -4,7 +4,7 @@ interface Running<T> {
   stop: AbortController
 }
 
-/** Runs work once for all callers that ask for it at the same time; it is aborted when the last of them has left. */
+/** Runs work once for all concurrent callers with the same key; it is aborted when the last of them has left. */
 export class SingleFlight {
   readonly #running = new Map<string, Running<unknown>>()
 
@@ -22,7 +22,7 @@ export class SingleFlight {
     } finally {
       signal?.removeEventListener('abort', leave)
       if (--running.waiting === 0) {
-        // later callers start it again
+        // later callers start a new run
         if (this.#running.get(key) === running) this.#running.delete(key)
         running.stop.abort(new Error('nobody waits for it any more'))
       }
@@ -32,7 +32,7 @@ export class SingleFlight {
   #start<T>(key: string, work: (signal: AbortSignal) => Promise<T>): Running<T> {
     const stop = new AbortController()
     const result = work(stop.signal)
-    // callers that have left do not hear the result
+    // callers that have left do not handle a rejection
     result.catch(() => {})
     const running = { result, waiting: 0, stop }
     this.#running.set(key, running)

@@ -3,23 +3,23 @@ import { setImmediate } from 'node:timers/promises'
 /** Yields to the event loop; for long computations, between slices of a few milliseconds (SEC-145). */
 export const yieldToEventLoop = (): Promise<void> => setImmediate()
 
-/** Tells when a slice is over: cheap enough for an inner loop. */
+/** Tells when a slice is over; cheap enough for an inner loop. */
 export class Slice {
   #started = performance.now()
-  #asked = 0
+  #checks = 0
 
-  /** The clock is read once in so many calls, a power of two. */
+  /** Reads the clock once in `every` calls, which must be a power of two. */
   constructor(
     readonly every = 256,
     readonly milliseconds = 6,
   ) {}
 
-  /** True when the work since the last yield took too long; yield then, and the next slice begins. */
+  /** Whether the work since the last pause took too long; then call `pause`, which starts the next slice. */
   get over(): boolean {
-    return (++this.#asked & (this.every - 1)) === 0 && performance.now() - this.#started > this.milliseconds
+    return (++this.#checks & (this.every - 1)) === 0 && performance.now() - this.#started > this.milliseconds
   }
 
-  async breathe() {
+  async pause() {
     await yieldToEventLoop()
     this.#started = performance.now()
   }

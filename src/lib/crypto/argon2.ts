@@ -3,12 +3,12 @@ import { Worker } from 'node:worker_threads'
 import { shareOf } from '../share.js'
 import { Unavailable } from '../unavailable.js'
 
-/** Passwords that are hashed at a time. */
-const THREADS = 2
+/** Passwords hashed at the same time. */
+const MAX_THREADS = 2
 /** Passwords that may wait to be verified, and for how many milliseconds. */
-const WAITING = 32
-const PATIENCE = 5_000
-const RETRY_AFTER = 5
+const MAX_WAITING = 32
+const WAIT_TIMEOUT_MS = 5_000
+const RETRY_AFTER_SECONDS = 5
 
 type Task = { password: string; stored?: string }
 
@@ -19,22 +19,24 @@ export interface Argon2Cost {
 }
 type Reply = { value: string | boolean } | { error: string }
 
-/** What is done in the turn of a verification: other guesses begin before or after it. */
-export interface Turn {
-  /** Right before the work begins, which can be long after the call; if it throws, nothing is verified. */
+/**
+ * Hooks of a verification; they run while it holds its thread, so that other guesses are checked before or after it.
+ */
+export interface VerifyHooks {
+  /** Called right before the work begins, which can be long after the call; if it throws, nothing is verified. */
   begin?(): Promise<void>
   end?(matches: boolean): Promise<void>
 }
 
 interface Waiting {
   task: Task
-  turn: Turn
+  hooks: VerifyHooks
   resolve(value: string | boolean): void
   reject(error: unknown): void
   timer: NodeJS.Timeout | undefined
 }
 
-/** The program of a thread. On Linux a priority is that of the calling thread: requests and Postgres go first. */
+/** The script of a thread. On Linux priorities are per thread: requests and Postgres come first. */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 if (process.platform === 'linux') require('node:os').setPriority(10)
@@ -47,38 +49,33 @@ parentPort.on('message', ({ password, stored }) => {
   }
 })`
 
-/**
- * argon2id in threads of its own: those of libuv also read all files, and a flood of passwords would keep them from
- * that.
- */
+/** argon2id in dedicated threads: those of libuv also read files, and a flood of passwords would block that. */
 export class Argon2 {
   readonly #idle: Worker[] = []
   readonly #all = new Set<Worker>()
   readonly #waiting: Waiting[] = []
   #closed = false
-  readonly #most: { threads: number; waiting: number }
-  /** The hash of a password that nobody knows, at the cost of all others. */
+  readonly #limits: { threads: number; waiting: number }
+  /** A hash of an unknown password, at the same cost as all others. */
   readonly decoy: string
 
-  /** `processes`: those that share the bounds of this machine. */
+  /** `processes` share the limits of this machine. */
   constructor(
     readonly cost: Argon2Cost,
     processes = 1,
   ) {
-    this.#most = { threads: shareOf(THREADS, processes), waiting: shareOf(WAITING, processes) }
+    this.#limits = { threads: shareOf(MAX_THREADS, processes), waiting: shareOf(MAX_WAITING, processes) }
     this.decoy = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$Yw6VHd7XuLk2sSMiF2qpqQ$LJ/ukHO0PkCuoEOQtMSf5kmMMxShoNevRM5dD6kNC9Q`
   }
 
-  /** For callers who may set a password: waits as long as it takes. */
+  /** For callers that may set a password: waits as long as necessary. */
   async hash(password: string): Promise<string> {
-    return (await this.#ask({ password })) as string
+    return (await this.#enqueue({ password })) as string
   }
 
-  /**
-   * For anybody: Unavailable where too many wait, or for too long.
-   */
-  async verify(stored: string, password: string, turn?: Turn): Promise<boolean> {
-    return (await this.#ask({ password, stored }, turn)) as boolean
+  /** For all callers: throws Unavailable when too many passwords wait, or the wait is too long. */
+  async verify(stored: string, password: string, hooks?: VerifyHooks): Promise<boolean> {
+    return (await this.#enqueue({ password, stored }, hooks)) as boolean
   }
 
   async close(): Promise<void> {
@@ -90,17 +87,17 @@ export class Argon2 {
     await Promise.all([...this.#all].map((thread) => thread.terminate()))
   }
 
-  #ask(task: Task, turn: Turn = {}): Promise<string | boolean> {
+  #enqueue(task: Task, hooks: VerifyHooks = {}): Promise<string | boolean> {
     return new Promise((resolve, reject) => {
-      const refuse = () => reject(new Unavailable('too many passwords are being checked', RETRY_AFTER))
+      const refuse = () => reject(new Unavailable('too many passwords are being checked', RETRY_AFTER_SECONDS))
       const verifies = task.stored !== undefined
-      if (this.#closed || (verifies && this.#waiting.length >= this.#most.waiting)) return refuse()
-      const waiting: Waiting = { task, turn, resolve, reject, timer: undefined }
-      const giveUp = () => {
+      if (this.#closed || (verifies && this.#waiting.length >= this.#limits.waiting)) return refuse()
+      const waiting: Waiting = { task, hooks, resolve, reject, timer: undefined }
+      const timeOut = () => {
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
         refuse()
       }
-      if (verifies) waiting.timer = setTimeout(giveUp, PATIENCE)
+      if (verifies) waiting.timer = setTimeout(timeOut, WAIT_TIMEOUT_MS)
       this.#waiting.push(waiting)
       this.#next()
     })
@@ -108,18 +105,18 @@ export class Argon2 {
 
   #next(): void {
     while (this.#waiting.length > 0) {
-      const thread = this.#idle.pop() ?? (this.#all.size < this.#most.threads ? this.#start() : undefined)
+      const thread = this.#idle.pop() ?? (this.#all.size < this.#limits.threads ? this.#start() : undefined)
       if (!thread) return
       void this.#run(thread, this.#waiting.shift() as Waiting)
     }
   }
 
-  async #run(thread: Worker, { task, turn, resolve, reject, timer }: Waiting): Promise<void> {
+  async #run(thread: Worker, { task, hooks, resolve, reject, timer }: Waiting): Promise<void> {
     clearTimeout(timer)
     try {
-      await turn.begin?.()
-      const value = await this.#answer(thread, task)
-      if (typeof value === 'boolean') await turn.end?.(value)
+      await hooks.begin?.()
+      const value = await this.#request(thread, task)
+      if (typeof value === 'boolean') await hooks.end?.(value)
       resolve(value)
     } catch (error) {
       reject(error)
@@ -128,7 +125,7 @@ export class Argon2 {
     this.#next()
   }
 
-  #answer(thread: Worker, task: Task): Promise<string | boolean> {
+  #request(thread: Worker, task: Task): Promise<string | boolean> {
     return new Promise((resolve, reject) => {
       const ended = () => reject(new Unavailable('a thread that checks passwords has ended'))
       if (!this.#all.has(thread)) return ended()
@@ -145,7 +142,7 @@ export class Argon2 {
   #start(): Worker {
     const library = createRequire(import.meta.url).resolve('@node-rs/argon2')
     const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
-    // it inherits nothing from the process: neither its loaders nor its environment
+    // without the loaders and the environment of the process
     const thread = new Worker(PROGRAM, {
       eval: true,
       workerData: { module: library, cost: { memoryCost: this.cost.memory, timeCost: this.cost.passes } },
@@ -155,7 +152,7 @@ export class Argon2 {
     })
     thread.unref()
     this.#all.add(thread)
-    thread.on('error', () => undefined) // its work notices that by its end
+    thread.on('error', () => undefined) // its task fails on the exit event
     thread.on('exit', () => {
       this.#all.delete(thread)
       const at = this.#idle.indexOf(thread)

@@ -3,65 +3,71 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartFault } from '../start-fault.js'
 
-/** Encrypts what must be shown again but must not be readable in the database (SEC-21): the key is stored elsewhere. */
+/**
+ * Encrypts values that can be shown again but must not be readable in the database (SEC-21); the key is stored
+ * elsewhere.
+ */
 export interface Encryption {
-  /** AES-256-GCM with a fresh nonce; `purpose` ties the text to its place, so that it can be decrypted in no other. */
+  /**
+   * AES-256-GCM with a random nonce; `purpose` is authenticated, so that the value can be decrypted only for the same
+   * purpose.
+   */
   seal(text: string, purpose: string): string
-  /** The text again; throws when it was encrypted under another key or for another purpose. */
+  /** Decrypts; throws if the value was encrypted under another key or for another purpose. */
   open(sealed: string, purpose: string): string
-  /** A signature of a text for a purpose, in base64url: HMAC-SHA256 under a key of its own. */
+  /** Signs a text for a purpose: HMAC-SHA256 with a separate key, in base64url. */
   sign(text: string, purpose: string): string
-  /** Whether a signature is that of a text; takes the same time whatever the guess. */
+  /** Whether a signature is that of a text, compared in constant time. */
   verify(text: string, signature: string, purpose: string): boolean
 }
 
 const CIPHER = 'aes-256-gcm'
-const NONCE = 12
-const TAG = 16
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
 
-/** Encryption with a key derived from this secret of 32 characters or more. */
+/** Encryption with a key derived from this secret, which has 32 characters or more. */
 export function encryptionWith(secret: string): Encryption {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'roost vault', 32))
   const signingKey = Buffer.from(hkdfSync('sha256', secret, '', 'roost signatures', 32))
   const signed = (text: string, purpose: string) => createHmac('sha256', signingKey).update(`${purpose}\0${text}`).digest()
   return {
     seal(text, purpose) {
-      const nonce = randomBytes(NONCE)
+      const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(purpose))
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64')
     },
     open(sealed, purpose) {
       const bytes = Buffer.from(sealed, 'base64')
-      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE), { authTagLength: TAG })
-      decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(NONCE, NONCE + TAG))
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE + TAG)), decipher.final()]).toString('utf8')
+      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+      decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
     },
     sign: (text, purpose) => signed(text, purpose).toString('base64url'),
     verify(text, signature, purpose) {
-      const right = signed(text, purpose)
+      const expected = signed(text, purpose)
       const given = Buffer.from(signature, 'base64url')
-      return given.length === right.length && timingSafeEqual(given, right)
+      return given.length === expected.length && timingSafeEqual(given, expected)
     },
   }
 }
 
 /**
- * The secret in the folder's `secret.key`, created at the first start; of several processes that start at once all get
- * the same.
+ * The secret in `secret.key` of the folder, created at the first start; several processes that start at once get the
+ * same.
  */
-export async function ownSecret(directory: string): Promise<string> {
+export async function loadOrCreateSecret(directory: string): Promise<string> {
   const file = join(directory, 'secret.key')
   const read = () => readFile(file, 'utf8').then((text) => text.trim())
   const known = await read().catch(absent)
   if (known === undefined) {
     await mkdir(directory, { recursive: true })
-    const aside = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
-    await writeFile(aside, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true })
-    await link(aside, file).catch((error: NodeJS.ErrnoException) => {
+    const temporary = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
+    await writeFile(temporary, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true })
+    await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })
-    await rm(aside)
+    await rm(temporary)
   }
   const secret = known ?? (await read())
   if (secret.length < 32) throw new StartFault(`${file} holds no key: restore it, what was encrypted under it cannot be read without`)

@@ -1,17 +1,17 @@
 /** What identifies an OpenPGP key, in upper-case hex. */
 export interface GpgKey {
   fingerprint: string
-  /** The last 16 digits of it. */
+  /** The last 16 digits of the fingerprint. */
   primary_keyid: string
   subkey_ids: string[]
 }
 
 /**
- * Reads an armored block of one public key; null when it contains none, several, or a private one (K-14, SEC-129).
- * Whether the key has expired or was revoked does not matter here.
+ * Parses an armored block with one public key; null if it contains none, several, or a private one (K-14, SEC-129).
+ * Expiry and revocation are not checked.
  */
 export async function parseGpgKey(armored: string): Promise<GpgKey | null> {
-  // loaded on demand: it is large, and rarely needed
+  // loaded on demand, because the module is large and rarely needed
   const { readKeys } = await import('openpgp')
   try {
     const keys = await readKeys({ armoredKeys: armored })

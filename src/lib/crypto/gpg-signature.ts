@@ -1,8 +1,8 @@
-/** What an OpenPGP signature says of itself. */
+/** A parsed OpenPGP signature. */
 export interface GpgSignature {
-  /** The id of the key or subkey that made it, upper-case hex; null where it does not say. */
+  /** The id of the signing key or subkey in upper-case hex; null if the signature has none. */
   keyid: string | null
-  /** Whether this key, or a subkey of it, made it over the text, and was valid then; null: another key did. */
+  /** Whether this key or a subkey of it signed the text and was valid then; null if another key signed it. */
   madeBy(armoredKey: string, text: Buffer): Promise<{ valid: boolean; users: GpgUser[] } | null>
 }
 
@@ -12,9 +12,9 @@ export interface GpgUser {
   email: string
 }
 
-/** Reads an armored signature of one key; null for anything else. */
+/** Parses an armored signature by one key; null for anything else. */
 export async function readGpgSignature(armored: string): Promise<GpgSignature | null> {
-  // loaded on demand: it is large, and rarely needed
+  // loaded on demand, because the module is large and rarely needed
   const { createMessage, readKey, readSignature, verify } = await import('openpgp')
   const signature = await readSignature({ armoredSignature: armored }).catch(() => null)
   const [packet, ...more] = signature?.packets ?? []

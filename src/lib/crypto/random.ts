@@ -1,16 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 
-/** What random bytes become; a test service with a clock of its own draws each from a sequence of its own. */
+/** The use of random bytes; a test service with its own clock takes each use from a separate sequence. */
 export type Purpose = 'token' | 'mail link' | 'password' | 'upload' | 'discussion'
 
-/** Where random values come from that answers show. */
+/** The source of random values that clients see. */
 export interface Random {
   bytes(purpose: Purpose, count: number): Buffer
-  /** For webhooks: of an event, and of a delivery. */
+  /** Ids of webhook events and deliveries. */
   uuid(): string
 }
 
-/** The time of records and answers, and their random values. */
+/** The source of timestamps and of random values. */
 export interface Source {
   now(): Date
   random: Random
@@ -21,5 +21,5 @@ export const systemRandom: Random = {
   uuid: () => randomUUID(),
 }
 
-/** The machine's own. */
+/** The clock and the random generator of the machine. */
 export const systemSource: Source = { now: () => new Date(), random: systemRandom }

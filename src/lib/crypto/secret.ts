@@ -3,12 +3,12 @@ import { type Purpose, type Random, systemRandom } from './random.js'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** A fresh token value: 20 characters of 64, 120 random bits (G-20, SEC-23). */
+/** A new token value: 20 characters of 64, 120 random bits (G-20, SEC-23). */
 export function newSecret(random: Random = systemRandom, purpose: Purpose = 'token'): string {
   let secret = ''
   for (const byte of random.bytes(purpose, 20)) secret += ALPHABET[byte & 63]
   return secret
 }
 
-/** What is stored of a token: its SHA-256 in hex. Looking it up takes the same time whatever the guess (SEC-22). */
+/** The stored digest of a token: its SHA-256 in hex. A lookup takes the same time whatever the guess (SEC-22). */
 export const digestOf = (secret: string) => createHash('sha256').update(secret).digest('hex')

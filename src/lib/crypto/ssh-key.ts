@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import sshpk from 'sshpk'
 
-/** The four families that settings distinguish; keys on security tokens (`sk-`) belong to that of their algorithm. */
+/** The key types that settings distinguish; keys on security tokens (`sk-`) count as the type of their algorithm. */
 export type SshKeyType = 'rsa' | 'dsa' | 'ecdsa' | 'ed25519'
 
 export interface SshKey {
   type: SshKeyType
-  /** Of the modulus, the prime or the curve (K-10). */
+  /** Size of the modulus, the prime or the curve, in bits (K-10). */
   bits: number
   /** MD5 of the key's bytes, as pairs of hex digits with colons. */
   fingerprint: string
-  /** SHA-256 of the same, base64 without padding, as ssh-keygen prints it. */
+  /** SHA-256 of the same bytes, base64 without padding, as ssh-keygen prints it. */
   sha256: string
 }
 
@@ -26,8 +26,8 @@ const ALGORITHMS: Record<string, { type: SshKeyType; security?: { algorithm: str
 }
 
 /**
- * Reads a public key line, `type base64 comment`; null for anything else, options before the type and private keys
- * included (SEC-128).
+ * Parses a public key line, `type base64 comment`; null for anything else, including lines with options and private
+ * keys (SEC-128).
  */
 export function parseSshKey(line: string): SshKey | null {
   const [name = '', encoded = ''] = line.split(/[ \t]+/, 2)
@@ -37,7 +37,7 @@ export function parseSshKey(line: string): SshKey | null {
   const fields = fieldsOf(bytes)
   if (fields?.[0]?.toString('latin1') !== name) return null
   const { type, security } = algorithm
-  // a key on a security token is its algorithm's key followed by the name of an application
+  // a key on a security token is the key of its algorithm, followed by the name of an application
   if (security && fields.length !== security.fields + 2) return null
   const plain = security ? joined([Buffer.from(security.algorithm), ...fields.slice(1, -1)]) : bytes
   try {
@@ -54,7 +54,7 @@ export function parseSshKey(line: string): SshKey | null {
   }
 }
 
-/** The length-prefixed fields of a key; null when they do not fill it exactly. */
+/** The length-prefixed fields of a key; null unless they fill it exactly. */
 function fieldsOf(bytes: Buffer): Buffer[] | null {
   const fields: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -76,7 +76,7 @@ const joined = (fields: Buffer[]) =>
     }),
   )
 
-/** Bits of a number in SSH's encoding, big-endian with a leading zero byte where the highest bit is set. */
+/** The size of a number in SSH encoding, in bits: big-endian, with a leading zero byte if the highest bit is set. */
 function bitsOf(number: Buffer): number {
   const hex = number.toString('hex').replace(/^0+/, '')
   return hex === '' ? 0 : (hex.length - 1) * 4 + (32 - Math.clz32(Number.parseInt(hex[0] as string, 16)))

@@ -1,8 +1,7 @@
 import { open } from 'node:fs/promises'
 
 /**
- * Makes names created, moved or removed in a directory survive a loss of power. A missing directory has nothing to
- * lose.
+ * Makes names that were created, moved or removed in a directory survive a power loss. A missing directory is ignored.
  */
 export async function syncDirectory(path: string) {
   let directory: Awaited<ReturnType<typeof open>>

@@ -3,11 +3,11 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, unlink 
 import { dirname, join } from 'node:path'
 import { finished, Readable } from 'node:stream'
 
-/** Makes the bytes of a file, as fast as they are read: fails before the first of them, or gives a stream. */
+/** Produces the bytes of a file as fast as they are read. Rejects before the first byte, or returns a stream. */
 export type Make = (signal: AbortSignal) => Promise<Readable>
 
 export interface CachedFile {
-  /** Null: it is still being made. */
+  /** Null while the file is still being made. */
   size: number | null
   stream: Readable
 }
@@ -18,49 +18,49 @@ interface Deferred {
   reject(fault: unknown): void
 }
 
-/** A file that is being made, and read meanwhile. */
-interface Making {
+/** A file that is being made and read at the same time. */
+interface PendingFile {
   name: string
-  /** Undefined until the first byte is there. */
+  /** Undefined until the file has been opened. */
   file: FileHandle | undefined
   written: number
-  /** `spilled`: it is not kept, and whoever reads it makes the rest for themselves. */
+  /** `spilled`: it is not cached, and each reader makes the rest again. */
   state: 'making' | 'made' | 'failed' | 'spilled'
   fault: unknown
   readers: number
   stop: AbortController
   begun: Promise<void>
-  /** Settles with the next change. */
+  /** Resolves with the next change. */
   changed: Deferred
 }
 
-/** Bytes read at once. */
-const CHUNK = 64 * 1024
-/** Milliseconds without a byte taken after which a reader is left. */
-const STALLED = 30_000
-/** Milliseconds after which a file that nobody writes to was left behind by a process that is gone. */
-const LEFT = 600_000
-/** Milliseconds between two notes that a file was used. */
-const NOTED = 60_000
-const FILES = 10_000
-/** Names of files that are not kept, because they were too large. */
-const SPILLED = 1_000
+/** Bytes that are read at once. */
+const CHUNK_BYTES = 64 * 1024
+/** Milliseconds without progress after which a reader is disconnected. */
+const READER_TIMEOUT_MS = 30_000
+/** Milliseconds without a write after which a temporary file counts as left behind by a killed process. */
+const STALE_MS = 600_000
+/** Minimum interval between updates of the last use of a file, in milliseconds. */
+const TOUCH_INTERVAL_MS = 60_000
+const MAX_FILES = 10_000
+/** Remembered names of files that were too large to cache. */
+const MAX_SPILLED = 1_000
 
 /**
- * Files in a folder that are made once, however many ask for them meanwhile, and kept in a bounded number of bytes, of
- * which those that were not used for longest go first. A file appears under its name when it is whole and on the disk,
- * so nobody reads half of one after a crash. Several processes may share the folder.
+ * A cache of files in a folder. Each file is made once for all concurrent readers; the total size is bounded, and the
+ * least recently used files are removed first. A file gets its name when it is complete and on disk, so that no reader
+ * sees a partial one after a crash. Several processes may share the folder.
  */
 export class FileCache {
-  readonly #making = new Map<string, Making>()
+  readonly #pendingFiles = new Map<string, PendingFile>()
   readonly #runs = new Set<Promise<unknown>>()
   readonly #spilled = new Set<string>()
-  #pending = 0
-  /** Bytes and files that were added since the folder was last looked through. */
-  #unseen = { bytes: 0, files: 0 }
+  #pendingBytes = 0
+  /** Bytes and files that were added since the last sweep. */
+  #added = { bytes: 0, files: 0 }
   #sweeping: Promise<void> | undefined
 
-  /** `bytes`: of everything in the folder, of which each of `processes` adds its share; 0: nothing is kept. */
+  /** `bytes` limits the size of the folder, of which each of `processes` adds its share; 0 disables the cache. */
   constructor(
     private readonly root: string,
     private readonly bytes: number,
@@ -68,22 +68,22 @@ export class FileCache {
   ) {}
 
   /**
-   * The file of this name, `folder/name`; or made now, with whoever else wants it. `make` must give the same bytes each
-   * time. Stops making when nobody reads it any more.
+   * Returns the file of this name (`folder/name`), which is made if necessary, shared with concurrent readers. `make`
+   * must produce the same bytes each time, and is aborted when there is no reader left.
    */
   async read(name: string, make: Make, signal: AbortSignal): Promise<CachedFile> {
-    const kept = await this.#open(name)
-    if (kept) return kept
+    const cached = await this.#open(name)
+    if (cached) return cached
     if (this.bytes === 0 || this.#spilled.has(name)) return { size: null, stream: await make(signal) }
-    const others = this.#making.get(name)
-    if (others) {
-      const stream = await this.#join(others, make, signal).catch(() => null)
+    const running = this.#pendingFiles.get(name)
+    if (running) {
+      const stream = await this.#join(running, make, signal).catch(() => null)
       signal.throwIfAborted()
-      // what refused another caller, such as their full queue, need not refuse this one
+      // an error of another caller, such as its full queue, need not apply to this one
       if (stream) return { size: null, stream }
     }
-    const making = this.#making.get(name) ?? this.#start(name, make)
-    return { size: null, stream: await this.#join(making, make, signal) }
+    const pending = this.#pendingFiles.get(name) ?? this.#start(name, make)
+    return { size: null, stream: await this.#join(pending, make, signal) }
   }
 
   async #open(name: string): Promise<CachedFile | null> {
@@ -93,122 +93,122 @@ export class FileCache {
     })
     if (!file) return null
     const { size, mtimeMs, atime } = await file.stat()
-    // the time of its last use; reading alone need not change one
-    if (Date.now() - mtimeMs > NOTED) await file.utimes(atime, new Date()).catch(() => undefined)
-    return { size, stream: file.createReadStream({ highWaterMark: 4 * CHUNK }) }
+    // mtime is the time of the last use; reading alone may not update any timestamp
+    if (Date.now() - mtimeMs > TOUCH_INTERVAL_MS) await file.utimes(atime, new Date()).catch(() => undefined)
+    return { size, stream: file.createReadStream({ highWaterMark: 4 * CHUNK_BYTES }) }
   }
 
-  #start(name: string, make: Make): Making {
+  #start(name: string, make: Make): PendingFile {
     const begun = deferred()
-    const making: Making = {
+    const pending: PendingFile = {
       ...{ name, file: undefined, written: 0, state: 'making', fault: undefined, readers: 0 },
       ...{ stop: new AbortController(), begun: begun.promise, changed: deferred() },
     }
-    this.#making.set(name, making)
-    const run = this.#make(name, making, make, begun.resolve).catch((fault: unknown) => {
-      making.state = 'failed'
-      making.fault = fault
+    this.#pendingFiles.set(name, pending)
+    const run = this.#make(name, pending, make, begun.resolve).catch((fault: unknown) => {
+      pending.state = 'failed'
+      pending.fault = fault
       begun.reject(fault)
     })
     const whole = run.finally(() => {
-      this.#forget(making)
-      this.#pending -= making.written
-      wake(making)
-      closeUnread(making)
+      this.#forget(pending)
+      this.#pendingBytes -= pending.written
+      wake(pending)
+      closeUnread(pending)
       this.#runs.delete(whole)
     })
     this.#runs.add(whole)
-    return making
+    return pending
   }
 
-  #forget(making: Making) {
-    if (this.#making.get(making.name) === making) this.#making.delete(making.name)
+  #forget(pending: PendingFile) {
+    if (this.#pendingFiles.get(pending.name) === pending) this.#pendingFiles.delete(pending.name)
   }
 
-  async #make(name: string, making: Making, make: Make, begin: () => void): Promise<void> {
-    const stream = await make(making.stop.signal)
-    const aside = join(this.root, 'incoming', randomBytes(16).toString('hex'))
+  async #make(name: string, pending: PendingFile, make: Make, begin: () => void): Promise<void> {
+    const stream = await make(pending.stop.signal)
+    const temporary = join(this.root, 'incoming', randomBytes(16).toString('hex'))
     try {
-      await mkdir(dirname(aside), { recursive: true, mode: 0o700 })
-      const file = await open(aside, 'wx+', 0o600)
-      making.file = file
+      await mkdir(dirname(temporary), { recursive: true, mode: 0o700 })
+      const file = await open(temporary, 'wx+', 0o600)
+      pending.file = file
       begin()
       for await (const chunk of stream as AsyncIterable<Buffer>) {
-        if (!this.#hasRoom(making, chunk.length)) {
-          this.#spill(name, making)
+        if (!this.#hasRoom(pending, chunk.length)) {
+          this.#spill(name, pending)
           return
         }
         await file.appendFile(chunk)
-        making.written += chunk.length
-        this.#pending += chunk.length
-        wake(making)
+        pending.written += chunk.length
+        this.#pendingBytes += chunk.length
+        wake(pending)
       }
       await file.sync()
-      await this.#place(aside, name, making.written)
-      making.state = 'made'
+      await this.#place(temporary, name, pending.written)
+      pending.state = 'made'
     } catch (fault) {
-      // without a disk to write to it is sent all the same
-      if (!isOfDisk(fault)) throw fault
+      // if the disk fails, the content is still sent
+      if (!isDiskError(fault)) throw fault
       begin()
-      this.#spill(name, making)
+      this.#spill(name, pending)
     } finally {
       stream.destroy()
-      if (making.state !== 'made') await rm(aside, { force: true }).catch(() => undefined)
+      if (pending.state !== 'made') await rm(temporary, { force: true }).catch(() => undefined)
     }
   }
 
-  /** A quarter of all bytes is for what is being made, and half of that for one file. */
-  #hasRoom({ written }: Making, more: number): boolean {
-    return written + more <= this.bytes / 8 && this.#pending + more <= this.bytes / 4 / this.processes
+  /** At most a quarter of all bytes is for pending files, and half of that for one file. */
+  #hasRoom({ written }: PendingFile, more: number): boolean {
+    return written + more <= this.bytes / 8 && this.#pendingBytes + more <= this.bytes / 4 / this.processes
   }
 
-  #spill(name: string, making: Making) {
-    making.state = 'spilled'
-    if (this.#spilled.size >= SPILLED) this.#spilled.clear()
-    if (making.written > this.bytes / 16) this.#spilled.add(name)
+  #spill(name: string, pending: PendingFile) {
+    pending.state = 'spilled'
+    if (this.#spilled.size >= MAX_SPILLED) this.#spilled.clear()
+    if (pending.written > this.bytes / 16) this.#spilled.add(name)
   }
 
-  async #place(aside: string, name: string, size: number): Promise<void> {
-    this.#unseen.bytes += size
-    this.#unseen.files++
-    if (this.#unseen.bytes > this.bytes / 10 / this.processes || this.#unseen.files > FILES / 10 / this.processes) await this.sweep()
-    const place = join(this.root, name)
-    const put = async () => {
-      await mkdir(dirname(place), { recursive: true, mode: 0o700 })
-      await rename(aside, place)
+  async #place(temporary: string, name: string, size: number): Promise<void> {
+    this.#added.bytes += size
+    this.#added.files++
+    if (this.#added.bytes > this.bytes / 10 / this.processes || this.#added.files > MAX_FILES / 10 / this.processes) await this.sweep()
+    const path = join(this.root, name)
+    const move = async () => {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await rename(temporary, path)
     }
-    // its folder may have been empty, and removed
-    await put().catch(put)
+    // retried once, because a sweep may have removed the empty folder
+    await move().catch(move)
   }
 
-  async #join(making: Making, make: Make, signal: AbortSignal): Promise<Readable> {
-    making.readers++
+  async #join(pending: PendingFile, make: Make, signal: AbortSignal): Promise<Readable> {
+    pending.readers++
     const leave = () => {
-      making.readers--
-      if (making.readers === 0 && making.state === 'making') {
-        making.stop.abort(new Error('nobody reads it any more'))
-        // at once: whoever comes before it has ended would be cut off with it
-        this.#forget(making)
+      pending.readers--
+      if (pending.readers === 0 && pending.state === 'making') {
+        pending.stop.abort(new Error('nobody reads it any more'))
+        // immediately: a caller that joins it now would be aborted with it
+        this.#forget(pending)
       }
-      closeUnread(making)
+      closeUnread(pending)
     }
-    const gone = deferred()
-    const left = () => gone.reject(signal.reason)
-    signal.addEventListener('abort', left, { once: true })
+    const aborted = deferred()
+    const onAbort = () => aborted.reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
     const end = () => {
-      signal.removeEventListener('abort', left)
+      signal.removeEventListener('abort', onAbort)
       leave()
     }
     try {
       signal.throwIfAborted()
-      await Promise.race([making.begun, gone.promise])
+      await Promise.race([pending.begun, aborted.promise])
     } catch (fault) {
       end()
       throw fault
     }
-    const taken = () => void timer.refresh()
-    const stream = Readable.from(follow(making, { make: () => make(signal), gone: gone.promise, taken }), { objectMode: false })
-    const timer = setTimeout(() => stream.destroy(new Error('nobody reads the file')), STALLED)
+    const onProgress = () => void timer.refresh()
+    const stream = Readable.from(streamPending(pending, { make: () => make(signal), aborted: aborted.promise, onProgress }), { objectMode: false })
+    const timer = setTimeout(() => stream.destroy(new Error('nobody reads the file')), READER_TIMEOUT_MS)
     finished(stream, () => {
       clearTimeout(timer)
       end()
@@ -216,7 +216,7 @@ export class FileCache {
     return stream
   }
 
-  /** Removes the files that were used least recently until there is room for more, and what killed processes left. */
+  /** Removes the least recently used files until there is room, and temporary files of killed processes. */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep().finally(() => {
       this.#sweeping = undefined
@@ -225,28 +225,29 @@ export class FileCache {
   }
 
   async #sweep(): Promise<void> {
-    const seen = this.#unseen
-    this.#unseen = { bytes: 0, files: 0 }
+    const seen = this.#added
+    this.#added = { bytes: 0, files: 0 }
     const found: { path: string; size: number; used: number }[] = []
-    for (const folder of await namesIn(this.root)) {
-      for (const name of await namesIn(join(this.root, folder))) {
+    for (const folder of await listNames(this.root)) {
+      for (const name of await listNames(join(this.root, folder))) {
         const path = join(this.root, folder, name)
-        const about = await stat(path).catch(() => null)
-        if (!about?.isFile()) continue
-        if (folder !== 'incoming') found.push({ path, size: about.size, used: about.mtimeMs })
-        else if (Date.now() - about.mtimeMs > LEFT) await rm(path, { force: true })
+        const info = await stat(path).catch(() => null)
+        if (!info?.isFile()) continue
+        if (folder !== 'incoming') found.push({ path, size: info.size, used: info.mtimeMs })
+        else if (Date.now() - info.mtimeMs > STALE_MS) await rm(path, { force: true })
       }
     }
     found.sort((a, b) => a.used - b.used)
     let bytes = found.reduce((sum, { size }) => sum + size, seen.bytes)
     let files = found.length + seen.files
     for (const { path, size } of found) {
-      if (bytes <= this.bytes * 0.65 && files <= FILES) break
+      if (bytes <= this.bytes * 0.65 && files <= MAX_FILES) break
       await unlink(path).catch(() => undefined)
       bytes -= size
       files--
     }
-    for (const folder of (await namesIn(this.root)).filter((name) => name !== 'incoming')) await rmdir(join(this.root, folder)).catch(() => undefined)
+    for (const folder of (await listNames(this.root)).filter((name) => name !== 'incoming'))
+      await rmdir(join(this.root, folder)).catch(() => undefined)
   }
 
   /** Removes all files of a folder. */
@@ -254,40 +255,45 @@ export class FileCache {
     await rm(join(this.root, folder), { recursive: true, force: true })
   }
 
-  /** Gives up what is being made. */
+  /** Aborts pending files. */
   async close(): Promise<void> {
-    for (const { stop } of this.#making.values()) stop.abort(new Error('the service is stopping'))
+    for (const { stop } of this.#pendingFiles.values()) stop.abort(new Error('the service is stopping'))
     await Promise.all([...this.#runs, this.#sweeping])
   }
 }
 
-/** How a reader gets on: makes the bytes for itself, leaves, and has taken some. */
-interface Reader {
+/** Callbacks of a reader: makes the bytes again, rejects when it leaves, and reports progress. */
+interface ReaderCallbacks {
   make(): Promise<Readable>
-  gone: Promise<void>
-  taken(): void
+  aborted: Promise<void>
+  onProgress(): void
 }
 
-/** The bytes of a file from its first one, while it is being made. */
-async function* follow(making: Making, { make, gone, taken }: Reader) {
+/** Streams a file from its beginning while it is being made. */
+async function* streamPending(pending: PendingFile, { make, aborted, onProgress }: ReaderCallbacks) {
   let at = 0
   for (;;) {
-    const { file, written, changed } = making
+    const { file, written, changed } = pending
     if (file && at < written) {
-      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(Math.min(CHUNK, written - at)), 0, Math.min(CHUNK, written - at), at)
+      const { buffer, bytesRead } = await file.read(
+        Buffer.allocUnsafe(Math.min(CHUNK_BYTES, written - at)),
+        0,
+        Math.min(CHUNK_BYTES, written - at),
+        at,
+      )
       at += bytesRead
-      taken()
+      onProgress()
       yield buffer.subarray(0, bytesRead)
-    } else if (making.state === 'making') await Promise.race([changed.promise, gone])
-    else if (making.state === 'failed') throw making.fault
-    else if (making.state === 'made') return
+    } else if (pending.state === 'making') await Promise.race([changed.promise, aborted])
+    else if (pending.state === 'failed') throw pending.fault
+    else if (pending.state === 'made') return
     else break
   }
   let skipped = 0
   for await (const chunk of (await make()) as AsyncIterable<Buffer>) {
     const rest = chunk.subarray(Math.min(chunk.length, at - skipped))
     skipped += chunk.length - rest.length
-    taken()
+    onProgress()
     if (rest.length > 0) yield rest
   }
 }
@@ -297,23 +303,23 @@ function deferred(): Deferred {
   const promise = new Promise<void>((resolve, reject) => {
     settle = { resolve, reject }
   })
-  // nobody may be waiting when it is rejected
+  // it may be rejected without a listener
   promise.catch(() => undefined)
   return { promise, ...(settle as Pick<Deferred, 'resolve' | 'reject'>) }
 }
 
-function wake(making: Making) {
-  making.changed.resolve()
-  making.changed = deferred()
+function wake(pending: PendingFile) {
+  pending.changed.resolve()
+  pending.changed = deferred()
 }
 
-function closeUnread(making: Making) {
-  if (making.readers > 0 || making.state === 'making') return
-  making.file?.close().catch(() => undefined)
-  making.file = undefined
+function closeUnread(pending: PendingFile) {
+  if (pending.readers > 0 || pending.state === 'making') return
+  pending.file?.close().catch(() => undefined)
+  pending.file = undefined
 }
 
-const isOfDisk = (fault: unknown) =>
+const isDiskError = (fault: unknown) =>
   typeof (fault as NodeJS.ErrnoException).syscall === 'string' && !(fault as NodeJS.ErrnoException).syscall?.startsWith('spawn')
 
-const namesIn = (path: string) => readdir(path).catch(() => [])
+const listNames = (path: string) => readdir(path).catch(() => [])

@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import { syncDirectory, writeNewFile } from './durable.js'
 
 const GIBIBYTE = 1024 ** 3
-/** Renames over a file that is read meanwhile. */
-const RENAMES = 50
+/** Rounds of replacing a file while it is read. */
+const RENAME_ROUNDS = 50
 
 /**
- * What the file system of a folder does not promise, although the service relies on it: writing there, creating a file
- * only where there is none, replacing one in one step, syncing, hard links, names that differ in case only, and room.
- * Each fault is the predicate of a sentence about the folder.
+ * Checks what the service relies on in the file system of a folder: write access, exclusive creation, atomic
+ * replacement, fsync, hard links, case sensitivity, and free space. Each fault is a predicate about the folder.
  */
 export async function fileSystemFaults(path: string): Promise<string[]> {
   let folder: string
@@ -22,11 +21,11 @@ export async function fileSystemFaults(path: string): Promise<string[]> {
   }
   try {
     const found: string[] = []
-    for (const promise of PROMISES) {
-      const fault = await promise(folder).catch((error: unknown) => `fails (${codeOf(error)}) while it is examined`)
+    for (const check of CHECKS) {
+      const fault = await check(folder).catch((error: unknown) => `fails (${codeOf(error)}) while it is examined`)
       if (fault !== null) found.push(fault)
     }
-    return [...found, ...roomFaults(await statfs(path))]
+    return [...found, ...spaceFaults(await statfs(path))]
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -34,15 +33,15 @@ export async function fileSystemFaults(path: string): Promise<string[]> {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'unknown'
 
-type Held = (folder: string) => Promise<string | null>
+type Check = (folder: string) => Promise<string | null>
 
-const createsExclusively: Held = async (folder) => {
+const createsExclusively: Check = async (folder) => {
   const path = join(folder, 'exclusive')
   const created = await Promise.allSettled(Array.from({ length: 8 }, () => open(path, 'wx').then((file) => file.close())))
   return created.filter(({ status }) => status === 'fulfilled').length === 1 ? null : 'lets several create one file (O_EXCL)'
 }
 
-const replacesAtOnce: Held = async (folder) => {
+const replacesAtomically: Check = async (folder) => {
   const path = join(folder, 'replaced')
   const words = ['one', 'another']
   await writeFile(path, words[0] as string)
@@ -52,7 +51,7 @@ const replacesAtOnce: Held = async (folder) => {
     return true
   }
   const whole = reading()
-  for (let n = 1; n <= RENAMES; n++) {
+  for (let n = 1; n <= RENAME_ROUNDS; n++) {
     await writeFile(`${path}.new`, words[n % 2] as string)
     await rename(`${path}.new`, path)
   }
@@ -60,7 +59,7 @@ const replacesAtOnce: Held = async (folder) => {
   return (await whole) ? null : 'shows no file, or half of one, while it is replaced (rename)'
 }
 
-const keepsFullFolders: Held = async (folder) => {
+const refusesFullFolder: Check = async (folder) => {
   const [full, empty] = [join(folder, 'full'), join(folder, 'empty')]
   await mkdir(full)
   await mkdir(empty)
@@ -72,7 +71,7 @@ const keepsFullFolders: Held = async (folder) => {
   return replaced ? 'lets a folder replace one that is not empty (rename)' : null
 }
 
-const syncs: Held = async (folder) => {
+const syncs: Check = async (folder) => {
   try {
     await writeNewFile(join(folder, 'synced'), 'synced')
     await syncDirectory(folder)
@@ -82,7 +81,7 @@ const syncs: Held = async (folder) => {
   }
 }
 
-const links: Held = async (folder) => {
+const links: Check = async (folder) => {
   const path = join(folder, 'linked')
   await writeFile(path, 'linked')
   try {
@@ -93,24 +92,24 @@ const links: Held = async (folder) => {
   }
 }
 
-const tellsCasesApart: Held = async (folder) => {
+const isCaseSensitive: Check = async (folder) => {
   await writeFile(join(folder, 'Case'), '')
   const other = await stat(join(folder, 'cASE')).catch(() => null)
   return other ? 'takes names that differ in case for the same: branches such as a and A clash' : null
 }
 
-const PROMISES: Held[] = [createsExclusively, replacesAtOnce, keepsFullFolders, syncs, links, tellsCasesApart]
+const CHECKS: Check[] = [createsExclusively, replacesAtomically, refusesFullFolder, syncs, links, isCaseSensitive]
 
-/** What statfs tells of a file system, as far as it matters here. */
-interface Room {
+/** The fields of statfs that matter here. */
+interface Space {
   bsize: number
   bavail: number
   files: number
   ffree: number
 }
 
-/** Whether room for bytes or for files is nearly used up; some file systems do not count files. */
-export function roomFaults({ bsize, bavail, files, ffree }: Room): string[] {
+/** Whether space or inodes are nearly used up; some file systems do not count inodes. */
+export function spaceFaults({ bsize, bavail, files, ffree }: Space): string[] {
   const bytes = bavail * bsize
   return [
     ...(bytes < GIBIBYTE ? [`has ${Math.floor(bytes / 1024 ** 2)} MiB left`] : []),

@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** Bytes that the path of a socket may have on every system. */
-const LONGEST_PATH = 100
-/** Milliseconds in which a new folder gets its socket. */
-const YOUNG = 60_000
+const MAX_PATH_BYTES = 100
+/** Milliseconds within which a new folder gets its socket. */
+const STARTUP_GRACE_MS = 60_000
 
 /**
- * Makes a temporary folder of mode 0700 for a Unix socket of that name. Folders of the same prefix whose socket nobody
- * listens on any more, left by services that were killed on this machine, are removed.
+ * Creates a temporary folder of mode 0700 for a Unix socket of this name. Folders with the same prefix whose socket has
+ * no listener, left behind by killed services on this machine, are removed.
  */
 export async function makeSocketFolder(prefix: string, socket: string): Promise<string> {
   const temporary = await realpath(tmpdir())
   const length = Buffer.byteLength(temporary) + `/${prefix}-123456/${socket}`.length
-  const parent = length <= LONGEST_PATH ? temporary : '/tmp'
+  const parent = length <= MAX_PATH_BYTES ? temporary : '/tmp'
   const folder = new RegExp(`^${prefix}-[A-Za-z0-9]{6}$`)
   for (const name of await readdir(parent)) if (folder.test(name)) await removeIfStale(join(parent, name), socket)
   return mkdtemp(join(parent, `${prefix}-`))
@@ -29,8 +29,9 @@ async function removeIfStale(folder: string, socket: string): Promise<void> {
     })
     connection.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
   })
-  // one without a socket may be that of a service which is just starting
+  // a folder without a socket may belong to a service that is just starting
   const stale =
-    refusal === 'ECONNREFUSED' || (refusal === 'ENOENT' && Date.now() - (await stat(folder).then(({ mtimeMs }) => mtimeMs, Date.now)) > YOUNG)
+    refusal === 'ECONNREFUSED' ||
+    (refusal === 'ENOENT' && Date.now() - (await stat(folder).then(({ mtimeMs }) => mtimeMs, Date.now)) > STARTUP_GRACE_MS)
   if (stale) await rm(folder, { recursive: true, force: true }).catch(() => {}) // another user's
 }

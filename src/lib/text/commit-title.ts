@@ -6,7 +6,7 @@ function firstLine(message: string): string {
   return message.slice(start, end < 0 ? undefined : end)
 }
 
-/** The title of a commit: the first line of its message, cut when it is long (C-2). */
+/** The title of a commit: the first line of its message, truncated if long (C-2). */
 export function titleOf(message: string): string {
   const line = firstLine(message).trim()
   if (line === '') return '--no commit message'

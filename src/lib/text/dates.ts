@@ -1,5 +1,5 @@
-/** A date as written, and the moment it means: midnight without a time, UTC without a zone. */
-export interface WrittenDate {
+/** A parsed date: the day as written, and the point in time: midnight without a time, UTC without a zone. */
+export interface ParsedDate {
   /** `YYYY-MM-DD`, in the zone of the text. */
   day: string
   moment: Date
@@ -7,7 +7,7 @@ export interface WrittenDate {
 
 const MONTHS = 'january february march april may june july august september october november december'.split(' ')
 
-/** Minutes east of UTC: the names of RFC 2822, and other zones with a single offset. */
+/** Offsets of zones in minutes east of UTC: those of RFC 2822, and others with a single offset. */
 const ZONES: Record<string, number> = {
   ...{ z: 0, ut: 0, utc: 0, gmt: 0, wet: 0, west: 60, cet: 60, cest: 120, eet: 120, eest: 180, msk: 180, jst: 540 },
   ...{ est: -300, edt: -240, cst: -360, cdt: -300, mst: -420, mdt: -360, pst: -480, pdt: -420 },
@@ -19,7 +19,7 @@ const DAY = '(?<day>\\d{1,2})'
 const YEAR = '(?<year>\\d{4})'
 const TIME = '(?<hour>\\d{1,2}):(?<minute>\\d{2})(?::(?<second>\\d{2})(?:\\.(?<fraction>\\d{1,9}))?)?'
 const ZONE = '(?<zone>[+-]\\d{2}:?\\d{2}|[a-z]{1,4}(?:[+-]\\d{1,2}(?::?\\d{2})?)?)'
-/** Browsers repeat the zone in words. */
+/** Browsers append the name of the zone in words. */
 const WORDS = '(?:\\s+\\([^()]{1,60}\\))?'
 
 const FORMS = [
@@ -37,12 +37,12 @@ const FORMS = [
   new RegExp(`^${WEEKDAY}${MONTH}\\s+${DAY}\\s+${TIME}\\s+${YEAR}\\s+${ZONE}$`, 'i'),
 ]
 
-/** Longer texts are not dates. */
-const LONGEST = 120
+/** Longer texts are not parsed. */
+const MAX_LENGTH = 120
 
-/** Reads a date in one of several unambiguous forms (G-50, SEC-59); undefined for anything else. */
-export function readDate(text: string): WrittenDate | undefined {
-  if (text.length > LONGEST) return undefined
+/** Parses a date in one of several unambiguous forms (G-50, SEC-59); undefined for anything else. */
+export function readDate(text: string): ParsedDate | undefined {
+  if (text.length > MAX_LENGTH) return undefined
   for (const form of FORMS) {
     const parts = form.exec(text)?.groups
     if (parts) return dateOf(parts)
@@ -50,7 +50,7 @@ export function readDate(text: string): WrittenDate | undefined {
   return undefined
 }
 
-function dateOf(parts: Record<string, string | undefined>): WrittenDate | undefined {
+function dateOf(parts: Record<string, string | undefined>): ParsedDate | undefined {
   const number = (name: string) => Number(parts[name] ?? 0)
   const [year, month, day] = [number('year'), monthOf(parts['month'] ?? ''), number('day')] as const
   const [hour, minute, second] = [number('hour'), number('minute'), number('second')] as const
@@ -59,18 +59,18 @@ function dateOf(parts: Record<string, string | undefined>): WrittenDate | undefi
   const milliseconds = Math.trunc(Number(`0.${parts['fraction'] ?? '0'}`) * 1000)
   const moment = new Date(midnight(year, month, day).getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + milliseconds)
   if (moment.getUTCFullYear() < 1 || moment.getUTCFullYear() > 9999) return undefined
-  const two = (n: number) => String(n).padStart(2, '0')
-  return { day: `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`, moment }
+  const pad = (n: number) => String(n).padStart(2, '0')
+  return { day: `${String(year).padStart(4, '0')}-${pad(month)}-${pad(day)}`, moment }
 }
 
-/** A month by number, or by its name in full or its first three letters; 0 for anything else. */
+/** A month by number, or by its full name or first three letters; 0 for anything else. */
 function monthOf(text: string): number {
   if (/^\d+$/.test(text)) return Number(text)
   const name = text.toLowerCase()
   return MONTHS.findIndex((month) => name === month || name === month.slice(0, 3)) + 1
 }
 
-/** Minutes, of `+0100`, `+01:00`, `+01`, `CET`, `GMT+1` or nothing. */
+/** The offset in minutes of `+0100`, `+01:00`, `+01`, `CET`, `GMT+1` or no zone. */
 function offsetOf(zone: string | undefined): number | undefined {
   if (zone === undefined) return 0
   const [, name = '', sign, digits = ''] = /^([a-z]*)(?:([+-])([\d:]+))?$/i.exec(zone) ?? []
@@ -87,7 +87,7 @@ function isRealDay(year: number, month: number, day: number): boolean {
   return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
 }
 
-/** Date.UTC takes years below 100 for 19xx; this does not. */
+/** Midnight UTC, also for years below 100, which Date.UTC maps to 19xx. */
 function midnight(year: number, month: number, day: number): Date {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)

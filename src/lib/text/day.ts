@@ -1,2 +1,2 @@
-/** The day a moment falls on, in UTC. */
+/** The day of a timestamp in UTC, as `YYYY-MM-DD`. */
 export const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)

@@ -1,33 +1,33 @@
-/** Seconds for each unit of TT-11; a month has four weeks of five days of eight hours (TT-12). */
+/** Seconds per unit (TT-11); a month has four weeks of five days of eight hours (TT-12). */
 const UNITS: Record<string, number> = {}
-const name = (seconds: number, words: string) => {
+const defineUnit = (seconds: number, words: string) => {
   for (const word of words.split(' ')) UNITS[word] = seconds
 }
-name(31_557_600, 'y yr yrs year years')
-name(576_000, 'mo mos month months')
-name(144_000, 'w wk wks week weeks')
-name(28_800, 'd dy day days')
-name(3_600, 'h hr hrs hour hours')
-name(60, 'm min mins minute minutes')
-name(1, 's sec secs second seconds')
+defineUnit(31_557_600, 'y yr yrs year years')
+defineUnit(576_000, 'mo mos month months')
+defineUnit(144_000, 'w wk wks week weeks')
+defineUnit(28_800, 'd dy day days')
+defineUnit(3_600, 'h hr hrs hour hours')
+defineUnit(60, 'm min mins minute minutes')
+defineUnit(1, 's sec secs second seconds')
 
-/** Words between parts that mean nothing. */
+/** Ignored words between parts. */
 const FILLERS = new Set(['and', 'with', 'plus'])
 
-const LONGEST_TEXT = 255
+const MAX_TEXT_LENGTH = 255
 const MAX_SECONDS = 2n ** 31n - 1n
-/** Fractions are kept to the billionth. */
+/** Fractions are exact to the billionth. */
 const SCALE = 1_000_000_000n
 
 const TOKEN = /\s+|,|(\d+):(\d\d)(?::(\d\d))?(?![\d:.])|(\d+)(?:\.(\d+))?(?![:.\d])|([a-z]+)/iy
 
 /**
- * Parses a text such as `1w 2d 3h30m` to whole seconds (TT-11 to TT-13), truncated; positive unless it starts with `-`.
- * Null when it is malformed or zero, or a part or the sum exceeds 32 bits (SEC-61).
+ * Parses a text such as `1w 2d 3h30m` to whole seconds (TT-11 to TT-13), rounded down; positive unless it starts with
+ * `-`. Null if it is malformed or zero, or a part or the sum exceeds 32 bits (SEC-61).
  */
 export function parseDuration(text: string): number | null {
   const trimmed = text.trim()
-  if (trimmed.length > LONGEST_TEXT) return null
+  if (trimmed.length > MAX_TEXT_LENGTH) return null
   const negative = trimmed.startsWith('-')
   const total = sumOf(negative ? trimmed.slice(1) : trimmed)
   if (total === null) return null
@@ -73,7 +73,7 @@ function sumOf(text: string): bigint | null {
   return flush() ? total : null
 }
 
-const SHOWN = [
+const DISPLAY_UNITS = [
   ['mo', 576_000],
   ['w', 144_000],
   ['d', 28_800],
@@ -82,11 +82,11 @@ const SHOWN = [
   ['s', 1],
 ] as const
 
-/** Seconds in units, largest first (`1w 2d 3h 30m`); null for none (TT-14). */
+/** Formats seconds in units, largest first (`1w 2d 3h 30m`); null for 0 (TT-14). */
 export function humanDuration(seconds: number): string | null {
   let left = seconds
   const parts: string[] = []
-  for (const [unit, size] of SHOWN) {
+  for (const [unit, size] of DISPLAY_UNITS) {
     const count = Math.floor(left / size)
     if (count > 0) parts.push(`${count}${unit}`)
     left -= count * size

@@ -1,15 +1,12 @@
 import type { Slices, Steps } from '../async/slices.js'
 
-/** A part of a text, by its offsets. */
+/** A range of a text, by offsets. */
 interface Span {
   start: number
   end: number
 }
 
-/**
- * A reference as written: whether the thing exists, and who may see it, is decided later. `project` is null where the
- * text names none.
- */
+/** A reference as written; existence and visibility are checked later. `project` is null if the text names none. */
 export type Reference = Span &
   (
     | { kind: 'issue' | 'merge_request' | 'snippet'; project: string | null; number: number }
@@ -22,8 +19,8 @@ export type Reference = Span &
 export type IssueReference = Extract<Reference, { number: number }>
 
 /**
- * The parts of a text that are code: fenced blocks, to the end where none closes them, and what is between equal runs
- * of backticks.
+ * The code in a text: fenced blocks, to the end of the text if unclosed, and inline code between equal runs of
+ * backticks.
  */
 export const codeSpans = (slices: Slices, text: string): Promise<Span[]> => slices.steps(() => spansOf(text))
 
@@ -34,9 +31,9 @@ function* spansOf(text: string): Steps<Span[]> {
   function* endParagraph(at: number): Steps<void> {
     if (at > paragraph) yield* inlineCode(text, paragraph, at, spans)
   }
-  for (let start = 0, next = STEP; start < text.length; ) {
+  for (let start = 0, next = STEP_CHARACTERS; start < text.length; ) {
     if (start >= next) {
-      next = start + STEP
+      next = start + STEP_CHARACTERS
       yield
     }
     const newline = text.indexOf('\n', start)
@@ -62,7 +59,7 @@ function* spansOf(text: string): Steps<Span[]> {
   return spans
 }
 
-/** The fence that a line may open or close. */
+/** The fence that a line may open or close; null if it has none. */
 function fenceOf(text: string, start: number, end: number) {
   let at = start
   while (at < end && at - start < 4 && text[at] === ' ') at++
@@ -83,31 +80,31 @@ function isBlank(text: string, start: number, end: number) {
 const BACKTICK = 96
 
 /**
- * Runs of backticks pair with the next run of the same length; each length has its own queue, so that no run is
- * examined twice.
+ * Pairs each run of backticks with the next run of the same length; each length has a queue of its own, so that no run
+ * is examined twice.
  */
 function* inlineCode(text: string, from: number, to: number, spans: Span[]): Steps<void> {
   const runs: Span[] = []
   for (let at = from; at < to; at++) {
-    if ((at - from) % STEP === STEP - 1) yield
+    if ((at - from) % STEP_CHARACTERS === STEP_CHARACTERS - 1) yield
     if (text.charCodeAt(at) !== BACKTICK) continue
     const start = at
     while (at < to && text.charCodeAt(at) === BACKTICK) at++
     runs.push({ start, end: at })
   }
-  const places = new Map<number, { list: number[]; next: number }>()
+  const runsByLength = new Map<number, { list: number[]; next: number }>()
   for (const [i, { start, end }] of runs.entries()) {
-    if (i % STEP === STEP - 1) yield
-    const known = places.get(end - start)
+    if (i % STEP_CHARACTERS === STEP_CHARACTERS - 1) yield
+    const known = runsByLength.get(end - start)
     if (known) known.list.push(i)
-    else places.set(end - start, { list: [i], next: 0 })
+    else runsByLength.set(end - start, { list: [i], next: 0 })
   }
   for (let i = 0, steps = 0; i < runs.length; i++) {
-    if (++steps % STEP === 0) yield
+    if (++steps % STEP_CHARACTERS === 0) yield
     const run = runs[i] as Span
-    const place = places.get(run.end - run.start) as { list: number[]; next: number }
-    while ((place.list[place.next] ?? Number.POSITIVE_INFINITY) <= i) place.next++
-    const close = place.list[place.next]
+    const queue = runsByLength.get(run.end - run.start) as { list: number[]; next: number }
+    while ((queue.list[queue.next] ?? Number.POSITIVE_INFINITY) <= i) queue.next++
+    const close = queue.list[queue.next]
     if (close === undefined) continue
     spans.push({ start: run.start, end: (runs[close] as Span).end })
     i = close
@@ -119,7 +116,7 @@ const MAX_NAME = 255
 const MAX_NUMBER = 2_147_483_647
 
 const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}_]/u.test(char)
-/** Characters of a project's path, and of a user's name. */
+/** Characters of project paths and usernames. */
 const isPathCode = (code: number) =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 45 && code <= 57) /* - . / 0-9 */ || code === 95
 const isDigit = (code: number) => code >= 48 && code <= 57
@@ -129,16 +126,16 @@ const isProjectPath = (path: string) => path.length <= MAX_PATH && /^[A-Za-z0-9_
 
 const NUMBERED: Record<string, IssueReference['kind']> = { '#': 'issue', '!': 'merge_request', $: 'snippet' }
 const SIGNS = new Set('#!$@~%')
-const PLACES: Record<string, IssueReference['kind']> = { issues: 'issue', merge_requests: 'merge_request', snippets: 'snippet' }
+const PAGE_KINDS: Record<string, IssueReference['kind']> = { issues: 'issue', merge_requests: 'merge_request', snippets: 'snippet' }
 
 /** Characters examined before yielding to the event loop (SEC-145). */
-const STEP = 8_192
-/** Matches of an expression, likewise. */
-const MATCHES = 2_000
+const STEP_CHARACTERS = 8_192
+/** Regular expression matches examined before yielding. */
+const STEP_MATCHES = 2_000
 
 /**
- * Everything that a text refers to outside of its code (IS-23), in order. Never throws, takes linear time, and yields
- * regularly. `base` is the URL of the service, whose own pages are references too.
+ * All references in a text outside of code (IS-23), in order. Never throws, takes linear time, and yields regularly.
+ * `base` is the URL of the service, whose page URLs are references too.
  */
 export function referencesIn(slices: Slices, text: string, base?: string): Promise<Reference[]> {
   return slices.steps(function* () {
@@ -149,9 +146,9 @@ export function referencesIn(slices: Slices, text: string, base?: string): Promi
 function* referencesBetween(text: string, code: Span[], base: string | undefined): Steps<Reference[]> {
   const found: Reference[] = []
   let next = 0
-  /** Start of the run of path characters before `at`. */
+  /** The start of the run of path characters before `at`. */
   let word = 0
-  /** The character directly before that run. */
+  /** The character before that run. */
   let before: string | undefined
   let at = 0
   const jump = (to: number) => {
@@ -159,10 +156,10 @@ function* referencesBetween(text: string, code: Span[], base: string | undefined
     word = to
     before = text[to - 1]
   }
-  let pause = STEP
+  let pause = STEP_CHARACTERS
   while (at < text.length) {
     if (at >= pause) {
-      pause = at + STEP
+      pause = at + STEP_CHARACTERS
       yield
     }
     const span = code[next]
@@ -171,8 +168,8 @@ function* referencesBetween(text: string, code: Span[], base: string | undefined
       if (at < span.end) jump(span.end)
       continue
     }
-    const code_ = text.charCodeAt(at)
-    if (isPathCode(code_)) {
+    const charCode = text.charCodeAt(at)
+    if (isPathCode(charCode)) {
       at++
       const hash =
         at - word === 40 &&
@@ -183,8 +180,8 @@ function* referencesBetween(text: string, code: Span[], base: string | undefined
     }
     const char = text[at] as string
     if (char === ':' && text.startsWith('://', at) && isHttp(text, word, at) && !isWord(before)) {
-      const end = endOfAddress(text, at, span?.start ?? text.length)
-      const reference = base === undefined ? null : ofAddress(text, word, end, base)
+      const end = endOfUrl(text, at, span?.start ?? text.length)
+      const reference = base === undefined ? null : parsePageUrl(text, word, end, base)
       if (reference) found.push(reference)
       jump(end)
       continue
@@ -193,7 +190,7 @@ function* referencesBetween(text: string, code: Span[], base: string | undefined
       jump(Math.min(at + 2, text.length))
       continue
     }
-    const reference = isWord(before) || before === '&' || before === '\\' ? null : sigil(text, word, at, span?.start ?? text.length)
+    const reference = isWord(before) || before === '&' || before === '\\' ? null : parseSigil(text, word, at, span?.start ?? text.length)
     if (reference) found.push(reference)
     jump(reference?.end ?? at + 1)
   }
@@ -208,8 +205,8 @@ function isOid(text: string, start: number) {
   return true
 }
 
-/** The reference whose sigil is at `at`, after the path that began at `word`; code begins at `limit`. */
-function sigil(text: string, word: number, at: number, limit: number): Reference | null {
+/** Parses the reference whose sigil is at `at`, after the path that starts at `word`; code starts at `limit`. */
+function parseSigil(text: string, word: number, at: number, limit: number): Reference | null {
   const char = text[at] as string
   const kind = NUMBERED[char]
   if (!kind && char !== '@' && char !== '~' && char !== '%') return null
@@ -268,20 +265,20 @@ function named(text: string, start: number, at: number, limit: number, project: 
   return { kind, project, name: text.slice(at + 1, end), start, end }
 }
 
-function endOfAddress(text: string, from: number, limit: number) {
+function endOfUrl(text: string, from: number, limit: number) {
   let end = from
   while (end < limit && !/[\s<>"'`]/.test(text[end] as string)) end++
   while (end > from + 3 && /[.,;:!?)\]]/.test(text[end - 1] as string)) end--
   return end
 }
 
-/** The URL of a page of this service: `base/group/project/issues/1`. */
-function ofAddress(text: string, start: number, end: number, base: string): Reference | null {
+/** Parses the URL of a page of this service, such as `base/group/project/issues/1`. */
+function parsePageUrl(text: string, start: number, end: number, base: string): Reference | null {
   if (end - start > base.length + 2 * MAX_PATH || !text.startsWith(`${base}/`, start)) return null
   const [bare = ''] = text.slice(start + base.length + 1, end).split(/[?#]/, 1)
   const parts = bare.split('/')
   const number = parts.pop() ?? ''
-  const kind = PLACES[parts.pop() ?? '']
+  const kind = PAGE_KINDS[parts.pop() ?? '']
   if (parts.at(-1) === '-') parts.pop()
   const project = parts.join('/')
   if (!kind || !/^[1-9]\d{0,9}$/.test(number) || Number(number) > MAX_NUMBER || parts.length < 2 || !isProjectPath(project)) return null
@@ -295,40 +292,40 @@ const CLOSING = new Set(
     .flatMap((word) => [word, (word[0] as string).toUpperCase() + word.slice(1)]),
 )
 
-/** The issues that a text says it closes (MR-83, IS-22), in order. Code does not count. */
+/** The issues that a text closes (MR-83, IS-22), in order. Code does not count. */
 export function closingReferences(slices: Slices, text: string, base?: string): Promise<IssueReference[]> {
   return slices.steps(function* () {
     const code = yield* spansOf(text)
     const issues = new Map<number, IssueReference>()
     for (const reference of yield* referencesBetween(text, code, base)) if (reference.kind === 'issue') issues.set(reference.start, reference)
-    return yield* closed(text, code, issues)
+    return yield* closedReferences(text, code, issues)
   })
 }
 
 const KEY = /(?<![\p{L}\p{N}_/#-])[A-Z][A-Z0-9_]{1,50}-\d{1,18}(?![\p{L}\p{N}_-])/gu
 
-/** Keys of another tracker's issues that a text says it closes (MR-84), in order. */
+/** The issue keys of another tracker that a text closes (MR-84), in order. */
 export function externalClosings(slices: Slices, text: string): Promise<string[]> {
   return slices.steps(function* () {
     const keys = new Map<number, Span & { key: string }>()
     let steps = 0
     for (const { 0: key, index: start } of text.matchAll(KEY)) {
-      if (++steps % MATCHES === 0) yield
+      if (++steps % STEP_MATCHES === 0) yield
       keys.set(start, { key, start, end: start + key.length })
     }
-    return (yield* closed(text, yield* spansOf(text), keys)).map(({ key }) => key)
+    return (yield* closedReferences(text, yield* spansOf(text), keys)).map(({ key }) => key)
   })
 }
 
-/** Of the references in a text, those that follow closing words. */
-function* closed<T extends Span>(text: string, code: Span[], named: Map<number, T>): Steps<T[]> {
+/** The references that follow closing words. */
+function* closedReferences<T extends Span>(text: string, code: Span[], named: Map<number, T>): Steps<T[]> {
   if (named.size === 0) return []
-  const closed: T[] = []
+  const closedReferences: T[] = []
   let next = 0
   let span = 0
   let steps = 0
   for (const match of text.matchAll(/[\p{L}\p{N}_]+/gu)) {
-    if (++steps % MATCHES === 0) yield
+    if (++steps % STEP_MATCHES === 0) yield
     const start = match.index
     if (start < next || !CLOSING.has(match[0])) continue
     while (span < code.length && (code[span] as Span).end <= start) span++
@@ -338,17 +335,17 @@ function* closed<T extends Span>(text: string, code: Span[], named: Map<number, 
     let at = skipSpace(text, after)
     if (at === after) continue
     for (;;) {
-      if (++steps % MATCHES === 0) yield
+      if (++steps % STEP_MATCHES === 0) yield
       const reference = named.get(skipNoun(text, at))
       if (!reference) break
-      closed.push(reference)
+      closedReferences.push(reference)
       next = reference.end
       const following = skipSeparator(text, reference.end)
       if (following === null) break
       at = following
     }
   }
-  return closed
+  return closedReferences
 }
 
 function skipSpace(text: string, from: number) {
@@ -357,7 +354,7 @@ function skipSpace(text: string, from: number) {
   return at
 }
 
-/** The position after `issue ` or `issues `, if one is here. */
+/** The position after `issue ` or `issues `, if present. */
 function skipNoun(text: string, at: number) {
   if (!text.startsWith('issue', at)) return at
   const end = text[at + 5] === 's' ? at + 6 : at + 5
@@ -365,7 +362,7 @@ function skipNoun(text: string, at: number) {
   return after === end ? at : after
 }
 
-/** The position after a comma, an `and`, or both; null where the list ends. */
+/** The position after a comma, an `and`, or both; null if the list ends. */
 function skipSeparator(text: string, from: number): number | null {
   const comma = skipSpace(text, from)
   const at = text[comma] === ',' ? skipSpace(text, comma + 1) : comma
@@ -376,7 +373,7 @@ function skipSeparator(text: string, from: number): number | null {
   return text[comma] === ',' ? at : null
 }
 
-/** The tasks of task lists outside of code, and how many are ticked. */
+/** Counts task list items outside of code, and how many are checked. */
 export function tasksIn(slices: Slices, text: string): Promise<{ count: number; completed: number }> {
   return slices.steps(() => tasksOf(text))
 }
@@ -387,7 +384,7 @@ function* tasksOf(text: string): Steps<{ count: number; completed: number }> {
   const tasks = { count: 0, completed: 0 }
   let next = 0
   for (const match of text.matchAll(TASK)) {
-    if (++steps % MATCHES === 0) yield
+    if (++steps % STEP_MATCHES === 0) yield
     while (next < code.length && (code[next] as Span).end <= match.index) next++
     if (next < code.length && match.index >= (code[next] as Span).start) continue
     tasks.count++
@@ -398,18 +395,18 @@ function* tasksOf(text: string): Steps<{ count: number; completed: number }> {
 
 const TASK = /^[ \t]{0,200}(?:>[ \t]{0,8}){0,8}(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}\[([ xX])\](?=\s|$)/gm
 
-/** Whether two texts differ in nothing but the ticks of their tasks. */
+/** Whether two texts differ only in the check marks of their tasks. */
 export const sameButForTicks = async (slices: Slices, a: string, b: string): Promise<boolean> =>
   a === b || (a.length === b.length && (await withoutTicks(slices, a)) === (await withoutTicks(slices, b)))
 
-/** The text with all tasks unticked. */
+/** The text with all tasks unchecked. */
 export const withoutTicks = (slices: Slices, text: string): Promise<string> =>
   slices.steps(function* () {
     const parts: string[] = []
     let from = 0
     let steps = 0
     for (const { 0: task, index } of text.matchAll(TASK)) {
-      if (++steps % MATCHES === 0) yield
+      if (++steps % STEP_MATCHES === 0) yield
       const box = index + task.length - 3
       parts.push(text.slice(from, box), '[ ]')
       from = box + 3

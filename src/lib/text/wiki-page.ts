@@ -1,10 +1,10 @@
 export const FORMATS = ['markdown', 'rdoc', 'asciidoc'] as const
 export type WikiFormat = (typeof FORMATS)[number]
 
-/** The extension of a new page in each format (WK-7). */
+/** The file extension of new pages in each format (WK-7). */
 export const EXTENSION: Record<WikiFormat, string> = { markdown: 'md', rdoc: 'rdoc', asciidoc: 'asciidoc' }
 
-/** All extensions that are recognised. */
+/** All recognised extensions. */
 const FORMAT_OF: Record<string, WikiFormat> = {
   md: 'markdown',
   markdown: 'markdown',
@@ -17,7 +17,7 @@ const FORMAT_OF: Record<string, WikiFormat> = {
   asc: 'asciidoc',
 }
 
-/** The page that a file is, by its path; null when it is none. */
+/** The wiki page of a file path; null if it is not a page. */
 export function pageOfFile(path: string): { slug: string; format: WikiFormat } | null {
   const dot = path.lastIndexOf('.')
   if (dot <= path.lastIndexOf('/') + 1) return null

@@ -4,7 +4,7 @@ import { findGroupFor, findProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, notFound } from '../../failures.js'
 import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
-import { DRAWN } from '../../lib/avatar-url.js'
+import { IDENTICON_FILE } from '../../lib/avatar-url.js'
 import { identicon } from '../../lib/identicon.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { type AvatarKind, readAvatar } from '../../services/identity/avatars.js'
@@ -29,7 +29,8 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
       const { id, file } = request.params
       const number = numericId(id)
       if (number === null) throw noSuchRoute()
-      if (kind === 'user' && file === DRAWN) return sendImage(reply.header('cache-control', DRAWN_ONCE), 'image/svg+xml', identicon(`user ${number}`))
+      if (kind === 'user' && file === IDENTICON_FILE)
+        return sendImage(reply.header('cache-control', DRAWN_ONCE), 'image/svg+xml', identicon(`user ${number}`))
       await checkSight(ctx, kind, id, request.headers, request.query as ParameterBag, request.ip)
       const image = await readAvatar(ctx, kind, number, file)
       if (!image) throw notFound()

@@ -12,7 +12,7 @@ import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden, invalidInput, invalidRecord, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
-import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../../lib/visibility.js'
+import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../lib/visibility.js'
 import { removeNotesAndEmoji } from '../activity/note-removal.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
@@ -205,7 +205,7 @@ async function checkFaults(ctx: Context, caller: SignedIn, { title, file_name, c
   if (visibility !== undefined && !caller.user.admin) {
     const level = VISIBILITY_LEVEL[visibility]
     if (isRestricted(await readSettings(ctx), level))
-      faults['visibility_level'] = [`${visibilityWord(level)} has been restricted by your administrator`]
+      faults['visibility_level'] = [`${visibilityName(level)} has been restricted by your administrator`]
   }
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }

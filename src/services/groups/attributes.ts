@@ -4,7 +4,7 @@ import type { Namespace } from '../../access/rules.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../../lib/path.js'
-import { type Visibility, visibilityWord } from '../../lib/visibility.js'
+import { type Visibility, visibilityName } from '../../lib/visibility.js'
 import { isRestricted, type Settings } from '../core/settings.js'
 import { imageFaults } from '../identity/avatars.js'
 import { isRouteTaken } from '../identity/namespaces.js'
@@ -56,10 +56,10 @@ export async function groupFaults(
   }
   if (description && lengthOf(description) > 255) add('description', tooLong(255))
   if (level !== undefined && level !== self?.visibility) {
-    const word = visibilityWord(level)
+    const word = visibilityName(level)
     if (!user.admin && isRestricted(settings, level)) add('visibility_level', `${word} has been restricted by your administrator`)
     if (parent && level > parent.visibility)
-      add('visibility_level', `${word} is not allowed since the parent group has a ${visibilityWord(parent.visibility)} visibility.`)
+      add('visibility_level', `${word} is not allowed since the parent group has a ${visibilityName(parent.visibility)} visibility.`)
     if (self) add('visibility_level', ...(await contentFaults(tx, self, level)))
   }
   if (avatar) add('avatar', ...imageFaults(avatar.data))
@@ -81,7 +81,7 @@ async function hasSibling(tx: Transaction, parent: Namespace, name: string, self
 /** Messages for projects and subgroups that would be more visible than the group (GR-37, AC-5). */
 async function contentFaults(tx: Transaction, group: Namespace, level: number) {
   const faults: string[] = []
-  const word = visibilityWord(level)
+  const word = visibilityName(level)
   const [project] = await tx
     .select({ id: projects.id })
     .from(projects)

@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import { namespaces } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
-import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
+import { VISIBILITY_LEVEL, visibilityName } from '../../lib/visibility.js'
 import { audit, changesOf } from '../core/audit.js'
 import { readSettings } from '../core/settings.js'
 import { removeAvatar, storeAvatar } from '../identity/avatars.js'
@@ -46,7 +46,7 @@ export async function updateGroup(ctx: Context, caller: SignedIn, { group }: Gro
         await audit(ctx, tx, {
           action: 'visibility_changed',
           target,
-          changes: { visibility: [visibilityWord(self.visibility), visibilityWord(level ?? self.visibility)] },
+          changes: { visibility: [visibilityName(self.visibility), visibilityName(level ?? self.visibility)] },
         })
       return self
     })

@@ -1,7 +1,7 @@
 import type { Context } from '../../context.js'
 import type { users } from '../../db/schema/index.js'
 import { tooMany } from '../../failures.js'
-import type { Turn } from '../../lib/crypto/argon2.js'
+import type { VerifyHooks } from '../../lib/crypto/argon2.js'
 import { recordFailedLogin } from '../core/hook-changes.js'
 import type { Settings } from '../core/settings.js'
 
@@ -11,7 +11,12 @@ export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(
  * Whether the password matches the stored hash. An unknown account, or one without a password, takes the same time as a
  * wrong password (SEC-27).
  */
-export async function checkPassword(ctx: Context, stored: string | null | undefined, password: string, { begin, end }: Turn = {}): Promise<boolean> {
+export async function checkPassword(
+  ctx: Context,
+  stored: string | null | undefined,
+  password: string,
+  { begin, end }: VerifyHooks = {},
+): Promise<boolean> {
   if (password.length === 0 || password.length > 128) {
     await end?.(false)
     return false

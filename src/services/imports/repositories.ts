@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { projects } from '../../db/schema/index.js'
 import { GitFault, TooLarge } from '../../git/errors.js'
 import type { FetchSource } from '../../git/types.js'
-import { askHead } from '../../lib/ssrf-guard.js'
+import { fetchHeaders } from '../../lib/ssrf-guard.js'
 import { isUnavailable } from '../../lib/unavailable.js'
 import { maintainWikiSoon } from '../content/wikis.js'
 import { fillRepository } from '../projects/import.js'
@@ -69,7 +69,7 @@ async function statusOf(run: Run, { url, authorization }: FetchSource): Promise<
   const headers = { accept: '*/*', 'user-agent': 'git/roost', ...(authorization && { authorization }) }
   const asked = { ...target, url: new URL(`${url}${ADVERTISEMENT}`) }
   const answer = await patiently(run.signal, async () => {
-    const { status, headers: given } = await askHead(asked, { headers, answerWithin: 60_000, signal: run.signal })
+    const { status, headers: given } = await fetchHeaders(asked, { headers, responseTimeout: 60_000, signal: run.signal })
     return { status, after: given['retry-after'] }
   })
   return answer.status

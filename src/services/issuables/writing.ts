@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { allEnded } from '../../lib/async/all-ended.js'
+import { settleAll } from '../../lib/async/settle-all.js'
 import { sameButForTicks, tasksIn } from '../../lib/text/references.js'
 import { recordEvent } from '../activity/events.js'
 import { recordMentions } from '../activity/mentions.js'
@@ -77,7 +77,7 @@ export async function newAttributes(
   assignable: Assignable,
   now: Date,
 ): Promise<Pick<Columns, 'assignee_id' | 'milestone_id'> & { labelIds: number[] }> {
-  const [assignee_id, milestone, labelIds] = await allEnded([
+  const [assignee_id, milestone, labelIds] = await settleAll([
     assignable(tx, subject, assignee_ids),
     milestone_id ? usableMilestone(tx, subject, milestone_id) : null,
     labelIdsOf(tx, subject, labels, subject.can('manage_label'), now),
@@ -145,7 +145,7 @@ export async function recordCreation(
   caller: SignedIn,
   { target, assignee_id, labelIds, text, readers }: Created,
 ): Promise<void> {
-  await allEnded([
+  await settleAll([
     assignLabels(tx, target, labelIds),
     notifyAssignee(tx, caller, target, assignee_id, ctx.now()),
     recordMentions(ctx, tx, caller, { target, note_id: null, text }, readers),

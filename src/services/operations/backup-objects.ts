@@ -40,7 +40,7 @@ async function restoreObject(ctx: Context, path: string, oid: string): Promise<v
   if ((await ctx.lfs.size(oid)) === (await stat(path)).size) return
   const staged = await ctx.lfs.stage(createReadStream(path), oid, Number.POSITIVE_INFINITY)
   try {
-    await staged.keep()
+    await staged.commit()
   } finally {
     await staged.discard()
   }

@@ -1,7 +1,7 @@
 import type { ActorUser } from '../../access/actor.js'
 import type { projects } from '../../db/schema/index.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
-import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../../lib/visibility.js'
+import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../lib/visibility.js'
 import { isRestricted, type Settings } from '../core/settings.js'
 
 export type FeatureLevel = 'disabled' | 'private' | 'enabled'
@@ -86,9 +86,9 @@ export function attributeFaults(given: ProjectAttributes): Record<string, string
 
 /** Messages for a visibility restricted to administrators (PR-15), or above that of the group (AC-5). */
 export function visibilityFaults(user: ActorUser, settings: Settings, level: number, ceiling: number | null): string[] {
-  const word = visibilityWord(level)
+  const word = visibilityName(level)
   const faults: string[] = []
   if (!user.admin && isRestricted(settings, level)) faults.push(`${word} has been restricted by your administrator`)
-  if (ceiling !== null && level > ceiling) faults.push(`${word} is not allowed in a ${visibilityWord(ceiling)} group.`)
+  if (ceiling !== null && level > ceiling) faults.push(`${word} is not allowed in a ${visibilityName(ceiling)} group.`)
   return faults
 }

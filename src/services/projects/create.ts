@@ -10,7 +10,7 @@ import { members, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { Failure, invalidRecord, nullOnFailure } from '../../failures.js'
-import { allEnded } from '../../lib/async/all-ended.js'
+import { settleAll } from '../../lib/async/settle-all.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
@@ -77,7 +77,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
   const { given, settings, target, name, path, branch, storage, importUrl } = planned
   const now = ctx.now()
   // read again with a lock: the group may be deleted, renamed or made less visible concurrently (SEC-132)
-  const [, namespace] = await allEnded([lockReservation(tx, id), lockNamespace(tx, target.id)])
+  const [, namespace] = await settleAll([lockReservation(tx, id), lockNamespace(tx, target.id)])
   if (!namespace) throw invalidNamespace()
   if (target.personal) await checkLimit(tx, caller.user, target.id)
   const visibility = await checkedVisibility(tx, caller, namespace, planned)
@@ -105,7 +105,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
   const membership = { user_id: target.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id }
   const event = { project_id: id, author_id: caller.user.id, action: 'created', target_type: 'Project', target_id: id, created_at: now } as const
   const branchOf = given.default_branch ?? null
-  await allEnded([
+  await settleAll([
     row,
     claimRoute(tx, `${namespace.full_path}/${path}`, { project_id: id }),
     target.personal && tx.insert(members).values(membership),
@@ -250,7 +250,7 @@ export async function addTakenFaults(
     .select({ id: projects.id })
     .from(projects)
     .where(sql`${projects.namespace_id} = ${target.id} and lower(${projects.path}) in ${neighbours} and ${projects.id} is distinct from ${exceptId}`)
-  const [names, paths, routeTaken] = await allEnded([sameName, samePath, exceptId === null && isRouteTaken(tx, `${target.full_path}/${path}`)])
+  const [names, paths, routeTaken] = await settleAll([sameName, samePath, exceptId === null && isRouteTaken(tx, `${target.full_path}/${path}`)])
   if (names.length > 0) add('name', ['has already been taken'])
   if (paths.length > 0 || routeTaken) add('path', ['has already been taken'])
 }

@@ -2,12 +2,12 @@ import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaces, projects } from '../../db/schema/index.js'
-import { visibilityWord } from '../../lib/visibility.js'
+import { visibilityName } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 
 /** Messages for a fork that would be more visible than its source (AC-5). */
 export const forkVisibilityFaults = (level: number, source: number): string[] =>
-  level > source ? [`${visibilityWord(level)} is not allowed since the fork source project has lower visibility.`] : []
+  level > source ? [`${visibilityName(level)} is not allowed since the fork source project has lower visibility.`] : []
 
 /** Adjusts `forks_count` of a source, the number of its existing forks (PR-25). */
 export async function countForks(tx: Transaction, sourceId: number, delta: 1 | -1): Promise<void> {
@@ -53,6 +53,6 @@ export async function lowerForks(ctx: Context, tx: Transaction, id: number, visi
     await audit(ctx, tx, {
       action: 'visibility_changed',
       target: { type: 'project', id: Number(fork.id), name: fork.name },
-      changes: { visibility: [visibilityWord(fork.before), visibilityWord(visibility)] },
+      changes: { visibility: [visibilityName(fork.before), visibilityName(visibility)] },
     })
 }

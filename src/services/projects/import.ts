@@ -8,7 +8,7 @@ import { TooLarge } from '../../git/errors.js'
 import { type FetchSource, type GitRepository, ZERO } from '../../git/types.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
-import { askHead, BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
+import { BadTarget, checkTarget, fetchHeaders, type Target } from '../../lib/ssrf-guard.js'
 import { isUnavailable } from '../../lib/unavailable.js'
 import { parseUrl } from '../../lib/url.js'
 import { readSettings, type Settings } from '../core/settings.js'
@@ -185,10 +185,12 @@ async function followRedirects(ctx: Context, first: Target): Promise<Target> {
       'user-agent': 'git/roost',
       ...(credentials && { authorization: basic(credentials) }),
     }
-    const answer = await askHead({ ...target, url: probeUrl }, { headers, answerWithin: 60_000, signal: ctx.stopping }).catch((error: unknown) => {
-      if (error instanceof BadTarget || ctx.stopping.aborted) throw error
-      throw new BadTarget('cannot be reached')
-    })
+    const answer = await fetchHeaders({ ...target, url: probeUrl }, { headers, responseTimeout: 60_000, signal: ctx.stopping }).catch(
+      (error: unknown) => {
+        if (error instanceof BadTarget || ctx.stopping.aborted) throw error
+        throw new BadTarget('cannot be reached')
+      },
+    )
     const { location } = answer.headers
     if (answer.status < 300 || answer.status > 399 || location === undefined) {
       if (answer.status === 401 || answer.status === 403) throw new BadTarget('asks for other credentials')

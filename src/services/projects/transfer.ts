@@ -6,7 +6,7 @@ import type { Transaction } from '../../db/client.js'
 import { members, namespaces, projects, routes } from '../../db/schema/index.js'
 import { type Failure, forbidden, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { visibilityWord } from '../../lib/visibility.js'
+import { visibilityName } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { isRouteTaken, lockNamespace, moveRoute } from '../identity/namespaces.js'
 import { addTakenFaults, checkLimit, namespaceFor } from './create.js'
@@ -59,7 +59,7 @@ export async function transferProject(
       target: { type: 'project', id, name: fullPathOf({ ...project, namespace: source }) },
       changes: {
         namespace: [source.full_path, target.full_path],
-        ...(visibility !== project.visibility && { visibility: [visibilityWord(project.visibility), visibilityWord(visibility)] }),
+        ...(visibility !== project.visibility && { visibility: [visibilityName(project.visibility), visibilityName(visibility)] }),
       },
     })
     if (visibility < project.visibility) await lowerForks(ctx, tx, id, visibility)

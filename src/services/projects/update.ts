@@ -7,7 +7,7 @@ import { namespaces, projectStars, projects } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
-import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
+import { VISIBILITY_LEVEL, visibilityName } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { imageFaults, removeAvatar, storeAvatar } from '../identity/avatars.js'
@@ -61,7 +61,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
           await audit(ctx, tx, {
             action: 'visibility_changed',
             target: { type: 'project', id: project.id, name: fullPathOf(project) },
-            changes: { visibility: [visibilityWord(project.visibility), visibilityWord(level)] },
+            changes: { visibility: [visibilityName(project.visibility), visibilityName(level)] },
           })
         if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
         if (storage !== undefined) await requestMove(ctx, tx, project, storage)

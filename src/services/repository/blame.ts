@@ -66,7 +66,7 @@ async function linesOf(content: Buffer, { start, end }: LineRange = { start: 1, 
     const to = found < 0 ? content.length : found
     if (line >= start && lines.push(content.toString('utf8', at, to)) > MAX_LINES) throw tooLarge()
     at = to + 1
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
   }
   return lines
 }

@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import { Failure } from '../../failures.js'
 import { GitFault } from '../../git/errors.js'
 import type { Service, TransportRequest } from '../../git/types.js'
-import { holderOfCall, inNameOf } from '../../lib/async/holder.js'
+import { holderOfCall, runAsHolder } from '../../lib/async/holder.js'
 import { newRequestId } from '../../lib/request-id.js'
 import { asUnavailable } from '../../lib/unavailable.js'
 import { restrictionOf } from '../../services/identity/keys.js'
@@ -118,7 +118,7 @@ async function run(ctx: Context, asked: RunQuestion, streams: CommandStreams, ab
   about['route'] = `/:project.git/${command.service}`
   about['service'] = command.service
   const holder = holderOf(asked.address)
-  return inNameOf(holderOfCall(login.user?.id, holder), () => serve(ctx, caller, { ...asked, ...command, holder }, streams, about))
+  return runAsHolder(holderOfCall(login.user?.id, holder), () => serve(ctx, caller, { ...asked, ...command, holder }, streams, about))
 }
 
 async function addressFault(ctx: Context, { user, deploy }: SshLogin, address: string): Promise<string | null> {

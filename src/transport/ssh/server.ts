@@ -1,5 +1,5 @@
 import type { Context } from '../../context.js'
-import { ownHostKeys } from '../../lib/crypto/host-keys.js'
+import { loadOrCreateHostKeys } from '../../lib/crypto/host-keys.js'
 import { sshFolder } from './client.js'
 import type { SshLimits } from './limits.js'
 import { makeSshPlace } from './place.js'
@@ -18,7 +18,7 @@ export interface SshSetting {
 /** Answers on the local socket, and, unless SSH is off, runs the SSH server. */
 export async function startSsh(ctx: Context, setting: SshSetting): Promise<SshService> {
   const { dataDir, ssh } = ctx.config
-  const hostKeys = ssh.port === null ? [] : await ownHostKeys(sshFolder(dataDir))
+  const hostKeys = ssh.port === null ? [] : await loadOrCreateHostKeys(sshFolder(dataDir))
   const place = await makeSshPlace(dataDir)
   const answers = await answerOnSocket(ctx, place.socket, setting.around)
   const ready = Promise.resolve(setting.prepared).then(() => place.publish())

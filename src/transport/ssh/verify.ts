@@ -1,5 +1,5 @@
 import ssh2 from 'ssh2'
-import { Fields, TOKENS } from '../../lib/crypto/ssh-tokens.js'
+import { Fields, SECURITY_KEYS } from '../../lib/crypto/ssh-tokens.js'
 
 /** What a client presents to prove that it has a key. */
 export interface Proof {
@@ -17,12 +17,12 @@ const PLAIN = new Set(['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp38
 
 /** The algorithms that OpenSSH 9 accepts: no DSA, and no RSA with SHA-1. */
 export const isAccepted = (algorithm: string, hash: string | undefined): boolean =>
-  PLAIN.has(algorithm) || Object.hasOwn(TOKENS, algorithm) || (algorithm === 'ssh-rsa' && (hash === 'sha256' || hash === 'sha512'))
+  PLAIN.has(algorithm) || Object.hasOwn(SECURITY_KEYS, algorithm) || (algorithm === 'ssh-rsa' && (hash === 'sha256' || hash === 'sha512'))
 
 /** Whether the signature was made with the key. Throws where one of them cannot be read. */
 export function isProof({ algorithm, key, text, signature, hash }: Proof): boolean {
   if (!isAccepted(algorithm, hash)) return false
-  const token = TOKENS[algorithm as keyof typeof TOKENS]
+  const token = SECURITY_KEYS[algorithm as keyof typeof SECURITY_KEYS]
   if (token) return token(new Fields(key), text, signature)
   const parsed = ssh2.utils.parseKey(`${algorithm} ${key.toString('base64')}`)
   if (parsed instanceof Error || parsed.type !== algorithm) return false

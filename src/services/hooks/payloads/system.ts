@@ -1,5 +1,5 @@
 import type { RowImage } from '../../../db/schema/index.js'
-import { visibilityWord } from '../../../lib/visibility.js'
+import { visibilityName } from '../../../lib/visibility.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, stamp } from '../payload-data.js'
@@ -71,7 +71,7 @@ export async function projectOf(data: PayloadData, change: HookChange): Promise<
       project_id: project['id'],
       owner_name: owner?.['name'] ?? namespace?.['name'] ?? null,
       owner_email: owner?.['email'] ?? null,
-      project_visibility: visibilityWord(Number(project['visibility'])),
+      project_visibility: visibilityName(Number(project['visibility'])),
       ...(moved && { old_path_with_namespace: `${former?.['full_path'] ?? ''}/${change.before?.['path']}` }),
     }),
   ]
@@ -129,7 +129,7 @@ export async function memberOf(data: PayloadData, change: HookChange): Promise<W
       project_id: row['id'],
       ...person,
       access_level: level,
-      project_visibility: visibilityWord(Number(row['visibility'])),
+      project_visibility: visibilityName(Number(row['visibility'])),
     }),
   ]
 }

@@ -6,7 +6,7 @@ import { codeOf, databaseError } from '../../../db/errors.js'
 import { completeTexts, LONG_TEXTS } from '../../../db/long-text.js'
 import { unlessUniqueViolation } from '../../../db/unique-violation.js'
 import { invalidRecord } from '../../../failures.js'
-import { allEnded } from '../../../lib/async/all-ended.js'
+import { settleAll } from '../../../lib/async/settle-all.js'
 import { crossReferenceRows, issueReferencesIn, resolveMentions } from '../../activity/cross-references.js'
 import { findMentionedUsers, mentionedNames } from '../../activity/mentions.js'
 import { callOrigin } from '../../identity/user-agents.js'
@@ -46,7 +46,7 @@ export async function createIssue(
   const write = () =>
     alongside
       ? ctx.db.transaction(async (tx) => {
-          const sent = await allEnded(send(tx))
+          const sent = await settleAll(send(tx))
           await alongside(tx)
           return sent
         })

@@ -63,7 +63,7 @@ export async function storeObject(ctx: Context, projectId: number, oid: string, 
         if (!known && used + staged.size > limits.project) throw tooLarge()
       }
       check(await sizeOf(tx, projectId))
-      await staged.keep()
+      await staged.commit()
       const used = await sizeOf(tx, projectId, { lock: true })
       check(used)
       await tx.insert(lfsObjects).values({ oid, size: staged.size, created_at: ctx.now() }).onConflictDoNothing()
@@ -139,8 +139,8 @@ export async function removeIfUnused(ctx: Context, oid: string): Promise<boolean
 /** Files without a row that are older than a day; an upload inserts its row right after its file. */
 export async function* orphanedObjects(ctx: Context): AsyncGenerator<string> {
   let batch: string[] = []
-  for await (const { oid, keptAt } of ctx.lfs.list()) {
-    if (Date.now() - keptAt >= UNREFERENCED_FILE_AGE_MS) batch.push(oid)
+  for await (const { oid, storedAt } of ctx.lfs.list()) {
+    if (Date.now() - storedAt >= UNREFERENCED_FILE_AGE_MS) batch.push(oid)
     if (batch.length < BATCH_SIZE) continue
     yield* await filterOrphaned(ctx, batch)
     batch = []

@@ -7,7 +7,7 @@ import { onlyRow } from '../../../../db/only-row.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/unique-violation.js'
 import { forbidden, notFound, unprocessable } from '../../../../failures.js'
-import { allEnded } from '../../../../lib/async/all-ended.js'
+import { settleAll } from '../../../../lib/async/settle-all.js'
 import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
 import { actAs } from '../../../core/acting.js'
@@ -154,7 +154,7 @@ async function insert(
     created_at: now,
     updated_at: now,
   }
-  const [iid, rows] = await allEnded([
+  const [iid, rows] = await settleAll([
     nextIid(tx, project.id, 'merge_request'),
     tx
       .insert(mergeRequests)
