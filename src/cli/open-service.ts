@@ -82,9 +82,9 @@ async function prepare(ctx: Context, program: Opening['program'], first: Opening
     await program.bootstrapAdministrator(ctx)
     await program.recover(ctx)
     await program.recordMailEnabled(ctx)
-    await ctx.jobs.start({ alone: ctx.config.databaseUrl === undefined })
+    await ctx.jobs.start({ exclusive: ctx.config.databaseUrl === undefined })
   } else {
-    await ctx.jobs.start(first)
+    await ctx.jobs.start({ endedProcesses: first.gone })
     if (first.gone.length > 0) await program.recoverKilledProcess(ctx)
   }
   ctx.storages.start()

@@ -233,7 +233,7 @@ export class World {
     const { program } = this.options
     await program.bootstrapAdministrator(this.#ctx)
     await program.recordMailEnabled(this.#ctx)
-    this.#databases = new DatabaseSnapshots(this.db, await readShape(this.db))
+    this.#databases = new DatabaseSnapshots(this.db, await readCatalog(this.db))
     await this.#take(START)
     await this.#work(this.#ctx)
   }

@@ -24,7 +24,7 @@ export async function extendOrder(history: History, head: Oid, known: { head: Oi
     const both = ours.next === theirs.next
     if (both) compared += ours.size
     if (visited.length === MAX_STEPS || compared > MAX_COMPARED || ours.size === 0) return null
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     const node = ours.pop()
     visited.push(node)
     if (both) theirs.pop()

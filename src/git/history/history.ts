@@ -204,7 +204,7 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
   let slop = SLOP
   let date = Number.POSITIVE_INFINITY
   for (let node = frontier.pop(), left = limit; node >= 0 && left > 0; node = frontier.pop(), left--) {
-    if (slice.over) await slice.breathe()
+    if (slice.over) await slice.pause()
     const parents = history.parentsNow(node) ?? (await history.parents(node))
     if (!frontier.isExcluded(node)) {
       for (const parent of firstParent ? parents.slice(0, 1) : parents) frontier.add(parent, 0)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { allEnded } from '../../lib/async/all-ended.js'
+import { settleAll } from '../../lib/async/settle-all.js'
 import { syncDirectory, syncFile } from '../../lib/files/durable.js'
 import type { RepositoryKey } from '../types.js'
 
@@ -27,12 +27,12 @@ export async function createRepository(directory: string, branch: string, fill?:
   const temporary = join(shard, `.tmp-${randomBytes(6).toString('hex')}`)
   try {
     const folders = ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info']
-    await allEnded(folders.map((folder) => mkdir(join(temporary, folder), { recursive: true })))
-    await allEnded([writeFile(join(temporary, 'HEAD'), `ref: refs/heads/${branch}\n`), writeFile(join(temporary, 'config'), CONFIG)])
+    await settleAll(folders.map((folder) => mkdir(join(temporary, folder), { recursive: true })))
+    await settleAll([writeFile(join(temporary, 'HEAD'), `ref: refs/heads/${branch}\n`), writeFile(join(temporary, 'config'), CONFIG)])
     await fill?.(temporary)
     // all at once: a file system writes its journal once for syncs that wait together
     const files = ['HEAD', 'config'].map((name) => syncFile(join(temporary, name)))
-    await allEnded([...files, ...['', 'objects', 'refs'].map((folder) => syncDirectory(join(temporary, folder)))])
+    await settleAll([...files, ...['', 'objects', 'refs'].map((folder) => syncDirectory(join(temporary, folder)))])
     await rename(temporary, directory)
   } catch (error) {
     await rm(temporary, { recursive: true, force: true })

@@ -126,7 +126,7 @@ async function urlColumns(ctx: Context, source: HookSource, given: string): Prom
   if (text.length > MAX_URL) throw badUrl(source, tooLong(MAX_URL))
   try {
     // a host that does not resolve now may do so later; it is checked again before each attempt
-    const { credentials } = await checkTarget(text, { ...targetRules(ctx, columns), unknownHosts: true })
+    const { credentials } = await checkTarget(text, { ...targetRules(ctx, columns), allowUnknownHosts: true })
     if (!credentials) return { url: text, sealed_url: null }
   } catch (error) {
     if (error instanceof BadTarget) throw badUrl(source, error.message)

@@ -64,7 +64,7 @@ export async function backUp(
   })
   await mkdir(join(root, 'database'))
   const snapshotRefs = new Map<RepositoryKey, RefSnapshot>()
-  const database = await copyOut(databaseUrl, join(root, 'database'), async (ask) => {
+  const database = await dumpTables(databaseUrl, join(root, 'database'), async (ask) => {
     const projects = await ask<{ id: string; storage: string }>('select id, storage from projects')
     const keys = projects.flatMap(({ id, storage }) => (['project', 'wiki'] as const).map((kind) => ({ storage, id: Number(id), kind })))
     await mapConcurrently(CONCURRENCY, keys, async (key) => {

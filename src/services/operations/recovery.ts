@@ -118,7 +118,7 @@ export async function recoverKilledProcess(ctx: Context): Promise<void> {
 
 /** Recovers work that lost database connections leave unfinished, while this process runs. */
 export function startContinuousRecovery(ctx: Context): void {
-  ctx.db.onBack(() => ctx.jobs.add('the database is back', () => runNow(ctx, UNFINISHED_WORK_JOBS)))
+  ctx.db.onReconnect(() => ctx.jobs.add('the database is back', () => runNow(ctx, UNFINISHED_WORK_JOBS)))
   const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : settleOwnIntents(ctx)), OWN_INTENTS_INTERVAL_MS).unref()
 }
 

@@ -56,7 +56,7 @@ export async function createIssue(
   })
   if (!made) throw new Error('a new issue without an author')
   const { id, iid, ...shown } = made
-  await completeTexts(ctx, LONG.milestones, shown.milestone ? [shown.milestone] : [], 'whole')
+  await completeTexts(ctx, LONG_TEXTS.milestones, shown.milestone ? [shown.milestone] : [], 'whole')
   return { ...shown, issue: { ...INITIAL_COLUMNS, ...row, id, iid }, path: fullPathOf(subject.project), closed_by: null, subscribed: true }
 }
 
