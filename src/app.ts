@@ -3,7 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import type { Context } from './context.js'
 import { databaseError } from './db/errors.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
-import { parseBodies, unreadCloser } from './http/bodies.js'
+import { closeUnreadBodies, parseBodies } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
 import { costOf } from './http/cost.js'
 import { renderFailure } from './http/failure-handler.js'
@@ -73,7 +73,7 @@ export async function buildApp(ctx: Context, { pace = MINIMUM_RATE, requestId = 
   recordRequests(app, ctx)
   prepare?.(app)
   checkRequests(app, refuseOthers)
-  app.addHook('onSend', unreadCloser())
+  app.addHook('onSend', closeUnreadBodies())
   app.setErrorHandler(refuse)
   app.setNotFoundHandler(() => {
     throw noSuchRoute()

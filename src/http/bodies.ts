@@ -11,32 +11,32 @@ import { emptyParameterBag, FormReader, type ParameterBag } from './form.js'
 import { JsonReader } from './json.js'
 import { MultipartReader } from './uploads.js'
 
-/** Bytes of a body that are read, and values that are parsed, without asking who sends them (SEC-71). */
-const UNASKED_BYTES = 64 * 1024
-const UNASKED_VALUES = 2_000
+/** Bytes of a body that are read, and values that are parsed, before the caller must be admitted (SEC-71). */
+const UNADMITTED_BYTES = 64 * 1024
+const UNADMITTED_VALUES = 2_000
 /** Bytes that are parsed in one step. */
-const PIECE = 16 * 1024
+const PIECE_BYTES = 16 * 1024
 /**
- * Bytes that a value of a body takes beside its characters, together with what is built from it until the request is
- * refused or done.
+ * Estimated memory of each value of a body beside its characters, including everything built from it until the request
+ * ends.
  */
 const ELEMENT_BYTES = 400
 /** Seconds after which a body that found no memory may be sent again. */
-const RETRY_AFTER = 5
+const RETRY_AFTER_SECONDS = 5
 
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Refuses a caller who may not send a larger body, by what is known before it is read. Routes without it accept no
+     * Refuses a caller that may not send a larger body, before it is read. Routes without this function accept no
      * larger bodies.
      */
     admit?: () => Promise<void>
-    /** Gives back the memory that the body was counted for; called when nothing refers to the body any more. */
+    /** Releases the memory counted for the body; called when nothing refers to the body any more. */
     releaseBody?: () => void
   }
 }
 
-/** Builds the parameters from a body, piece by piece. */
+/** Parses a body into parameters, chunk by chunk. */
 interface BodyReader {
   /** Values so far. */
   readonly elements?: number
@@ -44,7 +44,7 @@ interface BodyReader {
   end(): ParameterBag | Promise<ParameterBag>
 }
 
-/** Bytes of all larger bodies held at a time; one sender gets half of them, or one body. */
+/** Limits the memory of all larger bodies; one sender gets at most half of it, or one body. */
 class BodyMemory {
   #held = 0
   readonly #bySender = new Map<string, number>()
@@ -52,20 +52,20 @@ class BodyMemory {
 
   constructor(
     private readonly limit: number,
-    largest: number,
+    maxBodyBytes: number,
   ) {
-    this.#share = Math.max(limit / 2, largest)
+    this.#share = Math.max(limit / 2, maxBodyBytes)
   }
 
-  take(bytes: number, sender: string): void {
+  acquire(bytes: number, sender: string): void {
     const own = (this.#bySender.get(sender) ?? 0) + bytes
     if (own > this.#share || this.#held + bytes > this.limit)
-      throw new Unavailable('the bodies of other requests take all memory there is for them', RETRY_AFTER)
+      throw new Unavailable('the bodies of other requests take all memory there is for them', RETRY_AFTER_SECONDS)
     this.#held += bytes
     this.#bySender.set(sender, own)
   }
 
-  free(bytes: number, sender: string): void {
+  release(bytes: number, sender: string): void {
     this.#held -= bytes
     const own = (this.#bySender.get(sender) ?? 0) - bytes
     if (own > 0) this.#bySender.set(sender, own)
@@ -74,22 +74,22 @@ class BodyMemory {
 }
 
 /**
- * Parsers for all content types (G-5). A body is counted, timed and parsed as it arrives: a caller who may not send
- * more is refused once 64 KiB have been read, and a body that breaks a limit where it breaks it (SEC-71, SEC-75,
- * SEC-142, SEC-145).
+ * Registers parsers for all content types (G-5). A body is counted, timed and parsed as it arrives: a caller that may
+ * not send more is refused once 64 KiB have been read, and a body that violates a limit as soon as it does (SEC-71,
+ * SEC-75, SEC-142, SEC-145).
  */
 export function parseBodies(
   app: FastifyInstance,
   { config: { limits }, slices, workers }: Pick<Context, 'config' | 'slices' | 'workers'>,
-  pace: MinimumRate,
+  rate: MinimumRate,
 ): void {
   const memory = new BodyMemory(shareOf(limits.bodyMemory, workers, limits.bodyBytes), limits.bodyBytes)
   const add = (type: string, readerOf: (request: FastifyRequest) => BodyReader) =>
     app.addContentTypeParser(type, async (request: FastifyRequest, payload: IncomingMessage) => {
       const body = new Body(request, memory)
       try {
-        const bag = await inTime(payload, pace, () => body.read(payload, readerOf(request), slices))
-        // a handler that accepts large bodies says when it is done with one
+        const bag = await atMinimumRate(payload, rate, () => body.read(payload, readerOf(request), slices))
+        // a route that accepts large bodies releases the memory when its handler is done
         if (request.admit) request.releaseBody = () => body.release()
         else body.release()
         return bag
@@ -110,16 +110,16 @@ export function parseBodies(
   }))
 }
 
-/** 408 when the body comes too slowly (SEC-142). */
-async function inTime<T>(payload: IncomingMessage, pace: MinimumRate, work: () => Promise<T>): Promise<T> {
-  let unwatch: () => void = () => undefined
-  const late = new Promise<never>((_, reject) => {
-    unwatch = watchRate(payload, pace, () => reject(new Failure('timeout', { message: '408 Request Timeout' })))
+/** Fails with 408 when the body arrives too slowly (SEC-142). */
+async function atMinimumRate<T>(payload: IncomingMessage, rate: MinimumRate, work: () => Promise<T>): Promise<T> {
+  let stopWatching: () => void = () => undefined
+  const tooSlow = new Promise<never>((_, reject) => {
+    stopWatching = watchRate(payload, rate, () => reject(new Failure('timeout', { message: '408 Request Timeout' })))
   })
-  return Promise.race([work(), late]).finally(unwatch)
+  return Promise.race([work(), tooSlow]).finally(stopWatching)
 }
 
-/** One incoming body. */
+/** An incoming body. */
 class Body {
   #size = 0
   #held = 0
@@ -133,15 +133,15 @@ class Body {
   ) {}
 
   async read(payload: IncomingMessage, reader: BodyReader, slices: Slices): Promise<ParameterBag> {
-    await this.#expect(Number(this.request.headers['content-length'] ?? 0))
-    // the connection still has to carry the answer when reading ends early
+    await this.#checkSize(Number(this.request.headers['content-length'] ?? 0))
+    // the connection must stay open for the response when reading ends early
     for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#size += chunk.length
-      await this.#expect(this.#size)
-      for (let at = 0; at < chunk.length; at += PIECE) {
-        await slices.run(() => reader.push(chunk.subarray(at, at + PIECE)))
+      await this.#checkSize(this.#size)
+      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+        await slices.run(() => reader.push(chunk.subarray(at, at + PIECE_BYTES)))
         const { elements = 0 } = reader
-        if (elements > UNASKED_VALUES) await this.#ask()
+        if (elements > UNADMITTED_VALUES) await this.#requireAdmission()
         this.#hold(this.#size + elements * ELEMENT_BYTES)
       }
     }
@@ -150,18 +150,18 @@ class Body {
 
   release(): void {
     this.#released = true
-    if (this.#held > 0) this.memory.free(this.#held, this.#sender)
+    if (this.#held > 0) this.memory.release(this.#held, this.#sender)
     this.#held = 0
   }
 
-  /** Called when the body is known to have, or to be going to have, so many bytes. */
-  async #expect(bytes: number): Promise<void> {
+  /** Checks the size of the body, as announced or received so far. */
+  async #checkSize(bytes: number): Promise<void> {
     if (bytes > this.request.routeOptions.bodyLimit) throw tooLarge()
-    if (bytes > UNASKED_BYTES) await this.#ask()
+    if (bytes > UNADMITTED_BYTES) await this.#requireAdmission()
   }
 
-  /** Checks once whether the sender may send more than everybody may. */
-  async #ask(): Promise<void> {
+  /** Checks once whether the sender may send more than anonymous callers. */
+  async #requireAdmission(): Promise<void> {
     if (this.#admitted) return
     if (!this.request.admit) throw tooLarge()
     await this.request.admit()
@@ -169,44 +169,44 @@ class Body {
   }
 
   #hold(bytes: number): void {
-    if (bytes <= UNASKED_BYTES || bytes <= this.#held || this.#released) return
+    if (bytes <= UNADMITTED_BYTES || bytes <= this.#held || this.#released) return
     if (this.#held === 0) this.#sender = this.request.caller?.user ? `user ${this.request.caller.user.id}` : `from ${this.request.ip}`
-    this.memory.take(bytes - this.#held, this.#sender)
+    this.memory.acquire(bytes - this.#held, this.#sender)
     this.#held = bytes
   }
 }
 
 /**
- * Milliseconds for which the rest of a refused body is discarded, and the pause between two pieces for each body being
- * discarded: a few MiB a second in all, which cost next to nothing.
+ * How long the rest of a refused body is discarded, and the pause after each chunk, multiplied by the number of bodies
+ * being discarded. In milliseconds. This allows a few MiB a second in total, at little cost.
  */
-const DISCARDING = 10_000
-const PAUSE = 5
-/** Bodies discarded at a time; the connections of further ones end with the answer. */
+const DISCARD_MS = 10_000
+const DISCARD_PAUSE_MS = 5
+/** Bodies that are discarded at a time; further connections are closed with the response. */
 const MAX_DISCARDED = 32
 
 /**
- * An answer to a request whose body nobody will read ends the connection, which would otherwise wait for the rest of
- * the body at any pace. Many clients look for an answer only after sending everything, and would get a connection
- * reset: so a bounded part of the rest is discarded first.
+ * Returns a hook that closes the connection after a response to a request whose body was not read, which would
+ * otherwise wait for the rest of the body. Many clients read a response only after sending everything, and would see a
+ * connection reset instead; so a bounded part of the body is discarded first.
  */
-export function unreadCloser() {
+export function closeUnreadBodies() {
   let discarded = 0
 
-  /** The whole answer at once, its end when the body is over. */
-  async function* withRest(answer: string, body: IncomingMessage) {
+  /** Yields the response at once, and ends when the body has been discarded. */
+  async function* withDiscardedRest(answer: string, body: IncomingMessage) {
     yield answer
     if (discarded >= MAX_DISCARDED) return
     discarded++
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, DISCARDING)
+      const timer = setTimeout(resolve, DISCARD_MS)
       const end = () => {
         clearTimeout(timer)
         resolve()
       }
       body.on('data', () => {
         body.pause()
-        setTimeout(() => body.resume(), PAUSE * discarded).unref()
+        setTimeout(() => body.resume(), DISCARD_PAUSE_MS * discarded).unref()
       })
       body.on('end', end).on('close', end)
     }).finally(() => discarded--)
@@ -218,6 +218,6 @@ export function unreadCloser() {
     reply.header('connection', 'close')
     if (typeof payload !== 'string' || raw.method === 'HEAD' || reply.statusCode === STATUS.timeout) return payload
     reply.header('content-length', Buffer.byteLength(payload))
-    return Readable.from(withRest(payload, raw), { objectMode: false })
+    return Readable.from(withDiscardedRest(payload, raw), { objectMode: false })
   }
 }

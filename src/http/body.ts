@@ -4,13 +4,13 @@ import { Failure } from '../failures.js'
 const GIT = /\/git-(?:upload|receive)-pack\/*$/
 
 /**
- * Brings the content type into the one spelling the parsers know, and refuses what none of them reads: other charsets
- * and compressed bodies (SEC-74, SEC-76). Git's own requests pass unchanged.
+ * Normalises the content type for the parsers, and refuses bodies that none of them reads: other charsets and
+ * compressed bodies (SEC-74, SEC-76). Requests of Git pass unchanged.
  */
 export function prepareBody(request: IncomingMessage): void {
   const { headers, method } = request
   if (method === 'GET' || method === 'HEAD' || GIT.test(request.url?.split('?', 1)[0] ?? '')) return
-  // an empty body counts as none, whatever its type (G-5)
+  // an empty body counts as no body, whatever its type (G-5)
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) {
     delete headers['content-type']
     return

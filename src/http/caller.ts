@@ -5,7 +5,7 @@ import type { Context } from '../context.js'
 import { emptyParameterBag, type ParameterBag } from './form.js'
 
 /**
- * Who calls an address outside /api/v4, by credentials in the headers or the query, which must be good for a GET of
+ * Authenticates a request outside /api/v4 by credentials in the headers or the query, which must be valid for a GET of
  * `path` in the API.
  */
 export function callerOf(ctx: Context, request: FastifyRequest, path: string): Promise<Caller> {

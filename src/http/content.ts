@@ -1,43 +1,43 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** The first and the last byte. */
+/** A byte range, both ends inclusive. */
 export interface Range {
   start: number
   end: number
 }
 
-/** Bytes that a client may have already, or want a part of (W-44, W-45). */
+/** Content that a client may already have, or may request a range of (W-44, W-45). */
 export class Content {
   constructor(
-    readonly of: {
-      /** With its quotes; weak where another version of Git might give other bytes. */
+    readonly source: {
+      /** With quotes; weak if another version of Git may produce other bytes. */
       etag: string
       headers: Record<string, string>
-      /** Undefined: not known before they are made, so there are no parts of them. */
+      /** Undefined if the size is not known in advance; then ranges are not supported. */
       size?: number
-      /** All bytes, or those of a range; asked for once, and not for HEAD. */
+      /** Opens all bytes or a range; called at most once, and not for HEAD. */
       open(range?: Range): Promise<Readable | Buffer | { size: number | null; stream: Readable }>
     },
   ) {}
 }
 
-/** Answers a GET or HEAD of bytes: 304 where the client has them, 206 or 416 where it asks for a part. */
-export async function sendContent(request: FastifyRequest, reply: FastifyReply, { of }: Content): Promise<FastifyReply> {
-  const { etag, headers, size } = of
+/** Responds to a GET or HEAD: 304 if the client has the content, 206 or 416 for a range. */
+export async function sendContent(request: FastifyRequest, reply: FastifyReply, { source }: Content): Promise<FastifyReply> {
+  const { etag, headers, size } = source
   reply.headers({ etag, ...(size !== undefined && { 'accept-ranges': 'bytes' }) })
-  if (hasAlready(request.headers['if-none-match'], etag)) return reply.code(304).send()
+  if (matchesIfNoneMatch(request.headers['if-none-match'], etag)) return reply.code(304).send()
   reply.headers(headers)
-  // for no body at all the framework would say that there are no bytes
+  // without a body Fastify would send a length of 0
   if (request.method === 'HEAD') return size === undefined ? reply.send() : reply.header('content-length', size).send(Readable.from([]))
-  const range = size === undefined || !isOf(request.headers['if-range'], etag) ? null : rangeOf(request.headers.range, size)
+  const range = size === undefined || !matchesIfRange(request.headers['if-range'], etag) ? null : parseRange(request.headers.range, size)
   if (range === 'unsatisfiable')
     return reply
       .code(416)
       .header('content-range', `bytes */${size}`)
       .header('content-type', 'application/json')
       .send(JSON.stringify({ message: '416 Range Not Satisfiable' }))
-  const opened = await of.open(range ?? undefined)
+  const opened = await source.open(range ?? undefined)
   const { stream, length } = 'stream' in opened ? { stream: opened.stream, length: opened.size } : { stream: opened, length: size ?? null }
   if (range) {
     reply.code(206).headers({ 'content-range': `bytes ${range.start}-${range.end}/${size}`, 'content-length': range.end - range.start + 1 })
@@ -45,17 +45,20 @@ export async function sendContent(request: FastifyRequest, reply: FastifyReply, 
   return reply.send(stream)
 }
 
-const bare = (etag: string) => etag.trim().replace(/^W\//, '')
+const withoutWeakPrefix = (etag: string) => etag.trim().replace(/^W\//, '')
 
-/** Whether If-None-Match names it; weak comparison. */
-const hasAlready = (header: string | undefined, etag: string) =>
-  header !== undefined && (header.trim() === '*' || header.split(',').some((one) => bare(one) === bare(etag)))
+/** Whether If-None-Match contains the etag, by weak comparison. */
+const matchesIfNoneMatch = (header: string | undefined, etag: string) =>
+  header !== undefined && (header.trim() === '*' || header.split(',').some((one) => withoutWeakPrefix(one) === withoutWeakPrefix(etag)))
 
-/** Whether If-Range admits a part: strong comparison; dates are never those of our bytes, which have none. */
-const isOf = (header: string | string[] | undefined, etag: string) => header === undefined || (header === etag && !etag.startsWith('W/'))
+/**
+ * Whether If-Range allows a partial response, by strong comparison; a date never matches, because there is no
+ * Last-Modified.
+ */
+const matchesIfRange = (header: string | string[] | undefined, etag: string) => header === undefined || (header === etag && !etag.startsWith('W/'))
 
-/** The one range that is asked for; null where the header is to be ignored: other units, several ranges, no sense. */
-function rangeOf(header: string | undefined, size: number): Range | 'unsatisfiable' | null {
+/** Parses the Range header; null if it must be ignored: another unit, several ranges, or invalid. */
+function parseRange(header: string | undefined, size: number): Range | 'unsatisfiable' | null {
   const [, first = '', last = ''] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '') ?? []
   if (first === '') {
     if (last === '' || size === 0) return null

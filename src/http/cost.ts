@@ -8,7 +8,8 @@ declare module 'fastify' {
 }
 
 /**
- * What a request has cost, for the log: milliseconds in all, in git and in the database, and the bytes of its answer.
+ * The cost of a request for the log: milliseconds in total, in git and in the database, and the size of the response in
+ * bytes.
  */
 export function costOf({ spent }: FastifyRequest, reply: FastifyReply) {
   const length = Number(reply.getHeader('content-length') ?? Number.NaN)

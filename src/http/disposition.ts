@@ -1,6 +1,6 @@
 /**
- * `Content-Disposition` of a download under any name: the name itself where that is safe, otherwise a plain substitute
- * with the full name encoded (RFC 6266, SEC-70).
+ * `Content-Disposition` of a download: the file name itself if it is safe, otherwise a plain substitute together with
+ * the encoded name (RFC 6266, SEC-70).
  */
 export function attachment(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\%]/gu, '_')

@@ -3,8 +3,8 @@ import { Failure, invalidInput, noSuchRoute, STATUS, tooLarge, unknownType } fro
 import { asUnavailable } from '../lib/unavailable.js'
 
 /**
- * The answer for any error; whatever is not a refusal is our fault: 500 without details, and the whole error in the log
- * (SEC-4).
+ * Sends the response for an error. Anything but a Failure is a bug or a fault of the server: 500 without details, with
+ * the whole error in the log (SEC-4).
  */
 export function renderFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const failure = asFailure(error, request)
@@ -21,7 +21,7 @@ export function renderFailure(error: unknown, request: FastifyRequest, reply: Fa
 export const sendJson = (reply: FastifyReply, body: unknown) => sendJsonText(reply, JSON.stringify(body))
 
 /**
- * Marked as serialised, because Fastify would otherwise add a charset, and two clients compare the header literally
+ * Marked as serialised, because Fastify would otherwise append a charset, and two clients compare the header literally
  * (W-12).
  */
 export function sendJsonText(reply: FastifyReply, text: string) {

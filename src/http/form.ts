@@ -1,22 +1,22 @@
 import { Failure, invalidInput } from '../failures.js'
 
 /**
- * Parameters as they arrive: text, lists, maps, and in JSON also numbers and booleans. Maps have no prototype, so that
- * any name is only a name (SEC-72, SEC-73).
+ * Parameters as received: strings, lists, maps, and in JSON also numbers and booleans. Maps have no prototype, so that
+ * any name is safe as a key (SEC-72, SEC-73).
  */
 export type ParameterBag = { [name: string]: unknown }
 
-/** How deep the values of a body may be nested (SEC-71). */
+/** Maximum nesting of the values of a body (SEC-71). */
 export const MAX_DEPTH = 32
 export const MAX_ELEMENTS = 100_000
 export const MAX_KEY = 256
-/** Fields of a form (SEC-75). */
+/** Maximum number of fields of a form (SEC-75). */
 export const MAX_FIELDS = 1_000
-/** No field name within the other limits is longer. */
+/** Maximum length of a field name that the other limits allow. */
 const MAX_NAME = MAX_DEPTH * (MAX_KEY + 2)
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 
-/** An object whose prototype is empty: unlike an object without a prototype, V8 stores it in a third of the memory. */
+/** An object with an empty prototype, which V8 stores in a third of the memory of an object without a prototype. */
 class BareObject {
   [name: string]: unknown
 }
@@ -26,9 +26,9 @@ delete (BareObject.prototype as { constructor?: unknown }).constructor
 export const emptyParameterBag = (): ParameterBag => new BareObject()
 
 /**
- * Parses a query string by the rules of Rack: `a=1&a=2` last wins, but where a list is expected it is one (W-3, see
- * `valuesOf`); `b[]=` a list, `c[k]=` a map, a repeated key in `d[][k]=` starts a new element. Throws a Failure on
- * invalid encoding or exceeded limits.
+ * Parses a query string by the rules of Rack: in `a=1&a=2` the last value wins, but a list parameter gets all values
+ * (W-3, see `valuesOf`); `b[]=` makes a list, `c[k]=` a map, and a repeated key in `d[][k]=` starts a new element.
+ * Throws a Failure on invalid encoding or exceeded limits.
  */
 export function parseForm(text: string): ParameterBag {
   const bag = emptyParameterBag()
@@ -60,8 +60,8 @@ const PLUS = 0x2b
 const SPACE = 0x20
 
 /**
- * Parses an urlencoded body as `parseForm` does, from its bytes as they arrive; no step takes longer than the piece it
- * was given (SEC-75, SEC-145).
+ * Parses an urlencoded body like `parseForm`, from its bytes as they arrive; each step takes time in proportion to its
+ * chunk (SEC-75, SEC-145).
  */
 export class FormReader {
   /** Values so far. */
@@ -70,9 +70,9 @@ export class FormReader {
   #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   #name: string | undefined
   #text = ''
-  /** An escape of which fewer than three characters have arrived. */
+  /** An escape sequence of which fewer than three characters have arrived. */
   #escape = ''
-  /** Whether the current field has any character yet. */
+  /** Whether the current field has any character. */
   #begun = false
 
   push(bytes: Buffer): void {
@@ -133,7 +133,7 @@ export class FormReader {
   }
 }
 
-/** Puts one field with bracket notation into the bag (W-3). `value` is text, or null when the field had no `=`. */
+/** Adds a field with bracket notation to the bag (W-3). `value` is null if the field had no `=`. */
 export function put(bag: ParameterBag, name: string, value: unknown): void {
   const bracket = name.indexOf('[')
   if (bracket <= 0) {
@@ -145,7 +145,7 @@ export function put(bag: ParameterBag, name: string, value: unknown): void {
   while (at < name.length) {
     const close = name.indexOf(']', at)
     if (name[at] !== '[' || close < 0) {
-      setField(bag, name, value) // not bracket notation after all, but an ordinary, odd name
+      setField(bag, name, value) // not bracket notation, but an odd name
       return
     }
     keys.push(name.slice(at + 1, close))
@@ -163,9 +163,9 @@ function insert(top: ParameterBag, keys: string[], value: unknown) {
     if (i === keys.length - 1) return setField(map, key, value)
     if (keys[i + 1] !== '') {
       const inner = map[key]
-      const below = isBag(inner) ? inner : emptyParameterBag()
-      map[key] = below
-      map = below
+      const child = isBag(inner) ? inner : emptyParameterBag()
+      map[key] = child
+      map = child
       continue
     }
     const plain = i + 1 === keys.length - 1 ? valuesOf(map, key) : undefined
@@ -175,9 +175,9 @@ function insert(top: ParameterBag, keys: string[], value: unknown) {
       list.push(value)
       return
     }
-    // a list of maps: a key that the last element already has starts a new one
+    // in a list of maps, a key that the last element already has starts a new element
     const last = list[list.length - 1]
-    if (isBag(last) && !holds(last, keys, i + 2)) map = last
+    if (isBag(last) && !hasPath(last, keys, i + 2)) map = last
     else {
       map = emptyParameterBag()
       list.push(map)
@@ -186,7 +186,7 @@ function insert(top: ParameterBag, keys: string[], value: unknown) {
   }
 }
 
-function holds(element: ParameterBag, keys: string[], from: number): boolean {
+function hasPath(element: ParameterBag, keys: string[], from: number): boolean {
   let value: unknown = element
   for (let i = from; i < keys.length; i++) {
     if (keys[i] === '') return false
@@ -196,28 +196,28 @@ function holds(element: ParameterBag, keys: string[], from: number): boolean {
   return true
 }
 
-const REPEATED = Symbol('all values of names that are given several times')
+const REPEATED = Symbol('all values of repeated names')
 type WithRepeated = ParameterBag & { [REPEATED]?: Map<string, unknown[]> }
 
-/** All values of a plain field, which is a list where a list is expected, however often the name is given (W-3). */
+/** All values of a plain field for a parameter that is a list, however often the name occurs (W-3). */
 export function valuesOf(bag: ParameterBag, name: string): unknown[] | undefined {
   const value = bag[name]
   return (bag as WithRepeated)[REPEATED]?.get(name) ?? (Array.isArray(value) || isBag(value) || value === undefined ? undefined : [value])
 }
 
-/** All values of a plain field that is given several times. */
+/** All values of a plain field that occurs several times. */
 export const repeatedValuesOf = (bag: ParameterBag, name: string): unknown[] | undefined => (bag as WithRepeated)[REPEATED]?.get(name)
 
-/** Puts a field; the last one wins, and the others are kept for parameters that are lists. */
+/** Sets a field; the last value wins, and the others are stored for list parameters. */
 function setField(bag: ParameterBag, key: string, value: unknown) {
   const before = bag[key]
   const known = repeatedValuesOf(bag, key)
   if (known) known.push(value)
-  else if (before !== undefined && !isBag(before)) keepValues(bag, key, Array.isArray(before) ? [...before, value] : [before, value])
+  else if (before !== undefined && !isBag(before)) storeRepeated(bag, key, Array.isArray(before) ? [...before, value] : [before, value])
   set(bag, key, value)
 }
 
-function keepValues(bag: WithRepeated, key: string, values: unknown[]) {
+function storeRepeated(bag: WithRepeated, key: string, values: unknown[]) {
   let all = bag[REPEATED]
   if (!all) {
     all = new Map()
@@ -226,7 +226,7 @@ function keepValues(bag: WithRepeated, key: string, values: unknown[]) {
   all.set(key, values)
 }
 
-/** One bag of several; a name in a later one replaces it (G-4). */
+/** Merges bags; a name in a later one replaces it (G-4). */
 export function joinBags(...bags: (ParameterBag | undefined)[]): ParameterBag {
   const joined = emptyParameterBag()
   for (const bag of bags) {
@@ -234,14 +234,14 @@ export function joinBags(...bags: (ParameterBag | undefined)[]): ParameterBag {
     for (const name of Object.keys(bag)) {
       joined[name] = bag[name]
       const values = repeatedValuesOf(bag, name)
-      if (values) keepValues(joined, name, values)
+      if (values) storeRepeated(joined, name, values)
       else (joined as WithRepeated)[REPEATED]?.delete(name)
     }
   }
   return joined
 }
 
-/** Puts a value under a name; names that have a meaning in JavaScript are left out (SEC-72). */
+/** Sets a value; names with a meaning in JavaScript are ignored (SEC-72). */
 export function set(bag: ParameterBag, key: string, value: unknown) {
   if (key.length > MAX_KEY) throw invalidInput('a parameter name is too long')
   if (!FORBIDDEN_KEYS.has(key)) bag[key] = value

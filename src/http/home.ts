@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Context } from '../context.js'
 import { noSuchRoute } from '../failures.js'
 
-/** The root redirects callers who are not signed in to `home_page_url` (AS-40); there is no page of our own. */
+/** The root redirects anonymous callers to `home_page_url` (AS-40); Roost has no home page of its own. */
 export function homeRoute(app: FastifyInstance, ctx: Context) {
   app.get('/', { config: { policy: 'anyone' } }, async ({ headers }, reply) => {
     const { home_page_url: home } = await ctx.settings()

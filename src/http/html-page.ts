@@ -6,7 +6,7 @@ const STYLE =
   'body{font-family:sans-serif;max-width:30rem;margin:4rem auto;padding:0 1rem}input,button{font:inherit;padding:.4rem;margin:.4rem 0;display:block}'
 const STYLE_DIGEST = createHash('sha256').update(STYLE).digest('base64')
 
-/** Nothing but the style above, and forms that are sent here. */
+/** Allows only the style above, and forms that are sent to this service. */
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_DIGEST}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
@@ -15,7 +15,7 @@ const HEADERS = {
   'cache-control': 'no-store',
 }
 
-/** A field of a form; without a label it is hidden. */
+/** A form field; hidden if it has no label. */
 export interface Field {
   name: string
   value?: string
@@ -26,11 +26,11 @@ export interface Field {
 export interface HtmlPage {
   title: string
   text: string
-  /** Sent by POST. */
+  /** Submitted by POST. */
   form?: { action: string; fields: Field[]; button: string }
 }
 
-/** Answers with a small page without script (37.4). All texts are escaped. */
+/** Sends a small page without scripts (37.4). All texts are escaped. */
 export function sendPage(reply: FastifyReply, status: number, { title, text, form }: HtmlPage): FastifyReply {
   return reply
     .code(status)

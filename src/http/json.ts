@@ -1,15 +1,15 @@
 import { invalidInput } from '../failures.js'
 import { checkText, emptyParameterBag, MAX_DEPTH, MAX_ELEMENTS, MAX_KEY, type ParameterBag, set } from './form.js'
 
-/** Which token may come next. */
+/** The tokens that may come next. */
 type Next = 'object' | 'first name' | 'name' | 'colon' | 'value' | 'first item' | 'comma' | 'end'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 /** Longer literals are not numbers. */
 const MAX_LITERAL = 1_000
-/** Characters of two escapes that form a surrogate pair, less the last. */
-const SPLIT = 11
+/** Length of two escapes that form a surrogate pair, minus one. */
+const MAX_SPLIT = 11
 
 const HIGH_SURROGATE = /^\\u[dD][89abAB]/
 
@@ -18,8 +18,8 @@ const SPACE = /[ \t\r\n]+/y
 
 /**
  * Parses a JSON body from its bytes as they arrive: depth, elements and names are limited before anything is built from
- * them, and no step takes longer than the piece it was given (SEC-71, SEC-145). The body must be an object, or `null`,
- * which some clients send where they have no parameters (G-5).
+ * them, and each step takes time in proportion to its chunk (SEC-71, SEC-145). The body must be an object, or `null`,
+ * which some clients send if they have no parameters (G-5).
  */
 export class JsonReader {
   /** Values so far. */
@@ -28,11 +28,11 @@ export class JsonReader {
   readonly #open: (ParameterBag | unknown[])[] = []
   #top: ParameterBag | undefined
   #next: Next = 'object'
-  /** Name of the value that comes next. */
+  /** The name of the next value. */
   #name = ''
-  /** The part of a string that has arrived. */
+  /** The part of the current string that has arrived. */
   #string: string | undefined
-  /** The end of a piece that can be read only together with the next one. */
+  /** The end of a chunk that can be parsed only together with the next one. */
   #rest = ''
   #literal = ''
 
@@ -112,7 +112,7 @@ export class JsonReader {
     this.#next = 'comma'
   }
 
-  /** Reads on in the open string; returns the position after it. */
+  /** Continues the current string; returns the position after it. */
   #readString(text: string, from: number): number {
     let quote = text.indexOf('"', from)
     while (quote >= 0 && isEscaped(text, from, quote)) quote = text.indexOf('"', quote + 1)
@@ -157,16 +157,16 @@ function isLiteral(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || code === 0x2d || (code >= 0x61 && code <= 0x7a)
 }
 
-/** Whether an odd number of backslashes precedes it. */
+/** Whether an odd number of backslashes precedes the position. */
 function isEscaped(text: string, from: number, at: number): boolean {
   let first = at
   while (first > from && text.charCodeAt(first - 1) === BACKSLASH) first--
   return (at - first) % 2 === 1
 }
 
-/** Where a piece of a string may be cut: not within an escape, nor within a surrogate pair. */
+/** Where a string can be split: not within an escape or a surrogate pair. */
 function splitOf(text: string, from: number): number {
-  let at = Math.max(from, text.length - SPLIT)
+  let at = Math.max(from, text.length - MAX_SPLIT)
   if (isEscaped(text, from, at)) at++
   for (at = text.indexOf('\\', at); at >= 0; at = text.indexOf('\\', at)) {
     const length = text[at + 1] !== 'u' ? 2 : HIGH_SURROGATE.test(text.slice(at, at + 4)) ? 12 : 6

@@ -2,52 +2,52 @@ import type { Context } from '../context.js'
 import type { Slices } from '../lib/async/slices.js'
 import { Rendered } from './rendered-cache.js'
 
-/** Bytes that the answer to a list has at most (SEC-178). */
-export const LIST_BYTES = 8 * 1024 * 1024
-/** Bytes from which a list waits for its turn (SEC-180). */
-const LARGE_BYTES = 1024 * 1024
-/** Characters from which on a text counts as long. */
-const LONG = 8_192
-/** JSON bytes up to which a text is never cut. */
-const SHORT = 1_024
-/** Put where a text was cut. */
-const MARK = '...'
-const MARK_BYTES = 3
+/** Maximum size of the response to a list, in bytes (SEC-178). */
+export const MAX_LIST_BYTES = 8 * 1024 * 1024
+/** Size from which a list waits in the queue for large responses, in bytes (SEC-180). */
+const LARGE_LIST_BYTES = 1024 * 1024
+/** Texts with more characters count as long. */
+const LONG_TEXT_LENGTH = 8_192
+/** Texts of at most this many JSON bytes are never truncated. */
+const MIN_CUT_BYTES = 1_024
+/** Appended to truncated texts. */
+const ELLIPSIS = '...'
+const ELLIPSIS_BYTES = 3
 /** Characters rendered before yielding to the event loop, and bytes written at a time. */
-const PIECE = 64 * 1024
+const PIECE_SIZE = 64 * 1024
 
 /**
- * The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut
- * to a common length at which they fit (SEC-178); the view of a single element has them whole. A
- * large list waits until it may be held.
+ * Renders the elements of a list as JSON. If they exceed the maximum size together, long texts are truncated to a
+ * common length at which they fit (SEC-178); the view of a single element has them whole. A large list waits in the
+ * queue for large responses.
  */
 export async function renderElements({ slices, origin }: Pick<Context, 'slices' | 'origin'>, items: unknown[]): Promise<string[]> {
-  if (longTextBytes(items) > LARGE_BYTES) {
+  if (longTextBytes(items) > LARGE_LIST_BYTES) {
     await origin?.holdLarge?.()
     return cutElements(slices, items)
   }
   const texts: string[] = []
   // the brackets
   let bytes = 2
-  let unwatched = 0
+  let unsliced = 0
   for (const item of items) {
     const render = () => (item instanceof Rendered ? item.text : JSON.stringify(item))
-    const text = unwatched < PIECE ? render() : await slices.run(render)
-    unwatched = unwatched < PIECE ? unwatched + text.length : text.length
+    const text = unsliced < PIECE_SIZE ? render() : await slices.run(render)
+    unsliced = unsliced < PIECE_SIZE ? unsliced + text.length : text.length
     bytes += Buffer.byteLength(text) + 1
-    if (bytes > LARGE_BYTES) await origin?.holdLarge?.()
-    if (bytes > LIST_BYTES) return cutElements(slices, items)
+    if (bytes > LARGE_LIST_BYTES) await origin?.holdLarge?.()
+    if (bytes > MAX_LIST_BYTES) return cutElements(slices, items)
     texts.push(text)
   }
   return texts
 }
 
-/** A lower bound of the bytes of the long texts at the first level of elements. */
+/** A lower bound of the size of the long texts at the first level of elements, in bytes. */
 function longTextBytes(items: unknown[]): number {
   let bytes = 0
   for (const item of items)
     if (typeof item === 'object' && item !== null && !(item instanceof Rendered))
-      for (const value of Object.values(item)) if (typeof value === 'string' && value.length > LONG) bytes += value.length
+      for (const value of Object.values(item)) if (typeof value === 'string' && value.length > LONG_TEXT_LENGTH) bytes += value.length
   return bytes
 }
 
@@ -60,97 +60,97 @@ async function cutElements(slices: Slices, items: unknown[]): Promise<string[]> 
       const value = item instanceof Rendered ? JSON.parse(item.text) : item
       values.push(value)
       const without = replaceTexts(value, (text) => {
-        if (jsonSize(text, SHORT).bytes <= SHORT) return text
+        if (jsonSize(text, MIN_CUT_BYTES).bytes <= MIN_CUT_BYTES) return text
         long.push(text)
         return ''
       })
       rest += Buffer.byteLength(without) + 1
     })
   }
-  const limit = await commonLimit(slices, long, LIST_BYTES - rest)
+  const limit = await commonLimit(slices, long, MAX_LIST_BYTES - rest)
   const texts: string[] = []
   for (const value of values) texts.push(await slices.run(() => replaceTexts(value, (text) => cutText(text, limit))))
   return texts
 }
 
 /**
- * The size as JSON to which the texts are cut so that all together take at most `room` bytes. Of each text no more is
- * read than shows that it will be cut.
+ * The JSON size to which texts are truncated, so that all together take at most `budget` bytes. Each text is measured
+ * only as far as needed to know that it will be truncated.
  */
-async function commonLimit(slices: Slices, texts: string[], room: number): Promise<number> {
-  for (let most = Math.max(SHORT, (2 * room) / texts.length); ; most *= 4) {
+async function commonLimit(slices: Slices, texts: string[], budget: number): Promise<number> {
+  for (let maxBytes = Math.max(MIN_CUT_BYTES, (2 * budget) / texts.length); ; maxBytes *= 4) {
     const sizes: number[] = []
-    for (const text of texts) sizes.push(await slices.run(() => jsonSize(text, most).bytes))
-    const limit = levelOf(sizes, room)
-    if (limit <= most || sizes.every((size) => size <= most)) return limit
+    for (const text of texts) sizes.push(await slices.run(() => jsonSize(text, maxBytes).bytes))
+    const limit = fittingLimit(sizes, budget)
+    if (limit <= maxBytes || sizes.every((size) => size <= maxBytes)) return limit
   }
 }
 
-/** The value as JSON, with texts longer than `SHORT` replaced. */
+/** Renders the value as JSON, with long texts replaced. */
 const replaceTexts = (value: unknown, replace: (text: string) => string) =>
-  JSON.stringify(value, (_, part: unknown) => (typeof part === 'string' && part.length > SHORT / 6 ? replace(part) : part))
+  JSON.stringify(value, (_, part: unknown) => (typeof part === 'string' && part.length > MIN_CUT_BYTES / 6 ? replace(part) : part))
 
-/** The size to which the larger things are cut so that all together take at most `room`. */
-export function levelOf(sizes: number[], room: number): number {
+/** The size to which larger items are cut, so that all together take at most `budget`. */
+export function fittingLimit(sizes: number[], budget: number): number {
   const ascending = [...sizes].sort((a, b) => a - b)
-  let left = Math.max(0, room)
+  let remaining = Math.max(0, budget)
   for (const [i, size] of ascending.entries()) {
-    const level = Math.floor(left / (ascending.length - i))
+    const level = Math.floor(remaining / (ascending.length - i))
     if (size > level) return level
-    left -= size
+    remaining -= size
   }
   return Number.POSITIVE_INFINITY
 }
 
-/** The text if it takes at most so many bytes as JSON, otherwise its beginning. */
+/** The text if its JSON takes at most this many bytes, otherwise its beginning. */
 function cutText(text: string, limit: number): string {
-  const most = Math.max(limit, SHORT)
-  if (text.length <= most && jsonSize(text, most).bytes <= most) return text
-  return text.slice(0, jsonSize(text, most - MARK_BYTES).end) + MARK
+  const maxBytes = Math.max(limit, MIN_CUT_BYTES)
+  if (text.length <= maxBytes && jsonSize(text, maxBytes).bytes <= maxBytes) return text
+  return text.slice(0, jsonSize(text, maxBytes - ELLIPSIS_BYTES).end) + ELLIPSIS
 }
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Control characters that JSON writes as two characters: \b \t \n \f \r. */
-const NAMED = new Set([8, 9, 10, 12, 13])
+/** Control characters that JSON escapes with two characters: \b \t \n \f \r. */
+const SHORT_ESCAPES = new Set([8, 9, 10, 12, 13])
 
-/** Bytes of a text within JSON, counted until they exceed `most`, and the index of the character where they do. */
-function jsonSize(text: string, most: number): { bytes: number; end: number } {
+/** Size of a text in JSON, counted until it exceeds `maxBytes`, and the index of the character at which it does. */
+function jsonSize(text: string, maxBytes: number): { bytes: number; end: number } {
   let bytes = 0
   let at = 0
   while (at < text.length) {
     const code = text.charCodeAt(at)
     let size = 3
     let length = 1
-    if (code < 0x80) size = code < 0x20 ? (NAMED.has(code) ? 2 : 6) : code === QUOTE || code === BACKSLASH ? 2 : 1
+    if (code < 0x80) size = code < 0x20 ? (SHORT_ESCAPES.has(code) ? 2 : 6) : code === QUOTE || code === BACKSLASH ? 2 : 1
     else if (code < 0x800) size = 2
     else if (code >= 0xd800 && code <= 0xdfff) {
       const pair = code < 0xdc00 && at + 1 < text.length && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
       size = pair ? 4 : 6
       length = pair ? 2 : 1
     }
-    if (bytes + size > most) return { bytes: bytes + size, end: at }
+    if (bytes + size > maxBytes) return { bytes: bytes + size, end: at }
     bytes += size
     at += length
   }
   return { bytes, end: at }
 }
 
-/** An object with lists whose elements have been rendered already. */
+/** Renders an object with lists whose elements have already been rendered. */
 export function renderWith(fields: object, lists: Record<string, string[]>): Rendered {
   const parts = Object.entries(lists).map(([name, texts]) => `${JSON.stringify(name)}:[${texts.join(',')}]`)
   return new Rendered(`${JSON.stringify(fields).slice(0, -1)},${parts.join(',')}}`)
 }
 
-/** A list as it is sent: a small one as its text, a large one as pieces of bytes, and how many bytes they are. */
+/** The body of a list: a small one as text, a large one as chunks with their total size. */
 export async function listBody(slices: Slices, texts: string[]): Promise<string | { pieces: Buffer[]; bytes: number }> {
   const characters = texts.reduce((sum, text) => sum + text.length + 1, 1)
-  if (characters <= PIECE) return `[${texts.join(',')}]`
+  if (characters <= PIECE_SIZE) return `[${texts.join(',')}]`
   const pieces: Buffer[] = []
   let piece = '['
   for (const [i, text] of texts.entries()) {
     piece += i === 0 ? text : `,${text}`
-    if (piece.length < PIECE) continue
+    if (piece.length < PIECE_SIZE) continue
     pieces.push(await slices.run(() => Buffer.from(piece)))
     piece = ''
   }

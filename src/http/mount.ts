@@ -24,18 +24,18 @@ import { Rendered } from './rendered-cache.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller, once known; for the log. */
+    /** The caller, once authenticated; for the log. */
     caller?: Caller
-    /** Whether it has been counted against the caller's request limit. */
+    /** Whether the request has been counted against the request limit of the caller. */
     counted?: boolean
   }
 }
 
-/** Turns declarations into routes, with the checks in the order of G-10. */
+/** Registers the declared endpoints as routes, with the checks in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
   const queue = (limits: typeof LARGE_BODIES) =>
     new FairQueue({ ...limits, running: shareOf(limits.running, ctx.workers), waiting: shareOf(limits.waiting, ctx.workers) })
-  const turns: Turns = { bodies: queue(LARGE_BODIES), answers: queue(LARGE_ANSWERS) }
+  const queues: LargeCallQueues = { bodies: queue(LARGE_BODIES), answers: queue(LARGE_ANSWERS) }
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
     const ownHead = method === 'GET' && endpoints.some((other) => other.method === 'HEAD' && other.path === path)
@@ -48,14 +48,14 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
         request.admit = () => admit(ctx, declared, request, reply)
       },
       ...(largeBody && { bodyLimit: ctx.config.limits.bodyBytes }),
-      handler: (request, reply) => answer(ctx, declared, request, reply, turns).finally(() => request.releaseBody?.()),
+      handler: (request, reply) => answer(ctx, declared, request, reply, queues).finally(() => request.releaseBody?.()),
     })
   }
 }
 
 /**
- * Before a larger body is read: requires a credential in header or query, and an access rule that admits its owner
- * (SEC-71). Both are checked again when all parameters are known.
+ * Runs before a larger body is read: requires a credential in the headers or the query, and an access rule that admits
+ * its owner (SEC-71). Both are checked again when all parameters are known.
  */
 async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
   const { access } = declared
@@ -66,7 +66,7 @@ async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   if (!caller.user) throw unauthenticated()
 }
 
-/** The caller; the request is counted once, however often this is asked. */
+/** Authenticates the caller; the request is counted once, even if this is called again. */
 async function identify(ctx: Context, { path, scope }: Endpoint, bag: ParameterBag, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const route = { method: request.method, path, scope, id: bag['id'] }
   const count = async (userId: number | null) => {
@@ -83,20 +83,20 @@ async function identify(ctx: Context, { path, scope }: Endpoint, bag: ParameterB
   return caller
 }
 
-/** Bytes from which on a body takes time on the event loop: to check, to hash, to deflate. */
-const LARGE = 256 * 1024
-/** Queues for calls with large bodies and with large answers, shared fairly among callers (SEC-180). */
-interface Turns {
+/** Size from which checking, hashing or deflating a body takes noticeable time on the event loop, in bytes. */
+const LARGE_BODY_BYTES = 256 * 1024
+/** Queues for calls with large bodies and with large responses, shared fairly among callers (SEC-180). */
+interface LargeCallQueues {
   bodies: FairQueue
   answers: FairQueue
 }
 const REFUSALS = { timeout: 'too many large requests came before', full: 'too many large requests are waiting' }
 const LARGE_BODIES = { running: 8, waiting: 256, wait: 60_000, refusals: REFUSALS }
 const LARGE_ANSWERS = { running: 2, waiting: 128, wait: 10_000, refusals: REFUSALS }
-/** Milliseconds after which a large answer that its client does not read gives its turn to the next one. */
-const LONGEST_ANSWER = 10_000
+/** Milliseconds after which a large response that its client does not read releases its slot. */
+const LARGE_ANSWER_MS = 10_000
 
-async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: Turns) {
+async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, queues: LargeCallQueues) {
   const { access } = declared
   const query = request.query as ParameterBag
   const bag = joinBags(query, request.body as ParameterBag | undefined, request.params as ParameterBag)
@@ -105,17 +105,17 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   if (access.signedIn && !caller.user) throw unauthenticated()
   const loaded = isDeepStrictEqual(expected?.caller, caller) ? expected?.subject : undefined
   const holder = holderOfCall(caller.user?.id, request.ip)
-  const call = forCall(ctx, request, caller, holdLarge(turns.answers, holder, reply))
+  const call = forCall(ctx, request, caller, holdLarge(queues.answers, holder, reply))
   const run = () => runAsHolder(holder, () => serve(call, declared, request, reply, { caller, bag, loaded }))
   const { 'transfer-encoding': encoding, 'content-length': length = 0 } = request.headers
-  if (encoding === undefined && Number(length) < LARGE) return run()
-  const release = await turns.bodies.acquire({ holder: { key: holder, running: 2, waiting: 64 } })
+  if (encoding === undefined && Number(length) < LARGE_BODY_BYTES) return run()
+  const release = await queues.bodies.acquire({ holder: { key: holder, running: 2, waiting: 64 } })
   return run().finally(release)
 }
 
 /**
- * Loads the subject for the caller that the token stood for last, while it is verified: this saves each call a round
- * trip to Postgres (docs/adr/0029).
+ * Loads the subject for the caller that the token last belonged to, while the token is verified: this saves each call a
+ * round trip to Postgres (docs/adr/0029).
  */
 function loadForExpected(ctx: Context, { access }: Endpoint, request: FastifyRequest, bag: ParameterBag) {
   if (Object.keys(access.path.shape).length === 0) return undefined
@@ -123,19 +123,19 @@ function loadForExpected(ctx: Context, { access }: Endpoint, request: FastifyReq
   if (!caller) return undefined
   const load = async () => access.find(forCall(ctx, request, caller), caller, parseInput(access.path, bag))
   const subject: Promise<unknown> = runAsHolder(holderOfCall(caller.user.id, request.ip), load)
-  // a call that is refused does not ask for it
+  // a refused call does not await it
   subject.catch(() => undefined)
   return { caller, subject }
 }
 
-/** Waits for a turn for a large answer, once for each call. */
+/** Waits for a slot for a large response, once per call. */
 function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () => Promise<void> {
   let held: Promise<void> | undefined
   const hold = async () => {
     const release = await queue.acquire({ holder: { key: holder, running: 1, waiting: 32 } })
     if (reply.raw.destroyed) return release()
     reply.raw.once('close', release)
-    setTimeout(release, LONGEST_ANSWER).unref()
+    setTimeout(release, LARGE_ANSWER_MS).unref()
   }
   return () => {
     held ??= hold()
@@ -143,11 +143,11 @@ function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () =>
   }
 }
 
-/** A call whose caller is known. */
+/** An authenticated call. */
 interface Identified {
   caller: Caller
   bag: ParameterBag
-  /** Its subject, where it has been loaded meanwhile. */
+  /** The subject, if it is already being loaded. */
   loaded: Promise<unknown> | undefined
 }
 
@@ -174,43 +174,43 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
       subject,
       input,
       view,
-      gone: () => whenGone(reply),
+      gone: () => disconnectSignal(reply),
       unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
     })
-  // what a deletion meets is not a reference that is missing but one that is left: a fault
+  // a violated foreign key in a deletion means a leftover reference, which is a bug, not a removed one
   const result = declared.method === 'DELETE' ? await work() : await unlessRemoved(request.log, load, work)
   return send(result, declared, request, reply, ctx, query)
 }
 
 /**
- * Sends how many requests a caller has left, and 429 when there are none (SEC-148, W-34). An invalid credential counts
- * for its address.
+ * Sends how many requests the caller has left, and fails with 429 if there are none (SEC-148, W-34). An invalid
+ * credential counts against its IP address.
  */
 async function countRequest({ requestLimit }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
-  const standing = await requestLimit.count(userId, ip)
-  if (standing) sendRateLimitHeaders(reply, standing)
+  const rateLimit = await requestLimit.count(userId, ip)
+  if (rateLimit) sendRateLimitHeaders(reply, rateLimit)
 }
 
 /** Milliseconds between two polls at a multiplier of 1. */
-const POLL_INTERVAL = 10_000
+const POLL_INTERVAL_MS = 10_000
 
-/** -1: clients shall not poll by themselves (AS-50). */
+/** -1 tells clients not to poll automatically (AS-50). */
 const pollInterval = ({ polling_interval_multiplier: factor }: { polling_interval_multiplier: number }) =>
-  factor === 0 ? -1 : Math.round(POLL_INTERVAL * factor)
+  factor === 0 ? -1 : Math.round(POLL_INTERVAL_MS * factor)
 
-/** The context of one call. */
+/** The context of a call. */
 export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, caller: Caller, holdLarge?: () => Promise<void>): Context =>
   during(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id, ...(holdLarge && { holdLarge }) })
 
-/** A signal that fires when the client leaves before it has its answer; created only for calls that ask. */
-function whenGone(reply: FastifyReply): AbortSignal {
+/** A signal that is aborted when the client disconnects before it has its response; created only on demand. */
+function disconnectSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
   if (reply.raw.destroyed) gone.abort()
   else reply.raw.once('close', () => reply.raw.writableFinished || gone.abort())
   return gone.signal
 }
 
-/** With a precision of a second, like the header. */
+/** Compares with a precision of one second, like the header. */
 function checkUnchanged(header: string | undefined, changed: Date) {
   const since = header === undefined ? Number.NaN : Date.parse(header)
   if (Math.floor(changed.getTime() / 1000) > Math.floor(since / 1000)) throw preconditionFailed()
@@ -235,7 +235,7 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   return sendList(ctx, reply, result.items)
 }
 
-/** Sends a list element by element: a large one neither blocks the event loop nor is held in memory twice. */
+/** Sends a list element by element, so that a large one neither blocks the event loop nor is held in memory twice. */
 async function sendList(ctx: Context, reply: FastifyReply, items: unknown[]) {
   const body = await listBody(ctx.slices, await renderElements(ctx, items))
   if (typeof body === 'string') return sendJsonText(reply, body)

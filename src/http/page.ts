@@ -12,10 +12,10 @@ export function pageHeaders(
   parameters: ParameterBag,
 ): Record<string, string> {
   const pages = Math.max(1, Math.ceil(total / perPage))
-  const beyond = page > pages
-  const prev = !beyond && page > 1 ? page - 1 : undefined
+  const pastEnd = page > pages
+  const prev = !pastEnd && page > 1 ? page - 1 : undefined
   const next = page < pages ? page + 1 : undefined
-  const urlOf = urlMaker(`${origin}${pathOf(request)}`, parameters, perPage)
+  const urlOf = pageUrls(`${origin}${pathOf(request)}`, parameters, perPage)
   const links = [
     prev && `<${urlOf(prev)}>; rel="prev"`,
     next && `<${urlOf(next)}>; rel="next"`,
@@ -34,8 +34,8 @@ export function pageHeaders(
 }
 
 /**
- * The path as requested, without surplus slashes (G-1). An absolute request target names the host again; characters
- * that would end the entry early are escaped (SEC-70).
+ * The requested path without surplus slashes (G-1). The host of an absolute request target is removed, and characters
+ * that would end the link early are escaped (SEC-70).
  */
 const pathOf = ({ raw }: FastifyRequest) =>
   (raw.url?.split('?', 1)[0] ?? '')
@@ -44,8 +44,11 @@ const pathOf = ({ raw }: FastifyRequest) =>
     .replace(/\/$/, '')
     .replace(/[<>"]/g, encodeURIComponent)
 
-/** All parameters of the request except credentials, names sorted, `page` and `per_page` side by side (G-58). */
-function urlMaker(base: string, parameters: ParameterBag, perPage: number) {
+/**
+ * The URLs of pages: all parameters of the request except credentials, sorted by name, with `page` and `per_page` side
+ * by side (G-58).
+ */
+function pageUrls(base: string, parameters: ParameterBag, perPage: number) {
   const before: string[] = []
   const after: string[] = []
   for (const name of Object.keys(parameters).sort()) {

@@ -6,11 +6,11 @@ import type { Upload } from './uploads.js'
 import { type JsonSchema, shownAs, shownOf, shownWith, wire } from './wire.js'
 
 /**
- * The scalars of the API as zod schemas. Null, and for all but text an empty value, counts as absent (G-47). They are
- * required by default; `opt` and `orDefault` make them optional.
+ * The scalar types of the API as zod schemas. Null, and for all types but text an empty value, count as absent (G-47).
+ * They are required by default; `opt` and `orDefault` make them optional.
  */
 
-/** The message when the value is not of the type; `parseInput` makes the sentence. */
+/** The message for a value of the wrong type; `parseInput` adds the name of the parameter. */
 const INVALID = 'is invalid'
 
 const blankToUndefined = (value: unknown) => (value === '' || value === null ? undefined : value)
@@ -18,7 +18,7 @@ const nullToUndefined = (value: unknown) => (value === null ? undefined : value)
 
 const MAX_INTEGER = 2_147_483_647
 
-// Types that do not differ are shared: one takes a kilobyte, and a start makes thousands.
+// Equal types are shared: each takes a kilobyte, and thousands are created at the start.
 const NULL = z.null()
 const TEXTS = [z.string(), z.number().transform(String), z.boolean().transform(String)] as const
 const ANY_INTEGERS = [
@@ -32,7 +32,7 @@ const ANY_INTEGERS = [
 /** Text; JSON numbers and booleans become text (G-51). Empty text is a value (G-46). */
 export const str = () => z.preprocess(nullToUndefined, shownAs(z.union(TEXTS, INVALID), { type: 'string' }))
 
-/** Text that is refused when it is given but blank or null (MR-46, MR-47). */
+/** Text that must not be blank or null if it is given (MR-46, MR-47). */
 export const filledIn = () =>
   z.preprocess(
     (value) => (value === null ? '' : value),
@@ -43,7 +43,7 @@ export const filledIn = () =>
     }).refine((text) => text.trim() !== '', 'is empty'),
   )
 
-/** Text for which JSON null is a value: it clears the field. */
+/** Text that JSON null clears. */
 export const clearable = () => z.preprocess((value) => value, shownAs(z.union([NULL, ...TEXTS], INVALID), { type: ['string', 'null'] }))
 
 const INTEGERS = [
@@ -54,7 +54,7 @@ const INTEGERS = [
     .transform(Number),
 ] as const
 
-/** A whole number that fits into a column (G-49); -0 is 0. */
+/** An integer that fits into a column (G-49); -0 becomes 0. */
 export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
   z.preprocess(
     blankToUndefined,
@@ -63,10 +63,10 @@ export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
       .transform((n) => n + 0),
   )
 
-/** A whole number; null for anything else, which the record's validation judges. */
+/** An integer; null for anything else, which the validation of the record reports. */
 export const intOrNull = () => z.preprocess(blankToUndefined, shownAs(z.union([int(), z.unknown().transform(() => null)]), { type: 'integer' }))
 
-/** A finite number, decimal or with an exponent (G-49, SEC-60); -0 is 0. */
+/** A finite number, decimal or with an exponent (G-49, SEC-60); -0 becomes 0. */
 export const float = () =>
   z.preprocess(
     blankToUndefined,
@@ -89,14 +89,16 @@ export const float = () =>
 
 const integerOfAnySize = () => z.union(ANY_INTEGERS, INVALID)
 
-/** The id of a row: values that are too large count as missing (G-49), so they become 0, which no row has. */
+/**
+ * The id of a row. A value that is too large means that there is no such row (G-49), so it becomes 0, which no row has.
+ */
 export const rowId = () =>
   z.preprocess(
     blankToUndefined,
     shownAs(integerOfAnySize(), { type: 'integer', minimum: 1, maximum: MAX_INTEGER }).transform((n) => (n > 0 && n <= MAX_INTEGER ? n : 0)),
   )
 
-/** An id to be set: 0 and an empty value clear it (SEC-58), and what no row can have becomes -1. */
+/** An id to set: 0 and an empty value clear it (SEC-58), and a value that no row can have becomes -1. */
 export const clearableId = () =>
   z.preprocess(
     (value) => (value === '' || value === null ? 0 : value),
@@ -106,7 +108,7 @@ export const clearableId = () =>
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1'])
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0'])
 
-/** The spellings of true and false that the API knows (G-48). */
+/** Accepts all notations of true and false of the API (G-48). */
 export const bool = () =>
   z.preprocess((value) => {
     const given = blankToUndefined(value)
@@ -121,21 +123,21 @@ const choice = <const T extends readonly [string, ...string[]]>(words: T, shown:
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T, shown: readonly T[number][] = words) =>
   z.preprocess(nullToUndefined, choice(words, shown))
 
-/** As `oneOf`, but the empty string counts as absent. */
+/** Like `oneOf`, but the empty string counts as absent. */
 export const oneOfOrBlank = <const T extends readonly [string, ...string[]]>(words: T) => z.preprocess(blankToUndefined, choice(words, words))
 
 const MAX_LIST = 100
 const MAX_WORDS = 1_000
 
-/** The beginning of a list that is too long is enough to see what is wrong with it (SEC-77). */
-const cut = (list: unknown[], max: number) => (list.length > max ? list.slice(0, max + 1) : list)
+/** Truncates a list; one item beyond the limit is enough to reject it (SEC-77). */
+const truncate = (list: unknown[], max: number) => (list.length > max ? list.slice(0, max + 1) : list)
 
 const COMMA_LIST = { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, maxItems: MAX_WORDS }] }
 
-/** Words separated by commas, or a list of them; trimmed, empty ones dropped (G-54, W-3). */
+/** Words separated by commas, or a list of words; trimmed, without empty ones (G-54, W-3). */
 export const commaList = () =>
   z.preprocess(
-    (value) => (typeof value === 'number' ? String(value) : Array.isArray(value) ? cut(value, MAX_WORDS) : nullToUndefined(value)),
+    (value) => (typeof value === 'number' ? String(value) : Array.isArray(value) ? truncate(value, MAX_WORDS) : nullToUndefined(value)),
     shownAs(z.union([z.string().transform((text) => text.split(',', MAX_WORDS + 1)), z.array(z.string())], INVALID), COMMA_LIST, {
       inForm: { type: 'string' },
       several: true,
@@ -145,22 +147,22 @@ export const commaList = () =>
   )
 
 /**
- * A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3), and any other map
- * is not.
+ * A list. A single scalar is a list of one (G-52), and a map with numeric keys is a list (W-3); any other map is
+ * invalid.
  */
 export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
   z.preprocess(
     (value) => {
       if (value === null || value === undefined) return undefined
-      if (Array.isArray(value)) return cut(value, max)
+      if (Array.isArray(value)) return truncate(value, max)
       if (!isBag(value)) return [value]
       const keys = Object.keys(value)
-      return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? cut(Object.values(value), max) : value
+      return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? truncate(Object.values(value), max) : value
     },
     shownList(z.array(item, INVALID).max(max, INVALID)),
   )
 
-/** A parameter that takes several values under one name. */
+/** Documents a parameter that accepts several values under one name. */
 function shownList<T extends z.ZodType>(type: T, single = false): T {
   wire.add(type, { several: true, single })
   return type
@@ -168,10 +170,10 @@ function shownList<T extends z.ZodType>(type: T, single = false): T {
 
 const MAX_PAIRS = 20
 
-/** A map of texts, as pairs, whatever the names of its keys (G-53, SEC-73). */
+/** A map of strings, returned as pairs, so that any key is safe (G-53, SEC-73). */
 export const textMap = () =>
   z.preprocess(
-    (value) => (value === '' || value === null ? undefined : isBag(value) ? cut(Object.entries(value), MAX_PAIRS) : value),
+    (value) => (value === '' || value === null ? undefined : isBag(value) ? truncate(Object.entries(value), MAX_PAIRS) : value),
     shownAs(
       z
         .array(z.tuple([z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])]), INVALID)
@@ -185,14 +187,14 @@ const upload = (): z.ZodType<Upload> =>
 
 const FILE = { type: 'string', format: 'binary' }
 
-/** A file of a multipart body; its content is judged by the record's validation. */
+/** A file of a multipart body; the validation of the record checks its content. */
 export const file = () => z.preprocess(blankToUndefined, shownAs(upload(), FILE, { file: true }))
 
-/** The same, or an empty text or null to remove the present one (UP-4). */
+/** A file, or an empty text or null to remove the current one (UP-4). */
 export const clearableFile = () =>
   z.preprocess((value) => (value === '' ? null : value), shownAs(z.union([z.null(), upload()], INVALID), FILE, { file: true }))
 
-/** A list of ids, also as `1,2` (G-52). */
+/** A list of ids, also written as `1,2` (G-52). */
 export const idList = () =>
   z.preprocess(
     (value) =>
@@ -204,13 +206,13 @@ export const idList = () =>
     list(rowId()),
   )
 
-/** Ids to be set, one or several; an empty value means none. */
+/** One or several ids to set; an empty value clears them. */
 export const clearableIds = () =>
   z.preprocess((value) => (value === '' || value === null ? [] : typeof value === 'string' ? value.split(',') : value), list(clearableId()))
 
 /**
- * One or several, as a list or separated by commas; blank ones are dropped, and if none is left it counts as absent.
- * For values that contain no comma.
+ * One or several values, as a list or separated by commas, for values without commas. Blank ones are dropped; if none
+ * is left the parameter counts as absent.
  */
 export const oneOrMore = <T extends z.ZodType>(item: T) =>
   z.preprocess(
@@ -224,7 +226,7 @@ export const oneOrMore = <T extends z.ZodType>(item: T) =>
     shownList(z.array(item, INVALID).max(MAX_LIST, INVALID), true),
   )
 
-/** A moment from any of the forms of G-50; undefined when it is none. */
+/** Parses a timestamp in any of the forms of G-50; undefined if it is invalid. */
 export const parseDatetime = (text: string): Date | undefined => readDate(text)?.moment
 
 export const datetime = () =>
@@ -235,7 +237,7 @@ export const datetime = () =>
       .refine((moment): moment is Date => moment !== undefined, INVALID),
   )
 
-/** The same as a day, `YYYY-MM-DD`, as written. */
+/** Parses a date in the same forms to its day as written, `YYYY-MM-DD`. */
 export const parseDate = (text: string): string | undefined => readDate(text)?.day
 
 export const date = () =>
@@ -246,7 +248,7 @@ export const date = () =>
       .refine((day): day is string => day !== undefined, INVALID),
   )
 
-/** A day; empty or null clears it. */
+/** A date that an empty text or null clears. */
 export const clearableDate = () =>
   z.preprocess(
     (value) => (value === '' ? null : value),
@@ -265,82 +267,82 @@ export const clearableDate = () =>
     ),
   )
 
-/** One of these scalars: a first step that turns absent values into undefined, then the type itself. */
+/** A scalar type: a transform that turns absent values into undefined, then the type itself. */
 type Scalar<T extends z.ZodType> = z.ZodPipe<z.core.$ZodTransform<unknown, unknown>, T>
 
-/** Makes one of these scalars optional. */
+/** Makes a scalar optional. */
 export const opt = <T extends z.ZodType>(scalar: Scalar<T>) => z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional())
 
-/** Adds a condition to one of these scalars; `shown` says the same as a schema. */
+/** Adds a condition to a scalar; `shown` expresses it as a JSON schema for the reference. */
 export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.output<T>) => boolean, text: string, shown: JsonSchema = {}) =>
   z.pipe(scalar.def.in as z.ZodTransform, shownWith(scalar.def.out.refine(holds, text), shown))
 
 const MAX_SEARCH = 255
 
-/** Says more about one of these scalars in the reference than its type does; what is accepted does not change. */
+/** Adds keywords to the schema of a scalar in the reference; what is accepted does not change. */
 export function described<T extends z.ZodType>(scalar: Scalar<T>, more: JsonSchema): Scalar<T> {
   shownWith(scalar.def.out, more)
   return scalar
 }
 
-/** The text that a list is searched for (SEC-57). */
+/** A search text (SEC-57). */
 export const searchText = () =>
   where(str(), (text) => text.length <= MAX_SEARCH, `is too long (maximum is ${MAX_SEARCH} characters)`, {
     maxLength: MAX_SEARCH,
   })
 
 /**
- * A condition on several parameters at once, reported at the place of the first of them; it is checked even where other
- * parameters fail (G-44).
+ * Adds a condition on several parameters, reported at the position of the first one; it is checked even if other
+ * parameters are invalid (G-44).
  */
-const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string, shown = names): T =>
+const withCondition = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string, shown = names): T =>
   schema.refine((bag) => holds(names.filter((name) => bag[name] !== undefined).length), {
     path: [shown[0] as string],
     when: () => true,
     params: { sentence: `${shown.join(', ')} ${text}` },
   })
 
-/** Adds a condition on several parameters to what is shown of their object. */
+/** Adds a condition on several parameters to the documented schema of their object. */
 export const shownCondition = <T extends z.ZodObject>(schema: T, condition: JsonSchema): T =>
   shownWith(schema, { allOf: [...((wire.get(schema)?.more?.['allOf'] as JsonSchema[] | undefined) ?? []), condition] })
 
 const required = (names: string[]) => names.map((name) => ({ required: [name] }))
 
-/** At least one of these is required. */
+/** Requires at least one of these parameters. */
 export const needsOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   shownCondition(
-    demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided'),
+    withCondition(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided'),
     { anyOf: required(names) },
   )
 
-/** Exactly one of these is required. */
+/** Requires exactly one of these parameters. */
 export const needsOnlyOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   shownCondition(
-    demand(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive'),
+    withCondition(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive'),
     { oneOf: required(names) },
   )
 
-/** At least one of these or of `more` is required; the message names only these (X-4). */
+/** Requires at least one of `names` or `more`; the message lists only `names` (X-4). */
 export const needsOneOfThese = <T extends z.ZodObject>(schema: T, names: (keyof T['shape'] & string)[], more: (keyof T['shape'] & string)[]): T =>
   shownCondition(
-    demand(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names),
+    withCondition(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names),
     { anyOf: required([...names, ...more]) },
   )
 
-/** These are given together or not at all. */
+/** Requires all of these parameters or none. */
 export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   shownCondition(
-    demand(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters'),
+    withCondition(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters'),
     { dependentRequired: Object.fromEntries(names.map((name) => [name, names.filter((other) => other !== name)])) },
   )
 
-/** Optional with a default, which null and blank values take too (G-47). */
+/** Makes a scalar optional with a default, which null and blank values get too (G-47). */
 export const orDefault = <T extends z.ZodType>(scalar: Scalar<T>, value: z.output<T>) =>
   z
     .pipe(scalar.def.in as z.ZodTransform, shownWith(scalar.def.out.optional(), { default: value }))
     .transform((given) => (given === undefined ? value : given) as z.output<T>)
 
-/** A whole number of any size, or nothing. */
+/** An optional integer of any size. */
 const count = (shown: JsonSchema) =>
   z.preprocess(
     blankToUndefined,
@@ -359,7 +361,7 @@ const count = (shown: JsonSchema) =>
     ).optional(),
   )
 
-/** `page` and `per_page` of every list (G-55, G-56). Pages beyond the last row are allowed up to any number. */
+/** `page` and `per_page` of every list (G-55, G-56). Pages beyond the last row are allowed. */
 export const paging = {
   page: count({ default: 1 }).transform((n) => (n === undefined || n < 1 ? 1 : n)),
   per_page: count({ maximum: 100, default: 20 })
@@ -367,20 +369,20 @@ export const paging = {
     .transform((n) => (n === undefined || n < 0 ? 20 : Math.min(n, 100))),
 }
 
-const refusals = z.registry<{ kind: FailureKind }>()
+const failureKinds = z.registry<{ kind: FailureKind }>()
 
-/** Invalid parameters of this input are refused as `kind` instead of 400. */
+/** Makes invalid parameters of this input fail with `kind` instead of `invalid` (400). */
 export function refusedAs<T extends z.ZodObject>(kind: FailureKind, schema: T): T {
-  refusals.add(schema, { kind })
+  failureKinds.add(schema, { kind })
   return schema
 }
 
 /**
- * Reads the declared parameters from a bag; all violations of all parameters make one answer, in the order of the
- * declaration (G-44, G-45).
+ * Parses the declared parameters of a bag. All violations are reported in one response, in the order of the declaration
+ * (G-44, G-45).
  */
 export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag): z.infer<T> {
-  const result = schema.safeParse(withLists(schema, bag))
+  const result = schema.safeParse(withRepeatedValues(schema, bag))
   if (result.success) return result.data
   const texts: string[] = []
   const order = Object.keys(schema.shape)
@@ -388,30 +390,30 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag):
   for (const issue of [...result.error.issues].sort((a, b) => at(a) - at(b))) {
     const name = String(issue.path[0] ?? '')
     const add = (text: string) => texts.includes(text) || texts.push(text)
-    const wordOf = schema.shape[name] ? fixedWords(schema.shape[name] as z.ZodType) : false
+    const isEnumParameter = schema.shape[name] ? isEnum(schema.shape[name] as z.ZodType) : false
     const sentence = issue.code === 'custom' ? issue.params?.['sentence'] : undefined
     if (sentence) add(sentence as string)
     else if (issue.path.length === 1 && (bag[name] === undefined || bag[name] === null) && issue.code !== 'custom') {
       add(`${name} is missing`)
-      if (wordOf) add(`${name} does not have a valid value`)
+      if (isEnumParameter) add(`${name} does not have a valid value`)
     } else if (issue.message === 'has a value not allowed' || issue.message === 'does not have a valid value') add(`${name} ${issue.message}`)
     else if (issue.code === 'custom' && issue.message !== INVALID && issue.message.startsWith('is ')) add(`${name} ${issue.message}`)
-    else if (bag[name] === '' && !wordOf && issue.path.length === 1 && issue.code !== 'custom') add(`${name} is missing`)
+    else if (bag[name] === '' && !isEnumParameter && issue.path.length === 1 && issue.code !== 'custom') add(`${name} is missing`)
     else add(`${name} ${INVALID}`)
   }
-  throw new Failure(refusals.get(schema)?.kind ?? 'invalid', { error: texts.join(', ') })
+  throw new Failure(failureKinds.get(schema)?.kind ?? 'invalid', { error: texts.join(', ') })
 }
 
-/** The bag, with all values of a repeated plain name where the parameter takes several, not only the last one (W-3). */
-function withLists(schema: z.ZodObject, bag: ParameterBag): ParameterBag {
+/** The bag, with all values of a repeated name if its parameter accepts several, not only the last one (W-3). */
+function withRepeatedValues(schema: z.ZodObject, bag: ParameterBag): ParameterBag {
   let changed: ParameterBag | undefined
   for (const name of Object.keys(bag)) {
     const type = schema.shape[name] as z.ZodType | undefined
     if (!type) continue
     const value = bag[name]
-    const nested = isBag(value) ? objectIn(type) : undefined
+    const nested = isBag(value) ? objectSchemaOf(type) : undefined
     const repeated = nested ? undefined : repeatedValuesOf(bag, name)
-    const given = nested ? withLists(nested, value as ParameterBag) : repeated && shownOf(type).several ? repeated : value
+    const given = nested ? withRepeatedValues(nested, value as ParameterBag) : repeated && shownOf(type).several ? repeated : value
     if (given === value) continue
     changed ??= Object.assign(emptyParameterBag(), bag)
     changed[name] = given
@@ -419,17 +421,17 @@ function withLists(schema: z.ZodObject, bag: ParameterBag): ParameterBag {
   return changed ?? bag
 }
 
-/** The object that an optional parameter is. */
-function objectIn(type: z.ZodType): z.ZodObject | undefined {
+/** The object schema inside an optional parameter; undefined if it is not an object. */
+function objectSchemaOf(type: z.ZodType): z.ZodObject | undefined {
   if (type instanceof z.ZodObject) return type
   const { innerType } = (type as unknown as { def: { innerType?: z.ZodType } }).def
-  return innerType && objectIn(innerType)
+  return innerType && objectSchemaOf(innerType)
 }
 
-/** Whether a parameter accepts fixed words only. */
-function fixedWords(schema: z.ZodType): boolean {
+/** Whether a parameter accepts only fixed words. */
+function isEnum(schema: z.ZodType): boolean {
   const def = (schema as unknown as { def: { type: string; out?: z.ZodType; innerType?: z.ZodType } }).def
   if (def.type === 'enum') return true
   const inner = def.out ?? def.innerType
-  return inner ? fixedWords(inner) : false
+  return inner ? isEnum(inner) : false
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import findMyWay from 'find-my-way'
 import { Failure } from '../failures.js'
 
-/** A declared path with the methods it has. */
+/** A declared path and its methods. */
 interface DeclaredPath {
   template: string
   methods: Set<string>
@@ -10,28 +10,31 @@ interface DeclaredPath {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What a call fits, whatever its method. */
+    /** The declared path of the request, whatever its method. */
     declaredPath?: DeclaredPath | undefined
   }
 }
 
-/** How paths are matched: surplus slashes are ignored (G-1). */
+/** Options of the router; surplus slashes are ignored (G-1). */
 export const ROUTER = { maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
 
-/** Milliseconds after which the table of paths is made where no call has needed it: the first answers come before. */
-const SOON = 1_000
+/**
+ * The delay before the table of paths is built if no request needs it earlier, in milliseconds, so that the first
+ * responses are not delayed.
+ */
+const BUILD_DELAY_MS = 1_000
 
 /**
- * Finds the declared path of each request, and returns what answers a method that the path does not have: 405 with
- * those it has (G-1, G-10). One table of paths; routes for what is missing would be three times as many as there are,
- * and take most of the time of a start.
+ * Finds the declared path of each request, and returns a function that fails with 405 and the allowed methods if the
+ * path does not have the method (G-1, G-10). It uses one table of paths; routes for all missing methods would triple
+ * the number of routes and take most of the start time.
  */
 export function refuseOtherMethods(app: FastifyInstance): (request: FastifyRequest) => void {
   const byShape = new Map<string, DeclaredPath>()
-  let made: Table | undefined
+  let built: Table | undefined
   const table = () => {
-    made ??= tableOf(byShape.values())
-    return made
+    built ??= buildTable(byShape.values())
+    return built
   }
   app.addHook('onRoute', ({ method, url }) => {
     if (url.includes('*')) return
@@ -41,7 +44,7 @@ export function refuseOtherMethods(app: FastifyInstance): (request: FastifyReque
     for (const each of [method].flat()) path.methods.add(each)
   })
   app.addHook('onListen', (done) => {
-    setTimeout(table, SOON).unref()
+    setTimeout(table, BUILD_DELAY_MS).unref()
     done()
   })
   app.decorateRequest('declaredPath')
@@ -57,22 +60,22 @@ export function refuseOtherMethods(app: FastifyInstance): (request: FastifyReque
 
 type Table = ReturnType<typeof findMyWay>
 
-function tableOf(declared: Iterable<DeclaredPath>): Table {
+function buildTable(declared: Iterable<DeclaredPath>): Table {
   const table = findMyWay(ROUTER)
   for (const path of declared) table.on('GET', path.template, () => undefined, path)
   return table
 }
 
-/** Whether a call is served by a route without parameters: then no other path fits it better. */
+/** Whether a request is served by a route without parameters; then no other path matches better. */
 const isPlain = (request: FastifyRequest): boolean => {
   const url = servedBy(request)
   return url !== undefined && !/[:*]/.test(url)
 }
 
-/** The template of the route that serves a call; none for Git and for what is refused here. */
+/** The template of the route that serves a request; undefined for Git and for refused requests. */
 export function servedBy({ is404, routeOptions: { url } }: FastifyRequest): string | undefined {
   return is404 || url === '/*' ? undefined : url
 }
 
-/** The template of the path of a call, whatever its method; none for Git and for what does not exist. */
+/** The template of the path of a request, whatever its method; undefined for Git and for unknown paths. */
 export const templateOf = (request: FastifyRequest): string | undefined => servedBy(request) ?? request.declaredPath?.template

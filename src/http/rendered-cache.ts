@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache'
 
-/** JSON that has been rendered before. */
+/** JSON that has already been rendered. */
 export class Rendered {
   constructor(readonly text: string) {}
 }
 
 /**
- * A row of a list before it is loaded: its id, and a key that differs whenever anything shown of it to this viewer
- * differs.
+ * A row of a list before it is loaded: its id, and a key that changes whenever anything that this viewer sees of it
+ * changes.
  */
 export interface Keyed {
   id: number
@@ -19,28 +19,31 @@ interface RenderedPage {
   total: number
 }
 
-/** Bytes kept of rendered elements, and of pages (SEC-150). */
-const CACHE_SIZE = 32 * 1024 * 1024
+/** Maximum size of the cached elements, and of the cached pages, in bytes (SEC-150). */
+const MAX_CACHE_BYTES = 32 * 1024 * 1024
 
 /**
- * Rendered elements of lists. Loading, mapping, presenting and serialising twenty rows costs several times as much as
- * asking Postgres whether they have changed. The key holds everything an element depends on, the viewer's level
- * included, so nothing is ever shown to somebody for whom it was not rendered (SEC-47).
+ * A cache of rendered list elements: loading, mapping, presenting and serialising twenty rows costs several times as
+ * much as asking Postgres whether they have changed. The key contains everything that an element depends on, including
+ * the access level of the viewer, so that an element is only shown to viewers for which it was rendered (SEC-47).
  */
 export class RenderedCache {
-  /** How many elements were there, and how many were rendered. */
+  /** Elements found in the cache, and elements rendered. */
   hits = 0
   misses = 0
-  readonly #kept = new LRUCache<string, Rendered>({ maxSize: CACHE_SIZE, sizeCalculation: ({ text }, key) => 2 * (text.length + key.length) + 200 })
+  readonly #elements = new LRUCache<string, Rendered>({
+    maxSize: MAX_CACHE_BYTES,
+    sizeCalculation: ({ text }, key) => 2 * (text.length + key.length) + 200,
+  })
   readonly #pages = new LRUCache<string, RenderedPage>({
-    maxSize: CACHE_SIZE,
+    maxSize: MAX_CACHE_BYTES,
     sizeCalculation: ({ items }, key) => items.reduce((bytes, { text }) => bytes + 2 * text.length + 200, 2 * key.length + 200),
   })
 
-  /** A page that never changes, made and rendered once; `key` names everything it depends on. */
-  async lasting(key: string, make: () => Promise<{ items: unknown[]; total: number }>): Promise<RenderedPage> {
-    const kept = this.#pages.get(key)
-    if (kept) return kept
+  /** Returns an immutable page, rendered once; `key` contains everything that it depends on. */
+  async immutablePage(key: string, make: () => Promise<{ items: unknown[]; total: number }>): Promise<RenderedPage> {
+    const cached = this.#pages.get(key)
+    if (cached) return cached
     const { items, total } = await make()
     const page = { items: items.map((item) => (item instanceof Rendered ? item : new Rendered(JSON.stringify(item)))), total }
     this.#pages.set(key, page)
@@ -48,8 +51,8 @@ export class RenderedCache {
   }
 
   /**
-   * The elements for rows, in their order. `variant` names what else the rendering depends on. `load` returns missing
-   * rows with their current keys; rows that no longer exist are left out.
+   * The rendered elements of rows, in their order. `variant` contains everything else that the rendering depends on.
+   * `load` returns missing rows with their current keys; rows that no longer exist are left out.
    */
   async render<T extends Keyed>(
     variant: string,
@@ -60,8 +63,8 @@ export class RenderedCache {
     const found = new Map<number, Rendered>()
     const missing: number[] = []
     for (const { id, key } of rows) {
-      const kept = this.#kept.get(`${variant}\n${key}`)
-      if (kept) found.set(id, kept)
+      const cached = this.#elements.get(`${variant}\n${key}`)
+      if (cached) found.set(id, cached)
       else missing.push(id)
     }
     this.hits += found.size
@@ -70,15 +73,15 @@ export class RenderedCache {
       for (const item of await load(missing)) {
         const rendered = new Rendered(JSON.stringify(present(item)))
         found.set(item.id, rendered)
-        this.#kept.set(`${variant}\n${item.key}`, rendered)
+        this.#elements.set(`${variant}\n${item.key}`, rendered)
       }
     }
     return rows.flatMap(({ id }) => found.get(id) ?? [])
   }
 
-  /** Drops everything. After a crash Postgres may give numbers of lost transactions, which keys are made of, again. */
+  /** Clears the cache. After a crash Postgres may reuse ids of lost transactions, which are part of the keys. */
   clear(): void {
-    this.#kept.clear()
+    this.#elements.clear()
     this.#pages.clear()
   }
 }

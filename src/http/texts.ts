@@ -2,26 +2,26 @@ import { clearable, described, str } from './params.js'
 import type { JsonSchema } from './wire.js'
 
 /**
- * Texts that records judge, shown in the reference with what can be said of them as a schema. What is accepted, and the
- * message of what is not, is the record's alone. Each is at least as wide as the record's rule.
+ * Texts that are validated by records, with a JSON schema for the reference. The schema neither changes what is
+ * accepted nor the error messages, and is at least as permissive as the rule of the record.
  */
 
-/** A text that is more than white space. */
+/** A text that is not blank. */
 export const filled = (more: JsonSchema = {}) => described(str(), { pattern: '\\S', minLength: 1, ...more })
 
 const MAX_TITLE = 255
 export const title = () => filled({ maxLength: MAX_TITLE })
 
-/** What Git refuses in the name of any ref (BR-15): some characters, and some parts. */
+/** What Git rejects in ref names (BR-15): some characters, and some parts. */
 const REF_CHARACTERS = '[^\\u0000-\\u0020\\u007f~^:?*\\[\\\\]+'
 const REF_PARTS = '(?![./])(?!.*(\\.\\.|@\\{|//|/\\.|\\.lock/|\\.lock$|[./]$))'
-/** The name of a branch or tag that may exist. */
+/** The name of an existing branch or tag. */
 export const REF_NAME: JsonSchema = { type: 'string', pattern: `^${REF_PARTS}${REF_CHARACTERS}$` }
 
 const MAX_REF = 244
 /** The name of a new tag. */
 export const newTag = () => described(str(), { pattern: `^(?!-|refs/)${REF_PARTS}${REF_CHARACTERS}$`, maxLength: MAX_REF })
-/** The name of a new branch, which cannot be taken for an object id or a word of Git (BR-15, SEC-83). */
+/** The name of a new branch, which must not look like an object id or a special name of Git (BR-15, SEC-83). */
 export const newBranch = () =>
   described(str(), {
     pattern: `^(?!-|refs/|@$|HEAD$|[0-9A-Fa-f]{40}([0-9A-Fa-f]{24})?$)${REF_PARTS}${REF_CHARACTERS}$`,
@@ -37,8 +37,8 @@ export const namespacePath = () => described(str(), { pattern: `^(?!.*(\\.|${END
 export const projectPath = () => described(str(), { pattern: `^(?!\\.{1,2}$)(?!.*(${ENDINGS})$)${PATH_CHARACTERS}$`, maxLength: MAX_NAME })
 
 /**
- * Letters and digits of all scripts, emoji and joiners are no class that all programs know which read schemas, so these
- * patterns name the ASCII characters that are refused.
+ * Not all programs that read schemas support character classes for letters, digits and emoji of all scripts, so these
+ * patterns list the ASCII characters that are rejected.
  */
 const NO_LETTER = '\\u0000-/:-@\\[-\\^`{-\\u007f'
 const NOT_IN_NAMES = '\\u0000-\\u001f!-,/:-@\\[-\\^`{-\\u007f'
@@ -47,13 +47,13 @@ export const projectName = () => described(str(), { pattern: `^[^${NO_LETTER}][^
 /** The name of a group (GR-27). */
 export const groupName = () => described(str(), { pattern: `^(?=.*[^ ])[^${NOT_IN_NAMES}]+$`, maxLength: MAX_NAME })
 
-/** An e-mail address, as wide as U-23 has it. */
+/** An e-mail address as in U-23. */
 export const email = () => described(str(), { format: 'email', pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$', maxLength: 254 })
 
-/** A password of U-23. */
+/** A password as in U-23. */
 export const newPassword = () => described(str(), { minLength: 8, maxLength: 128 })
 
-/** The line of a public key with the base64 of its type: those of fixed size exactly, any other by how it begins. */
+/** A public key line with the base64 of its type: exact for types of fixed size, otherwise only its beginning. */
 const KEYS = [
   'ssh-ed25519[ \\t]+AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}',
   'ecdsa-sha2-nistp256[ \\t]+AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBB[A-P][A-Za-z0-9+/]{84}[AEIMQUYcgkosw048]=?',
@@ -65,7 +65,7 @@ const MAX_KEY = 5_000
 /** An SSH key as `ssh-keygen` writes it into its `.pub` file (K-5 to K-10). */
 export const sshKey = () => described(str(), { pattern: `^\\s*(${KEYS.join('|')})([ \\t].*)?\\s*$`, maxLength: MAX_KEY })
 
-/** The title of a label has no commas (LB-3). */
+/** The title of a label, without commas (LB-3). */
 export const labelTitle = () => described(str(), { pattern: '^\\s*[^,\\s]([^,]*)$', maxLength: MAX_NAME })
 /** `#rgb`, `#rrggbb`, or the name of a colour in CSS (LB-3). */
 export const color = () => described(str(), { pattern: '^\\s*(#[0-9A-Fa-f]{3}|#[0-9A-Fa-f]{6}|[A-Za-z]{3,20})\\s*$' })
@@ -78,7 +78,7 @@ export const wikiTitle = () =>
     maxLength: MAX_TITLE,
   })
 
-/** The author of a commit: both go into a line of it (C-43, SEC-100). */
+/** The name and e-mail address of an author, which become part of a line in the commit (C-43, SEC-100). */
 export const authorName = () => described(str(), { pattern: '^[^<>\\r\\n]*[^<>\\s][^<>\\r\\n]*$', maxLength: MAX_NAME })
 export const authorEmail = () => described(str(), { format: 'email', pattern: '^\\s*[^\\s@<>]+@[^\\s@<>]+\\s*$', maxLength: 254 })
 
@@ -89,5 +89,5 @@ export const filePath = () => described(str(), { pattern: '^((/[A-Za-z0-9_][A-Za
 
 /** A URL that Git can clone (OT-10). */
 export const importUrl = () => described(str(), { format: 'uri', pattern: '^([Hh][Tt][Tt][Pp][Ss]?|[Gg][Ii][Tt])://[^/\\s]\\S*$', maxLength: 2_048 })
-/** A branch name in which `*` stands for any text, or nothing (HK-2). */
+/** A branch name in which `*` stands for any text, or an empty text (HK-2). */
 export const branchFilter = () => described(clearable(), { pattern: `^(${REF_PARTS}[^\\u0000-\\u0020\\u007f~^:?\\[\\\\]+)?$`, maxLength: 1_000 })

@@ -9,22 +9,22 @@ export interface Upload {
   data: Buffer
 }
 
-/** Bytes of all fields of a body together, as for other forms (SEC-71). */
+/** Maximum size of all fields of a body together, as for other forms (SEC-71). */
 const MAX_FIELDS_SIZE = 8 * 1024 * 1024
 const MAX_FILE_SIZE = 10 * 1024 * 1024
 const MAX_FILES = 10
 
-/** Parses a multipart body from its bytes as they arrive; files are put among the parameters as Uploads (SEC-75). */
+/** Parses a multipart body from its bytes as they arrive; files become Uploads among the parameters (SEC-75). */
 export class MultipartReader {
   readonly #bag = emptyParameterBag()
   readonly #seen = new Set<string>()
   readonly #parser: InstanceType<typeof Busboy>
-  readonly #broken: Promise<void>
+  readonly #parserError: Promise<void>
   #size = 0
-  #begun = false
+  #started = false
   #failure: Failure | undefined
 
-  /** `fileSize`: routes that accept larger bodies accept larger files. */
+  /** `fileSize` is the maximum size of a file on routes that accept larger bodies. */
   constructor(headers: IncomingHttpHeaders, fileSize: number) {
     const limits = {
       fields: MAX_FIELDS,
@@ -44,7 +44,7 @@ export class MultipartReader {
     }
     for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
       this.#parser.on(limit, () => fail(invalidInput('the body has too many parts, or one that is not accepted')))
-    this.#broken = new Promise((resolve) => {
+    this.#parserError = new Promise((resolve) => {
       this.#parser.on('error', () => {
         fail(malformed())
         resolve()
@@ -61,18 +61,18 @@ export class MultipartReader {
   }
 
   async push(bytes: Buffer): Promise<void> {
-    this.#begun = true
-    await this.#settled((done) => void this.#parser.write(bytes, done))
+    this.#started = true
+    await this.#step((done) => void this.#parser.write(bytes, done))
   }
 
   async end(): Promise<ParameterBag> {
-    if (this.#begun) await this.#settled((done) => void this.#parser.once('finish', done).end())
+    if (this.#started) await this.#step((done) => void this.#parser.once('finish', done).end())
     return this.#bag
   }
 
-  /** Waits for a step of the parser, which does not finish once it has failed. */
-  async #settled(step: (done: () => void) => void): Promise<void> {
-    await Promise.race([new Promise<void>(step), this.#broken])
+  /** Waits for a step of the parser, which never finishes after an error. */
+  async #step(step: (done: () => void) => void): Promise<void> {
+    await Promise.race([new Promise<void>(step), this.#parserError])
     if (this.#failure) throw this.#failure
   }
 
@@ -88,14 +88,14 @@ export class MultipartReader {
   #readField(name: string, value: string, truncated: boolean): void {
     this.#size += value.length
     if (truncated || this.#size > MAX_FIELDS_SIZE) throw tooLarge()
-    // the parser replaces invalid UTF-8 by U+FFFD without saying so (SEC-50)
+    // the parser silently replaces invalid UTF-8 by U+FFFD (SEC-50)
     if (value.includes('\ufffd')) throw invalidInput('a parameter is not valid UTF-8')
     this.#put(name, checkText(value))
   }
 
   #put(name: string | undefined, value: string | Upload): void {
     if (!name) throw invalidInput('a part of the body has no name')
-    // SEC-75 is about names that end in `[]`; W-3 also repeats `actions[][action]`, which clients send
+    // names with `[]` may repeat: lists, and also `actions[][action]`, which clients send (W-3, SEC-75)
     if (!name.includes('[]')) {
       if (this.#seen.has(name)) throw invalidInput(`${checkText(name)} is given twice`)
       this.#seen.add(name)

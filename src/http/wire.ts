@@ -4,36 +4,36 @@ import { z } from 'zod'
 export type JsonSchema = { [keyword: string]: unknown }
 
 interface Shown {
-  /** In place of the schema derived from the type, which has the spellings that are accepted as well. */
+  /** Replaces the schema derived from the type, which includes all accepted notations. */
   schema?: JsonSchema
-  /** The same in a query or form, where it differs. */
+  /** The schema in a query or form, if it differs. */
   inForm?: JsonSchema
-  /** Added to what the type has. */
+  /** Keywords to add to the schema. */
   more?: JsonSchema
-  /** A parameter that takes several values under one name. */
+  /** Whether it accepts several values under one name. */
   several?: boolean
-  /** Of these, one that mostly is a single value. */
+  /** Whether it accepts several values, but usually gets a single one. */
   single?: boolean
   /** A file of a multipart body. */
   file?: boolean
 }
 
-/** How types of parameters are shown in the OpenAPI document: the one form that clients should send. */
+/** The documentation of parameter types in the OpenAPI document: the one notation that clients should use. */
 export const wire = z.registry<Shown>()
 
-/** Shows a type as this schema. */
+/** Documents a type with this schema. */
 export function shownAs<T extends z.ZodType>(type: T, schema: JsonSchema, more: Omit<Shown, 'schema'> = {}): T {
   wire.add(type, { schema, ...more })
   return type
 }
 
-/** Adds keywords to what is shown of a type. */
+/** Adds keywords to the documented schema of a type. */
 export function shownWith<T extends z.ZodType>(type: T, more: JsonSchema): T {
   wire.add(type, { ...wire.get(type), more: { ...wire.get(type)?.more, ...more } })
   return type
 }
 
-/** What is shown of a parameter, whatever steps are around its type. */
+/** The documentation of a parameter, through all wrappers of its type. */
 export function shownOf(type: z.ZodType): Shown {
   const shown = wire.get(type)
   const { def } = type as unknown as { def: { in?: z.ZodType; out?: z.ZodType; innerType?: z.ZodType } }

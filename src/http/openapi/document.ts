@@ -8,7 +8,7 @@ import { requestExample, valuesIn } from './values.js'
 
 type Json = Record<string, unknown>
 
-/** Endpoints about one subject; a tag of the document. */
+/** A group of endpoints; a tag of the document. */
 export interface Section {
   name: string
   description: string
@@ -23,10 +23,10 @@ export interface PlainRoute {
   operation: Json & { summary: string; description: string; responses: Json }
 }
 
-/** Answers and requests of operations, by method and path of their declarations. */
+/** Example requests and responses, by method and path of the declaration. */
 export type Examples = Record<string, { url?: string; request?: unknown; response?: unknown }>
 
-/** What the document is made of. */
+/** The input of the document. */
 export interface Reference {
   sections: Section[]
   plain: PlainRoute[]
@@ -78,7 +78,7 @@ export function openapi(reference: Reference, info: { version: string; base: str
   }
 }
 
-/** A unique name for each endpoint, also for the two paths that differ only by `/-/`. */
+/** A unique id for each endpoint, also for two paths that differ only by `/-/`. */
 const operationId = (method: string, path: string) =>
   `${method.toLowerCase()} ${path.replaceAll('/-/', '/dash/')}`.replace(/[^a-z0-9]+/gi, '_').replace(/_$/, '')
 
@@ -116,11 +116,11 @@ function contentOf({ method, output, raw }: Endpoint, example: unknown, schemas:
   return { content: { 'application/json': { schema: answerSchema(output, schemas), ...(example !== undefined && { example }) } } }
 }
 
-/** What the declaration says in words: what it does, who may, and how it answers. */
+/** Describes an endpoint in words: what it does, its access rule, and how it responds. */
 function describe({ description, access, polled, answers = [], path }: Endpoint, paged: boolean): string {
   const sentences = [
     ...(description ? [description] : []),
-    whoMay(access.rule, path),
+    accessSentence(access.rule, path),
     ...(paged ? ['A list in pages.'] : []),
     ...(polled ? ['Made to be polled: the answer says how often.'] : []),
     ...(answers.includes(304) ? ['304 if it is so already.'] : []),
@@ -128,8 +128,8 @@ function describe({ description, access, polled, answers = [], path }: Endpoint,
   return sentences.join(' ')
 }
 
-/** The rule of access as a sentence. */
-function whoMay(rule: string, path: string): string {
+/** The access rule as a sentence. */
+function accessSentence(rule: string, path: string): string {
   if (rule.startsWith('administrator')) return 'For administrators only.'
   const ability = /(project|group|issue|merge request|snippet|commit|wiki)[^:]*: ([a-z_]+)/.exec(rule)
   const token = rule.startsWith('signed in') ? 'Needs a token' : ''

@@ -5,12 +5,10 @@ import { inputSchema } from './schemas.js'
 
 type Json = Record<string, unknown>
 
-/**
- * The line that describes a parameter; of several, the one for the path or for its tag counts before the one for all.
- */
+/** Describes a parameter; an entry for the path or the tag takes precedence over a general one. */
 export type Glossary = (name: string, place: { path: string; tag: string }) => string | undefined
 
-/** A parameter of a declaration as it is sent. */
+/** A documented parameter. */
 interface Parameter {
   name: string
   schema: JsonSchema
@@ -23,13 +21,16 @@ const PATH = /:([a-z_]+)/g
 
 const pathNames = (path: string) => [...path.matchAll(PATH)].map((match) => match[1] as string)
 
-/** A path of the document: names in braces, without the patterns of the router. */
+/** The path in the document: names in braces, without the patterns of the router. */
 export const documentPath = (path: string) => path.replace(/:([a-z_]+)(?:\([^)]*\)+)?/g, '{$1}')
 
-/** Queries and bodies of these methods: a DELETE takes its parameters from both, and clients send queries. */
+/**
+ * Whether the parameters of a method are documented as a query. A DELETE accepts both query and body, and clients use
+ * the query.
+ */
 const inQuery = (method: string) => method === 'GET' || method === 'HEAD' || method === 'DELETE'
 
-/** The parameters in the path and in the query, and the body. */
+/** The path and query parameters, and the body. */
 export function parametersOf(
   { method, path, access, input }: Endpoint,
   { tag, glossary, values }: { tag: string; glossary: Glossary; values: Map<string, string> },
@@ -46,11 +47,11 @@ export function parametersOf(
     .filter(([name]) => !names.includes(name))
     .map(([name, schema]) => {
       const { file = false, single = false, inForm, more } = shownOf(input.shape[name] as z.ZodType)
-      const described = { ...plain(schema, single), description: describe(name, schema) }
+      const described = { ...withoutNull(schema, single), description: describe(name, schema) }
       return {
         name,
         schema: described,
-        inForm: inForm ? { ...inForm, ...more, description: described.description } : inFormOf(described),
+        inForm: inForm ? { ...inForm, ...more, description: described.description } : formSchemaOf(described),
         required: own.required.includes(name),
         file,
       }
@@ -62,7 +63,7 @@ export function parametersOf(
 
 const NUMBER_OR_NAME = new Set(['id', 'project_id', 'user_id', 'label_id', 'forked_from_id'])
 
-/** A path that is a number or a name may be either; no part of a path is empty. */
+/** The schema of a path parameter: some accept a number or a name; none is empty. */
 function pathSchema(name: string, schema: JsonSchema): JsonSchema {
   if (schema['type'] !== 'string' || schema['enum']) return schema
   if (name.endsWith('_iid') || name === 'snippet_id') return { type: 'integer', minimum: 1 }
@@ -76,21 +77,21 @@ function pathSchema(name: string, schema: JsonSchema): JsonSchema {
   return { minLength: 1, ...schema }
 }
 
-/** Without the null that stands for an absent value; a list that is mostly one value as that value. */
-function plain(schema: JsonSchema, single: boolean): JsonSchema {
+/** Removes the null that stands for an absent value; a list that usually has one value is documented as that value. */
+function withoutNull(schema: JsonSchema, single: boolean): JsonSchema {
   const { anyOf } = schema as { anyOf?: JsonSchema[] }
   const [first, ...others] = anyOf?.filter(({ type }) => type !== 'null') ?? []
   if (first && others.length === 0) return { ...first, ...(schema['description'] !== undefined && { description: schema['description'] }) }
   return single ? (schema['items'] as JsonSchema) : schema
 }
 
-/** A form has no null: an empty text clears what can be cleared. */
-function inFormOf(schema: JsonSchema): JsonSchema {
+/** The schema in a form, which has no null: an empty text clears a value. */
+function formSchemaOf(schema: JsonSchema): JsonSchema {
   const { type } = schema as { type?: string | string[] }
   return Array.isArray(type) && type.includes('null') ? { ...schema, type: type.find((each) => each !== 'null') } : schema
 }
 
-/** Lists are sent as `name[]`, once for each value, and maps as `name[key]`. */
+/** A query parameter; lists are sent as `name[]`, once for each value, and maps as `name[key]`. */
 function queryParameter({ name, inForm: { description, ...schema }, required }: Parameter): Json {
   const isList = schema['type'] === 'array'
   const isMap = schema['type'] === 'object'
@@ -107,7 +108,7 @@ function queryParameter({ name, inForm: { description, ...schema }, required }: 
 const hasMaps = ({ inForm }: Parameter) =>
   inForm['type'] === 'array' && ['object', undefined].includes((inForm['items'] as JsonSchema)['type'] as string)
 
-/** JSON and forms; multipart where a file is among the parameters. A form cannot have a list of objects. */
+/** The body as JSON and as a form; multipart if a parameter is a file. A form cannot have a list of objects. */
 function bodyOf(parameters: Parameter[], conditions: JsonSchema[]): Json {
   const files = parameters.filter(({ file }) => file)
   const others = parameters.filter(({ file }) => !file)
@@ -132,7 +133,7 @@ function form(parameters: Parameter[], conditions: JsonSchema[]): Json {
 function objectOf(parameters: Parameter[], conditions: JsonSchema[], show: (parameter: Parameter) => [string, JsonSchema]): Json {
   const required = parameters.filter((parameter) => parameter.required).map((parameter) => show(parameter)[0])
   const names = new Map(parameters.map((parameter) => [parameter.name, show(parameter)[0]]))
-  const allOf = conditions.map((condition) => renamed(condition, names))
+  const allOf = conditions.map((condition) => renameParameters(condition, names))
   return {
     type: 'object',
     properties: Object.fromEntries(parameters.map(show)),
@@ -142,8 +143,8 @@ function objectOf(parameters: Parameter[], conditions: JsonSchema[], show: (para
   }
 }
 
-/** A condition on several parameters, under the names by which they are sent. */
-function renamed(condition: JsonSchema, names: Map<string, string>): JsonSchema {
+/** A condition on several parameters, with the names under which they are sent. */
+function renameParameters(condition: JsonSchema, names: Map<string, string>): JsonSchema {
   const known = (given: string[]) => given.flatMap((name) => names.get(name) ?? [])
   const entries = Object.entries(condition).map(([keyword, value]) => {
     if (keyword !== 'dependentRequired')
@@ -161,7 +162,7 @@ function renamed(condition: JsonSchema, names: Map<string, string>): JsonSchema 
   return Object.fromEntries(entries) as JsonSchema
 }
 
-/** The value of a parameter in an example, where it is a single one. */
+/** Adds the value of an example to a parameter, if it is a single value. */
 function withExample(parameter: Json, values: Map<string, string>): Json {
   const value = values.get(parameter['name'] as string)
   if (value === undefined) return parameter

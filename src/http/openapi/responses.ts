@@ -6,7 +6,7 @@ type Json = Record<string, unknown>
 const JSON_TYPE = 'application/json'
 const text = (value: object) => ({ value })
 
-/** A refusal: its name among the components, when it comes, and bodies that are sent. */
+/** An error response: its name in the components, when it occurs, and example bodies. */
 interface Refusal {
   name: string
   when: string
@@ -99,7 +99,7 @@ const PAGE_HEADERS: Record<string, [description: string, schema: object]> = {
   'X-Prev-Page': ['Number of the page before; empty on the first one.', { type: 'string' }],
 }
 
-/** Headers of answers while requests are limited (SEC-148). */
+/** Headers of responses while requests are limited (SEC-148). */
 const RATE_HEADERS: Record<string, [description: string, schema: object]> = {
   'RateLimit-Limit': ['Requests that the caller may make in a window of time; sent where the server limits them.', { type: 'integer' }],
   'RateLimit-Remaining': ['Requests left in this window.', { type: 'integer' }],
@@ -112,7 +112,7 @@ const OTHER_HEADERS: Record<string, [description: string, schema: object]> = {
   'Retry-After': ['Seconds after which to try again.', { type: 'integer' }],
 }
 
-const refer = (names: string[]) => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+const headerRefs = (names: string[]) => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** All headers, for the components. */
 export const headerComponents = (): Json =>
@@ -120,7 +120,7 @@ export const headerComponents = (): Json =>
     Object.entries({ ...PAGE_HEADERS, ...RATE_HEADERS, ...OTHER_HEADERS }).map(([name, [description, schema]]) => [name, { description, schema }]),
   )
 
-/** All refusals, for the components. */
+/** All error responses, for the components. */
 export function refusalComponents(): Json {
   const body = ({ examples }: Refusal) => ({
     content: { [JSON_TYPE]: { schema: { $ref: '#/components/schemas/Refusal' }, ...(examples && { examples }) } },
@@ -135,16 +135,16 @@ export function refusalComponents(): Json {
             : body(refusal)
       const headers =
         status === '429'
-          ? { headers: refer(['Retry-After', ...Object.keys(RATE_HEADERS)]) }
+          ? { headers: headerRefs(['Retry-After', ...Object.keys(RATE_HEADERS)]) }
           : status === '503'
-            ? { headers: refer(['Retry-After']) }
+            ? { headers: headerRefs(['Retry-After']) }
             : {}
       return [refusal.name, { description: refusal.when, ...headers, ...content }]
     }),
   )
 }
 
-/** The shape of every refusal (G-29 to G-38). */
+/** The schema of every error response (G-29 to G-38). */
 export const REFUSAL_SCHEMA = {
   description: 'Why a call was refused: `error` for its parameters, `message` for anything else.',
   type: 'object',
@@ -170,7 +170,7 @@ export const REFUSAL_SCHEMA = {
 export const successOf = ({ method, status }: Pick<Endpoint, 'method' | 'status'>): number =>
   status ?? (method === 'POST' ? 201 : method === 'DELETE' || method === 'HEAD' ? 204 : 200)
 
-/** Every status that an endpoint answers beside its success, in order. */
+/** All statuses of an endpoint other than its success, in order. */
 export function refusalsOf({ method, answers = [] }: Pick<Endpoint, 'method' | 'answers'>): number[] {
   const always = [STATUS.invalid, STATUS.unauthenticated, STATUS.forbidden, STATUS.not_found, STATUS.too_many, STATUS.unavailable]
   const statuses = new Set<number>([...always, ...answers])
@@ -179,7 +179,7 @@ export function refusalsOf({ method, answers = [] }: Pick<Endpoint, 'method' | '
   return [...statuses].sort((a, b) => a - b)
 }
 
-/** The refusals as references to the components. */
+/** The error responses as references to the components. */
 export const refusalResponses = (statuses: number[]): Json =>
   Object.fromEntries(
     statuses.flatMap((status) => {
@@ -188,7 +188,7 @@ export const refusalResponses = (statuses: number[]): Json =>
     }),
   )
 
-/** The headers of a success. */
+/** The headers of a successful response. */
 export const successHeaders = ({ paged, polled }: { paged: boolean; polled: boolean }): Json => ({
-  headers: refer([...(paged ? Object.keys(PAGE_HEADERS) : []), ...(polled ? ['Poll-Interval'] : []), ...Object.keys(RATE_HEADERS)]),
+  headers: headerRefs([...(paged ? Object.keys(PAGE_HEADERS) : []), ...(polled ? ['Poll-Interval'] : []), ...Object.keys(RATE_HEADERS)]),
 })

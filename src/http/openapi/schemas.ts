@@ -3,7 +3,7 @@ import { type JsonSchema, wire } from '../wire.js'
 
 type Json = Record<string, unknown>
 
-/** What zod cannot know: a type is shown in its one form, not in all that are accepted. */
+/** Replaces the schema that zod derives by the documented one, which has only one of the accepted notations. */
 const override = ({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }) => {
   const shown = wire.get(zodSchema as unknown as z.ZodType)
   if (shown?.schema) {
@@ -14,7 +14,7 @@ const override = ({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; json
   Object.assign(jsonSchema, shown?.more)
 }
 
-/** The parameters of an input, and which of them are required. */
+/** The parameters of an input, the required ones, and conditions on several. */
 export function inputSchema(input: z.ZodObject): { properties: Record<string, JsonSchema>; required: string[]; conditions: JsonSchema[] } {
   const {
     properties = {},
@@ -28,15 +28,13 @@ export function inputSchema(input: z.ZodObject): { properties: Record<string, Js
   return { properties: tidy(properties) as Record<string, JsonSchema>, required, conditions }
 }
 
-/** A bound that only says that a number is one that JavaScript can count with says nothing to a client. */
+/** Bounds of all safe integers of JavaScript, which tell clients nothing. */
 const ANY_INTEGER = new Set([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])
 
-/**
- * The elements of an array that is always empty: generators of clients know `maxItems`, but not a schema of nothing.
- */
+/** Whether an array is always empty: client generators support `maxItems`, but not a schema that nothing matches. */
 const isNever = (items: unknown) => JSON.stringify(items) === '{"not":{}}'
 
-/** Removes what is noise, and what the dialect of OpenAPI 3.1 does not allow. */
+/** Removes keywords that are noise, or invalid in OpenAPI 3.1. */
 function tidy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(tidy)
   if (typeof value !== 'object' || value === null) return value
@@ -49,28 +47,31 @@ function tidy(value: unknown): unknown {
   )
 }
 
-/** The schema of an answer; entities with an id of their own are put into the components, once. */
+/** The schema of a response; entities with an id are added to the components, once. */
 export function answerSchema(output: z.ZodType, components: Json): Json {
   const { $defs, ...schema } = tidy(z.toJSONSchema(output, { io: 'output', unrepresentable: 'any', reused: 'inline' })) as Json & {
     $defs?: Record<string, Json>
   }
-  for (const [name, definition] of Object.entries($defs ?? {})) components[name] ??= named(definition)
+  for (const [name, definition] of Object.entries($defs ?? {})) components[name] ??= withComponentRefs(definition)
   const own = schema['id']
-  if (typeof own !== 'string') return named(schema) as Json
-  components[own] ??= named(schema)
+  if (typeof own !== 'string') return withComponentRefs(schema) as Json
+  components[own] ??= withComponentRefs(schema)
   return { $ref: `#/components/schemas/${own}` }
 }
 
-/** Refers to the components instead of to definitions inside, and leaves out the names that zod keeps in `id`. */
-function named(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(named)
+/**
+ * Replaces references to inner definitions by references to the components, and removes the names that zod puts into
+ * `id`.
+ */
+function withComponentRefs(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withComponentRefs)
   if (typeof value !== 'object' || value === null) return value
   const { id, ...rest } = value as Json
   const entries = Object.entries(typeof id === 'string' ? rest : (value as Json))
   return Object.fromEntries(
     entries.map(([key, inner]) => [
       key,
-      key === '$ref' && typeof inner === 'string' ? inner.replace('#/$defs/', '#/components/schemas/') : named(inner),
+      key === '$ref' && typeof inner === 'string' ? inner.replace('#/$defs/', '#/components/schemas/') : withComponentRefs(inner),
     ]),
   )
 }

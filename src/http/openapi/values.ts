@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../wire.js'
 
-/** The values of parameters in the URL of an example, by name; of a declared path and the query. */
+/** The parameter values in the URL of an example by name, from the declared path and the query. */
 export function valuesIn(path: string, url: string | undefined): Map<string, string> {
   const values = new Map<string, string>()
   if (url === undefined) return values
@@ -16,14 +16,14 @@ export function valuesIn(path: string, url: string | undefined): Map<string, str
 
 const FORMATS: Record<string, RegExp> = { date: /^\d{4}-\d\d-\d\d$/, 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/ }
 
-/** The type of a JSON value in the words of JSON schema. */
+/** The type of a JSON value as in JSON schema. */
 const typeOf = (value: unknown) => {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   return Number.isInteger(value) ? 'integer' : typeof value
 }
 
-/** Whether a value is written in the one form that the schema shows; tests also send others that are accepted. */
+/** Whether a value uses the documented notation; examples come from tests, which also use other accepted ones. */
 function fits(schema: JsonSchema, value: unknown): boolean {
   const {
     type,
@@ -56,7 +56,7 @@ function fits(schema: JsonSchema, value: unknown): boolean {
   return !Array.isArray(value) || !items || value.every((each) => fits(items, each))
 }
 
-/** The parameters of an example body that are written as the schema shows; none if a required one is not. */
+/** The parameters of an example body that use the documented notation; undefined if a required one does not. */
 export function requestExample(schema: JsonSchema, request: unknown): object | undefined {
   const { properties = {}, required = [] } = schema as { properties?: Record<string, JsonSchema>; required?: string[] }
   const kept = Object.entries(request as object).flatMap(([name, value]) => {

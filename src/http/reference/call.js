@@ -2,11 +2,11 @@ import { codeBlock, h, pretty } from './elements.js'
 
 const QUOTE = (text) => `'${String(text).replaceAll("'", "'\\''")}'`
 
-/** The URL of a call: values in the path are escaped, lists and maps are repeated names. */
+/** The URL of a call: path values are escaped, lists and maps become repeated names. */
 function urlOf(base, path, fields) {
   const url = path.replace(/\{([a-z_]+)\}/g, (place, name) => {
     const value = fields.find((field) => field.name === name && field.in === 'path')?.value
-    // the texts say how a path is written in a URL, and somebody may type it like that
+    // users may type a path in its encoded form, as the descriptions show it
     return value ? encodeURIComponent(value.replace(/%2F/gi, '/')) : place
   })
   const pairs = fields.filter((field) => field.in === 'query' && field.value !== '').flatMap(pairsOf)
@@ -14,7 +14,7 @@ function urlOf(base, path, fields) {
   return `${base}${url}${query.length > 0 ? `?${query.join('&')}` : ''}`
 }
 
-/** A list is typed with commas, and a map as `key=value` with commas. */
+/** The values of a list are typed with commas, and those of a map as `key=value` with commas. */
 function pairsOf({ name, value, schema }) {
   const parts = () => value.split(',').map((part) => part.trim())
   if (schema?.type === 'array') return parts().map((part) => [name, part])
@@ -22,7 +22,7 @@ function pairsOf({ name, value, schema }) {
   return parts().map((part) => [`${name}[${part.split('=', 1)[0]}]`, part.slice(part.indexOf('=') + 1)])
 }
 
-/** What is to be sent: method, URL, headers and body. */
+/** The request to send: method, URL, headers and body. */
 export function requestOf({ method, base, path, fields, body, token, auth }) {
   const headers = {}
   if (auth && token) headers['PRIVATE-TOKEN'] = token
@@ -37,7 +37,7 @@ export function requestOf({ method, base, path, fields, body, token, auth }) {
   return request
 }
 
-/** The same as a command; the token is named, not shown. */
+/** The request as a curl command; the token is a variable. */
 export function curlOf({ method, url, headers, body, form }) {
   const lines = [`curl ${method === 'GET' ? '' : method === 'HEAD' ? '--head ' : `--request ${method} `}${QUOTE(url)}`]
   for (const [name, value] of Object.entries(headers))
@@ -55,7 +55,7 @@ function compact(body) {
   }
 }
 
-/** Sends a request and shows its answer in an element. */
+/** Sends a request and shows the response in an element. */
 export async function send({ method, url, headers, body, form }, shown) {
   shown.replaceChildren(h('p', { role: 'status' }, 'Waiting …'))
   try {
@@ -72,14 +72,14 @@ function formData(fields) {
   return data
 }
 
-const SHOWN = ['content-type', 'x-total', 'x-page', 'x-next-page', 'x-total-pages', 'link', 'retry-after', 'x-request-id']
-const MOST = 200_000
+const SHOWN_HEADERS = ['content-type', 'x-total', 'x-page', 'x-next-page', 'x-total-pages', 'link', 'retry-after', 'x-request-id']
+const MAX_SHOWN_CHARACTERS = 200_000
 
 async function answerOf(response) {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json')
-  const body = text.length > MOST ? `${text.slice(0, MOST)}…` : isJson ? pretty(JSON.parse(text)) : text
-  const headers = SHOWN.filter((name) => response.headers.get(name)).map((name) => `${name}: ${response.headers.get(name)}`)
+  const body = text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : isJson ? pretty(JSON.parse(text)) : text
+  const headers = SHOWN_HEADERS.filter((name) => response.headers.get(name)).map((name) => `${name}: ${response.headers.get(name)}`)
   return [
     h('p', { role: 'status', class: response.ok ? 'good' : 'bad' }, `${response.status} ${response.statusText}`),
     headers.length > 0 && codeBlock(headers.join('\n'), 'Headers of the answer'),

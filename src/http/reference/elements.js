@@ -1,4 +1,4 @@
-/** An element with attributes, listeners (`on…`) and children; texts are never HTML. */
+/** Creates an element with attributes, listeners (`on…`) and children; texts are never HTML. */
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) {
@@ -10,10 +10,10 @@ export function h(name, attributes = {}, ...children) {
   return element
 }
 
-/** A line of text whose parts between backticks are code. */
+/** A line of text in which the parts between backticks become code. */
 export const line = (text = '') => text.split('`').map((part, i) => (i % 2 === 1 ? h('code', {}, part) : part))
 
-/** A block of code with a button that copies it. */
+/** A code block with a copy button. */
 export function codeBlock(text, label) {
   const button = h('button', { type: 'button', class: 'copy', onclick: () => copy(button, text) }, 'Copy')
   return h('div', { class: 'code' }, button, h('pre', { tabindex: '0', 'aria-label': label }, h('code', {}, text)))

@@ -14,7 +14,7 @@ interface Listed extends Operation {
   path: string
 }
 
-/** The page of the reference: the list of all operations, which needs no script, and what loads the rest. */
+/** The reference page: a list of all operations that needs no script, and the script that loads the rest. */
 export function referencePage(document: Json, { assets, document: url }: { assets: string; document: string }): string {
   const { title, version, description } = document['info'] as { title: string; version: string; description: string }
   const tags = document['tags'] as { name: string; description: string }[]

@@ -4,9 +4,9 @@ import { boundsOf, resolve, schemaView, typeOf } from './schema.js'
 
 const PLACES = { path: 'In the path', query: 'In the query', form: 'In the form' }
 
-/** The fields that a call is made of: those in the path and query, and of a form with files all of them. */
+/** The fields of a call: those in the path and query, and all fields of a form with files. */
 function fieldsOf(root, { parameters = [], requestBody }) {
-  // examples are only hints: a button pressed too early must not change what has the id of an example
+  // examples are only placeholders: pressing the button too early must not change the resource of an example
   const fields = parameters.map((parameter) => ({ ...parameter, value: '' }))
   const multipart = requestBody?.content['multipart/form-data']
   if (!multipart || requestBody.content['application/json']) return fields
@@ -22,9 +22,9 @@ function fieldsOf(root, { parameters = [], requestBody }) {
   return [...fields, ...inForm]
 }
 
-/** An operation: its parameters as a form that sends it, the command, and its answers. */
+/** The view of an operation: a form for its parameters that sends it, the command, and its responses. */
 export function operationView({ root, method, path, operation, token }) {
-  // the same server under the name by which the page was loaded, which is all that its policy lets it call
+  // use the origin that the page was loaded from, the only one that its content security policy allows
   const base = location.origin + new URL(operation.servers?.[0]?.url ?? root.servers[0].url).pathname.replace(/\/$/, '')
   const fields = fieldsOf(root, operation)
   const json = operation.requestBody?.content['application/json']

@@ -7,10 +7,10 @@ const search = document.getElementById('search')
 const token = document.getElementById('token')
 const sections = [...document.querySelectorAll('nav section')]
 
-/** Loaded at once, while the list is already there to be read. */
+/** Loaded immediately, while the list can already be read. */
 const loading = fetch(document.body.dataset.document).then((response) => response.json())
 
-/** The operation of a link, found by its name. */
+/** Finds an operation by its id. */
 function find(root, id) {
   for (const [path, methods] of Object.entries(root.paths))
     for (const [method, operation] of Object.entries(methods)) if (operation.operationId === id) return { method, path, operation }

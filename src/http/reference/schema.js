@@ -1,6 +1,6 @@
 import { h, line } from './elements.js'
 
-/** What a reference of the document stands for. */
+/** Resolves a reference within the document. */
 export function resolve(root, value) {
   let found = value
   while (found?.$ref)
@@ -24,7 +24,7 @@ export function typeOf(root, schema) {
   return schema.format ? `${type} (${schema.format})` : type
 }
 
-/** Bounds, default and words of a schema. */
+/** The bounds, default and allowed words of a schema. */
 export function boundsOf(schema) {
   const of = schema.items ?? schema
   const facts = []
@@ -38,7 +38,7 @@ export function boundsOf(schema) {
   return facts.join('; ')
 }
 
-/** The properties inside a schema, of an array those of its elements. */
+/** The object schema inside a schema; for an array that of its elements. */
 function inside(root, schema) {
   const found = resolve(root, schema)
   if (found.properties) return found
@@ -47,7 +47,7 @@ function inside(root, schema) {
   return choices[0]
 }
 
-/** A table of the properties of a schema; those of properties open on demand. */
+/** A table of the properties of a schema; nested ones open on demand. */
 export function schemaView(root, schema) {
   const object = inside(root, schema)
   if (!object) return h('p', { class: 'type' }, typeOf(root, schema))
