@@ -2,7 +2,7 @@ import { parseUrl } from '../lib/url.js'
 
 /** An unusable URL; the message is a predicate that says why. */
 class InvalidDatabaseUrl extends Error {
-  override name = 'BadDatabaseUrl'
+  override name = 'InvalidDatabaseUrl'
 }
 
 const MAX_HOSTS = 16

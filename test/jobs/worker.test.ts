@@ -279,7 +279,7 @@ describe('the order', () => {
     expect(ran).toEqual(['high', 'old', 'new', 'low'])
   })
 
-  it('SEC-186: keeps places free of low priority', async () => {
+  it('SEC-186: keeps slots free of low priority', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, (name) => (name === 'merge' ? undefined : passed))
     await worker([job], { slots: { work: 4, network: 0 }, poll: 20 }).start()
@@ -311,13 +311,13 @@ describe('the order', () => {
     expect(ran).toEqual(['low, waiting', 'normal, waiting', 'high 0', 'high 1', 'high 2', 'high 3', 'high 4', 'normal, new', 'low, new'])
   })
 
-  it('AS-62: throttled kinds have their share of the places, others all of theirs', async () => {
+  it('AS-62: throttled kinds have their share of the slots, others all of theirs', async () => {
     const { passed, open } = gate()
     const slow = noting({ kind: 'slow' }, () => passed)
     const other = noting({ kind: 'other' }, () => passed)
     const calling = noting({ kind: 'calling', network: true }, () => passed)
     let factor = 0.5
-    const options = { places: { work: 4, network: 10 }, poll: 20, throttling: async () => ({ kinds: ['slow', 'calling', 'no such kind'], factor }) }
+    const options = { slots: { work: 4, network: 10 }, poll: 20, throttling: async () => ({ kinds: ['slow', 'calling', 'no such kind'], factor }) }
     await worker([slow.job, other.job, calling.job], options).start()
     for (const { job } of [slow, other, calling])
       await enqueueAll(
@@ -332,7 +332,7 @@ describe('the order', () => {
     await expect.poll(amounts, { timeout: 10_000 }).toEqual([12, 12, 12])
   })
 
-  it('gives kinds that wait for the network places of their own', async () => {
+  it('gives kinds that wait for the network slots of their own', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     const calling = noting({ kind: 'calling', network: true })

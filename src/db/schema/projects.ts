@@ -216,7 +216,7 @@ export const protectedBranches = pgTable(
       .references(() => projects.id, { onDelete: 'cascade' }),
     /** A name, or a pattern with `*`. */
     name: text().notNull(),
-    /** 0 nobody, 30 developers, 40 maintainers. */
+    /** 0 no access, 30 developers, 40 maintainers. */
     push_level: integer().notNull(),
     merge_level: integer().notNull(),
     allow_force_push: boolean().notNull().default(false),
