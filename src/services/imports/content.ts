@@ -4,19 +4,19 @@ import { onlyRow } from '../../db/only-row.js'
 import { snippets } from '../../db/schema/index.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { importRelease } from '../content/releases.js'
-import { bringAll, type Write } from './bring.js'
-import { bringNotesOfPage } from './notes.js'
-import { personId } from './people.js'
+import { importList, type Write } from './items.js'
+import { importNotesOfPage } from './notes.js'
 import { IMPORTER, type Run } from './run.js'
 import type { Scope } from './source/dialect.js'
 import type { ReleaseRecord, SnippetRecord } from './source/records.js'
+import { personId } from './users.js'
 
-/** Brings the releases of tags that have come. */
-export async function bringReleases(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
-  await bringAll(run, 'release', scope, (record) => newRelease(run, record, subject))
+/** Imports releases. Their tags must have been fetched. */
+export async function importReleases(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
+  await importList(run, 'release', scope, (record) => prepareRelease(run, record, subject))
 }
 
-async function newRelease(run: Run, record: ReleaseRecord, subject: ProjectSubject): Promise<Write> {
+async function prepareRelease(run: Run, record: ReleaseRecord, subject: ProjectSubject): Promise<Write> {
   const { key: tag_name, name, description, milestones, links } = record
   const author = withoutToken({ ...IMPORTER.user, id: await personId(run, record.author) })
   return async (_, ctx) => {
@@ -27,24 +27,24 @@ async function newRelease(run: Run, record: ReleaseRecord, subject: ProjectSubje
   }
 }
 
-/** Brings the snippets of a project and the notes on them, or the personal ones of a user. */
-export async function bringSnippets(run: Run, kind: 'snippet' | 'personal snippet', scope: Scope, projectId: number | null): Promise<void> {
-  await bringAll(
+/** Imports the snippets of a project with their notes, or a user's personal snippets. */
+export async function importSnippets(run: Run, kind: 'snippet' | 'personal snippet', scope: Scope, projectId: number | null): Promise<void> {
+  await importList(
     run,
     kind,
     scope,
-    (record) => newSnippet(run, record, projectId === null ? null : scope, projectId),
+    (record) => prepareSnippet(run, record, projectId === null ? null : scope, projectId),
     async (records) => {
-      if (projectId !== null) await bringNotesOfPage(run, { kind: 'snippet', type: 'Snippet', scope, projectId, readers: async () => [] }, records)
+      if (projectId !== null) await importNotesOfPage(run, { kind: 'snippet', type: 'Snippet', scope, projectId, readers: async () => [] }, records)
     },
   )
 }
 
-async function newSnippet(run: Run, record: SnippetRecord, scope: Scope | null, project_id: number | null): Promise<Write> {
+async function prepareSnippet(run: Run, record: SnippetRecord, scope: Scope | null, project_id: number | null): Promise<Write> {
   const { key, title, file_name, description, visibility, files } = record
   const { client, dialect, headers } = run.source
   const author_id = await personId(run, record.author)
-  if (files > 1) await run.ledger.leftOut('snippet file', key, title, `only the first of ${files} files is brought`)
+  if (files > 1) await run.ledger.reportLeftOut('snippet file', key, title, `only the first of ${files} files is imported`)
   const path = dialect.snippetPath?.(scope, key) ?? ''
   const content = run.ledger.dry ? '' : (await client.text(path, headers)).text.replaceAll('\0', '\ufffd')
   return async (tx, ctx) => {

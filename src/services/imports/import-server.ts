@@ -2,41 +2,41 @@ import { and, eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { namespaces } from '../../db/schema/index.js'
 import { StartFault } from '../../lib/start-fault.js'
-import { bringHooks, bringProjectMembers, bringProtections, bringVariables } from './belongings.js'
-import { bringReleases, bringSnippets } from './content.js'
-import { bringGroups } from './groups.js'
-import { bringIssues } from './issues.js'
+import { importDeployKeysAndProtection, importHooks, importProjectMembers, importVariables } from './configuration.js'
+import { importReleases, importSnippets } from './content.js'
+import { importGroups } from './groups.js'
+import { importIssues } from './issues.js'
 import { dryLedger, type LeftOut, openLedger } from './ledger.js'
-import { bringMergeRequests } from './merge-requests.js'
-import { bringUsers } from './people.js'
-import { bringPlan } from './planning.js'
-import { placeProject, relateProject, subjectOf, wantedProjects } from './projects.js'
-import { bringRepositories } from './repositories.js'
-import type { ImportOptions, Place, Run } from './run.js'
+import { importMergeRequests } from './merge-requests.js'
+import { importPlanning } from './planning.js'
+import { findOrImportProject, importForkAndShares, loadSubject, selectProjects } from './projects.js'
+import { importRepositories } from './repositories.js'
+import type { ImportedItem, ImportOptions, Run } from './run.js'
 import { SourceFailed } from './source/client.js'
 import type { ProjectRecord } from './source/records.js'
 import { openSource, type SourceName } from './source/source.js'
+import { importUsers } from './users.js'
 
-/** What an import has brought, this run and all before it. */
+/** The result of this and all earlier runs of an import. */
 export interface ImportReport {
   url: string
   from: SourceName
   dry_run: boolean
-  /** Whether it came to its end. */
+  /** Whether this run completed. */
   finished: boolean
-  /** Why not. */
+  /** Why it did not complete. */
   fault: string | null
-  /** How many of each kind. */
+  /** Imported items by kind. */
   came: Record<string, number>
   left_out: LeftOut[]
   left_out_count: number
-  /** What no import from such a server brings. */
+  /** What is never imported from this kind of server. */
   never: { kind: string; reason: string }[]
 }
 
 /**
- * Brings what another server has, beside a running service or without one. What has come already stays as it is, so a
- * run continues one that ended early. It sends no mail, calls no webhook and makes no event.
+ * Imports from another server, whether or not the service is running. Items imported earlier are not changed, so a run
+ * continues one that ended early. It sends no mail, calls no webhook and creates no events.
  */
 export async function importServer(ctx: Context, options: ImportOptions): Promise<ImportReport> {
   const signal = options.signal ? AbortSignal.any([options.signal, ctx.stopping]) : ctx.stopping
@@ -45,16 +45,23 @@ export async function importServer(ctx: Context, options: ImportOptions): Promis
     throw error instanceof SourceFailed ? new StartFault(error.message) : error
   })
   const ledger = options.dryRun ? dryLedger() : await openLedger(ctx, source.client.base)
-  const maps = { people: new Map(), userIds: new Map(), groups: new Map(), refusedGroups: new Set<string>(), projects: new Map(), teams: new Map() }
+  const maps = {
+    userIdsByName: new Map(),
+    userIdsByKey: new Map(),
+    groups: new Map(),
+    failedGroups: new Set<string>(),
+    projects: new Map(),
+    teamsByProject: new Map(),
+  }
   const run: Run = { ctx, options, source, ledger, signal, into, ...maps }
   let fault: string | null = null
   try {
-    await bringEverything(run)
+    await importEverything(run)
   } catch (error) {
     if (!(error instanceof SourceFailed)) throw error
     fault = error.message
   }
-  const { name, lacks } = source.dialect
+  const { name, unsupported: lacks } = source.dialect
   const summary = { url: source.client.base, from: name, dry_run: ledger.dry, finished: fault === null, fault }
   return { ...summary, ...(await ledger.totals()), never: lacks }
 }
@@ -68,50 +75,50 @@ async function groupNamed(ctx: Context, path: string): Promise<number> {
   return group.id
 }
 
-async function bringEverything(run: Run): Promise<void> {
+async function importEverything(run: Run): Promise<void> {
   const { groups = [], projects = [], onProgress = () => undefined } = run.options
   const all = groups.length === 0 && projects.length === 0
-  const users = all ? await bringUsers(run) : []
-  const paths = await bringGroups(run, users)
-  const found = await wantedProjects(run, paths)
+  const users = all ? await importUsers(run) : []
+  const paths = await importGroups(run, users)
+  const found = await selectProjects(run, paths)
   const steps = found.length * 2
   let done = 0
   const step = () => onProgress(++done, steps)
   onProgress(0, steps)
   for (const record of found) {
-    const place = await placeProject(run, record)
-    if (place !== null) await bringContents(run, record, place)
+    const imported = await findOrImportProject(run, record)
+    if (imported !== null) await importProjectContents(run, record, imported)
     step()
   }
-  // what relates projects to each other
+  // forks, shares and merge requests need all projects
   for (const record of found) {
-    const place = run.projects.get(record.key)
-    if (place) await bringRelations(run, record, place)
+    const imported = run.projects.get(record.key)
+    if (imported) await importProjectRelations(run, record, imported)
     step()
   }
-  for (const name of users) await bringSnippets(run, 'personal snippet', { key: name.toLowerCase(), path: name }, null)
+  for (const name of users) await importSnippets(run, 'personal snippet', { key: name.toLowerCase(), path: name }, null)
 }
 
-async function bringContents(run: Run, record: ProjectRecord, place: Place): Promise<void> {
-  const scope = { key: place.key, path: place.path }
-  const subject = await subjectOf(run, place)
+async function importProjectContents(run: Run, record: ProjectRecord, imported: ImportedItem): Promise<void> {
+  const scope = { key: imported.key, path: imported.path }
+  const subject = await loadSubject(run, imported)
   if (subject === null) return
-  run.projects.set(place.key, place)
-  const owner = { kind: 'project' as const, id: place.here, fullPath: place.path }
-  await bringRepositories(run, place, subject.project, record.default_branch)
-  await bringProjectMembers(run, scope, owner)
-  await bringPlan(run, scope, place.here)
-  await bringProtections(run, scope, subject)
-  await bringVariables(run, 'variable', scope, owner)
-  await bringHooks(run, 'hook', scope, owner)
-  if (!record.without.includes('issue')) await bringIssues(run, scope, subject)
-  await bringReleases(run, scope, subject)
-  await bringSnippets(run, 'snippet', scope, place.here)
+  run.projects.set(imported.key, imported)
+  const owner = { kind: 'project' as const, id: imported.localId, fullPath: imported.path }
+  await importRepositories(run, imported, subject.project, record.default_branch)
+  await importProjectMembers(run, scope, owner)
+  await importPlanning(run, scope, imported.localId)
+  await importDeployKeysAndProtection(run, scope, subject)
+  await importVariables(run, 'variable', scope, owner)
+  await importHooks(run, 'hook', scope, owner)
+  if (!record.without.includes('issue')) await importIssues(run, scope, subject)
+  await importReleases(run, scope, subject)
+  await importSnippets(run, 'snippet', scope, imported.localId)
 }
 
-async function bringRelations(run: Run, record: ProjectRecord, place: Place): Promise<void> {
-  const subject = await subjectOf(run, place)
+async function importProjectRelations(run: Run, record: ProjectRecord, imported: ImportedItem): Promise<void> {
+  const subject = await loadSubject(run, imported)
   if (subject === null) return
-  await relateProject(run, record, subject)
-  if (!record.without.includes('merge request')) await bringMergeRequests(run, { key: place.key, path: place.path }, subject)
+  await importForkAndShares(run, record, subject)
+  if (!record.without.includes('merge request')) await importMergeRequests(run, { key: imported.key, path: imported.path }, subject)
 }

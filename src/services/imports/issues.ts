@@ -12,21 +12,21 @@ import { readersAmong } from '../issuables/issues/readers.js'
 import { labelIdsOf, splitTitles } from '../issuables/labels.js'
 import { checkTexts } from '../issuables/texts.js'
 import { descriptionColumns, textOf } from '../issuables/writing.js'
-import { bringAll, type Write } from './bring.js'
-import { keepMentions } from './mentions.js'
-import { bringNotesOfPage } from './notes.js'
-import { maybePersonId, personId } from './people.js'
+import { importList, type Write } from './items.js'
+import { storeMentions } from './mentions.js'
+import { importNotesOfPage } from './notes.js'
 import { milestoneId } from './planning.js'
 import type { Run } from './run.js'
 import type { Scope } from './source/dialect.js'
 import type { IssueRecord, MergeRequestRecord } from './source/records.js'
+import { maybePersonId, personId } from './users.js'
 
-/** Brings the issues of a project, oldest first, and the notes on them. */
-export async function bringIssues(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
-  const prepare = (record: IssueRecord) => newIssue(run, record, subject)
+/** Imports the issues of a project, oldest first, with their notes. */
+export async function importIssues(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
+  const prepare = (record: IssueRecord) => prepareIssue(run, record, subject)
   const readers = (who: SQL, tx: Transaction, id: number) => issueReaders(tx, subject, id, who)
-  await bringAll(run, 'issue', scope, prepare, (records) =>
-    bringNotesOfPage(run, { kind: 'issue', type: 'Issue', scope, projectId: subject.project.id, readers }, records),
+  await importList(run, 'issue', scope, prepare, (records) =>
+    importNotesOfPage(run, { kind: 'issue', type: 'Issue', scope, projectId: subject.project.id, readers }, records),
   )
 }
 
@@ -36,11 +36,11 @@ async function issueReaders(tx: Transaction, { project }: ProjectSubject, id: nu
   return ties ? readersAmong(tx, project, ties, who) : []
 }
 
-async function newIssue(run: Run, record: IssueRecord, subject: ProjectSubject): Promise<Write> {
+async function prepareIssue(run: Run, record: IssueRecord, subject: ProjectSubject): Promise<Write> {
   const { ctx } = run
   const { project } = subject
   const { iid, confidential, due_date, closed } = record
-  const shared = await sharedColumns(run, record, project.id)
+  const shared = await commonColumns(run, record, project.id)
   const state = closed ? ('closed' as const) : ('opened' as const)
   return async (tx) => {
     const values = { ...shared, project_id: project.id, iid, state, confidential, due_date }
@@ -48,19 +48,19 @@ async function newIssue(run: Run, record: IssueRecord, subject: ProjectSubject):
     await raiseIid(tx, { project_id: project.id }, 'issue', iid)
     await updateIssueCounts(tx, project.id, null, { state, confidential })
     const target: Target = { type: 'Issue', id, project_id: project.id }
-    await assign(ctx, tx, subject, target, record.labels)
-    await keepMentions(ctx, tx, { target, note_id: null, text: textOf(record) }, (who) => readersAmong(tx, project, values, who))
+    await assignImportedLabels(ctx, tx, subject, target, record.labels)
+    await storeMentions(ctx, tx, { target, note_id: null, text: textOf(record) }, (who) => readersAmong(tx, project, values, who))
     return id
   }
 }
 
-/** The columns that issues and merge requests have in common. */
-export async function sharedColumns(run: Run, record: IssueRecord | MergeRequestRecord, projectId: number) {
+/** The columns shared by issues and merge requests. */
+export async function commonColumns(run: Run, record: IssueRecord | MergeRequestRecord, projectId: number) {
   const { ctx } = run
   const { title: given, description, discussion_locked, closed_at, time_estimate, total_time_spent } = record
   const { title = '' } = checkTexts({ title: given, description, labels: [splitTitles(record.labels)] })
   if (record.more_assignees > 0)
-    await run.ledger.leftOut('assignee', `${projectId}/${record.key}`, `#${record.iid} ${title}`, 'has several: only the first is brought')
+    await run.ledger.reportLeftOut('assignee', `${projectId}/${record.key}`, `#${record.iid} ${title}`, 'has several: only the first is imported')
   const created_at = record.created_at ?? ctx.now()
   return {
     title,
@@ -74,7 +74,7 @@ export async function sharedColumns(run: Run, record: IssueRecord | MergeRequest
   }
 }
 
-/** Assigns labels by their titles; those that did not come are made. */
-export async function assign(ctx: Context, tx: Transaction, subject: ProjectSubject, target: Target, titles: string[]): Promise<void> {
+/** Assigns labels by title; missing labels are created. */
+export async function assignImportedLabels(ctx: Context, tx: Transaction, subject: ProjectSubject, target: Target, titles: string[]): Promise<void> {
   await assignLabels(tx, target, await labelIdsOf(tx, subject, titles, true, ctx.now()))
 }

@@ -7,62 +7,62 @@ import { BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
 import { parseUrl } from '../../lib/url.js'
 import { lfsLimits, objectsOf, storeObject } from '../repository/lfs/objects.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { bring, Refused } from './bring.js'
-import type { Place, Run } from './run.js'
-import { NotGiven, openAnswer, readJson } from './source/client.js'
+import { CannotImport, importItem } from './items.js'
+import type { ImportedItem, Run } from './run.js'
+import { NotAvailable, openResponse, readJson } from './source/client.js'
 
-type Home = Pick<typeof projects.$inferSelect, 'id' | 'storage'>
+type ProjectStorage = Pick<typeof projects.$inferSelect, 'id' | 'storage'>
 
-/** Objects that are asked for at a time. */
-const BATCH = 100
-/** Objects of one project that are brought. */
+/** Objects per batch request. */
+const BATCH_SIZE = 100
+/** Objects imported per project. */
 const MAX_OBJECTS = 1_000_000
-const TYPE = 'application/vnd.git-lfs+json'
+const LFS_CONTENT_TYPE = 'application/vnd.git-lfs+json'
 
-/** Brings the objects of Git LFS that the commits of a project point to. `source` is its repository there. */
-export async function bringLfsObjects(run: Run, place: Place, project: Home, source: FetchSource): Promise<void> {
+/** Imports the LFS objects that a project's commits point to. `source` is the repository on the source server. */
+export async function importLfsObjects(run: Run, place: ImportedItem, project: ProjectStorage, source: FetchSource): Promise<void> {
   if (run.ledger.dry) return
   const pointers = new Map<string, LfsPointer>()
   await repositoryOf(run.ctx, project).forEachLfsPointer((pointer) => {
     if (pointers.size < MAX_OBJECTS) pointers.set(pointer.oid, pointer)
   })
   const wanted = [...pointers.values()]
-  for (let at = 0; at < wanted.length; at += BATCH) {
-    const batch = wanted.slice(at, at + BATCH)
-    const here = await objectsOf(
+  for (let at = 0; at < wanted.length; at += BATCH_SIZE) {
+    const batch = wanted.slice(at, at + BATCH_SIZE)
+    const stored = await objectsOf(
       run.ctx,
       project.id,
       batch.map(({ oid }) => oid),
     )
-    const due = batch.filter(({ oid }) => !here.has(oid))
-    if (due.length > 0) await bringBatch(run, place, { project, source }, due)
+    const missing = batch.filter(({ oid }) => !stored.has(oid))
+    if (missing.length > 0) await importBatch(run, place, { project, source }, missing)
   }
 }
 
-interface Sides {
-  project: Home
+interface Transfer {
+  project: ProjectStorage
   source: FetchSource
 }
 
-async function bringBatch(run: Run, { key, path }: Place, sides: Sides, objects: LfsPointer[]): Promise<void> {
-  const answers = new Map<string, z.infer<typeof Offer>>()
+async function importBatch(run: Run, { key, path }: ImportedItem, transfer: Transfer, objects: LfsPointer[]): Promise<void> {
+  const answers = new Map<string, z.infer<typeof BatchObject>>()
   let fault: string | null = null
   try {
-    for (const offer of await offersOf(run, sides.source, objects)) answers.set(offer.oid, offer)
+    for (const offer of await requestDownloads(run, transfer.source, objects)) answers.set(offer.oid, offer)
   } catch (error) {
     run.signal.throwIfAborted()
     fault = error instanceof Error ? error.message : String(error)
   }
   for (const { oid } of objects)
-    await bring(run, { kind: 'LFS object', key: `${key}/${oid}`, name: `${path}: ${oid}` }, async () => {
+    await importItem(run, { kind: 'LFS object', key: `${key}/${oid}`, name: `${path}: ${oid}` }, async () => {
       const action = answers.get(oid)?.actions?.download
-      if (!action) throw new Refused(fault ?? answers.get(oid)?.error?.message ?? 'the server does not offer it')
-      await download(run, sides, oid, { ...action, path })
+      if (!action) throw new CannotImport(fault ?? answers.get(oid)?.error?.message ?? 'the server does not offer it')
+      await download(run, transfer, oid, { ...action, path })
       return async () => null
     })
 }
 
-const Offer = z.object({
+const BatchObject = z.object({
   oid: z.string().max(100),
   actions: z
     .object({
@@ -71,36 +71,40 @@ const Offer = z.object({
     .nullish(),
   error: z.object({ message: z.string().max(500) }).nullish(),
 })
-const Batch = z.object({ objects: z.array(Offer).max(BATCH) })
+const BatchResponse = z.object({ objects: z.array(BatchObject).max(BATCH_SIZE) })
 
-/** What the server says of where its objects are. */
-async function offersOf(run: Run, { url, authorization }: FetchSource, objects: LfsPointer[]): Promise<z.infer<typeof Offer>[]> {
+/** Calls the batch API for download links. */
+async function requestDownloads(run: Run, { url, authorization }: FetchSource, objects: LfsPointer[]): Promise<z.infer<typeof BatchObject>[]> {
   const target = { ...run.source.client.target, url: new URL(`${url}/info/lfs/objects/batch`) }
-  const headers = { accept: TYPE, 'content-type': TYPE, ...(authorization && { authorization }) }
+  const headers = { accept: LFS_CONTENT_TYPE, 'content-type': LFS_CONTENT_TYPE, ...(authorization && { authorization }) }
   const body = JSON.stringify({ operation: 'download', transfers: ['basic'], objects })
-  const answer = await readJson(await openAnswer(target, { headers, body, signal: run.signal, within: 120_000 }))
-  const parsed = Batch.safeParse(answer)
-  if (!parsed.success) throw new NotGiven('the server has no objects of Git LFS for it')
+  const answer = await readJson(await openResponse(target, { headers, body, signal: run.signal, timeoutMs: 120_000 }))
+  const parsed = BatchResponse.safeParse(answer)
+  if (!parsed.success) throw new NotAvailable('the server has no objects of Git LFS for it')
   return parsed.data.objects
 }
 
-/** Reads one object into the store, which checks its digest. */
+/** Downloads one object into the store, which verifies its digest. */
 async function download(
   run: Run,
-  { project, source }: Sides,
+  { project, source }: Transfer,
   oid: string,
   { href, header, path }: { href: string; header?: Record<string, string> | null | undefined; path: string },
 ): Promise<void> {
   const { ctx } = run
   const target = await targetOf(run, href, path)
-  const isOwn = target.addresses === run.source.client.target.addresses
-  const headers = { accept: '*/*', ...(isOwn && source.authorization && { authorization: source.authorization }), ...lowerCase(header ?? {}) }
-  const body: IncomingMessage = await openAnswer(target, { headers, signal: run.signal }).catch((error: Error) => {
+  const isSourceServer = target.addresses === run.source.client.target.addresses
+  const headers = {
+    accept: '*/*',
+    ...(isSourceServer && source.authorization && { authorization: source.authorization }),
+    ...lowerCaseNames(header ?? {}),
+  }
+  const body: IncomingMessage = await openResponse(target, { headers, signal: run.signal }).catch((error: Error) => {
     run.signal.throwIfAborted()
-    throw new Refused(`the object did not come: ${error.message}`)
+    throw new CannotImport(`the object could not be downloaded: ${error.message}`)
   })
   try {
-    if (body.statusCode !== 200) throw new Refused(`the server answers ${body.statusCode}`)
+    if (body.statusCode !== 200) throw new CannotImport(`the server answers ${body.statusCode}`)
     const staged = await ctx.lfs.stage(body, oid, (await lfsLimits(ctx)).object)
     try {
       await storeObject(ctx, project.id, oid, staged)
@@ -108,18 +112,22 @@ async function download(
       await staged.discard()
     }
   } catch (error) {
-    if (error instanceof WrongObject) throw new Refused(error.message)
+    if (error instanceof WrongObject) throw new CannotImport(error.message)
     // the connection was lost
-    if (body.errored) throw new Refused(`the object did not come: ${body.errored.message}`)
+    if (body.errored) throw new CannotImport(`the object could not be downloaded: ${body.errored.message}`)
     throw error
   } finally {
     body.destroy()
   }
 }
 
-const lowerCase = (header: Record<string, string>) => Object.fromEntries(Object.entries(header).map(([name, value]) => [name.toLowerCase(), value]))
+const lowerCaseNames = (header: Record<string, string>) =>
+  Object.fromEntries(Object.entries(header).map(([name, value]) => [name.toLowerCase(), value]))
 
-/** Below the repository it is the server itself, by whichever name it calls itself; elsewhere it must be public. */
+/**
+ * A path below the repository is on the source server, whatever host the link has; any other target must be public
+ * (unless local requests are allowed).
+ */
 async function targetOf({ ctx, source: { client } }: Run, href: string, path: string): Promise<Target> {
   const at = parseUrl(href)
   const inside = at ? at.pathname.indexOf(`/${path}.git/`) : -1
@@ -127,7 +135,7 @@ async function targetOf({ ctx, source: { client } }: Run, href: string, path: st
   try {
     return await checkTarget(href, { protocols: ['http:', 'https:'], allowLocal: ctx.config.allowLocalRequests })
   } catch (error) {
-    if (error instanceof BadTarget) throw new Refused(`the address of the object ${error.message}`)
+    if (error instanceof BadTarget) throw new CannotImport(`the address of the object ${error.message}`)
     throw error
   }
 }

@@ -6,8 +6,8 @@ import { findMentionedUsers, mentionedNames } from '../activity/mentions.js'
 import type { Target } from '../activity/subscriptions.js'
 import { IMPORTER } from './run.js'
 
-/** Stores who is mentioned, as far as they see the thing; nobody gets a todo. */
-export async function keepMentions(
+/** Stores the mentioned users who can read the target; creates no todos. */
+export async function storeMentions(
   ctx: Context,
   tx: Transaction,
   { target, note_id, text }: { target: Target; note_id: number | null; text: string },

@@ -14,29 +14,29 @@ import { type VersionDraft, versionOf } from '../issuables/merge-requests/versio
 import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
 import { textOf } from '../issuables/writing.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { bringAll, listAll, type Write } from './bring.js'
-import { assign, sharedColumns } from './issues.js'
-import { keepMentions } from './mentions.js'
-import { bringNotesOfPage } from './notes.js'
-import { maybePersonId } from './people.js'
+import { assignImportedLabels, commonColumns } from './issues.js'
+import { fetchList, importList, type Write } from './items.js'
+import { storeMentions } from './mentions.js'
+import { importNotesOfPage } from './notes.js'
 import type { Run } from './run.js'
 import type { Scope } from './source/dialect.js'
 import type { MergeRequestRecord, VersionRecord } from './source/records.js'
+import { maybePersonId } from './users.js'
 
-/** Brings the merge requests of a project, oldest first, with their versions and notes. All projects are there. */
-export async function bringMergeRequests(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
+/** Imports a project's merge requests, oldest first, with versions and notes. Requires that all projects exist. */
+export async function importMergeRequests(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
   const { ctx } = run
   const { id: projectId } = subject.project
   const readers = (who: SQL, tx: Transaction, id: number) => requestReaders(tx, subject, id, who)
-  await bringAll(
+  await importList(
     run,
     'merge request',
     scope,
-    (record) => newMergeRequest(run, record, scope, subject),
-    (records) => bringNotesOfPage(run, { kind: 'merge request', type: 'MergeRequest', scope, projectId, readers }, records),
+    (record) => prepareMergeRequest(run, record, scope, subject),
+    (records) => importNotesOfPage(run, { kind: 'merge request', type: 'MergeRequest', scope, projectId, readers }, records),
   )
   if (run.ledger.dry) return
-  // the service does what these ask for, now or when it starts
+  // jobs for the service, which runs them now or when it starts
   await enqueue(ctx.db, mergeChecks, { project: projectId }, { key: String(projectId) })
   updateIssueLinksSoon(ctx, projectId)
 }
@@ -47,13 +47,13 @@ async function requestReaders(tx: Transaction, { project }: ProjectSubject, id: 
   return ties ? readersAmong(tx, project, ties, who) : []
 }
 
-async function newMergeRequest(run: Run, record: MergeRequestRecord, scope: Scope, subject: ProjectSubject): Promise<Write> {
+async function prepareMergeRequest(run: Run, record: MergeRequestRecord, scope: Scope, subject: ProjectSubject): Promise<Write> {
   const { ctx } = run
   const { project } = subject
   const { iid, key, source_project, start: _, sha: __, merged_by, ...given } = record
-  const shared = await sharedColumns(run, record, project.id)
-  const source = source_project === null ? null : (run.projects.get(source_project)?.here ?? null)
-  const versions = run.ledger.dry ? [] : await versionsOf(run, record, scope, subject)
+  const shared = await commonColumns(run, record, project.id)
+  const source = source_project === null ? null : (run.projects.get(source_project)?.localId ?? null)
+  const versions = run.ledger.dry ? [] : await prepareVersions(run, record, scope, subject)
   const merged_by_id = await maybePersonId(run, merged_by)
   const { source_branch, target_branch, state, squash, merge_commit_sha, merged_at } = given
   const { force_remove_source_branch, should_remove_source_branch, allow_collaboration } = given
@@ -62,59 +62,59 @@ async function newMergeRequest(run: Run, record: MergeRequestRecord, scope: Scop
       ...{ project_id: project.id, iid, source_project_id: source, original_source_project_id: source ?? project.id },
       ...{ ...shared, source_branch, target_branch, state, squash, merge_commit_sha, merged_at, merged_by_id },
       ...{ force_remove_source_branch, should_remove_source_branch, allow_collaboration },
-      // that of an open one is found out again
+      // recomputed for open merge requests
       merge_status: (state === 'opened' ? null : record.merge_status) ?? ('unchecked' as const),
     }
     const { id } = onlyRow(await tx.insert(mergeRequests).values(values).returning({ id: mergeRequests.id }))
     await raiseIid(tx, { project_id: project.id }, 'merge_request', iid)
     const target: Target = { type: 'MergeRequest', id, project_id: project.id }
-    await assign(ctx, tx, subject, target, record.labels)
+    await assignImportedLabels(ctx, tx, subject, target, record.labels)
     await insertVersions(tx, target, versions)
-    await keepMentions(ctx, tx, { target, note_id: null, text: textOf(record) }, (who) => readersAmong(tx, project, shared, who))
+    await storeMentions(ctx, tx, { target, note_id: null, text: textOf(record) }, (who) => readersAmong(tx, project, shared, who))
     return id
   }
 }
 
-interface Version {
+interface PreparedVersion {
   drawn: NonNullable<VersionDraft['version']>
   created_at: Date
 }
 
-/** The versions whose commits have come, oldest first, kept by refs. The others are reported. */
-async function versionsOf(run: Run, record: MergeRequestRecord, scope: Scope, { project }: ProjectSubject): Promise<Version[]> {
+/** Versions whose commits exist, oldest first, with their keep-around refs set. The others are reported. */
+async function prepareVersions(run: Run, record: MergeRequestRecord, scope: Scope, { project }: ProjectSubject): Promise<PreparedVersion[]> {
   const repository = repositoryOf(run.ctx, project)
-  const listed = await versionsListed(run, record, { ...scope, iid: record.iid }, repository)
+  const listed = await listVersions(run, record, { ...scope, iid: record.iid }, repository)
   if (listed.length === 0) return []
   const existing = await repository.existingObjects(listed.flatMap(({ head, start }) => [head, start]))
-  const whole = listed.filter(({ head, start }) => existing.has(head) && existing.has(start))
-  if (whole.length < listed.length) {
-    const gone = `${listed.length - whole.length} of ${listed.length} versions: their commits are in no branch, tag or head any more`
-    await run.ledger.leftOut('merge request version', `${scope.key}/${record.iid}`, `${scope.path} !${record.iid}`, gone)
+  const complete = listed.filter(({ head, start }) => existing.has(head) && existing.has(start))
+  if (complete.length < listed.length) {
+    const gone = `${listed.length - complete.length} of ${listed.length} versions: their commits are in no branch, tag or head any more`
+    await run.ledger.reportLeftOut('merge request version', `${scope.key}/${record.iid}`, `${scope.path} !${record.iid}`, gone)
   }
-  const [newest] = whole
+  const [newest] = complete
   if (!newest) return []
-  const wanted = new Map<string, Oid>(whole.flatMap(({ head, start }) => [head, start].map((oid) => [keepAroundRef(oid), oid] as const)))
+  const wanted = new Map<string, Oid>(complete.flatMap(({ head, start }) => [head, start].map((oid) => [keepAroundRef(oid), oid] as const)))
   await setRefs(repository, wanted.set(headRef(record.iid), newest.head))
-  const drawn: Version[] = []
-  for (const { head, start, created_at } of whole.reverse())
+  const drawn: PreparedVersion[] = []
+  for (const { head, start, created_at } of complete.reverse())
     drawn.push({ drawn: await versionOf(repository, { head, start }), created_at: created_at ?? record.created_at ?? run.ctx.now() })
   return drawn
 }
 
 /** Newest first. */
-async function versionsListed(
+async function listVersions(
   run: Run,
   { iid, sha, start }: MergeRequestRecord,
   scope: Scope,
   repository: ReturnType<typeof repositoryOf>,
 ): Promise<VersionRecord[]> {
-  if (run.source.dialect.lists.version !== undefined) return listAll(run, 'version', scope)
-  // what is said of the head may be that of a branch that has moved on since it was merged
+  if (run.source.dialect.lists.version !== undefined) return fetchList(run, 'version', scope)
+  // `sha` may be a branch that has moved on since the merge, so the fetched head ref comes first
   const head = (await repository.ref(headRef(iid))) ?? sha
   return head && start ? [{ key: head, head, start, created_at: null }] : []
 }
 
-async function insertVersions(tx: Transaction, { id, project_id }: Target, versions: Version[]): Promise<void> {
+async function insertVersions(tx: Transaction, { id, project_id }: Target, versions: PreparedVersion[]): Promise<void> {
   for (const { drawn, created_at } of versions) {
     const { head, start, base, state, size, commits, oids } = drawn
     const values = { project_id, merge_request_id: id, start_commit_sha: start, base_commit_sha: base, head_commit_sha: head }

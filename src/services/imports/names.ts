@@ -6,7 +6,7 @@ interface Named {
   name: string
 }
 
-/** The name of a group or project; where that is none here, the nearest one that is, which is reported. */
+/** The name of a group or project; if it is invalid here, its characters are replaced, which is reported. */
 export async function usableName(
   run: Run,
   kind: 'group' | 'project',
@@ -17,6 +17,6 @@ export async function usableName(
   const usable = [name, plain].find((each) => faultsOf(each).length === 0)
   if (usable === undefined) return name
   if (usable !== name)
-    await run.ledger.leftOut(`name of a ${kind}`, key, `${full_path}: ${name}`, 'has characters that are not allowed here: others stand for them')
+    await run.ledger.reportLeftOut(`name of a ${kind}`, key, `${full_path}: ${name}`, 'has characters that are not allowed here: they are replaced')
   return usable
 }

@@ -5,28 +5,28 @@ import { labels, milestones, namespaceAncestry, projects } from '../../db/schema
 import { nextGroupIid, nextIid, raiseIid } from '../core/iids.js'
 import { labelColumns } from '../issuables/labels.js'
 import { milestoneColumns } from '../issuables/milestones.js'
-import { bringAll, type Write } from './bring.js'
+import { importList, type Write } from './items.js'
 import type { Run } from './run.js'
 import type { Scope } from './source/dialect.js'
 import type { LabelRecord, MilestoneRecord } from './source/records.js'
 
 type Owner = { project_id: number } | { namespace_id: number }
 
-/** Brings the labels and milestones of a group. */
-export async function bringGroupPlan(run: Run, scope: Scope, groupId: number): Promise<void> {
+/** Imports the labels and milestones of a group. */
+export async function importGroupPlanning(run: Run, scope: Scope, groupId: number): Promise<void> {
   const owner = { namespace_id: groupId }
-  await bringAll(run, 'group label', scope, async (record) => newLabel(run, record, owner))
-  await bringAll(run, 'group milestone', scope, async (record) => newMilestone(run, record, owner))
+  await importList(run, 'group label', scope, async (record) => prepareLabel(run, record, owner))
+  await importList(run, 'group milestone', scope, async (record) => prepareMilestone(run, record, owner))
 }
 
-/** Brings those of a project. */
-export async function bringPlan(run: Run, scope: Scope, projectId: number): Promise<void> {
+/** Imports the labels and milestones of a project. */
+export async function importPlanning(run: Run, scope: Scope, projectId: number): Promise<void> {
   const owner = { project_id: projectId }
-  await bringAll(run, 'label', scope, async (record) => newLabel(run, record, owner))
-  await bringAll(run, 'milestone', scope, async (record) => newMilestone(run, record, owner))
+  await importList(run, 'label', scope, async (record) => prepareLabel(run, record, owner))
+  await importList(run, 'milestone', scope, async (record) => prepareMilestone(run, record, owner))
 }
 
-function newLabel({ ctx }: Run, { title, color, description, priority }: LabelRecord, owner: Owner): Write {
+function prepareLabel({ ctx }: Run, { title, color, description, priority }: LabelRecord, owner: Owner): Write {
   const values = labelColumns({ title, color, description })
   return async (tx) => {
     const now = ctx.now()
@@ -35,7 +35,7 @@ function newLabel({ ctx }: Run, { title, color, description, priority }: LabelRe
   }
 }
 
-function newMilestone({ ctx }: Run, record: MilestoneRecord, owner: Owner): Write {
+function prepareMilestone({ ctx }: Run, record: MilestoneRecord, owner: Owner): Write {
   const { iid, title, description, start_date, due_date, closed } = record
   const values = milestoneColumns({ title, description, start_date: start_date && due_date && start_date > due_date ? null : start_date, due_date })
   return async (tx) => {
@@ -56,10 +56,10 @@ function newMilestone({ ctx }: Run, record: MilestoneRecord, owner: Owner): Writ
 const nextNumber = (tx: Transaction, owner: Owner) =>
   'project_id' in owner ? nextIid(tx, owner.project_id, 'milestone') : nextGroupIid(tx, owner.namespace_id, 'milestone')
 
-/** The milestone here of a thing in a project, if it may have that one; others are left out. */
+/** The local id of a milestone, if it belongs to the project or to a group above it. */
 export async function milestoneId(run: Run, key: string | null, projectId: number): Promise<number | null> {
   if (key === null || run.ledger.dry) return null
-  const here = (await run.ledger.known('milestone', [key])).get(key) ?? (await run.ledger.known('group milestone', [key])).get(key)
+  const here = (await run.ledger.findImported('milestone', [key])).get(key) ?? (await run.ledger.findImported('group milestone', [key])).get(key)
   if (!here) return null
   const { write } = run.ctx.db
   const above = sql`select a.ancestor_id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where p.id = ${projectId}`

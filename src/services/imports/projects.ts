@@ -10,56 +10,56 @@ import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { addTakenFaults, pickStorage } from '../projects/create.js'
 import { linkFork } from '../projects/forks.js'
 import { cancelReservation, endReservation, lockReservation, reserveProject } from '../projects/reservations.js'
-import { bring, listAll, Refused, readAll, refuseIfFaults, type Write } from './bring.js'
+import { CannotImport, fetchList, importItem, readList, refuseIfFaults, type Write } from './items.js'
 import { usableName } from './names.js'
-import { personId } from './people.js'
-import { IMPORTER, type Place, type Run } from './run.js'
-import { EVERYTHING } from './source/dialect.js'
+import { IMPORTER, type ImportedItem, type Run } from './run.js'
+import { WHOLE_SERVER } from './source/dialect.js'
 import type { ProjectRecord } from './source/records.js'
+import { personId } from './users.js'
 
-/** The projects that are wanted; those that others are forks of come first where the server says so. */
-export async function wantedProjects(run: Run, groups: string[]): Promise<ProjectRecord[]> {
+/** The selected projects, forks last. */
+export async function selectProjects(run: Run, groups: string[]): Promise<ProjectRecord[]> {
   const { groups: wanted = [], projects: named = [] } = run.options
   const found = new Map<string, ProjectRecord>()
   const add = async (records: ProjectRecord[]) => {
     for (const record of records) found.set(record.key, record)
   }
-  if (wanted.length === 0 && named.length === 0) await readAll(run, 'project', { ...EVERYTHING, groups }, add)
+  if (wanted.length === 0 && named.length === 0) await readList(run, 'project', { ...WHOLE_SERVER, groups }, add)
   const within = (path: string) => wanted.some((group) => `${path}/`.toLowerCase().startsWith(`${group.toLowerCase()}/`))
-  for (const { key, path } of run.groups.values()) if (within(path)) await add(await listAll(run, 'project of a group', { key, path }))
-  for (const path of named) await add(await listAll(run, 'one project', { key: path, path }))
+  for (const { key, path } of run.groups.values()) if (within(path)) await add(await fetchList(run, 'project of a group', { key, path }))
+  for (const path of named) await add(await fetchList(run, 'one project', { key: path, path }))
   const all = [...found.values()]
   return [...all.filter(({ forked_from }) => forked_from === null), ...all.filter(({ forked_from }) => forked_from !== null)]
 }
 
-/** Brings the row and the empty repository of a project; null where that did not work. */
-export async function placeProject(run: Run, record: ProjectRecord): Promise<Place | null> {
+/** Creates the row and the empty repository of a project; null if it could not be imported. */
+export async function findOrImportProject(run: Run, record: ProjectRecord): Promise<ImportedItem | null> {
   const { key, full_path } = record
-  const known = (await run.ledger.known('project', [key])).get(key)
-  const here = known ?? (await makeProject(run, record))
-  return here === null ? null : { key, path: full_path, here }
+  const known = (await run.ledger.findImported('project', [key])).get(key)
+  const here = known ?? (await importProject(run, record))
+  return here === null ? null : { key, path: full_path, localId: here }
 }
 
-/** Its repository is made before its row is, so its id is reserved first. */
-async function makeProject(run: Run, record: ProjectRecord): Promise<number | null> {
+/** Reserves the id first, as the repository is created before the row is committed. */
+async function importProject(run: Run, record: ProjectRecord): Promise<number | null> {
   const { ctx } = run
   const item = { kind: 'project', key: record.key, name: record.full_path }
   if (run.ledger.dry) {
-    await bring(run, item, () => newProject(run, record, { id: 0, storage: '' }))
-    return (await run.ledger.known('project', [record.key])).get(record.key) ?? null
+    await importItem(run, item, () => prepareProject(run, record, { id: 0, storage: '' }))
+    return (await run.ledger.findImported('project', [record.key])).get(record.key) ?? null
   }
   const storage = pickStorage(ctx, await readSettings(ctx))
   const id = await reserveProject(ctx, storage)
-  let made: number | null = null
+  let imported: number | null = null
   try {
-    made = await bring(run, item, () => newProject(run, record, { id, storage }))
+    imported = await importItem(run, item, () => prepareProject(run, record, { id, storage }))
   } finally {
-    if (made === null) await cancelReservation(ctx, id)
+    if (imported === null) await cancelReservation(ctx, id)
   }
-  return made
+  return imported
 }
 
-async function newProject(run: Run, record: ProjectRecord, reserved: { id: number; storage: string }): Promise<Write> {
+async function prepareProject(run: Run, record: ProjectRecord, reserved: { id: number; storage: string }): Promise<Write> {
   const { ctx } = run
   const path = record.full_path.split('/').at(-1) as string
   const namespaceId = await namespaceFor(run, record)
@@ -69,7 +69,7 @@ async function newProject(run: Run, record: ProjectRecord, reserved: { id: numbe
   return async (tx) => {
     await lockReservation(tx, reserved.id)
     const namespace = await lockNamespace(tx, namespaceId)
-    if (!namespace) throw new Refused('its namespace has been deleted here')
+    if (!namespace) throw new CannotImport('its namespace has been deleted here')
     const { full_path } = namespace
     await refuseFaults(tx, namespace, { name, path })
     const branch = record.default_branch ?? ctx.config.defaultBranch
@@ -87,21 +87,21 @@ async function newProject(run: Run, record: ProjectRecord, reserved: { id: numbe
       })
     await claimRoute(tx, `${full_path}/${path}`, { project_id: reserved.id })
     if (namespace.owner_id !== null) await tx.insert(members).values({ user_id: namespace.owner_id, project_id: reserved.id, access_level: 40 })
-    // before the transaction ends: a project whose row exists has its repository
+    // before the commit: a project whose row exists has its repository
     await ctx.git.create({ storage: reserved.storage, id: reserved.id, kind: 'project' }, branch)
     await endReservation(tx, reserved.id)
     return reserved.id
   }
 }
 
-/** Some servers call the group that a project is in its owner, too. */
+/** Some servers also return the group of a project as its owner. */
 async function creatorOf(run: Run, { full_path, owner, creator }: ProjectRecord): Promise<number | null> {
   const isPersonal = owner !== null && full_path.toLowerCase().startsWith(`${owner.username.toLowerCase()}/`)
   if (isPersonal && !run.groups.has(owner.username.toLowerCase())) return personId(run, owner)
-  return (creator && run.userIds.get(creator)) || null
+  return (creator && run.userIdsByKey.get(creator)) || null
 }
 
-/** Not more visible than the group it is in. */
+/** Not more visible than its group. */
 const visibilityIn = (namespace: Namespace, { visibility }: ProjectRecord) =>
   Math.min(VISIBILITY_LEVEL[visibility], namespace.kind === 'user' ? VISIBILITY_LEVEL.public : namespace.visibility)
 
@@ -131,12 +131,12 @@ async function refuseFaults(tx: Transaction, { id, full_path }: Namespace, { nam
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-/** The group that the other server has it in, or the personal namespace of its owner. */
+/** The local namespace: its imported group, or the personal namespace of its owner. */
 async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Promise<number> {
   const above = full_path.split('/').slice(0, -1).join('/')
   const group = run.groups.get(above.toLowerCase())
-  if (group) return group.here
-  if (above === '' || above.includes('/') || run.refusedGroups.has(above.toLowerCase())) throw new Refused('the group it is in did not come')
+  if (group) return group.localId
+  if (above === '' || above.includes('/') || run.failedGroups.has(above.toLowerCase())) throw new CannotImport('its group was not imported')
   const ownerId = await personId(run, owner?.username.toLowerCase() === above.toLowerCase() ? owner : { username: above, name: above, email: null })
   if (run.ledger.dry) return 0
   const [namespace] = await run.ctx.db.write
@@ -144,50 +144,48 @@ async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Prom
     .from(namespaces)
     .innerJoin(users, eq(users.id, namespaces.owner_id))
     .where(and(eq(users.id, ownerId), eq(users.kind, 'human')))
-  // the ghost user stands for whoever did not come
-  if (!namespace) throw new Refused('its owner did not come')
+  // no human account: personId fell back to the ghost user
+  if (!namespace) throw new CannotImport('its owner was not imported')
   return namespace.id
 }
 
-/**
- * A project as what belongs to it needs it; null: it has been deleted here since it came. In a dry run there is none.
- */
-export async function subjectOf(run: Run, { key, path, here }: Place): Promise<ProjectSubject | null> {
+/** Loads an imported project; null if it was deleted since. In a dry run, a placeholder. */
+export async function loadSubject(run: Run, { key, path, localId: here }: ImportedItem): Promise<ProjectSubject | null> {
   if (run.ledger.dry) return { project: { id: 0, storage: '' } } as ProjectSubject
   const subject = await nullOnFailure(findProjectFor(run.ctx, IMPORTER, String(here)))
-  if (subject === null) await run.ledger.leftOut('contents of a project', key, path, 'the project has been deleted here since it came')
+  if (subject === null) await run.ledger.reportLeftOut('contents of a project', key, path, 'the project has been deleted here since it was imported')
   return subject
 }
 
-/** Brings what a project has to do with others, which are all there now. */
-export async function relateProject(run: Run, record: ProjectRecord, subject: ProjectSubject): Promise<void> {
+/** Imports a project's fork link and its shares. Requires that all projects have been imported. */
+export async function importForkAndShares(run: Run, record: ProjectRecord, subject: ProjectSubject): Promise<void> {
   const { forked_from, shares, key, full_path } = record
   const item = (kind: string, name: string) => ({ kind, key: `${key}/${name}`, name: `${full_path}: ${name}` })
-  const isNew = async ({ kind, key }: ReturnType<typeof item>) => (await run.ledger.known(kind, [key])).size === 0
+  const isNew = async ({ kind, key }: ReturnType<typeof item>) => (await run.ledger.findImported(kind, [key])).size === 0
   const fork = forked_from === null ? null : item('fork', forked_from)
-  if (fork && (await isNew(fork))) await bring(run, fork, () => linked(run, subject, forked_from as string))
+  if (fork && (await isNew(fork))) await importItem(run, fork, () => prepareForkLink(run, subject, forked_from as string))
   for (const { group, level, expires_at } of shares) {
     const share = item('share with a group', group)
-    if (await isNew(share)) await bring(run, share, () => shared(run, subject, { group, level, expires_at }))
+    if (await isNew(share)) await importItem(run, share, () => prepareShare(run, subject, { group, level, expires_at }))
   }
 }
 
-async function linked(run: Run, subject: ProjectSubject, path: string): Promise<Write> {
+async function prepareForkLink(run: Run, subject: ProjectSubject, path: string): Promise<Write> {
   const source = [...run.projects.values()].find((project) => project.path.toLowerCase() === path.toLowerCase())
-  if (!source) throw new Refused('what it is a fork of did not come')
+  if (!source) throw new CannotImport('the project it was forked from was not imported')
   const { id, updated_at } = subject.project
   return async (tx, ctx) => {
-    await linkFork(ctx, IMPORTER, subject, String(source.here))
+    await linkFork(ctx, IMPORTER, subject, String(source.localId))
     await tx.update(projects).set({ updated_at }).where(eq(projects.id, id))
     return null
   }
 }
 
-async function shared(run: Run, { project }: ProjectSubject, { group, level, expires_at }: ProjectRecord['shares'][number]): Promise<Write> {
+async function prepareShare(run: Run, { project }: ProjectSubject, { group, level, expires_at }: ProjectRecord['shares'][number]): Promise<Write> {
   const place = run.groups.get(group.toLowerCase())
-  if (!place) throw new Refused('the group did not come')
+  if (!place) throw new CannotImport('the group was not imported')
   return async (tx) => {
-    await tx.insert(projectShares).values({ project_id: project.id, group_id: place.here, group_access: Math.min(level, 40), expires_at })
+    await tx.insert(projectShares).values({ project_id: project.id, group_id: place.localId, group_access: Math.min(level, 40), expires_at })
     return null
   }
 }

@@ -3,35 +3,34 @@ import { withoutToken } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { ALL_SEEING_VIEWER } from '../issuables/merge-requests/writing/issue-links.js'
 import type { Ledger } from './ledger.js'
-
 import type { Source, SourceName } from './source/source.js'
 
 export interface ImportOptions {
-  /** Of the other server. */
+  /** The source server's URL. */
   url: string
   token: string
   from?: SourceName | undefined
-  /** Full paths there; with neither everything is brought. */
+  /** Full paths on the source server; without groups and projects, everything is imported. */
   groups?: string[] | undefined
   projects?: string[] | undefined
-  /** The full path of a group here, below which groups without a parent go. */
+  /** The full path of a local group that becomes the parent of top-level groups. */
   into?: string | undefined
-  /** Usernames there → usernames here. */
+  /** Lower-case source usernames → local usernames. */
   users?: ReadonlyMap<string, string> | undefined
   dryRun?: boolean | undefined
   onProgress?: ((done: number, all: number) => void) | undefined
   signal?: AbortSignal | undefined
 }
 
-/** Something there, and its id here. */
-export interface Place {
+/** A group or project of the source server, and its local id. */
+export interface ImportedItem {
   key: string
-  /** Full path there. */
+  /** Full path on the source server. */
   path: string
-  here: number
+  localId: number
 }
 
-/** People who may do the same. */
+/** A team and the access level of its members. */
 export interface Team {
   key: string
   level: number
@@ -44,21 +43,21 @@ export interface Run {
   source: Source
   ledger: Ledger
   signal: AbortSignal
-  /** Lower-case usernames there → ids here, for those that have been looked up. */
-  people: Map<string, Promise<number>>
-  /** The same of listed users, by key. */
-  userIds: Map<string, number>
-  /** Groups that have come or were there, by lower-case full path there. */
-  groups: Map<string, Place>
-  /** Those that did not come, by the same. */
-  refusedGroups: Set<string>
-  /** The group here below which those without a parent go. */
+  /** Lower-case source usernames → local ids, of users looked up so far. */
+  userIdsByName: Map<string, Promise<number>>
+  /** Source keys → local ids, of listed users. */
+  userIdsByKey: Map<string, number>
+  /** Imported groups, by lower-case full path on the source server. */
+  groups: Map<string, ImportedItem>
+  /** Lower-case full paths of groups that could not be imported. */
+  failedGroups: Set<string>
+  /** The local group that becomes the parent of top-level groups. */
   into: number | null
-  /** Projects likewise, by key. */
-  projects: Map<string, Place>
-  /** Teams that are for some projects only, by the keys of these. */
-  teams: Map<string, Team[]>
+  /** Imported projects, by source key. */
+  projects: Map<string, ImportedItem>
+  /** Teams that cover only some projects, by project key. */
+  teamsByProject: Map<string, Team[]>
 }
 
-/** What is done in nobody's name; sees everything. */
+/** Acts for the importer itself; sees everything. */
 export const IMPORTER: SignedIn = withoutToken(ALL_SEEING_VIEWER)

@@ -333,7 +333,7 @@ describe('what a real Gitea answers', () => {
     expect(await get(`${path}/labels`)).toMatchObject([{ name: 'this; that', color: '#ff0000' }])
     expect(left(report, 'name of a group')).toEqual([expect.stringContaining('acme: Bell & Sons <b>: has characters')])
     expect(left(report, 'name of a project')).toEqual([expect.stringContaining('acme/.github: .github: has characters')])
-    expect(left(report, 'project')).toEqual(['help/mine: its owner did not come'])
+    expect(left(report, 'project')).toEqual(['help/mine: its owner was not imported'])
   })
 
   it('lists of what is switched off, or cannot be, are not asked for', async () => {

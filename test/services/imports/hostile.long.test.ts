@@ -137,8 +137,8 @@ describe('a hostile server', () => {
         'user taken: username has already been taken',
         'group taken: path has already been taken',
         'group api: path api is a reserved name',
-        'group deep/er: the group above it did not come',
-        'project taken/inside: the group it is in did not come',
+        'group deep/er: its parent group was not imported',
+        'project taken/inside: its group was not imported',
       ]),
     )
     expect((await t.api('get', `/users/${victim.id}/keys`, admin)).body).toEqual([])
@@ -254,7 +254,7 @@ describe('a dry run', () => {
       expect.arrayContaining([
         'group api: path api is a reserved name',
         'project desert/tree: path tree is a reserved name',
-        'project api/x: the group it is in did not come',
+        'project api/x: its group was not imported',
       ]),
     )
     expect(await count()).toEqual(before)

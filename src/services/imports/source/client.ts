@@ -3,13 +3,13 @@ import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BadTarget, checkTarget, pinnedTo, type Target } from '../../../lib/ssrf-guard.js'
 
-/** Why the import cannot go on; what has come stays, and it goes on from there when it is started again. */
+/** Ends the run. Imported items stay, so that the next run continues from there. */
 export class SourceFailed extends Error {
   override name = 'SourceFailed'
 }
 
-/** Why the server does not give one thing; the import goes on without it. */
-export class NotGiven extends Error {
+/** The server does not return one resource; the import continues without it. */
+export class NotAvailable extends Error {
   override name = 'NotGiven'
   constructor(
     message: string,
@@ -24,38 +24,37 @@ export interface ClientOptions {
   signal: AbortSignal
 }
 
-/** Calls one server at the addresses its name had at the start, and no other: redirects are not followed. */
+/** An HTTP client for one server. It uses the addresses resolved at the start and follows no redirects. */
 export interface SourceClient {
-  /** Scheme, host and port, with the path below which the server answers; without a slash at its end. */
+  /** The base URL, with any path prefix and without a trailing slash. */
   base: string
   target: Target
-  /** The answer to a GET of a path below `base`, parsed. Throws NotGiven and SourceFailed. */
-  get(path: string, headers: Record<string, string>): Promise<JsonAnswer>
-  /** The same as text. */
-  text(path: string, headers: Record<string, string>): Promise<TextAnswer>
+  /** GETs a path below `base` and parses the JSON response. Throws NotAvailable and SourceFailed. */
+  get(path: string, headers: Record<string, string>): Promise<JsonResponse>
+  /** The same, without parsing. */
+  text(path: string, headers: Record<string, string>): Promise<TextResponse>
 }
 
-export interface TextAnswer {
+export interface TextResponse {
   text: string
   link: string | undefined
-  /** How many elements all pages of a list have together, where the server says so. */
+  /** The total number of elements in a list, if the server sends `X-Total-Count`. */
   total: number | undefined
 }
 
-export interface JsonAnswer extends Pick<TextAnswer, 'link' | 'total'> {
+export interface JsonResponse extends Pick<TextResponse, 'link' | 'total'> {
   body: unknown
 }
 
-const MAX_BODY = 64 * 1024 * 1024
-const TRIES = 5
-/** Milliseconds. */
-const CONNECT_WITHIN = 10_000
-const ANSWER_WITHIN = 120_000
-/** The longest wait that a server may ask for. */
-const LONGEST_WAIT = 600_000
-const FIRST_WAIT = 500
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+const MAX_ATTEMPTS = 5
+const CONNECT_TIMEOUT_MS = 10_000
+const RESPONSE_TIMEOUT_MS = 120_000
+/** The longest `Retry-After` that is honoured. */
+const MAX_RETRY_DELAY_MS = 600_000
+const INITIAL_RETRY_DELAY_MS = 500
 
-/** A server named by an administrator: it may be in the local network. */
+/** The URL comes from an administrator, so it may be in the local network. */
 export async function openClient({ url, signal }: ClientOptions): Promise<SourceClient> {
   const target = await checkTarget(url, { protocols: ['http:', 'https:'], allowLocal: true }).catch((error: unknown) => {
     if (error instanceof BadTarget) throw new SourceFailed(`the URL ${error.message}`)
@@ -64,7 +63,7 @@ export async function openClient({ url, signal }: ClientOptions): Promise<Source
   if (target.url.search !== '') throw new SourceFailed('the URL has a query')
   const base = target.url.href.replace(/\/+$/, '')
   const text = async (path: string, headers: Record<string, string>) =>
-    accepted(await patiently(signal, () => ask({ target, base, signal }, path, headers)))
+    requireSuccess(await withRetries(signal, () => request({ target, base, signal }, path, headers)))
   return {
     base,
     target,
@@ -74,75 +73,77 @@ export async function openClient({ url, signal }: ClientOptions): Promise<Source
       try {
         return { body: JSON.parse(answer.text) as unknown, link: answer.link, total: answer.total }
       } catch {
-        throw new NotGiven('the answer is not JSON')
+        throw new NotAvailable('the answer is not JSON')
       }
     },
   }
 }
 
-interface Place {
+interface Server {
   target: Target
   base: string
   signal: AbortSignal
 }
 
-/** Tries again what is too many, failing or lost, as long after as the server asks, and gives the last answer. */
-export async function patiently<T extends { status: number; after?: string | undefined }>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-  for (let tried = 1; ; tried++) {
-    const answer = await ask().catch((error: unknown) => {
-      if (error instanceof NotGiven || signal.aborted) throw error
+/** Retries 408, 429, 5xx and lost connections, with backoff or after `Retry-After`, and returns the last response. */
+export async function withRetries<T extends { status: number; retryAfter?: string | undefined }>(
+  signal: AbortSignal,
+  request: () => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await request().catch((error: unknown) => {
+      if (error instanceof NotAvailable || signal.aborted) throw error
       return { failed: error instanceof Error ? error.message : String(error) }
     })
-    if (!('failed' in answer) && (tried === TRIES || !isPassing(answer.status))) return answer
-    if (tried === TRIES && 'failed' in answer) throw new SourceFailed(`the server cannot be reached: ${answer.failed}`)
-    await sleep(waitOf('failed' in answer ? undefined : answer.after, tried), undefined, { signal })
+    if (!('failed' in answer) && (attempt === MAX_ATTEMPTS || !isTransient(answer.status))) return answer
+    if (attempt === MAX_ATTEMPTS && 'failed' in answer) throw new SourceFailed(`the server cannot be reached: ${answer.failed}`)
+    await sleep(retryDelayMs('failed' in answer ? undefined : answer.retryAfter, attempt), undefined, { signal })
   }
 }
 
-const isPassing = (status: number) => status === 429 || status === 408 || status >= 500
+const isTransient = (status: number) => status === 429 || status === 408 || status >= 500
 
-/** Milliseconds: `Retry-After` has seconds. */
-function waitOf(after: string | undefined, tried: number): number {
-  const asked = after !== undefined && /^\d{1,6}$/.test(after) ? Number(after) * 1_000 : FIRST_WAIT * 2 ** (tried - 1)
-  return Math.min(asked, LONGEST_WAIT)
+/** `Retry-After` is in seconds. */
+function retryDelayMs(retryAfter: string | undefined, attempt: number): number {
+  const asked = retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) * 1_000 : INITIAL_RETRY_DELAY_MS * 2 ** (attempt - 1)
+  return Math.min(asked, MAX_RETRY_DELAY_MS)
 }
 
-interface Answer extends TextAnswer {
+interface RawResponse extends TextResponse {
   status: number
-  after: string | undefined
+  retryAfter: string | undefined
   location: string | undefined
 }
 
-function accepted(answer: Answer): TextAnswer {
+function requireSuccess(answer: RawResponse): TextResponse {
   const { status, location } = answer
   if (status >= 200 && status < 300) return answer
   if (status === 401) throw new SourceFailed('the server does not accept the token')
   if (status >= 300 && status < 400)
-    throw new NotGiven(`the server redirects to ${(location ?? 'nowhere').slice(0, 200)}, which is not followed`, status)
-  // a fault of the server in one thing: the others may be whole
-  if (status === 500) throw new NotGiven('the server fails with it (500)', status)
-  if (isPassing(status)) throw new SourceFailed(`the server answers ${status}`)
-  if (status === 403) throw new NotGiven('the token may not read it (403)', status)
-  throw new NotGiven(`the server answers ${status}`, status)
+    throw new NotAvailable(`the server redirects to ${(location ?? 'nowhere').slice(0, 200)}, which is not followed`, status)
+  // often limited to one resource, so the import continues with the others
+  if (status === 500) throw new NotAvailable('the server fails with it (500)', status)
+  if (isTransient(status)) throw new SourceFailed(`the server answers ${status}`)
+  if (status === 403) throw new NotAvailable('the token may not read it (403)', status)
+  throw new NotAvailable(`the server answers ${status}`, status)
 }
 
-const ask = async ({ target, base, signal }: Place, path: string, headers: Record<string, string>): Promise<Answer> =>
-  read(await openAnswer({ ...target, url: new URL(`${base}${path}`) }, { headers, signal, within: ANSWER_WITHIN }))
+const request = async ({ target, base, signal }: Server, path: string, headers: Record<string, string>): Promise<RawResponse> =>
+  read(await openResponse({ ...target, url: new URL(`${base}${path}`) }, { headers, signal, timeoutMs: RESPONSE_TIMEOUT_MS }))
 
-export interface Question {
+export interface RequestOptions {
   headers: Record<string, string>
   signal: AbortSignal
-  /** What is posted; without it, it is a GET. */
+  /** The body of a POST; without it, the request is a GET. */
   body?: string
-  /** Milliseconds for everything together; without it, an answer may take long as long as something of it comes. */
-  within?: number
+  /** Limit of the whole call; without it, only IDLE_TIMEOUT_MS applies. */
+  timeoutMs?: number
 }
 
-/** Milliseconds without a byte. */
-const IDLE = 60_000
+const IDLE_TIMEOUT_MS = 60_000
 
-/** Begins a call at a checked address and no other; the body of the answer is still to come. */
-export function openAnswer({ url, addresses }: Target, { headers, signal, body, within }: Question): Promise<IncomingMessage> {
+/** Sends a request to the checked addresses and resolves with the response when its headers arrive. */
+export function openResponse({ url, addresses }: Target, { headers, signal, body, timeoutMs }: RequestOptions): Promise<IncomingMessage> {
   const secure = url.protocol === 'https:'
   return new Promise((resolve, reject) => {
     const call = (secure ? https : http).request(url, {
@@ -153,10 +154,10 @@ export function openAnswer({ url, addresses }: Target, { headers, signal, body, 
       headers: { accept: 'application/json', 'user-agent': 'roost', ...headers },
       signal,
     })
-    const late = (text: string) => () => call.destroy(new Error(text))
-    const connecting = setTimeout(late('no connection in time'), CONNECT_WITHIN)
-    const answering = setTimeout(late('no answer in time'), within ?? 2 ** 31 - 1)
-    call.setTimeout(IDLE, late('no answer in time'))
+    const abort = (text: string) => () => call.destroy(new Error(text))
+    const connecting = setTimeout(abort('no connection in time'), CONNECT_TIMEOUT_MS)
+    const answering = setTimeout(abort('no answer in time'), timeoutMs ?? 2 ** 31 - 1)
+    call.setTimeout(IDLE_TIMEOUT_MS, abort('no answer in time'))
     call.once('socket', (socket) => socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(connecting)))
     call.on('error', reject)
     call.once('close', () => {
@@ -168,22 +169,22 @@ export function openAnswer({ url, addresses }: Target, { headers, signal, body, 
   })
 }
 
-/** The whole of an answer, which must be a success and JSON. Throws NotGiven. */
+/** Reads and parses a successful JSON response. Throws NotAvailable and SourceFailed. */
 export async function readJson(response: IncomingMessage): Promise<unknown> {
-  const { text } = accepted(await read(response))
+  const { text } = requireSuccess(await read(response))
   try {
     return JSON.parse(text) as unknown
   } catch {
-    throw new NotGiven('the answer is not JSON')
+    throw new NotAvailable('the answer is not JSON')
   }
 }
 
-async function read(response: IncomingMessage): Promise<Answer> {
+async function read(response: IncomingMessage): Promise<RawResponse> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > MAX_BODY) throw new NotGiven(`an answer has more than ${MAX_BODY} bytes`)
+    if (bytes > MAX_BODY_BYTES) throw new NotAvailable(`an answer has more than ${MAX_BODY_BYTES} bytes`)
     chunks.push(chunk)
   }
   const header = (name: string) => [response.headers[name]].flat()[0]
@@ -192,7 +193,7 @@ async function read(response: IncomingMessage): Promise<Answer> {
     text: Buffer.concat(chunks).toString('utf8'),
     link: header('link'),
     total: wholeNumber(header('x-total-count')),
-    after: header('retry-after'),
+    retryAfter: header('retry-after'),
     location: header('location'),
   }
 }

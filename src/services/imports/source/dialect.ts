@@ -1,43 +1,43 @@
 import type { z } from 'zod'
 import type { Kind, Records } from './records.js'
 
-/** What something is listed of. */
+/** What a list belongs to: the whole server, a user, a group, a project, or an issue or merge request in one. */
 export interface Scope {
-  /** Its id there. */
+  /** Its id on the source server. */
   key: string
-  /** Its full path, or the name of a user. */
+  /** Its full path, or a username. */
   path: string
-  /** Of an issue or a merge request in the project. */
+  /** The issue or merge request in the project. */
   iid?: number
-  /** Of those in the list, where it has only one. */
+  /** The access level of all members in the list, if they share one. */
   level?: number
-  /** Whose level is asked for. */
+  /** The user whose access level is requested. */
   username?: string
-  /** Users and groups that are known so far, by name. */
+  /** Usernames and group paths found so far. */
   users?: string[]
   groups?: string[]
 }
 
-export const EVERYTHING: Scope = { key: '', path: '' }
+export const WHOLE_SERVER: Scope = { key: '', path: '' }
 
 export interface Listing<T> {
-  /** Paths below the server's URL, each of them a list, or of one thing. */
+  /** Paths below the server's URL; each returns a list or a single resource. */
   paths(scope: Scope): string[]
-  /** One element of an answer; null: it is of another kind. */
+  /** Parses one element; null if it is of another kind and is ignored. */
   shape: z.ZodType<T | T[] | null> | ((scope: Scope) => z.ZodType<T | T[] | null>)
 }
 
-/** How one kind of server is asked. */
+/** The API of one kind of server. */
 export interface Dialect {
   name: 'v4' | 'gitea' | 'gogs'
   headers(token: string): Record<string, string>
-  /** User and password for Git. */
+  /** `username:password` for Git over HTTP. */
   gitCredentials(token: string): string
-  /** Where the content of a snippet is. */
+  /** The path of a snippet's raw content. */
   snippetPath?(project: Scope | null, key: string): string
-  /** The refs of the heads of merge requests, as what to fetch. */
-  heads: string
+  /** The refspec that fetches the heads of merge requests. */
+  headRefspec: string
   lists: { [K in Kind]?: Listing<Records[K]> }
-  /** What Roost has and this API does not give, or the other way round. */
-  lacks: { kind: string; reason: string }[]
+  /** What is never imported from this kind of server, with the reason. */
+  unsupported: { kind: string; reason: string }[]
 }

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { Dialect, Listing, Scope } from './dialect.js'
 import type { MergeRequestRecord, Person, Records } from './records.js'
-import { count, dayOfMoment, flag, fullPath, id, LONG, maybeOid, maybeText, moment, name, number, text } from './shapes.js'
+import { count, dayOfTimestamp, flag, fullPath, id, LONG, maybeOid, maybeText, name, number, text, timestamp } from './shapes.js'
 
 const account = z.object({ id, login: text(255), username: text(255), full_name: text(255), email: maybeText(255) })
 const person = account.transform(
   ({ login, username, full_name, email }): Person => ({ username: username || login, name: full_name || username || login, email }),
 )
-/** What a deleted user has left has an author without a positive id. */
+/** The author of a deleted user's content has no positive id, which becomes null. */
 const maybePerson = person
   .nullish()
   .catch(null)
@@ -22,7 +22,7 @@ const user = account
     location: maybeText(255),
     website: text(2_048),
     description: maybeText(255),
-    created: moment,
+    created: timestamp,
   })
   .transform(({ id: key, login, username, full_name, email, is_admin, restricted, active, prohibit_login, created, ...profile }) => ({
     key,
@@ -45,7 +45,7 @@ const user = account
   }))
 
 const key = z
-  .object({ id, title: name, key: z.string().max(5_000), read_only: flag(true), created_at: moment })
+  .object({ id, title: name, key: z.string().max(5_000), read_only: flag(true), created_at: timestamp })
   .transform(({ id: key, title, key: line, read_only, created_at }) => ({ key, title, line, can_push: !read_only, created_at }))
 
 const organization = z
@@ -70,14 +70,14 @@ const organization = z
     }
   })
 
-const RIGHTS = { none: 10, read: 20, write: 30, admin: 40, owner: 50 } as const
-const right = z.enum(['none', 'read', 'write', 'admin', 'owner'])
+const PERMISSION_LEVELS = { none: 10, read: 20, write: 30, admin: 40, owner: 50 } as const
+const permissionName = z.enum(['none', 'read', 'write', 'admin', 'owner'])
 const team = z
   .object({
     id,
     name,
-    permission: right.catch('none'),
-    units_map: z.record(z.string().max(100), right.catch('none')).nullish(),
+    permission: permissionName.catch('none'),
+    units_map: z.record(z.string().max(100), permissionName.catch('none')).nullish(),
     includes_all_repositories: flag(false),
   })
   .transform(({ id: key, name, permission, units_map, includes_all_repositories }) => ({
@@ -85,12 +85,12 @@ const team = z
     everywhere: permission === 'owner' || includes_all_repositories,
   }))
 
-/** What a team may do with code decides, where it may do different things with different parts of a repository. */
-function levelOf(permission: z.infer<typeof right>, units: Record<string, z.infer<typeof right>>): number | null {
+/** If a team has a permission per unit of a repository, the one for code decides. */
+function levelOf(permission: z.infer<typeof permissionName>, units: Record<string, z.infer<typeof permissionName>>): number | null {
   const isOfUnits = permission !== 'owner' && permission !== 'admin' && Object.keys(units).length > 0
   const code = isOfUnits ? (units['repo.code'] ?? 'none') : permission
-  if (code !== 'none') return Math.min(RIGHTS[code], RIGHTS[permission === 'owner' ? 'owner' : 'admin'])
-  return (units['repo.issues'] ?? 'none') === 'none' ? null : RIGHTS.none
+  if (code !== 'none') return Math.min(PERMISSION_LEVELS[code], PERMISSION_LEVELS[permission === 'owner' ? 'owner' : 'admin'])
+  return (units['repo.issues'] ?? 'none') === 'none' ? null : PERMISSION_LEVELS.none
 }
 
 const projectKey = z.object({ id }).transform(({ id: key }) => ({ key }))
@@ -98,20 +98,20 @@ const projectKey = z.object({ id }).transform(({ id: key }) => ({ key }))
 const teamMember = ({ level = 20 }: Scope) =>
   z.intersection(z.object({ id }), person).transform(({ id: key, ...person }) => ({ key, person, level, expires_at: null, created_at: null }))
 
-/** The list of Gitea does not say what collaborators may do. */
+/** Gitea's list of collaborators does not include their permissions; Gogs' list does. */
 const member = z
   .intersection(z.object({ id, permissions: z.object({ admin: flag(false), push: flag(false) }).nullish() }), person)
   .transform(({ id: key, permissions, ...person }) => ({
     ...{ key, person, expires_at: null, created_at: null },
-    level: permissions ? (permissions.admin ? RIGHTS.admin : permissions.push ? RIGHTS.write : RIGHTS.read) : null,
+    level: permissions ? (permissions.admin ? PERMISSION_LEVELS.admin : permissions.push ? PERMISSION_LEVELS.write : PERMISSION_LEVELS.read) : null,
   }))
 
-/** An owner of what they are a collaborator of is an administrator of the whole server, which is no right here. */
+/** A collaborator reported as `owner` is a server administrator, which grants no access level here. */
 const memberLevel = z
-  .object({ permission: right })
-  .transform(({ permission }) => ({ key: permission, level: permission === 'owner' ? null : RIGHTS[permission] }))
+  .object({ permission: permissionName })
+  .transform(({ permission }) => ({ key: permission, level: permission === 'owner' ? null : PERMISSION_LEVELS[permission] }))
 
-/** Whose repository it is, and who sees what is theirs. */
+/** The owner of a repository, with the owner's visibility. */
 const owner = z
   .intersection(
     person.transform((person) => ({ person })),
@@ -120,10 +120,10 @@ const owner = z
   .nullish()
   .catch(null)
 
-/** What is public below a limited or private owner is so to those only who see the owner. */
-function visibilityOf(hidden: boolean, whose: z.infer<typeof owner>) {
-  if (hidden || whose?.visibility === 'private') return 'private' as const
-  return whose?.visibility === 'limited' ? ('internal' as const) : ('public' as const)
+/** A public repository is visible only to users who can see its owner. */
+function visibilityOf(hidden: boolean, repositoryOwner: z.infer<typeof owner>) {
+  if (hidden || repositoryOwner?.visibility === 'private') return 'private' as const
+  return repositoryOwner?.visibility === 'limited' ? ('internal' as const) : ('public' as const)
 }
 
 const project = z
@@ -140,7 +140,7 @@ const project = z
       archived: flag(false),
     },
     ...{ default_branch: maybeText(255), owner, parent: z.object({ full_name: fullPath }).nullish().catch(null) },
-    ...{ has_issues: flag(true), has_wiki: flag(true), has_pull_requests: flag(true), created_at: moment, updated_at: moment },
+    ...{ has_issues: flag(true), has_wiki: flag(true), has_pull_requests: flag(true), created_at: timestamp, updated_at: timestamp },
     topics: z.array(name).max(1_000).nullish(),
   })
   .transform(
@@ -184,7 +184,7 @@ const project = z
     }),
   )
 
-/** A comma stands between the titles of labels here. */
+/** Label titles cannot contain commas here: the API separates titles with them. */
 const labelTitle = name.transform((given) => given.replaceAll(',', ';'))
 
 const label = z
@@ -199,10 +199,10 @@ const milestone = z
     title: name,
     description: text(LONG),
     state: z.enum(['open', 'closed']),
-    due_on: dayOfMoment,
-    closed_at: moment,
-    created_at: moment,
-    updated_at: moment,
+    due_on: dayOfTimestamp,
+    closed_at: timestamp,
+    created_at: timestamp,
+    updated_at: timestamp,
   })
   .transform(({ id: key, title, description, state, due_on, created_at, updated_at }) => ({
     ...{ key, iid: null, title, description, closed: state === 'closed', start_date: null, due_date: due_on, created_at, updated_at },
@@ -225,7 +225,7 @@ const issuable = {
     .max(1_000)
     .nullish(),
   milestone: z.object({ id }).nullish().catch(null),
-  ...{ created_at: moment, updated_at: moment, closed_at: moment, due_date: dayOfMoment, comments: count },
+  ...{ created_at: timestamp, updated_at: timestamp, closed_at: timestamp, due_date: dayOfTimestamp, comments: count },
 }
 const issuableFields = z.object(issuable)
 
@@ -243,7 +243,7 @@ function sharedOf(given: z.infer<typeof issuableFields>) {
   }
 }
 
-/** In their lists of issues some servers have pull requests as well. */
+/** Some servers include pull requests in lists of issues; these are ignored. */
 const issue = issuableFields
   .extend({ pull_request: z.unknown().optional() })
   .transform((given) =>
@@ -251,12 +251,20 @@ const issue = issuableFields
   )
 
 const maybeSha = maybeOid.catch(null)
-/** `ref` is not the branch where that has been deleted, but `label` is; `sha` is what the branch is now. */
-const end = z
+/** `label` still names a deleted branch, `ref` does not; `sha` is the branch's current commit. */
+const pullRequestEnd = z
   .object({ label: text(1_000), ref: z.string().min(1).max(1_000), sha: maybeSha, repo: z.object({ id }).nullish() })
   .transform(({ label, ref, ...given }) => ({ ...given, branch: label || ref }))
-const pull = issuableFields
-  .extend({ merged: flag(false), merged_at: moment, merge_commit_sha: maybeSha, merged_by: maybePerson, merge_base: maybeSha, base: end, head: end })
+const pullRequest = issuableFields
+  .extend({
+    merged: flag(false),
+    merged_at: timestamp,
+    merge_commit_sha: maybeSha,
+    merged_by: maybePerson,
+    merge_base: maybeSha,
+    base: pullRequestEnd,
+    head: pullRequestEnd,
+  })
   .transform((given): MergeRequestRecord => {
     const { merged, merged_at, merge_commit_sha, merged_by, merge_base, base, head } = given
     const isOpen = !merged && given.state === 'open'
@@ -267,7 +275,7 @@ const pull = issuableFields
       target_branch: base.branch,
       source_project: head.repo?.id ?? null,
       merge_status: null,
-      // the target branch has what was merged into it by now
+      // the target branch has moved on since the merge, so only open ones are compared with its head
       ...{ sha: head.sha, start: isOpen ? (base.sha ?? merge_base) : (merge_base ?? base.sha) },
       merge_commit_sha: merged ? merge_commit_sha : null,
       merged_at: merged ? merged_at : null,
@@ -277,9 +285,9 @@ const pull = issuableFields
   })
 
 const comment = z
-  .object({ id, body: text(LONG), user: maybePerson, created_at: moment, updated_at: moment })
+  .object({ id, body: text(LONG), user: maybePerson, created_at: timestamp, updated_at: timestamp })
   .transform(({ id: key, body, user, created_at, updated_at }) => {
-    // those without a text say that something was closed or reopened
+    // comments without text are state changes (closed, reopened)
     if (body.trim() === '') return null
     const unresolved = { resolved: false, resolved_at: null, resolved_by: null, position: null }
     return { key, discussion: null, type: null, body, system: false, author: user, created_at, updated_at, ...unresolved }
@@ -292,8 +300,8 @@ const release = z
     body: text(LONG),
     draft: flag(false),
     author: maybePerson,
-    created_at: moment,
-    published_at: moment,
+    created_at: timestamp,
+    published_at: timestamp,
   })
   .transform(({ tag_name: key, name, body, draft, author, created_at, published_at }) =>
     draft
@@ -330,27 +338,27 @@ const protectedTag = z
   .object({ name_pattern: name })
   .transform(({ name_pattern }, context) => ({ key: usablePattern(name_pattern, context), create_level: 40 }))
 
-/** Here only `*` stands for others; a rule that would protect nothing is reported. */
+/** Only `*` is a wildcard here; other patterns are reported, as they would protect nothing. */
 function usablePattern(pattern: string, context: z.RefinementCtx): string {
   if (/^\/|[?[\]{}\\]/.test(pattern)) context.addIssue(`the pattern ${pattern} is more than names and *`)
   return pattern
 }
 
 const API = '/api/v1'
-/** Some lists of Gitea ignore the limit where no page is asked for, and have links to next pages all the same. */
+/** Some lists of Gitea ignore `limit` without `page`, but still send links to next pages. */
 const PAGE = 'page=1&limit=50'
 const escaped = (path: string) => path.split('/').map(encodeURIComponent).join('/')
 const repo = ({ path }: Scope) => `${API}/repos/${escaped(path)}`
 const ofRepo = (rest: string) => (scope: Scope) => [`${repo(scope)}/${rest}${rest.includes('?') ? '&' : '?'}${PAGE}`]
 const ofIssue = (scope: Scope) => [`${repo(scope)}/issues/${scope.iid}/comments?${PAGE}`]
-const each = (names: string[] | undefined, path: (name: string) => string) => (names ?? []).map((name) => path(encodeURIComponent(name)))
+const mapNames = (names: string[] | undefined, path: (name: string) => string) => (names ?? []).map((name) => path(encodeURIComponent(name)))
 
-/** What both have in common. */
-const shared: Pick<Dialect, 'headers' | 'gitCredentials' | 'heads'> & { lists: { [K in keyof Records]?: Listing<Records[K]> } } = {
+/** What Gitea and Gogs have in common. */
+const shared: Pick<Dialect, 'headers' | 'gitCredentials' | 'headRefspec'> & { lists: { [K in keyof Records]?: Listing<Records[K]> } } = {
   headers: (token) => ({ authorization: `token ${token}` }),
-  // the token as the name, which both of them know
+  // the token as the username, which both accept
   gitCredentials: (token) => `${token}:x-oauth-basic`,
-  heads: 'refs/pull/*/head:refs/merge-requests/*/head',
+  headRefspec: 'refs/pull/*/head:refs/merge-requests/*/head',
   lists: {
     'one user': { paths: ({ path }) => [`${API}/users/${encodeURIComponent(path)}`], shape: user },
     key: { paths: ({ path }) => [`${API}/users/${encodeURIComponent(path)}/keys?${PAGE}`], shape: key },
@@ -367,12 +375,12 @@ const shared: Pick<Dialect, 'headers' | 'gitCredentials' | 'heads'> & { lists: {
   },
 }
 
-const LACKS = [
-  { kind: 'passwords and tokens', reason: 'no server gives them away; users set a password by mail, or an administrator does' },
+const UNSUPPORTED = [
+  { kind: 'passwords and tokens', reason: 'no API returns them; users reset the password by mail, or an administrator sets one' },
   { kind: 'webhooks', reason: 'their receivers expect other payloads: add them again' },
   { kind: 'issues and pull requests that are switched off', reason: 'the API does not show them: switch them on there for the import' },
-  { kind: 'reactions, stars, watches, avatars', reason: 'not brought' },
-  { kind: 'attachments', reason: 'not brought; their links in texts point to the former server' },
+  { kind: 'reactions, stars, watches, avatars', reason: 'not imported' },
+  { kind: 'attachments', reason: 'not imported; their links in texts point to the former server' },
   { kind: 'system comments and the history of issues', reason: 'the API does not have them as notes' },
 ]
 
@@ -393,23 +401,23 @@ export const gitea: Dialect = {
     project: { paths: () => [`${API}/repos/search?sort=id&order=asc&${PAGE}`], shape: project },
     'group label': { paths: ({ path }) => [`${API}/orgs/${escaped(path)}/labels?${PAGE}`], shape: label },
     issue: { paths: ofRepo('issues?state=all&type=issues&sort=oldest'), shape: issue },
-    'merge request': { paths: ofRepo('pulls?state=all&sort=oldest'), shape: pull },
+    'merge request': { paths: ofRepo('pulls?state=all&sort=oldest'), shape: pullRequest },
     'merge request note': { paths: ofIssue, shape: comment },
     'protected branch': { paths: ofRepo('branch_protections'), shape: protectedBranch },
     'protected tag': { paths: ofRepo('tag_protections'), shape: protectedTag },
   },
-  lacks: [
-    ...LACKS,
-    { kind: 'reviews and their comments on lines', reason: 'not brought' },
-    { kind: 'tracked times, pins, further e-mail addresses, GPG keys', reason: 'not brought' },
-    { kind: 'drafts and files of releases', reason: 'not brought' },
+  unsupported: [
+    ...UNSUPPORTED,
+    { kind: 'reviews and their comments on lines', reason: 'not imported' },
+    { kind: 'tracked times, pins, further e-mail addresses, GPG keys', reason: 'not imported' },
+    { kind: 'drafts and files of releases', reason: 'not imported' },
     { kind: 'actions, their variables and secrets, packages, projects', reason: 'Roost does not have them, or the API does not show them' },
   ],
 }
 
 /**
- * Gogs. Its lists of users and repositories search for a part of a name; `_` stands for any character there. Those of
- * others that are private are in no list.
+ * Gogs. Users and repositories are listed through searches for a part of a name, where `_` matches any character.
+ * Private repositories of other users are in no list.
  */
 export const gogs: Dialect = {
   ...shared,
@@ -417,19 +425,19 @@ export const gogs: Dialect = {
   lists: {
     ...shared.lists,
     user: { paths: () => [`${API}/user`, `${API}/users/search?q=_&limit=100000`], shape: user },
-    group: { paths: ({ users }) => [`${API}/user/orgs`, ...each(users, (name) => `${API}/users/${name}/orgs`)], shape: organization },
+    group: { paths: ({ users }) => [`${API}/user/orgs`, ...mapNames(users, (name) => `${API}/users/${name}/orgs`)], shape: organization },
     'team member': { paths: ({ key }) => [`${API}/admin/teams/${key}/members`], shape: teamMember },
     project: {
-      paths: ({ groups }) => [`${API}/user/repos`, ...each(groups, (name) => `${API}/orgs/${name}/repos`), `${API}/repos/search?q=_&${PAGE}`],
+      paths: ({ groups }) => [`${API}/user/repos`, ...mapNames(groups, (name) => `${API}/orgs/${name}/repos`), `${API}/repos/search?q=_&${PAGE}`],
       shape: project,
     },
     issue: { paths: (scope) => ['open', 'closed'].flatMap((state) => ofRepo(`issues?state=${state}`)(scope)), shape: issue },
   },
-  lacks: [
-    ...LACKS,
+  unsupported: [
+    ...UNSUPPORTED,
     { kind: 'pull requests', reason: "Gogs' API has no list of them; their heads are fetched as refs/merge-requests/NUMBER/head" },
     { kind: 'private repositories of other users', reason: "Gogs' API lists them to nobody else: name them with --project" },
     { kind: 'protected branches', reason: "Gogs' API does not have them; default branches are protected as the settings say" },
-    { kind: 'release files', reason: 'not brought' },
+    { kind: 'release files', reason: 'not imported' },
   ],
 }

@@ -1,16 +1,16 @@
 import type { HookEvent } from '../../../db/schema/index.js'
 import type { Visibility } from '../../../lib/visibility.js'
 
-/** Somebody as other things name them. */
+/** A user as embedded in other resources. */
 export interface Person {
   username: string
   name: string
-  /** Null: the server does not show it. */
+  /** Null if the server does not show it. */
   email: string | null
 }
 
 interface Times {
-  /** Null: the server does not say. */
+  /** Null if the server does not return it. */
   created_at: Date | null
   updated_at: Date | null
 }
@@ -53,20 +53,20 @@ export interface GroupRecord {
   created_at: Date | null
 }
 
-/** A group of people of whom each has the same level on a group, or on some of its projects. */
+/** A team of a Gitea organisation: its members share one access level on all or some of the projects. */
 export interface TeamRecord {
   key: string
   name: string
-  /** Null: they may do nothing that there is a level for. */
+  /** Null if no access level here matches the team's permissions. */
   level: number | null
-  /** Whether it is for all projects of the group. */
+  /** Whether the team covers all projects of the group. */
   everywhere: boolean
 }
 
 export interface MemberRecord {
   key: string
   person: Person
-  /** Null: the list does not say. */
+  /** Null if the list does not include it. */
   level: number | null
   expires_at: string | null
   created_at: Date | null
@@ -81,13 +81,13 @@ export interface ProjectRecord {
   name: string
   description: string | null
   visibility: Visibility
-  /** Null: it is empty. */
+  /** Null if the repository is empty. */
   default_branch: string | null
   archived: boolean
-  /** The full path of what it was forked from. */
+  /** The full path of the project it was forked from. */
   forked_from: string | null
   features: Record<FeatureSwitch, number>
-  /** Other columns, where the server has them. */
+  /** Further columns, if the server has them. */
   settings: {
     merge_method?: 'merge' | 'rebase_merge' | 'ff'
     only_allow_merge_if_pipeline_succeeds?: boolean
@@ -102,13 +102,13 @@ export interface ProjectRecord {
     ci_config_path?: string | null
     tag_list?: string[]
   }
-  /** Whose namespace it is in; null: not known. */
+  /** The owner of its namespace; null if unknown. */
   owner: Person | null
-  /** The key of the user who made it; null: not known. */
+  /** The key of the user who created it; null if unknown. */
   creator: string | null
   /** Groups it is shared with, by their full paths. */
   shares: { group: string; level: number; expires_at: string | null }[]
-  /** What the server has no list of for this one. */
+  /** Lists that the server does not have for this project. */
   without: ('issue' | 'merge request')[]
   created_at: Date | null
   updated_at: Date | null
@@ -125,7 +125,7 @@ export interface LabelRecord {
 
 export interface MilestoneRecord extends Times {
   key: string
-  /** Null: the server has no numbers. */
+  /** Null if the server does not number milestones. */
   iid: number | null
   title: string
   description: string
@@ -141,10 +141,10 @@ interface IssuableRecord extends Times {
   description: string
   author: Person | null
   assignee: Person | null
-  /** How many further assignees there are; only one is brought. */
+  /** The number of further assignees; only one is imported. */
   more_assignees: number
   labels: string[]
-  /** Its key. */
+  /** The milestone's key. */
   milestone: string | null
   discussion_locked: boolean | null
   closed_at: Date | null
@@ -163,13 +163,13 @@ export interface MergeRequestRecord extends IssuableRecord {
   state: 'opened' | 'closed' | 'merged'
   source_branch: string
   target_branch: string
-  /** The project of the source branch; null: it is gone. */
+  /** The key of the source project; null if it was deleted. */
   source_project: string | null
-  /** Of one that is not open; null: not known. */
+  /** Null if unknown; ignored for open merge requests. */
   merge_status: 'can_be_merged' | 'cannot_be_merged' | null
-  /** Its head, where the server says so. */
+  /** The head commit, if the server returns it. */
   sha: string | null
-  /** The head of the target branch that it was compared with, where the server says so. */
+  /** The head of the target branch it was compared with, if the server returns it. */
   start: string | null
   merge_commit_sha: string | null
   merged_at: Date | null
@@ -180,7 +180,7 @@ export interface MergeRequestRecord extends IssuableRecord {
   allow_collaboration: boolean
 }
 
-/** A version of a merge request; the newest one comes first. */
+/** A version of a merge request; lists have the newest first. */
 export interface VersionRecord {
   key: string
   head: string
@@ -190,7 +190,7 @@ export interface VersionRecord {
 
 export interface NoteRecord extends Times {
   key: string
-  /** What its replies have in common; null: the server has no threads. */
+  /** The id of its discussion; null if the server has no threads. */
   discussion: string | null
   type: 'DiscussionNote' | 'DiffNote' | null
   body: string
@@ -217,7 +217,7 @@ export interface SnippetRecord extends Times {
   description: string | null
   visibility: Visibility
   author: Person | null
-  /** How many files it has; only the first is brought. */
+  /** The number of files; only the first is imported. */
   files: number
 }
 
@@ -249,26 +249,26 @@ export interface ProtectedTagRecord {
 }
 
 export interface ReleaseRecord {
-  /** Its tag. */
+  /** The tag name. */
   key: string
   name: string | null
   description: string
   author: Person | null
   created_at: Date | null
   released_at: Date | null
-  /** Titles. */
+  /** Titles of milestones. */
   milestones: string[]
   links: { name: string; url: string; filepath?: string | undefined; link_type: 'other' | 'runbook' | 'image' | 'package' }[]
 }
 
-/** What can be listed. */
+/** The record of each kind of list. */
 export interface Records {
   user: UserRecord
-  /** By name. */
+  /** Looked up by username. */
   'one user': UserRecord
   key: KeyRecord
   group: GroupRecord
-  /** The same, by its path, and what is below it. */
+  /** Looked up by path. */
   'one group': GroupRecord
   subgroup: GroupRecord
   'group member': MemberRecord

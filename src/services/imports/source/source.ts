@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseUrl } from '../../../lib/url.js'
-import { NotGiven, openClient, type SourceClient, SourceFailed } from './client.js'
+import { NotAvailable, openClient, type SourceClient, SourceFailed } from './client.js'
 import type { Dialect, Scope } from './dialect.js'
 import { gitea, gogs } from './gitea.js'
 import type { Kind, Records } from './records.js'
@@ -10,7 +10,7 @@ export type SourceName = Dialect['name']
 
 const DIALECTS: Record<SourceName, Dialect> = { v4, gitea, gogs }
 
-/** A server that something is imported from. */
+/** The server that is imported from. */
 export interface Source {
   client: SourceClient
   dialect: Dialect
@@ -19,16 +19,16 @@ export interface Source {
   authorization: string
 }
 
-/** One page of a list: what can be used, and what is wrong with the rest. */
+/** One page of a list: the valid records, and the elements that failed validation. */
 export interface SourcePage<T> {
   items: T[]
-  odd: { key: string; reason: string }[]
+  invalid: { key: string; reason: string }[]
 }
 
-/** Connects, and finds out what kind of server it is unless that is known. */
+/** Connects to the server; detects its kind unless `from` is given. */
 export async function openSource(given: { url: string; token: string; from?: SourceName | undefined; signal: AbortSignal }): Promise<Source> {
   const client = await openClient(given)
-  if (!/^[\x21-\x7e]{1,1000}$/.test(given.token)) throw new SourceFailed('the token is not one: it must be one word')
+  if (!/^[\x21-\x7e]{1,1000}$/.test(given.token)) throw new SourceFailed('the token is not valid: it must be one word')
   const open = ({ name }: Dialect): Source => ({
     client,
     dialect: DIALECTS[name],
@@ -36,7 +36,7 @@ export async function openSource(given: { url: string; token: string; from?: Sou
     authorization: `Basic ${Buffer.from(DIALECTS[name].gitCredentials(given.token)).toString('base64')}`,
   })
   if (given.from) return open(DIALECTS[given.from])
-  for (const [dialect, path] of PROBES) if (await answers(open(dialect), path)) return open(dialect)
+  for (const [dialect, path] of PROBES) if (await hasEndpoint(open(dialect), path)) return open(dialect)
   throw new SourceFailed('the server has neither a v4 API nor that of Gitea or Gogs at this URL')
 }
 
@@ -47,45 +47,46 @@ const PROBES = [
   [gogs, '/api/v1/user'],
 ] as const
 
-async function answers({ client, headers }: Source, path: string): Promise<boolean> {
+async function hasEndpoint({ client, headers }: Source, path: string): Promise<boolean> {
   try {
     const { body } = await client.get(path, headers)
     return z.union([z.object({ version: z.string() }), z.object({ username: z.string() })]).safeParse(body).success
   } catch (error) {
-    if (error instanceof NotGiven) return false
+    if (error instanceof NotAvailable) return false
     throw error
   }
 }
 
-/** Pages of one list; a server that gives more is not believed. */
+/** Pages of one list; more are refused. */
 const MAX_PAGES = 20_000
 
-/** All pages of a list, or null where the server has no such list. Throws NotGiven and SourceFailed. */
+/** All pages of a list; none if the server has no such list. Throws NotAvailable and SourceFailed. */
 export async function* pagesOf<K extends Kind>(source: Source, kind: K, scope: Scope): AsyncGenerator<SourcePage<Records[K]>> {
   const listing = source.dialect.lists[kind]
   if (!listing) return
   const shape = typeof listing.shape === 'function' ? listing.shape(scope) : listing.shape
-  const known = new Set<string>()
+  const seen = new Set<string>()
   for (const path of listing.paths(scope)) {
     let pages = 0
     for await (const elements of elementsOf(source, path)) {
-      const fresh = elements.filter((element) => isNew(known, element))
-      // a server that repeats itself would never end
-      if (pages++ > 0 && elements.length > 0 && fresh.length === 0) throw new NotGiven('the list does not end: a page has only what others have had')
-      yield read(shape as z.ZodType<Records[K] | Records[K][] | null>, fresh)
+      const unseen = elements.filter((element) => isNew(seen, element))
+      // a server that ignores the page number would never end
+      if (pages++ > 0 && elements.length > 0 && unseen.length === 0)
+        throw new NotAvailable('the list does not end: a page has only what others have had')
+      yield read(shape as z.ZodType<Records[K] | Records[K][] | null>, unseen)
     }
   }
 }
 
-function isNew(known: Set<string>, element: unknown): boolean {
-  const key = nameOf(element)
-  if (key === '' || known.has(key)) return key === ''
-  known.add(key)
+function isNew(seen: Set<string>, element: unknown): boolean {
+  const key = identifierOf(element)
+  if (key === '' || seen.has(key)) return key === ''
+  seen.add(key)
   return true
 }
 
-/** What an element calls itself. */
-function nameOf(element: unknown): string {
+/** The id, key or name of an element; '' if it has none. */
+function identifierOf(element: unknown): string {
   if (typeof element !== 'object' || element === null) return ''
   const { id, key, tag_name, rule_name, name } = element as Record<string, unknown>
   const found = [id, tag_name, key, rule_name, name].find((value) => typeof value === 'number' || (typeof value === 'string' && value.length < 300))
@@ -93,17 +94,17 @@ function nameOf(element: unknown): string {
 }
 
 function read<T>(shape: z.ZodType<T | T[] | null>, elements: unknown[]): SourcePage<T> {
-  const page: SourcePage<T> = { items: [], odd: [] }
+  const page: SourcePage<T> = { items: [], invalid: [] }
   for (const element of elements) {
     const parsed = shape.safeParse(element)
-    if (!parsed.success) page.odd.push({ key: nameOf(element).slice(0, 100), reason: reasonOf(parsed.error) })
+    if (!parsed.success) page.invalid.push({ key: identifierOf(element).slice(0, 100), reason: reasonOf(parsed.error) })
     else if (Array.isArray(parsed.data)) page.items.push(...parsed.data)
     else if (parsed.data !== null) page.items.push(parsed.data as T)
   }
   return page
 }
 
-/** The first faults, with the names of the fields. */
+/** The first three validation errors, with field names. */
 const reasonOf = ({ issues }: z.ZodError) =>
   issues
     .slice(0, 3)
@@ -111,29 +112,29 @@ const reasonOf = ({ issues }: z.ZodError) =>
     .join('; ')
     .slice(0, 300)
 
-/** The pages of one path. What a page says of the next one only chooses its query: host and path stay. */
+/** The pages of one path. A `next` link only contributes its query; host and path stay the same. */
 async function* elementsOf({ client, headers }: Source, first: string): AsyncGenerator<unknown[]> {
   const [path] = first.split('?')
-  const asked = new Set<string>()
+  const requested = new Set<string>()
   let given = 0
   for (let next: string | null = first; next !== null; ) {
-    if (asked.size === MAX_PAGES || asked.has(next)) throw new NotGiven('the list does not end')
-    asked.add(next)
+    if (requested.size === MAX_PAGES || requested.has(next)) throw new NotAvailable('the list does not end')
+    requested.add(next)
     const { body, link, total } = await client.get(next, headers)
     const elements = elementsIn(body)
     given += elements.length
     yield elements
-    // many lists of Gitea have no links, but say how long they are
-    const goesOn = elements.length > 0 && total !== undefined && given < total
-    const query: string | null = queryOfNext(link, client.base) ?? (goesOn ? queryAfter(next) : null)
+    // many lists of Gitea have a total but no Link header
+    const hasMore = elements.length > 0 && total !== undefined && given < total
+    const query: string | null = queryOfNext(link, client.base) ?? (hasMore ? queryAfter(next) : null)
     next = query === null ? null : `${path}${query}`
   }
 }
 
-/** A list, alone or as the data of a search, or one thing. */
+/** The elements of a list, of `{ data: [...] }`, or a single resource. */
 function elementsIn(body: unknown): unknown[] {
   if (Array.isArray(body)) return body
-  if (typeof body !== 'object' || body === null) throw new NotGiven('the answer is not a list')
+  if (typeof body !== 'object' || body === null) throw new NotAvailable('the answer is not a list')
   const { data } = body as { data?: unknown }
   if (Array.isArray(data)) return data
   return [body]

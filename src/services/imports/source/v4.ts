@@ -13,18 +13,18 @@ import {
   maybeOid,
   maybePerson,
   maybeText,
-  moment,
   name,
   number,
   oid,
   person,
   text,
+  timestamp,
   visibility,
 } from './shapes.js'
 
 const FEATURES = ['issues', 'merge_requests', 'wiki', 'snippets', 'builds', 'repository'] as const satisfies FeatureSwitch[]
-/** Those of projects and groups. */
-const HOOKS = HOOK_EVENTS.filter((event) => event !== 'repository_update' && event !== 'system')
+/** The events of project and group webhooks. */
+const IMPORTED_HOOK_EVENTS = HOOK_EVENTS.filter((event) => event !== 'repository_update' && event !== 'system')
 
 const level = z.int().min(0).max(60)
 
@@ -45,7 +45,7 @@ const user = z
     messenger: text(255),
     jobsnet: text(255),
     microblog: text(255),
-    created_at: moment,
+    created_at: timestamp,
   })
   .transform(({ id: key, state, is_admin: admin, bot, external, username, name, email, created_at, ...profile }) =>
     bot
@@ -74,7 +74,7 @@ const profileOf = ({ bio, location, website_url, organization, messenger, jobsne
 })
 
 const key = z
-  .object({ id, title: name, key: z.string().max(5_000), can_push: flag(false), created_at: moment })
+  .object({ id, title: name, key: z.string().max(5_000), can_push: flag(false), created_at: timestamp })
   .transform(({ id: key, key: line, ...given }) => ({ key, line, ...given }))
 
 const group = z
@@ -87,19 +87,19 @@ const group = z
     parent_id: id.nullish(),
     lfs_enabled: flag(true),
     request_access_enabled: flag(false),
-    created_at: moment,
+    created_at: timestamp,
   })
   .transform(({ id: key, parent_id, ...group }) => ({ key, parent: parent_id ?? null, ...group }))
 
 const member = z
-  .intersection(z.object({ id, access_level: level, expires_at: day, created_at: moment }), person)
+  .intersection(z.object({ id, access_level: level, expires_at: day, created_at: timestamp }), person)
   .transform(({ id: key, access_level, expires_at, created_at, ...person }) => ({ key, person, level: access_level, expires_at, created_at }))
 
-const SWITCH = { disabled: 0, private: 10, enabled: 20, public: 20 } as const
+const FEATURE_LEVELS = { disabled: 0, private: 10, enabled: 20, public: 20 } as const
 const access = z
   .enum(['disabled', 'private', 'enabled', 'public'])
   .nullish()
-  .transform((given) => given && SWITCH[given])
+  .transform((given) => given && FEATURE_LEVELS[given])
 const maybeFlag = z
   .boolean()
   .nullish()
@@ -118,12 +118,12 @@ const project = z
     owner: maybePerson,
     creator_id: id.nullish().catch(null),
     shared_with_groups: z
-      .array(z.object({ group_full_path: fullPath, group_access_level: level, expires_at: day, created_at: moment }))
+      .array(z.object({ group_full_path: fullPath, group_access_level: level, expires_at: day, created_at: timestamp }))
       .max(1_000)
       .nullish(),
-    created_at: moment,
-    updated_at: moment,
-    last_activity_at: moment,
+    created_at: timestamp,
+    updated_at: timestamp,
+    last_activity_at: timestamp,
     issues_access_level: access,
     merge_requests_access_level: access,
     wiki_access_level: access,
@@ -181,13 +181,13 @@ const labelOf = ({ id: key, name: title, color, description, priority }: z.infer
   ...{ key, title, color, description, priority: priority ?? null },
 })
 const groupLabel = labelFields.transform(labelOf)
-/** Lists of projects may have those of their groups as well. */
+/** A project's list may include the labels of its groups; these are ignored. */
 const label = labelFields.transform((given) => (given.is_project_label ? labelOf(given) : null))
 
 const milestone = z
   .object({
     ...{ id, iid: number, title: name, description: text(LONG), state: z.enum(['active', 'closed']) },
-    ...{ start_date: day, due_date: day, created_at: moment, updated_at: moment },
+    ...{ start_date: day, due_date: day, created_at: timestamp, updated_at: timestamp },
   })
   .transform(({ id: key, state, ...given }) => ({ key, ...given, closed: state === 'closed' }))
 
@@ -202,11 +202,11 @@ const issuable = {
   labels: z.array(name).max(1_000),
   milestone: z.object({ id }).nullish(),
   discussion_locked: z.boolean().nullish(),
-  closed_at: moment,
+  closed_at: timestamp,
   closed_by: maybePerson,
   time_stats: z.object({ time_estimate: count, total_time_spent: count }).nullish(),
-  created_at: moment,
-  updated_at: moment,
+  created_at: timestamp,
+  updated_at: timestamp,
 }
 
 interface Shared {
@@ -251,7 +251,7 @@ const mergeRequest = z
     merge_status: z.enum(['can_be_merged', 'cannot_be_merged']).nullable().catch(null),
     sha: maybeOid,
     merge_commit_sha: maybeOid,
-    merged_at: moment,
+    merged_at: timestamp,
     merged_by: maybePerson,
     squash: flag(false),
     force_remove_source_branch: flag(false),
@@ -261,7 +261,7 @@ const mergeRequest = z
   .transform(({ id, assignees, time_stats, source_project_id, should_remove_source_branch, state, merge_status, ...given }) => ({
     ...given,
     ...sharedOf({ id, assignees, time_stats, ...given }),
-    // locked while it is being merged
+    // locked: a merge is in progress
     state: state === 'locked' ? ('opened' as const) : state,
     source_project: source_project_id ?? null,
     merge_status,
@@ -270,7 +270,7 @@ const mergeRequest = z
   }))
 
 const version = z
-  .object({ id, head_commit_sha: oid, start_commit_sha: oid, created_at: moment })
+  .object({ id, head_commit_sha: oid, start_commit_sha: oid, created_at: timestamp })
   .transform(({ id: key, head_commit_sha: head, start_commit_sha: start, created_at }) => ({ key, head, start, created_at }))
 
 const line = z
@@ -282,13 +282,13 @@ const path = z.string().max(4_096)
 const position = z.object({ base_sha: oid, start_sha: oid, head_sha: oid, old_path: path, new_path: path, old_line: line, new_line: line })
 
 const note = z.object({
-  ...{ id, body: text(LONG), system: flag(false), author: maybePerson, created_at: moment, updated_at: moment },
-  ...{ type: z.string().nullish(), resolved: flag(false), resolved_by: maybePerson, resolved_at: moment },
-  // of another type, such as a place in an image, it is left out
+  ...{ id, body: text(LONG), system: flag(false), author: maybePerson, created_at: timestamp, updated_at: timestamp },
+  ...{ type: z.string().nullish(), resolved: flag(false), resolved_by: maybePerson, resolved_at: timestamp },
+  // positions of other types, such as in an image, are dropped
   position: position.nullish().catch(null),
 })
 
-/** A discussion, whose notes follow each other. */
+/** A discussion, flattened to its notes. */
 const discussion = z.object({ id: z.string().regex(/^[0-9a-f]{40}$/), notes: z.array(note).max(10_000) }).transform(({ id: discussion, notes }) =>
   notes.map(({ id: key, type, position, ...given }): NoteRecord => {
     const placed = type === 'DiffNote' && position && (position.old_line !== null || position.new_line !== null) ? position : null
@@ -304,9 +304,9 @@ const hook = z
     url: z.string().max(2_048),
     enable_ssl_verification: flag(true),
     push_events_branch_filter: maybeText(1_000),
-    created_at: moment,
-    ...(Object.fromEntries(HOOKS.map((event) => [`${event}_events`, flag(false)])) as Record<
-      `${(typeof HOOKS)[number]}_events`,
+    created_at: timestamp,
+    ...(Object.fromEntries(IMPORTED_HOOK_EVENTS.map((event) => [`${event}_events`, flag(false)])) as Record<
+      `${(typeof IMPORTED_HOOK_EVENTS)[number]}_events`,
       ReturnType<typeof flag>
     >),
   })
@@ -316,10 +316,10 @@ const hook = z
     enable_ssl_verification: given.enable_ssl_verification,
     push_events_branch_filter: given.push_events_branch_filter,
     created_at: given.created_at,
-    events: HOOKS.filter((event) => given[`${event}_events`]),
+    events: IMPORTED_HOOK_EVENTS.filter((event) => given[`${event}_events`]),
   }))
 
-/** Where several are allowed, the lowest role that is; single users and groups are unknown here. */
+/** The lowest role that is allowed; entries for single users and groups are ignored. */
 const levels = z
   .array(z.object({ access_level: level.nullish() }))
   .max(1_000)
@@ -347,7 +347,7 @@ const link = z.object({
   link_type: z.enum(['other', 'runbook', 'image', 'package']).catch('other'),
 })
 
-/** The path of a file under its release, from the address that leads to the file. */
+/** The `filepath` of a release link, from its direct asset URL. */
 function filepathIn(address: string, tag: string): string | undefined {
   const [, path = ''] = address.split(`/-/releases/${encodeURIComponent(tag)}/downloads`)
   return isFilepath(path) ? path : undefined
@@ -359,8 +359,8 @@ const release = z
     name: maybeText(255),
     description: text(LONG),
     author: maybePerson,
-    created_at: moment,
-    released_at: moment,
+    created_at: timestamp,
+    released_at: timestamp,
     milestones: z
       .array(z.object({ title: name }))
       .max(1_000)
@@ -384,8 +384,8 @@ const snippet = z
       description: maybeText(LONG),
       visibility,
       author: maybePerson,
-      created_at: moment,
-      updated_at: moment,
+      created_at: timestamp,
+      updated_at: timestamp,
     },
     files: z.array(z.unknown()).max(1_000).nullish(),
   })
@@ -406,7 +406,7 @@ export const v4: Dialect = {
   headers: (token) => ({ 'private-token': token }),
   gitCredentials: (token) => `oauth2:${token}`,
   snippetPath: (project, key) => `${project ? projectPath(project) : API}/snippets/${encodeURIComponent(key)}/raw`,
-  heads: 'refs/merge-requests/*/head:refs/merge-requests/*/head',
+  headRefspec: 'refs/merge-requests/*/head:refs/merge-requests/*/head',
   lists: {
     user: { paths: () => [`${API}/users?${KEYSET}`], shape: user },
     'one user': { paths: ({ path }) => [`${API}/users?username=${encodeURIComponent(path)}`], shape: user },
@@ -440,13 +440,13 @@ export const v4: Dialect = {
     'snippet note': { paths: ofThing('snippets/:iid/discussions'), shape: discussion },
     'personal snippet': { paths: ({ path }) => [`${API}/snippets?sudo=${encodeURIComponent(path)}&per_page=100`], shape: snippet },
   },
-  lacks: [
-    { kind: 'passwords and tokens', reason: 'no server gives them away; users set a password by mail, or an administrator does' },
+  unsupported: [
+    { kind: 'passwords and tokens', reason: 'no API returns them; users reset the password by mail, or an administrator sets one' },
     { kind: 'tokens of webhooks', reason: 'the API does not show them: set them again' },
-    { kind: 'pipelines, jobs and commit statuses', reason: 'not brought' },
-    { kind: 'award emoji, todos, subscriptions, events', reason: 'not brought' },
+    { kind: 'pipelines, jobs and commit statuses', reason: 'not imported' },
+    { kind: 'award emoji, todos, subscriptions, events', reason: 'not imported' },
     { kind: 'approvals, boards, epics, packages, container images', reason: 'Roost does not have them' },
-    { kind: 'avatars and uploaded files', reason: 'not brought' },
-    { kind: 'comments on commits', reason: 'not brought' },
+    { kind: 'avatars and uploaded files', reason: 'not imported' },
+    { kind: 'comments on commits', reason: 'not imported' },
   ],
 }

@@ -8,74 +8,79 @@ import { defaultProjectsLimit, readSettings } from '../core/settings.js'
 import { ghostId } from '../identity/ghost.js'
 import { addKey } from '../identity/keys.js'
 import { insertUser, userFaults } from '../identity/users.js'
-import { bring, bringAll, findOne, Refused, readAll, type Write } from './bring.js'
+import { CannotImport, fetchFirst, importItem, importList, readList, type Write } from './items.js'
 import type { Run } from './run.js'
-import { EVERYTHING } from './source/dialect.js'
+import { WHOLE_SERVER } from './source/dialect.js'
 import type { Person, UserRecord } from './source/records.js'
 
-/** Accounts that were here before have this kind in the ledger: nothing of theirs is changed. */
+/** The ledger kind of accounts that existed before the import; these are not changed. */
 const MATCHED = 'existing user'
 const CREATED = 'user'
 
-/** Brings all users that the server lists, and returns their names. */
-export async function bringUsers(run: Run): Promise<string[]> {
+/** Imports all users that the server lists, and returns their usernames. */
+export async function importUsers(run: Run): Promise<string[]> {
   const names: string[] = []
-  await readAll(run, 'user', EVERYTHING, async (records) => {
+  await readList(run, 'user', WHOLE_SERVER, async (records) => {
     for (const record of records) {
       names.push(record.username)
-      run.userIds.set(record.key, await remember(run, record.username, () => placeUser(run, record)))
+      run.userIdsByKey.set(record.key, await cachedUserId(run, record.username, () => findOrImportUser(run, record)))
     }
   })
   return names
 }
 
-/** The id here of somebody there; the ghost user stands for those whom the server does not name. */
+/** The local id of a source user, imported if necessary; the ghost user if the server does not name one. */
 export async function personId(run: Run, person: Person | null): Promise<number> {
   if (person === null) {
-    await run.ledger.leftOut('author', 'unknown', 'unknown authors', 'the server does not name some authors: what they wrote is the ghost user’s')
+    await run.ledger.reportLeftOut(
+      'author',
+      'unknown',
+      'unknown authors',
+      'the server does not name some authors: what they wrote is the ghost user’s',
+    )
     return run.ledger.dry ? 0 : ghostId(run.ctx)
   }
-  return remember(run, person.username, async () => placeUser(run, await detailed(run, person)))
+  return cachedUserId(run, person.username, async () => findOrImportUser(run, await fetchUser(run, person)))
 }
 
-/** The same where nobody is nobody. */
+/** Like personId, but null stays null. */
 export const maybePersonId = async (run: Run, person: Person | null): Promise<number | null> => person && (await personId(run, person))
 
-function remember(run: Run, username: string, place: () => Promise<number>): Promise<number> {
+function cachedUserId(run: Run, username: string, place: () => Promise<number>): Promise<number> {
   const name = username.toLowerCase()
-  const known = run.people.get(name) ?? place()
-  run.people.set(name, known)
+  const known = run.userIdsByName.get(name) ?? place()
+  run.userIdsByName.set(name, known)
   return known
 }
 
-/** What the server knows of somebody who was not in its list of users. */
-async function detailed(run: Run, person: Person): Promise<UserRecord> {
-  const found = await findOne(run, 'one user', { key: '', path: person.username })
+/** Looks up a user who was not in the list of users; falls back to the embedded fields. */
+async function fetchUser(run: Run, person: Person): Promise<UserRecord> {
+  const found = await fetchFirst(run, 'one user', { key: '', path: person.username })
   const profile = { bio: null, location: null, website_url: '', organization: '', messenger: '', jobsnet: '', microblog: '' }
   const same = found?.username.toLowerCase() === person.username.toLowerCase() ? found : undefined
   return same ?? { key: '', ...person, blocked: false, admin: false, external: false, profile, created_at: null }
 }
 
-/** Finds the account of somebody, or creates it; their SSH keys come only to accounts that are created. */
-async function placeUser(run: Run, record: UserRecord): Promise<number> {
+/** Finds the local account of a user, or creates it. SSH keys are imported only for created accounts. */
+async function findOrImportUser(run: Run, record: UserRecord): Promise<number> {
   const key = record.username.toLowerCase()
-  const known = (await run.ledger.known(CREATED, [key])).get(key)
-  if (known && (await isThere(run, known))) {
-    await bringKeys(run, record, known)
+  const known = (await run.ledger.findImported(CREATED, [key])).get(key)
+  if (known && (await userExists(run, known))) {
+    await importKeys(run, record, known)
     return known
   }
   const existing = await existingUser(run, record)
   const item = { kind: existing === null ? CREATED : MATCHED, key, name: record.username }
-  const created = await bring(run, item, async () => (existing === null ? newUser(run, record) : async () => existing))
+  const created = await importItem(run, item, async () => (existing === null ? prepareUser(run, record) : async () => existing))
   if (run.ledger.dry) return 0
   if (created === null) return ghostId(run.ctx)
-  if (existing === null) await bringKeys(run, record, created)
+  if (existing === null) await importKeys(run, record, created)
   return created
 }
 
-const isThere = async ({ ctx }: Run, id: number) => (await ctx.db.write.$count(users, eq(users.id, id))) > 0
+const userExists = async ({ ctx }: Run, id: number) => (await ctx.db.write.$count(users, eq(users.id, id))) > 0
 
-/** By the map that was given, by username, or by e-mail address. */
+/** Matches by the given map, by username, or by confirmed e-mail address. */
 async function existingUser(run: Run, { username, email }: UserRecord): Promise<number | null> {
   const { db } = run.ctx
   const mapped = run.options.users?.get(username.toLowerCase())
@@ -94,26 +99,26 @@ async function existingUser(run: Run, { username, email }: UserRecord): Promise<
   )
 }
 
-/** Of a domain that can have no mailbox. */
-const NO_MAILBOX = 'users.invalid'
+/** `.invalid` can have no mailbox (RFC 2606). */
+const PLACEHOLDER_EMAIL_DOMAIN = 'users.invalid'
 
-async function newUser(run: Run, record: UserRecord): Promise<Write> {
+async function prepareUser(run: Run, record: UserRecord): Promise<Write> {
   const { ctx } = run
   const { username, name, profile, created_at, admin } = record
   const mapped = run.options.users?.get(username.toLowerCase())
-  if (mapped !== undefined) throw new Refused(`the map names ${mapped}, who does not exist`)
+  if (mapped !== undefined) throw new CannotImport(`the map names ${mapped}, who does not exist`)
   const settings = await readSettings(ctx)
   const given = record.email === null ? null : normaliseEmail(record.email)
   const email = given !== null && emailFault(given) === null ? given : null
-  if (admin) await run.ledger.leftOut('administrator', username.toLowerCase(), username, 'is an ordinary user here')
+  if (admin) await run.ledger.reportLeftOut('administrator', username.toLowerCase(), username, 'is an ordinary user here')
   if (email === null)
-    await run.ledger.leftOut(
+    await run.ledger.reportLeftOut(
       'e-mail address',
       username.toLowerCase(),
       username,
       'is not known, so that the user is blocked: give them one and unblock them',
     )
-  const values = { username, name, email: email ?? `${username.toLowerCase()}@${NO_MAILBOX}`, ...profile }
+  const values = { username, name, email: email ?? `${username.toLowerCase()}@${PLACEHOLDER_EMAIL_DOMAIN}`, ...profile }
   if (run.ledger.dry) await ctx.db.transaction((tx) => refuseFaults(tx, values))
   return async (tx) => {
     await refuseFaults(tx, values)
@@ -137,9 +142,9 @@ async function refuseFaults(tx: Transaction, user: Parameters<typeof userFaults>
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-/** A key opens an account: those of accounts that were here before are added by their owners. */
-async function bringKeys(run: Run, { key, username }: UserRecord, here: number): Promise<void> {
-  await bringAll(run, 'key', { key: key || username, path: username }, async ({ title, line, created_at }) => async (tx, ctx) => {
+/** Only for created accounts: a key grants access, so existing users add theirs themselves. */
+async function importKeys(run: Run, { key, username }: UserRecord, here: number): Promise<void> {
+  await importList(run, 'key', { key: key || username, path: username }, async ({ title, line, created_at }) => async (tx, ctx) => {
     const { id } = await addKey(ctx, { id: here, username }, { title, key: line })
     if (created_at) await tx.update(sshKeys).set({ created_at }).where(eq(sshKeys.id, id))
     return id
