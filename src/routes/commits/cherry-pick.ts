@@ -14,8 +14,8 @@ export const picks = [
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/cherry_pick',
     summary: 'Cherry-pick a commit',
-    description: 'The change of the commit becomes a new commit on the branch.',
-    // without a credential this answers like commit creation (W-37)
+    description: 'Applies the changes of the commit as a new commit on the branch.',
+    // without a credential, the response is that of commit creation (W-37)
     access: onProject('push_code'),
     input,
     output: Commit,
@@ -28,7 +28,7 @@ export const picks = [
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/revert',
     summary: 'Revert a commit',
-    description: 'A new commit on the branch takes the change back.',
+    description: 'Creates a new commit on the branch that undoes the changes.',
     access: onProjectSignedIn('push_code'),
     input,
     output: Commit,

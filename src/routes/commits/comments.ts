@@ -6,7 +6,7 @@ import { intOrNull, oneOf, opt, paging, str } from '../../http/params.js'
 import { filled } from '../../http/texts.js'
 import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'
 
-/** An invalid line is ignored for a branch or a tag, which moves; for a full id it is a fault (C-60). */
+/** An invalid line is ignored for a branch or tag, which can move; for a full commit id it is an error (C-60). */
 const placed = z
   .object({ sha: z.string(), note: filled(), path: opt(str()), line: opt(intOrNull()), line_type: opt(oneOf(['new', 'old'])) })
   .refine(({ sha, line }) => line !== null || !/^[0-9a-f]{40}$/.test(sha), {
@@ -32,7 +32,7 @@ export const commitComments = [
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/comments',
     summary: 'Comment on a commit',
-    description: 'With `path`, `line` and `line_type` the comment is on a line of the diff.',
+    description: '`path`, `line` and `line_type` place the comment on a line of the diff.',
     access: onProjectSignedIn('comment_on_commit'),
     input: placed,
     output: CommitComment,

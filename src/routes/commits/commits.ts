@@ -21,7 +21,7 @@ export const commits = [
     method: 'GET',
     path: '/projects/:id/repository/commits',
     summary: 'List commits',
-    description: 'From the newest one back, of the default branch unless `ref_name` names another revision.',
+    description: 'Newest first, starting at the default branch unless `ref_name` is given.',
     access: read,
     input: z.object({
       ref_name: opt(str()),
@@ -43,7 +43,7 @@ export const commits = [
     method: 'POST',
     path: '/projects/:id/repository/commits',
     summary: 'Create a commit with several actions',
-    description: 'All actions become one commit, or none of them does.',
+    description: 'All actions are applied in one commit, or none is.',
     access: onProject('push_code'),
     largeBody: true,
     input: z.object({

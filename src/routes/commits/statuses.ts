@@ -21,8 +21,8 @@ export const commitStatuses = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/statuses/:sha',
-    summary: 'Post a status of a commit',
-    description: 'A status with the same name and ref is updated.',
+    summary: 'Set the status of a commit',
+    description: 'Updates an existing status with the same name and ref.',
     access: onProjectAfterInput('create_commit_status'),
     input: z.object({
       sha: z.string(),

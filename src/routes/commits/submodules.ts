@@ -11,7 +11,7 @@ export const submodules = [
   endpoint({
     method: 'PUT',
     path: '/projects/:id/repository/submodules/:submodule',
-    summary: 'Make a submodule point at another commit',
+    summary: 'Update the commit of a submodule',
     access: onProjectSignedIn('push_code'),
     input: z.object({
       submodule: z.string(),

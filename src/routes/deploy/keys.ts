@@ -43,7 +43,7 @@ export const deployKeys = [
     path: '/deploy_keys',
     summary: 'List the deploy keys of all projects',
     access: admin,
-    // no key is offered to all projects
+    // there are no public keys, which any project could enable
     input: z.object({ ...paging, public: opt(bool()) }),
     output: z.array(DeployKey),
     handler: async ({ ctx, input }) => pageOf(input.public ? { items: [], total: 0 } : await listAllDeployKeys(ctx, input), input, presentDeployKey),

@@ -34,7 +34,7 @@ const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, tr
       method: 'POST',
       path,
       summary: `Create a deploy token of a ${kind}`,
-      description: 'The value of the token is shown only in this answer.',
+      description: 'The value of the token is returned only in this response.',
       access,
       input: z.object({
         name: title(),

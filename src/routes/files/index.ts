@@ -17,14 +17,14 @@ const scope = 'read_repository'
 const path = '/projects/:id/repository/files/:file_path'
 
 const authored = { start_branch: opt(str()), author_email: opt(authorEmail()), author_name: opt(authorName()) }
-const written = z.object({
+const fileContent = z.object({
   file_path: z.string(),
   branch: filled(),
   content: str(),
   commit_message: str(),
   ...authored,
-  // RF-5 lists two words, and C-39 takes any other for text: here another word is refused (W-20), so that binary
-  // content is not stored as its base64 text
+  // C-39 treats any encoding other than `base64` as text; files accept only the two of RF-5 (W-20), so that a
+  // misspelt encoding does not store binary content as its base64 text
   encoding: orDefault(oneOf(['text', 'base64']), 'text'),
   execute_filemode: opt(bool()),
   last_commit_id: opt(str()),
@@ -54,7 +54,7 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
     summary: action === 'create' ? 'Create a file' : 'Update a file',
     access: write,
     largeBody: true,
-    input: written,
+    input: fileContent,
     output: FileChange,
     async handler({ ctx, caller, subject, input }) {
       const { file_path, content, encoding, execute_filemode, last_commit_id, ...commit } = input
@@ -103,7 +103,7 @@ export const files = [
   endpoint({
     method: 'GET',
     path: `${path}/blame`,
-    summary: 'Get the commits that the lines of a file come from',
+    summary: 'Get the blame of a file',
     answers: [413],
     access: read,
     scope,

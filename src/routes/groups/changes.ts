@@ -49,8 +49,8 @@ export const groupChanges = [
   endpoint({
     method: 'DELETE',
     path: '/groups/:id',
-    summary: 'Delete a group with everything in it',
-    description: 'All projects and subgroups go with it.',
+    summary: 'Delete a group',
+    description: 'Also deletes all projects and subgroups.',
     answers: [412],
     access: onGroupSignedIn('remove_group'),
     input: z.object({}),

@@ -11,17 +11,17 @@ import type { GroupRecord } from '../../services/groups/list.js'
 import { projectsOfGroup } from '../../services/projects/list.js'
 import { loadProjects } from '../../services/projects/load.js'
 
-interface Wanted {
+interface DetailOptions {
   /** True by default (X-18). */
   with_projects?: boolean | undefined
   with_custom_attributes?: boolean | undefined
 }
 
 /**
- * The answer of the single view and of all changes (GR-2, GR-3). Its projects may be many, so cached renderings are
- * inserted.
+ * The response of the single view and of all changes (GR-2, GR-3). There may be many projects, so their cached
+ * renderings are inserted as text.
  */
-export async function details(ctx: Context, caller: Caller, group: GroupRecord, view: View, wanted: Wanted = {}): Promise<Rendered> {
+export async function details(ctx: Context, caller: Caller, group: GroupRecord, view: View, wanted: DetailOptions = {}): Promise<Rendered> {
   const attributes = await attributesFor(ctx, caller, wanted, 'group', [group.id])
   const shown = JSON.stringify(withAttributes(presentGroupDetails(group, view), attributes?.get(group.id)))
   if (wanted.with_projects === false) return new Rendered(shown)
@@ -36,7 +36,7 @@ export async function details(ctx: Context, caller: Caller, group: GroupRecord, 
   return new Rendered(`${shown.slice(0, -1)},"projects":${own},"shared_projects":${shared}}`)
 }
 
-/** The same for a group that a call has just created or changed. */
+/** Loads a group that was just created or changed, and renders its details. */
 export async function detailsOf(ctx: Context, caller: Caller, id: number, view: View): Promise<Rendered> {
   const { group } = await findGroupFor(ctx, caller, String(id))
   return details(ctx, caller, group, view)

@@ -54,7 +54,7 @@ const others = {
   enable_ssl_verification: opt(bool()),
 }
 
-/** Parameters as attributes of a hook: `push_events` is the event `push`. */
+/** Maps parameters to attributes of a hook: `push_events` to the event `push`. */
 const attributesOf = <Given extends { url?: string | undefined }>(given: Given): HookAttributes & Pick<Given, 'url'> => {
   const { token, name, description, push_events_branch_filter, enable_ssl_verification } = given as Omit<HookAttributes, 'events'>
   const switches = Object.entries(given).filter(([key]) => key in ofGroup)
@@ -75,8 +75,8 @@ interface Family<Subject, Kind extends HookSource['kind']> {
   path: string
   access: Access<Subject, true>
   sourceOf: (subject: Subject) => HookSource
-  /** The project that samples are made from; null: none. */
-  sampled: (ctx: Parameters<typeof newestProjectOf>[0], subject: Subject) => Promise<number>
+  /** The project whose data test deliveries contain. */
+  testProject: (ctx: Parameters<typeof newestProjectOf>[0], subject: Subject) => Promise<number>
   flags: typeof inside
   output: z.ZodType
   present: (hook: Hook, now: Date) => unknown
@@ -126,7 +126,7 @@ const readingOf = <Subject>({
     endpoint({
       method: 'GET',
       path: `${path}/:hook_id/events`,
-      summary: `List the newest deliveries of a hook of ${of}`,
+      summary: `List recent deliveries of a hook of ${of}`,
       access,
       input: z.object({ ...byId, ...paging, status: opt(status()) }),
       output: z.array(HookDelivery),
@@ -136,8 +136,8 @@ const readingOf = <Subject>({
     endpoint({
       method: 'POST',
       path: `${path}/:hook_id/events/:hook_event_id/resend`,
-      summary: `Send a delivery of a hook of ${of} again`,
-      description: 'With the same payload; the answer has the status of the receiver.',
+      summary: `Redeliver an event of a hook of ${of}`,
+      description: 'Sends the same payload again and returns the status of the receiver.',
       answers: [422],
       access,
       input: z.object({ ...byId, hook_event_id: rowId() }),
@@ -151,7 +151,7 @@ const readingOf = <Subject>({
 }
 
 const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
-  const { kind, path, access, sourceOf, sampled, output, present } = family
+  const { kind, path, access, sourceOf, testProject, output, present } = family
   return [
     ...readingOf(family),
     endpoint({
@@ -178,14 +178,14 @@ const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
     endpoint({
       method: 'POST',
       path: `${path}/:hook_id/test/:trigger`,
-      summary: `Deliver a sample to a hook of a ${kind}`,
+      summary: `Test a hook of a ${kind}`,
       answers: [422],
       access,
       input: z.object({ hook_id: rowId(), trigger: oneOf(TRIGGERS) }),
       output: z.strictObject({ message: z.literal('201 Created') }),
       async handler({ ctx, caller, subject, input }) {
         const hook = await getHook(ctx, sourceOf(subject), input.hook_id)
-        await testHook(ctx, hook, await sampled(ctx, subject), input.trigger, caller.user.id)
+        await testHook(ctx, hook, await testProject(ctx, subject), input.trigger, caller.user.id)
         return { message: '201 Created' }
       },
     }),
@@ -202,7 +202,7 @@ export const hooks = [
     path: '/projects/:id/hooks',
     access: onProjectSignedIn('manage_hooks'),
     sourceOf: ({ project }: ProjectSubject) => ({ kind: 'project', id: project.id, name: fullPathOf(project) }),
-    sampled: async (_, { project }) => project.id,
+    testProject: async (_, { project }) => project.id,
     flags: inside,
     output: ProjectHook,
     present: presentProjectHook,
@@ -212,7 +212,7 @@ export const hooks = [
     path: '/groups/:id/hooks',
     access: onGroupSignedIn('manage_hooks'),
     sourceOf: ({ group }: GroupSubject) => ({ kind: 'group', id: group.id, name: group.full_path }),
-    sampled: (ctx, { group }) => newestProjectOf(ctx, group.id),
+    testProject: (ctx, { group }) => newestProjectOf(ctx, group.id),
     flags: ofGroup,
     output: GroupHook,
     present: presentGroupHook,
@@ -241,7 +241,7 @@ export const hooks = [
   endpoint({
     method: 'POST',
     path: '/hooks/:hook_id',
-    summary: 'Deliver a sample to a hook of the system',
+    summary: 'Test a hook of the system',
     answers: [422],
     access: admin,
     input: z.object({ hook_id: rowId() }),

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.js'
 
-/** Health checks for a supervisor (VE-3, VE-4); they show neither versions nor addresses (SEC-169). */
+/** Health checks (VE-3, VE-4); they reveal neither versions nor addresses (SEC-169). */
 export function healthRoutes(app: FastifyInstance, ctx: Context) {
   const config = { policy: 'anyone' }
   for (const url of ['/-/health', '/-/liveness']) app.get(url, { config }, async (_, reply) => reply.type('text/plain').send('OK'))

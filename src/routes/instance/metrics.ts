@@ -8,24 +8,24 @@ import { noSuchRoute, nullOnFailure } from '../../failures.js'
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-/** Whether an administrator asks with a token of theirs, while the settings let them (AS-52). */
+/** Whether the request has an administrator's token and the setting allows it (AS-52). */
 async function isAdministrator(ctx: Context, { headers, ip }: FastifyRequest): Promise<boolean> {
   if (!(await ctx.settings()).monitoring_metrics_enabled) return false
   const caller = await nullOnFailure(authenticate(ctx, headers, {}, { method: 'GET', path: '/-/metrics', scope: undefined, id: undefined }, ip))
   return caller?.user?.admin ?? false
 }
 
-/** The page for Prometheus, for who has the token or one of the addresses; it is not there for others (SEC-169). */
+/** Metrics for Prometheus. Requests without the token or an allowed address get 404 (SEC-169). */
 export function metricsRoute(app: FastifyInstance, ctx: Context) {
   const { token, allowed } = ctx.config.metrics
   const secret = token === undefined ? undefined : digest(token)
   const addresses = new BlockList()
-  for (const place of allowed) {
-    const [address = '', bits] = place.split('/')
+  for (const range of allowed) {
+    const [address = '', bits] = range.split('/')
     const family = isIPv6(address) ? 'ipv6' : 'ipv4'
     addresses.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
   }
-  const admits = (ip: string, authorization: string | undefined) => {
+  const isAllowed = (ip: string, authorization: string | undefined) => {
     const given = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
     if (secret && given !== undefined && timingSafeEqual(digest(given), secret)) return true
     if (!ipaddr.isValid(ip)) return false
@@ -36,7 +36,7 @@ export function metricsRoute(app: FastifyInstance, ctx: Context) {
     '/-/metrics',
     { config: { policy: 'a token or an address of the configuration, or an administrator where the settings say so' } },
     async (request, reply) => {
-      if (!admits(request.ip, request.headers.authorization) && !(await isAdministrator(ctx, request))) throw noSuchRoute()
+      if (!isAllowed(request.ip, request.headers.authorization) && !(await isAdministrator(ctx, request))) throw noSuchRoute()
       const page = await ctx.metrics.page()
       return reply.header('content-type', page.type).send(page.text)
     },

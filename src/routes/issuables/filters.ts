@@ -13,7 +13,7 @@ const id = () => rowId().def.out as z.ZodType<number>
 const assignees = () =>
   where(
     oneOrMore(z.union([z.enum(['None', 'Any']), id()], 'is invalid')),
-    // a word must be the only value
+    // `None` and `Any` must be the only value
     (given) => given.length === 1 || given.every((each) => typeof each === 'number' && each > 0),
     'is invalid',
   )
@@ -44,26 +44,26 @@ export const shared = {
 
 type GivenTraits = z.infer<z.ZodObject<typeof traits>>
 
-/** The words for "any" and "none" in a filter. */
-const WORDS: Record<string, 'any' | 'none'> = { None: 'none', 'No Label': 'none', 'No Milestone': 'none', Any: 'any', 'Any Milestone': 'any' }
-const wordOf = (text: string | undefined) => (text !== undefined && Object.hasOwn(WORDS, text) ? WORDS[text] : undefined)
+/** Keywords that mean "any" or "none" in a filter. */
+const KEYWORDS: Record<string, 'any' | 'none'> = { None: 'none', 'No Label': 'none', 'No Milestone': 'none', Any: 'any', 'Any Milestone': 'any' }
+const keywordOf = (text: string | undefined) => (text !== undefined && Object.hasOwn(KEYWORDS, text) ? KEYWORDS[text] : undefined)
 
-const MOMENTS: Record<string, MilestoneChoice> = { '#upcoming': 'upcoming', '#started': 'started' }
+const DATE_KEYWORDS: Record<string, MilestoneChoice> = { '#upcoming': 'upcoming', '#started': 'started' }
 
-/** The milestone filter; `moments`: also by due date (MR-17). */
-function milestoneOf(given: string | undefined, moments: boolean): MilestoneChoice | undefined {
+/** The milestone filter; `byDate` also allows `#upcoming` and `#started` (MR-17). */
+function milestoneOf(given: string | undefined, byDate: boolean): MilestoneChoice | undefined {
   const title = given?.trim()
   if (!title) return undefined
-  return wordOf(given) ?? (moments && Object.hasOwn(MOMENTS, title) ? MOMENTS[title] : { title })
+  return keywordOf(given) ?? (byDate && Object.hasOwn(DATE_KEYWORDS, title) ? DATE_KEYWORDS[title] : { title })
 }
 
-/** The filters as services take them. */
-export function traitsOf(given: GivenTraits, moments = false): NegatableFilters {
+/** Converts parameters to filters of the services. */
+export function traitsOf(given: GivenTraits, byDate = false): NegatableFilters {
   const { labels, assignee_id, milestone, ...rest } = given
-  const wanted = labels?.length === 1 ? (wordOf(labels[0]) ?? labels) : labels
+  const wanted = labels?.length === 1 ? (keywordOf(labels[0]) ?? labels) : labels
   const [first] = assignee_id ?? []
   const whose: Assignees | undefined = first === 'Any' ? 'any' : first === 'None' || first === 0 ? 'none' : (assignee_id as number[] | undefined)
-  return { ...rest, labels: wanted, assignee_id: whose, milestone: milestoneOf(milestone, moments) }
+  return { ...rest, labels: wanted, assignee_id: whose, milestone: milestoneOf(milestone, byDate) }
 }
 
 export const scopeOf = (scope: z.infer<ReturnType<typeof scopes>>) => scope.replaceAll('-', '_') as 'created_by_me' | 'assigned_to_me' | 'all'

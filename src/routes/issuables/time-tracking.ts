@@ -12,11 +12,11 @@ import {
   type TimeRecord,
 } from '../../services/issuables/time-tracking.js'
 
-/** The plain spelling of a duration, such as `1w 3h30m`, as a pattern; the server understands more (TT-11). */
+/** A pattern for durations such as `1w 3h30m`, for the reference; the parser accepts more forms (TT-11). */
 const PARTS = '[1-9][0-9]{0,2}(mo|w|d|h|m|s)( ?[1-9][0-9]?(w|d|h|m|s)){0,4}'
 
-interface Timed<Subject> {
-  /** The path of one thing, and its name in summaries. */
+interface TimeTrackingRoutes<Subject> {
+  /** The path of the issue or merge request, and its name in summaries. */
   path: string
   noun: string
   read: Access<Subject, true>
@@ -26,7 +26,7 @@ interface Timed<Subject> {
 }
 
 /** The endpoints of time tracking (IS-11 to IS-13, TT-1 to TT-10, X-14). */
-export function timeTrackingOf<Subject>({ path, noun, read, write, target, record }: Timed<Subject>): Endpoint[] {
+export function timeTrackingOf<Subject>({ path, noun, read, write, target, record }: TimeTrackingRoutes<Subject>): Endpoint[] {
   const reset = (what: string, summary: string, change: typeof resetEstimate) =>
     endpoint({
       method: 'POST',
@@ -58,7 +58,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
     endpoint({
       method: 'POST',
       path: `${path}/add_spent_time`,
-      summary: `Add or subtract spent time of ${noun}`,
+      summary: `Add spent time to ${noun}`,
       access: write,
       input: duration(`^-?${PARTS}$`),
       output: TimeStats,

@@ -20,7 +20,7 @@ export const filters = (scope: 'created_by_me' | 'all') => ({
 
 type Given = z.infer<z.ZodObject<ReturnType<typeof filters>>>
 
-/** The filters as the service takes them. */
+/** Converts parameters to the service's filters. */
 export function filterOf(given: Given) {
   const { in: fields, not, scope, labels: _, milestone: __, assignee_id: ___, ...rest } = given
   return {

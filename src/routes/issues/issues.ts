@@ -60,7 +60,7 @@ const CHANGES = [
   'updated_at',
 ] as const
 
-/** A single assignee may be given under either name. */
+/** A single assignee can be given as `assignee_id` or `assignee_ids`. */
 const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
   assignee_ids ?? assignee_id
 
@@ -140,7 +140,7 @@ export const issues = [
     method: 'POST',
     path: `${ISSUE}/move`,
     summary: 'Move an issue to another project',
-    description: 'The issue is closed, and a copy is opened in the other project.',
+    description: 'Closes the issue and creates a copy in the other project.',
     access: onIssueSignedIn('move_issue', 'Issue'),
     input: z.object({ to_project_id: rowId() }),
     output: Issue,

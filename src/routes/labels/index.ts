@@ -9,7 +9,7 @@ import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subsc
 
 const MAX = 2_147_483_647
 const priority = () => int({ min: 0, max: MAX })
-/** A priority; empty clears it. */
+/** A priority; an empty value clears it. */
 const clearablePriority = () =>
   z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), priority().def.out as z.ZodType<number>], 'is invalid').optional())
 
@@ -17,7 +17,7 @@ const id = { label_id: z.string() }
 const changes = { new_name: opt(labelTitle()), color: opt(color()), description: opt(clearable()), priority: clearablePriority() }
 const CHANGES = ['new_name', 'color', 'description', 'priority'] as const
 
-interface Doors<Subject> {
+interface LabelRoutes<Subject> {
   /** `/projects/:id` or `/groups/:id`. */
   at: string
   read: Access<Subject, true>
@@ -26,7 +26,7 @@ interface Doors<Subject> {
 }
 
 /** The same endpoints for projects and for groups (LB-1 to LB-5, LB-7). */
-function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, write, source }: Doors<Subject>) {
+function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, write, source }: LabelRoutes<Subject>) {
   const LABELS = `${at}/labels`
   return [
     endpoint({

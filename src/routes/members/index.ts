@@ -18,7 +18,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     endpoint({
       method: 'GET',
       path: `${path}/members${inherited ? '/all' : ''}`,
-      summary: inherited ? 'List all members, inherited ones included' : 'List direct members',
+      summary: inherited ? 'List all members, including inherited ones' : 'List direct members',
       access: on('read_member'),
       input: z.object({ query: opt(searchText()), user_ids: opt(idList()), ...paging }),
       output: z.array(Member),
@@ -31,7 +31,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     endpoint({
       method: 'GET',
       path: `${path}/members${inherited ? '/all' : ''}/:user_id`,
-      summary: inherited ? 'Get a member, inherited ones included' : 'Get a direct member',
+      summary: inherited ? 'Get a member, including inherited ones' : 'Get a direct member',
       access: on('read_member'),
       input: z.object({ user_id: rowId() }),
       output: Member,
@@ -44,7 +44,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     method: 'POST',
     path: `${path}/members`,
     summary: 'Add a member',
-    description: 'Several users at once with a list of ids or names.',
+    description: 'Accepts a list of ids or usernames, to add several users.',
     answers: [409],
     access: on('manage_members'),
     input: needsOneOf(
@@ -52,7 +52,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
       'user_id',
       'username',
     ),
-    // several users at once have no single answer; clients expect an object
+    // several users have no single entity to return; clients expect an object
     output: z.union([Member, z.strictObject({ status: z.literal('success') })]),
     async handler({ ctx, caller, subject, input, view }) {
       const ids = input.user_id ?? (await Promise.all((input.username ?? []).map((name) => findUserByName(ctx, name)))).map((user) => user?.id ?? 0)

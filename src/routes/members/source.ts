@@ -2,7 +2,7 @@ import type { Access } from '../../access/access.js'
 import { onGroupSignedIn, onProjectSignedIn } from '../../access/rules.js'
 import { type MemberSource, sourceOfGroup, sourceOfProject } from '../../services/groups/members.js'
 
-/** What a call about members is about, and whether the caller manages them. */
+/** The project or group whose members are requested, and whether the caller can manage them. */
 export interface MemberSubject {
   source: MemberSource
   manages: boolean

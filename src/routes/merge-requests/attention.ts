@@ -33,7 +33,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     },
   })
 
-/** An issue of another tracker: only its key is known (MR-84). */
+/** An issue of an external tracker; only its key is known (MR-84). */
 const ExternalIssue = z
   .strictObject({ id: z.string(), title: z.string() })
   .meta({ id: 'ExternalIssue', description: 'An issue of another tracker that a merge request closes.' })

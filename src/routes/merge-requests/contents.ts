@@ -59,7 +59,7 @@ export const contents = [
     method: 'GET',
     path: `${REQUEST}/changes`,
     summary: 'Get a merge request with its changes',
-    description: 'Diffs beyond the limits are left out; `X-Diff-Overflow` says so.',
+    description: 'Diffs beyond the limits are omitted, and `X-Diff-Overflow` is set.',
     access: read,
     input: z.object({}),
     output: z
@@ -131,7 +131,7 @@ export const contents = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/approvals`,
-    summary: 'Get the approvals of a merge request: none are required',
+    summary: 'Get the approvals of a merge request',
     access: read,
     input: z.object({}),
     output: Approvals,

@@ -32,7 +32,7 @@ function filterOf(given: Given) {
 
 const output = z.array(z.union([MergeRequest, SimpleMergeRequest]))
 
-/** Only `simple` changes the view (MR-12). */
+/** `simple` is the only value that changes the view (MR-12). */
 const shown = (page: Page<MergeRequestRecord>, input: Given, now: Date, view: View, from?: Standpoint) =>
   pageOf(page, input, (each) => (input.view === 'simple' ? presentSimpleMergeRequest(each, view) : presentMergeRequest(each, dayOf(now), view, from)))
 

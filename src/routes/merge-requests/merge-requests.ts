@@ -25,7 +25,7 @@ const attributes = {
   allow_collaboration: opt(bool()),
 }
 
-/** The attributes that MR-42 names, in its order, and those that X-4 adds. */
+/** The updatable attributes, in the order in which errors name them (MR-42, X-4). */
 const NAMED = [
   'assignee_id',
   'description',
@@ -39,7 +39,7 @@ const NAMED = [
 ] as const
 const UNNAMED = ['assignee_ids', 'add_labels', 'remove_labels', 'squash', 'allow_collaboration'] as const
 
-/** A single assignee may be given under either name (X-4). */
+/** A single assignee can be given as `assignee_id` or `assignee_ids` (X-4). */
 const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
   (assignee_ids ?? assignee_id)?.slice(0, 1)
 
@@ -67,11 +67,11 @@ export const mergeRequests = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/merge_requests',
-    summary: 'Create a merge request; the project is the source',
-    description: 'The branch is merged into one of the same project, or of the project it was forked from.',
+    summary: 'Create a merge request',
+    description: 'The project has the source branch; the target is the same project or the one it was forked from.',
     answers: [409, 422],
     access: onProjectAfterInput('create_merge_request'),
-    // in the order of MR-28
+    // declared in the order in which errors name missing parameters (MR-28)
     input: z.object({ title: title(), source_branch: filled(), target_branch: filled(), target_project_id: opt(rowId()), ...attributes }),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {

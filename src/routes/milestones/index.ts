@@ -24,20 +24,20 @@ import {
 const id = { milestone_id: rowId() }
 const attributes = { description: opt(clearable()), start_date: clearableDate().optional(), due_date: clearableDate().optional() }
 
-interface Doors<Subject> {
+interface MilestoneRoutes<Subject> {
   /** `/projects/:id` or `/groups/:id`. */
   at: string
   read: Access<Subject, true>
   write: Access<Subject, true>
   source(subject: Subject): MilestoneSource
-  /** Where its issues are listed; null: the caller may read none there. */
+  /** The source of its issues; null if the caller cannot read any. */
   issues(subject: Subject): IssuableSource | null
-  /** The same for its merge requests. */
+  /** The source of its merge requests; null if the caller cannot read any. */
   requests(subject: Subject): IssuableSource | null
 }
 
 /** The same endpoints for projects and for groups (MI-1 to MI-7). */
-function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read, write, source, issues, requests }: Doors<Subject>) {
+function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read, write, source, issues, requests }: MilestoneRoutes<Subject>) {
   const MILESTONES = `${at}/milestones`
   const MILESTONE = `${MILESTONES}/:milestone_id`
   return [

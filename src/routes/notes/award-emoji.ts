@@ -7,12 +7,12 @@ import { paging, rowId, str } from '../../http/params.js'
 import { type Awardable, createAward, deleteAward, getAward, listAwards } from '../../services/notes/award-emoji.js'
 import { getNote } from '../../services/notes/list.js'
 import type { Noteable } from '../../services/notes/noteables.js'
-import { NOTED, type NoteableKind } from './noteables.js'
+import { NOTEABLE_KINDS, type NoteableKind } from './noteables.js'
 
 const award_id = rowId()
 const note_id = rowId()
 
-/** The thing itself, or the note on it that the input names. */
+/** The noteable itself, or its note if the input has a `note_id`. */
 async function awardableOf(ctx: Context, caller: SignedIn, noteable: Noteable, { note_id: note }: { note_id?: unknown }): Promise<Awardable> {
   if (note === undefined) return { type: noteable.type as Awardable['type'], id: noteable.id as number, noteable }
   const found = await getNote(ctx, caller, noteable, note as number)
@@ -20,18 +20,18 @@ async function awardableOf(ctx: Context, caller: SignedIn, noteable: Noteable, {
 }
 
 /**
- * Award emoji (AE-1 to AE-4). A hidden or missing thing is an emoji that is not found; but in a project that accepts no
- * changes it is 403, as AC-11 demands of all writes, although AE-3 has 404 without the right.
+ * Award emoji (AE-1 to AE-4). A hidden or missing noteable is reported as a missing emoji. In a project that accepts no
+ * changes, writes are 403 as everywhere (AC-11), although a missing ability is 404 here (AE-3).
  */
 const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
   const awards = `${path}${onNotes ? '/notes/:note_id' : ''}/award_emoji`
-  const thing = onNotes ? `a note on ${named}` : named
+  const awardableName = onNotes ? `a note on ${named}` : named
   const given = onNotes ? { note_id } : {}
   return [
     endpoint({
       method: 'GET',
       path: awards,
-      summary: `List the award emoji of ${thing}`,
+      summary: `List the award emoji of ${awardableName}`,
       access: access('read', 'Award Emoji'),
       input: z.object({ ...given, ...paging }),
       output: z.array(AwardEmoji),
@@ -43,7 +43,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'GET',
       path: `${awards}/:award_id`,
-      summary: `Get an award emoji of ${thing}`,
+      summary: `Get an award emoji of ${awardableName}`,
       access: access('read', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
       output: AwardEmoji,
@@ -54,7 +54,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'POST',
       path: awards,
-      summary: `Award an emoji to ${thing}`,
+      summary: `Award an emoji to ${awardableName}`,
       access: access('award_emoji', 'Award Emoji'),
       input: z.object({ ...given, name: str() }),
       output: AwardEmoji,
@@ -65,7 +65,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'DELETE',
       path: `${awards}/:award_id`,
-      summary: `Delete an award emoji of ${thing}`,
+      summary: `Delete an award emoji of ${awardableName}`,
       answers: [412],
       access: access('award_emoji', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
@@ -77,4 +77,4 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
   ]
 }
 
-export const awardEmoji = NOTED.flatMap((kind) => [...awardsOn(kind, false), ...awardsOn(kind, true)])
+export const awardEmoji = NOTEABLE_KINDS.flatMap((kind) => [...awardsOn(kind, false), ...awardsOn(kind, true)])

@@ -7,7 +7,7 @@ import { slice } from '../../services/core/page.js'
 import { createDiscussion, replyTo, resolveDiscussion, resolveNote } from '../../services/notes/discussions.js'
 import { getDiscussion, getNote, listDiscussions } from '../../services/notes/list.js'
 import { deleteNote, updateNote } from '../../services/notes/write.js'
-import { DISCUSSED } from './noteables.js'
+import { DISCUSSABLE_KINDS } from './noteables.js'
 
 const discussion_id = z.string()
 const note_id = rowId()
@@ -30,7 +30,7 @@ const position = z
   .nullish()
 
 /** Discussions (DI-1 to DI-8). */
-const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCUSSED)[number]) => [
+const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCUSSABLE_KINDS)[number]) => [
   endpoint({
     method: 'GET',
     path: `${path}/discussions`,
@@ -138,4 +138,4 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     : []),
 ]
 
-export const discussions = DISCUSSED.flatMap(discussionsOn)
+export const discussions = DISCUSSABLE_KINDS.flatMap(discussionsOn)

@@ -8,17 +8,17 @@ import { onSnippetSignedIn } from '../../access/snippets.js'
 import type { Context } from '../../context.js'
 import { aboutCommit, aboutIssue, aboutMergeRequest, aboutSnippet, type NoteableSubject } from '../../services/notes/noteables.js'
 
-/** A kind of thing that notes can be about: its paths, and who may read and write them. */
+/** A type that can have notes: its paths, and the access rules of its notes. */
 export interface NoteableKind {
-  /** In words, with its article. */
+  /** Name with its article, for summaries. */
   named: string
   path: string
-  /** The access rules for readers and for writers; `missing` is what a 404 names. */
+  /** The access rule for an ability; a 404 names `missing`. */
   access(ability: 'read' | ProjectAbility, missing?: string): Access<NoteableSubject, true>
 }
 
-/** The same rule, with the thing that it finds as the subject of notes. */
-const about = <Subject extends ProjectSubject>(
+/** Converts an access rule, so that its subject becomes a noteable. */
+const toNoteable = <Subject extends ProjectSubject>(
   access: Access<Subject, true>,
   of: (subject: Subject, ctx: Context, params: Record<string, unknown>) => NoteableSubject | Promise<NoteableSubject>,
   path: z.ZodObject = access.path,
@@ -31,19 +31,19 @@ const about = <Subject extends ProjectSubject>(
 const issue: NoteableKind = {
   named: 'an issue',
   path: '/projects/:id/issues/:issue_iid',
-  access: (ability, missing) => about(onIssueSignedIn(ability === 'read' ? 'read_issue' : ability, missing), aboutIssue),
+  access: (ability, missing) => toNoteable(onIssueSignedIn(ability === 'read' ? 'read_issue' : ability, missing), aboutIssue),
 }
 
 const mergeRequest: NoteableKind = {
   named: 'a merge request',
   path: '/projects/:id/merge_requests/:merge_request_iid',
-  access: (ability, missing) => about(onMergeRequest(ability === 'read' ? 'read_merge_request' : ability, { kind: missing }), aboutMergeRequest),
+  access: (ability, missing) => toNoteable(onMergeRequest(ability === 'read' ? 'read_merge_request' : ability, { kind: missing }), aboutMergeRequest),
 }
 
 const snippet: NoteableKind = {
   named: 'a snippet',
   path: '/projects/:id/snippets/:snippet_id',
-  access: (ability, missing) => about(onSnippetSignedIn(ability === 'read' ? 'read_snippet' : ability, missing), aboutSnippet),
+  access: (ability, missing) => toNoteable(onSnippetSignedIn(ability === 'read' ? 'read_snippet' : ability, missing), aboutSnippet),
 }
 
 const ofProject = onProjectSignedIn('download_code')
@@ -52,18 +52,18 @@ const commit: NoteableKind = {
   named: 'a commit',
   path: '/projects/:id/repository/commits/:sha',
   access: (ability) =>
-    about(
+    toNoteable(
       onProjectSignedIn(ability === 'read' ? 'download_code' : 'comment_on_commit'),
       (subject, ctx, params) => aboutCommit(ctx, subject, params['sha'] as string),
       ofProject.path.extend({ sha: ofProject.path.shape['id'] as z.ZodType }),
     ),
 }
 
-/** Things with notes and emoji (sections 18 and 20). */
-export const NOTED: NoteableKind[] = [issue, mergeRequest, snippet]
+/** Types with notes and award emoji (sections 18 and 20). */
+export const NOTEABLE_KINDS: NoteableKind[] = [issue, mergeRequest, snippet]
 
-/** Things with discussions (section 19); those with a diff have discussions at its lines. */
-export const DISCUSSED: (NoteableKind & { lines: boolean; resolvable: boolean })[] = [
+/** Types with discussions (section 19). `lines`: also on lines of a diff. */
+export const DISCUSSABLE_KINDS: (NoteableKind & { lines: boolean; resolvable: boolean })[] = [
   { ...issue, lines: false, resolvable: false },
   { ...mergeRequest, lines: true, resolvable: true },
   { ...snippet, lines: false, resolvable: false },

@@ -5,7 +5,7 @@ import { datetime, oneOf, opt, orDefault, paging, rowId } from '../../http/param
 import { filled } from '../../http/texts.js'
 import { ACTIVITY_FILTERS, getNote, listNotes, NOTE_ORDERS } from '../../services/notes/list.js'
 import { createNote, deleteNote, updateNote } from '../../services/notes/write.js'
-import { NOTED, type NoteableKind } from './noteables.js'
+import { NOTEABLE_KINDS, type NoteableKind } from './noteables.js'
 
 const note_id = rowId()
 
@@ -68,4 +68,4 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
   }),
 ]
 
-export const notes = NOTED.flatMap(notesOn)
+export const notes = NOTEABLE_KINDS.flatMap(notesOn)

@@ -38,10 +38,10 @@ const settingOf = <Subject>(kind: 'project' | 'group', access: Access<Subject, t
   }),
 ]
 
-/** The setting for everything has nothing that it could leave the decision to. */
+/** The global setting cannot be `global`: there is no setting above it. */
 const OWN_LEVELS = ['disabled', 'participating', 'watch', 'mention', 'custom'] as const
 
-/** What callers want to be mailed about (OT-9, ML-2). */
+/** Notification settings (OT-9, ML-2). */
 export const notificationSettings = [
   endpoint({
     method: 'GET',

@@ -10,7 +10,7 @@ import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../s
 
 const fault = (error: string, error_description: string) => new Failure('invalid', { error, error_description })
 
-/** Outside /api/v4 and with errors of their own, so plain routes (CR-12, CR-13, CR-13a). */
+/** OAuth (CR-12, CR-13, CR-13a). Plain routes, as they are outside /api/v4 and have their own error format. */
 export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   const config = { policy: 'anyone' }
 

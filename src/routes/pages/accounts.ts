@@ -6,30 +6,30 @@ import { emailFault, normaliseEmail } from '../../lib/email.js'
 import { findLink } from '../../services/identity/links/links.js'
 import { mailLink } from '../../services/identity/links/mail.js'
 import { confirmAddress, setPassword } from '../../services/identity/links/redeem.js'
-import { BAD_LINK, countAsked, countBadLink, forPage, textOf } from './parameters.js'
+import { BAD_LINK, countBadLink, countLinkRequest, forPage, textOf } from './parameters.js'
 
 const config = { policy: 'anyone' }
-/** Longer texts are no tokens. */
-const MAX_TOKEN = 100
+/** No token is longer. */
+const MAX_TOKEN_LENGTH = 100
 
 async function badLink(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
   await countBadLink(ctx, request)
   return sendPage(reply, 404, BAD_LINK)
 }
 
-const tokenOf = (request: FastifyRequest, name: string) => textOf(request, name).slice(0, MAX_TOKEN)
+const tokenOf = (request: FastifyRequest, name: string) => textOf(request, name).slice(0, MAX_TOKEN_LENGTH)
 
-/** Pages that mailed links lead to, and those that ask for such mails (37.4): outside /api/v4, so plain routes. */
+/** The pages behind mailed links, and those that request such mails (37.4). Plain routes, as they are outside /api/v4. */
 export function accountPages(app: FastifyInstance, ctx: Context) {
   confirmation(app, ctx)
   password(app, ctx)
-  asking(app, ctx, {
+  linkRequestPage(app, ctx, {
     path: '/users/password/new',
     purpose: 'reset',
     title: 'Set a new password',
     text: 'Give your e-mail address, and a link to set a new password is mailed to it.',
   })
-  asking(app, ctx, {
+  linkRequestPage(app, ctx, {
     path: '/users/confirmation/new',
     purpose: 'confirm',
     title: 'Confirm an e-mail address',
@@ -37,7 +37,7 @@ export function accountPages(app: FastifyInstance, ctx: Context) {
   })
 }
 
-/** Confirms an address by the token of a link, which works once (ML-23). */
+/** Confirms an address with the single-use token of a link (ML-23). */
 function confirmation(app: FastifyInstance, ctx: Context) {
   const path = '/users/confirmation'
   const name = 'confirmation_token'
@@ -54,7 +54,7 @@ function confirmation(app: FastifyInstance, ctx: Context) {
   })
 }
 
-/** Sets a password by the token of a link, which works once (ML-24). */
+/** Sets a password with the single-use token of a link (ML-24). */
 function password(app: FastifyInstance, ctx: Context) {
   const path = '/users/password/edit'
   const name = 'reset_password_token'
@@ -82,15 +82,15 @@ function password(app: FastifyInstance, ctx: Context) {
   })
 }
 
-interface Asking {
+interface LinkRequestPage {
   path: string
   purpose: 'reset' | 'confirm'
   title: string
   text: string
 }
 
-/** ML-25, ML-26: what is answered, and the time it takes, say nothing about the address. */
-function asking(app: FastifyInstance, ctx: Context, { path, purpose, title, text }: Asking) {
+/** The response and its timing reveal nothing about the address (ML-25, ML-26). */
+function linkRequestPage(app: FastifyInstance, ctx: Context, { path, purpose, title, text }: LinkRequestPage) {
   const action = ctx.links.prefix + path
   const page = (more: string): HtmlPage => ({
     title,
@@ -105,7 +105,7 @@ function asking(app: FastifyInstance, ctx: Context, { path, purpose, title, text
     if (!ctx.mailer) throw noSuchRoute()
     const email = normaliseEmail(textOf(request, 'email'))
     if (emailFault(email) !== null) return sendPage(reply, 400, page('That is no e-mail address.'))
-    await countAsked(ctx, request, email)
+    await countLinkRequest(ctx, request, email)
     await mailLink(ctx, ctx.db, purpose, email)
     return sendPage(reply, 200, { title, text: 'If there is something to do for this address, a mail is on its way to it.' })
   })

@@ -7,23 +7,23 @@ import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
 import type { HtmlPage } from '../../http/html-page.js'
 import { forCall } from '../../http/mount.js'
 
-/** A text parameter of the query or the form; empty where there is none. */
+/** A text parameter of the query or the form; '' if it is missing. */
 export function textOf({ query, body }: FastifyRequest, name: string): string {
   const bag: ParameterBag = Object.assign(emptyParameterBag(), query, body)
   const value = bag[name]
   return typeof value === 'string' && !value.includes('\0') ? value : ''
 }
 
-/** The context of a call without a credential. */
+/** The context of an anonymous request. */
 export const forPage = (ctx: Context, request: FastifyRequest): Context => forCall(ctx, request, ANONYMOUS)
 
 export const BAD_LINK: HtmlPage = { title: 'This link does not work', text: 'It was used before, has expired, or is not complete.' }
 
-/** Counts a bad link against its address; 429 after too many (ML-27). */
+/** Counts an invalid link against the client's IP address; 429 after too many (ML-27). */
 export const countBadLink = (ctx: Context, { ip }: FastifyRequest): Promise<void> => countBadToken(ctx, ip)
 
-/** Counts that a mail was asked for, which costs as much as a bad password; 429 after too many (ML-27). */
-export async function countAsked(ctx: Context, { ip }: FastifyRequest, email: string): Promise<void> {
+/** Counts a request for a mail like a failed sign-in; 429 after too many (ML-27). */
+export async function countLinkRequest(ctx: Context, { ip }: FastifyRequest, email: string): Promise<void> {
   const account = `mail ${email}`
   const wait = await ctx.throttle.wait(ip, account)
   if (wait > 0) await ctx.throttle.refuse(tooMany(wait))

@@ -6,7 +6,7 @@ import { BAD_LINK, countBadLink, textOf } from './parameters.js'
 
 const PATH = '/sent_notifications/unsubscribe'
 
-/** The link in mails that ends them, for programs (by POST, without looking at the page) and for people (ML-17). */
+/** The unsubscribe link of mails, for mail clients (one-click POST) and for people (ML-17). */
 export function unsubscribePage(app: FastifyInstance, ctx: Context) {
   const config = { policy: 'anyone' }
   app.get(PATH, { config }, async (request, reply) => {

@@ -14,7 +14,7 @@ export const AnyProject = z.union([Project, BasicProject])
 const shown = (input: { simple?: boolean | undefined; statistics?: boolean | undefined }, view: View) => (project: ProjectRecord) =>
   input.simple ? presentBasicProject(project, view) : presentProject(project, view, input)
 
-/** The answer of all lists of projects (PR-1, PR-2, PR-9). */
+/** The response of all lists of projects (PR-1, PR-2, PR-9). */
 export async function listOf(
   ctx: Context,
   caller: Caller,

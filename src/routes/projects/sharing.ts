@@ -13,7 +13,7 @@ export const sharing = [
     method: 'POST',
     path: '/projects/:id/share',
     summary: 'Share a project with a group',
-    description: 'All members of the group become members of the project, with this role at most.',
+    description: 'Members of the group get access to the project, with at most this role.',
     answers: [409],
     access: onProjectSignedIn('manage_shares'),
     input: z.object({

@@ -2,7 +2,7 @@ import type { Glossary } from '../../http/openapi/parameters.js'
 import { ISSUABLES, KEYS_AND_HOOKS } from './glossary-collaboration.js'
 import { COMMON, PLACES } from './glossary-places.js'
 
-/** What `id` in a path is, by what the path begins with. */
+/** The description of the path parameter `id`, by path prefix. */
 const IDS: [prefix: string, text: string][] = [
   ['/projects/', 'Id of the project, or its full path with `/` written as `%2F`.'],
   ['/groups/', 'Id of the group, or its full path with `/` written as `%2F`.'],
@@ -10,13 +10,13 @@ const IDS: [prefix: string, text: string][] = [
   ['/todos/', 'Id of the todo.'],
   ['/namespaces/', 'Id or full path of the namespace.'],
   ['/snippets/', 'Id of the snippet.'],
-  ['/personal_access_tokens/', 'Id of the token, or `self` for the one that is used.'],
+  ['/personal_access_tokens/', 'Id of the token, or `self` for the token of the call.'],
   ['/keys/', 'Id of the key.'],
 ]
 
 const TEXTS: Record<string, string> = { ...COMMON, ...PLACES, ...ISSUABLES, ...KEYS_AND_HOOKS }
 
-/** The line that describes a parameter, where its declaration has none of its own. */
+/** The description of a parameter whose declaration has none. */
 export const glossary: Glossary = (name, { path, tag }) => {
   if (name === 'id') return IDS.find(([prefix]) => path.startsWith(prefix))?.[1]
   const key = `${tag}: ${name}`

@@ -23,16 +23,16 @@ const form = (properties: Record<string, object>, required: string[]) => {
   const schema = { type: 'object', properties, required }
   return { required: true, content: { 'application/x-www-form-urlencoded': { schema }, 'application/json': { schema } } }
 }
-const said = (description: string, more: object = {}) => ({ type: 'string', description, ...more })
+const stringField = (description: string, more: object = {}) => ({ type: 'string', description, ...more })
 const SIGN_IN = 'Sign-in'
 const HEALTH = 'Health'
 const FILES = 'Raw files'
 
-/** Tags of the routes outside the API. */
+/** Sections of the routes outside /api/v4. */
 export const plainTags = [
-  { name: SIGN_IN, description: 'Tokens by user name and password (OAuth 2.0); outside `/api/v4`.' },
-  { name: HEALTH, description: 'For supervisors and monitoring; outside `/api/v4`.' },
-  { name: FILES, description: 'Images and uploaded files, at the URLs that answers have; outside `/api/v4`.' },
+  { name: SIGN_IN, description: 'OAuth 2.0 tokens for a username and password; outside `/api/v4`.' },
+  { name: HEALTH, description: 'Health checks and metrics; outside `/api/v4`.' },
+  { name: FILES, description: 'Images and uploaded files, at the URLs returned by the API; outside `/api/v4`.' },
 ]
 
 const TOKEN = {
@@ -50,15 +50,15 @@ const oauth: PlainRoute[] = [
     path: '/oauth/token',
     tag: SIGN_IN,
     operation: {
-      summary: 'Get a token',
-      description: 'By user name and password, or by the refresh token of an older one.',
+      summary: 'Create an access token',
+      description: 'With a username and password, or with a refresh token.',
       requestBody: form(
         {
-          grant_type: said('How to prove who one is.', { enum: ['password', 'refresh_token'] }),
-          username: said('User name or e-mail address, for `password`.'),
-          password: said('The password, for `password`.'),
-          scope: said('Scopes, separated by spaces, for `password`.'),
-          refresh_token: said('The refresh token, for `refresh_token`.'),
+          grant_type: stringField('The grant type.', { enum: ['password', 'refresh_token'] }),
+          username: stringField('Username or e-mail address, for `password`.'),
+          password: stringField('The password, for `password`.'),
+          scope: stringField('Scopes, separated by spaces, for `password`.'),
+          refresh_token: stringField('The refresh token, for `refresh_token`.'),
         },
         ['grant_type'],
       ),
@@ -86,10 +86,10 @@ const oauth: PlainRoute[] = [
     tag: SIGN_IN,
     operation: {
       summary: 'Revoke a token',
-      description: 'A token that does not exist is not a fault.',
-      requestBody: form({ token: said('The token, or its refresh token.') }, ['token']),
+      description: 'Succeeds even if the token does not exist.',
+      requestBody: form({ token: stringField('The token, or its refresh token.') }, ['token']),
       responses: {
-        200: text('It is revoked.', 'application/json', { type: 'object' }, {}),
+        200: text('The token is revoked.', 'application/json', { type: 'object' }, {}),
         400: oauthFault,
         406: refer('NotAcceptable'),
         503: refer('Unavailable'),
@@ -101,9 +101,9 @@ const oauth: PlainRoute[] = [
     path: '/oauth/token/info',
     tag: SIGN_IN,
     operation: {
-      summary: 'Get what a token opens',
-      description: 'For the token that is sent as `Authorization: Bearer`.',
-      parameters: [{ name: 'access_token', in: 'query', description: 'The token, where no header is sent.', schema: { type: 'string' } }],
+      summary: 'Get information about a token',
+      description: 'About the token sent as `Authorization: Bearer`.',
+      parameters: [{ name: 'access_token', in: 'query', description: 'The token, if no header is sent.', schema: { type: 'string' } }],
       responses: {
         200: text(
           'The token.',
@@ -126,25 +126,25 @@ const alive = (path: string, summary: string): PlainRoute => ({
   tag: HEALTH,
   operation: {
     summary,
-    description: 'Answers as long as the process does.',
-    responses: { 200: text('It lives.', 'text/plain', { type: 'string' }, 'OK'), 400: refer('BadRequest') },
+    description: 'Succeeds while the process is running.',
+    responses: { 200: text('The process is running.', 'text/plain', { type: 'string' }, 'OK'), 400: refer('BadRequest') },
   },
 })
 
 const health: PlainRoute[] = [
-  alive('/-/health', 'Check the health'),
-  alive('/-/liveness', 'Check the liveness'),
+  alive('/-/health', 'Check health'),
+  alive('/-/liveness', 'Check liveness'),
   {
     method: 'GET',
     path: '/-/readiness',
     tag: HEALTH,
     operation: {
-      summary: 'Check the readiness',
-      description: 'Whether the database and all storages answer.',
+      summary: 'Check readiness',
+      description: 'Checks that the database and all storages respond.',
       responses: {
         400: refer('BadRequest'),
-        200: json('It is ready.', { status: { type: 'string', const: 'ok' } }, { status: 'ok' }),
-        503: json('It is not.', { status: { type: 'string', const: 'failed' } }, { status: 'failed' }),
+        200: json('The server is ready.', { status: { type: 'string', const: 'ok' } }, { status: 'ok' }),
+        503: json('The server is not ready.', { status: { type: 'string', const: 'failed' } }, { status: 'failed' }),
       },
     },
   },
@@ -153,8 +153,8 @@ const health: PlainRoute[] = [
     path: '/-/metrics',
     tag: HEALTH,
     operation: {
-      summary: 'Get the metrics',
-      description: 'For Prometheus; needs the token or an address of the configuration, or an administrator.',
+      summary: 'Get metrics',
+      description: 'In the Prometheus text format; requires the configured token or an allowed address, or an administrator.',
       responses: { 200: text('The metrics.'), 404: refer('NotFound') },
     },
   },
@@ -166,7 +166,7 @@ const avatar = (kind: string): PlainRoute => ({
   tag: FILES,
   operation: {
     summary: `Get the avatar of a ${kind}`,
-    description: 'At the URL in `avatar_url`.',
+    description: 'The URL is returned as `avatar_url`.',
     parameters: [inPath('id', `Id of the ${kind}.`, { type: 'integer', minimum: 1 }), inPath('file', 'Name of the file.')],
     responses: {
       200: text('The image.', 'image/*', { type: 'string', format: 'binary' }),
@@ -178,5 +178,5 @@ const avatar = (kind: string): PlainRoute => ({
   },
 })
 
-/** The routes outside the API that are there for programs, as the reference shows them. */
+/** The routes outside /api/v4 that the reference documents. */
 export const plainRoutes: PlainRoute[] = [...oauth, ...health, avatar('user'), avatar('project'), avatar('group')]

@@ -10,19 +10,19 @@ const LATEST = 'permalink/latest/'
 
 const wildcardOf = (request: FastifyRequest) => (request.params as { '*': string })['*']
 
-/** Whether a call outside /api/v4 asks for a file of a release. */
+/** Whether a request outside /api/v4 is for a release file. */
 export const asksForReleaseFile = (request: FastifyRequest): boolean => ADDRESS.test(wildcardOf(request))
 
 /**
- * Leads from the address of a link of a release to where the file is, and from that of the latest release to that of
- * the release (RL-7): for those who may read releases.
+ * Redirects the permanent URL of a release link to the file, and that of the latest release to the release itself
+ * (RL-7). Requires read access to releases.
  */
 export async function serveReleaseFile(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
   const [, path = '', rest = ''] = ADDRESS.exec(wildcardOf(request)) ?? []
   const caller = await callerOf(ctx, request, '/projects/:id/releases')
   const subject = await findProjectFor(ctx, caller, path)
   if (!subject.can('download_code')) throw forbidden()
-  // the address may have a token in its query
+  // the request URL may have a token in its query
   reply.header('referrer-policy', 'no-referrer')
   if (!rest.startsWith(LATEST)) {
     const url = await findLinkUrl(ctx, subject, rest)

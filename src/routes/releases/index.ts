@@ -46,7 +46,7 @@ const link = {
 }
 const linkId = { ...named, link_id: rowId() }
 
-/** Later clients use another name for the path of a file. */
+/** Newer clients send `filepath` as `direct_asset_path`. */
 const linkOf = ({ direct_asset_path, ...given }: z.infer<z.ZodObject<typeof link>>) => ({
   ...given,
   filepath: given.filepath ?? direct_asset_path,

@@ -14,12 +14,12 @@ const TYPES = { tar: 'application/x-tar', 'tar.gz': 'application/gzip', 'tar.bz2
 
 const headersOf = ({ kind, filename }: ArchivePlan) => ({ 'content-type': TYPES[kind], 'content-disposition': attachment(filename) })
 
-const declared = (method: 'GET' | 'HEAD', path: string, summary: string) =>
+const archiveEndpoint = (method: 'GET' | 'HEAD', path: string, summary: string) =>
   endpoint({
     method,
     path,
     summary,
-    description: 'Of the default branch, unless `sha` names another revision.',
+    description: 'Archives the default branch, unless `sha` is given.',
     ...(method === 'GET' && { raw: ['application/gzip', 'application/x-bzip2', 'application/x-tar', 'application/zip'] }),
     ...(method === 'HEAD' && { status: 200 }),
     answers: [304, 406],
@@ -34,8 +34,8 @@ const declared = (method: 'GET' | 'HEAD', path: string, summary: string) =>
   })
 
 const at = (path: string): Endpoint[] => [
-  declared('GET', path, 'Download an archive of the repository'),
-  declared('HEAD', path, 'Get the headers of an archive'),
+  archiveEndpoint('GET', path, 'Download an archive of the repository'),
+  archiveEndpoint('HEAD', path, 'Get the headers of an archive'),
 ]
 
 /** Archives (RE-6, RE-13). */

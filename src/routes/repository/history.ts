@@ -16,7 +16,7 @@ export const history = [
     method: 'GET',
     path: '/projects/:id/repository/merge_base',
     summary: 'Get the merge base of revisions',
-    description: 'The newest commit that all revisions have in their history.',
+    description: 'The best common ancestor of all revisions.',
     access,
     scope,
     input: z.object({ refs: described(list(str()), { minItems: 2, items: { type: 'string', minLength: 1 } }) }),

@@ -59,7 +59,7 @@ export const repository = [
     method: 'GET',
     path: '/projects/:id/repository/compare',
     summary: 'Compare two revisions',
-    description: 'The commits and changes from one to the other, by default since their merge base.',
+    description: 'Returns the commits and changes between two revisions, by default since their merge base.',
     access,
     scope,
     input: z.object({ from: str(), to: str(), straight: orDefault(bool(), false) }),

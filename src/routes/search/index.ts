@@ -24,22 +24,22 @@ import { searchMilestones } from '../../services/search/milestones.js'
 import { searchNotes } from '../../services/search/notes.js'
 import { searchSnippets } from '../../services/search/snippets.js'
 
-interface Asked {
+interface SearchRequest {
   ctx: Context
   caller: SignedIn
   input: { search: string; page: number; per_page: number }
   view: View
 }
 
-/** In the order of the messages when both are missing (S-2). */
+/** Declared in the order in which errors name missing parameters (S-2). */
 const input = <const Scopes extends readonly [string, ...string[]]>(scopes: Scopes) =>
   z.object({ search: searchText(), scope: oneOf(scopes), ...paging })
 
 const ISSUABLES = ['issues', 'merge_requests', 'milestones'] as const
 
-/** What can be found everywhere, in a group and in a project. */
+/** Searches the scopes that exist globally, in groups and in projects. */
 async function issuables(
-  { ctx, caller, input, view }: Asked,
+  { ctx, caller, input, view }: SearchRequest,
   scope: (typeof ISSUABLES)[number],
   at: IssuableSource,
   from: Standpoint,
@@ -58,7 +58,7 @@ async function issuables(
 }
 
 /** Projects, archived ones included (S-7); for a group, not those that are only shared with it (S-17). */
-async function projects({ ctx, caller, input, view }: Asked, group?: number): Promise<PageAnswer> {
+async function projects({ ctx, caller, input, view }: SearchRequest, group?: number): Promise<PageAnswer> {
   const { items, total } = await listProjects(ctx, caller, {
     words: input.search,
     order_by: 'id',
@@ -72,7 +72,7 @@ async function projects({ ctx, caller, input, view }: Asked, group?: number): Pr
   return pageOf({ items: rendered, total }, input, (element) => element)
 }
 
-/** Each path in the contract's spelling and in the clients' (X-1). */
+/** The contract's path, and the one that clients use (X-1). */
 const both = (of: '/groups' | '/projects') => [`${of}/:id/-/search`, `${of}/:id/search`]
 
 /** Searches (S-1 to S-28). */
@@ -80,8 +80,8 @@ export const search = [
   endpoint({
     method: 'GET',
     path: '/search',
-    summary: 'Search everything that the caller may read',
-    description: 'What is found has the shape of its `scope`.',
+    summary: 'Search all projects and groups',
+    description: 'The results have the shape of the `scope`.',
     answers: [404],
     access: signedIn,
     input: input(['projects', ...ISSUABLES, 'snippet_titles', 'snippet_blobs']),

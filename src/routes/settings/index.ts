@@ -14,7 +14,7 @@ type Read = { value: unknown } | { texts: string[] }
 const INVALID = 'is invalid'
 const NO_SUCH_WORD = 'does not have a valid value'
 
-/** A scalar as everywhere else; `empty` is the meaning of null and the empty text. */
+/** Parses a scalar as other endpoints do; null and '' mean `empty`. */
 function scalar(value: unknown, type: z.ZodType, empty: null | undefined): Read {
   if (value === null || value === '') return { value: empty }
   const { success, data } = type.safeParse(value)
@@ -67,7 +67,7 @@ function readList({ default: unset, split, words }: Attribute & { kind: 'list' }
   return words && items.some((item) => !words.includes(item)) ? { texts: [NO_SUCH_WORD] } : { value: items }
 }
 
-/** Types for the documentation. */
+/** JSON Schema types, for the reference. */
 const TYPES: Record<Attribute['kind'], object> = {
   bool: { type: 'boolean' },
   text: { type: ['string', 'null'] },
@@ -83,8 +83,7 @@ const TYPES: Record<Attribute['kind'], object> = {
   list: { type: ['array', 'null'], items: { type: 'string' } },
 }
 
-/** What settings without an effect do. */
-const STORED_ONLY = 'Stored and shown; the server does nothing with it.'
+const STORED_ONLY = 'Stored and returned, without effect.'
 
 const parameter = (name: SettingName) => {
   const attribute = SETTINGS[name] as Attribute
@@ -102,7 +101,7 @@ const parameter = (name: SettingName) => {
 }
 
 /**
- * A switch that is switched on needs its dependents (AS-10). Unknown names are kept, so that the answer can name them.
+ * Enabling a setting requires its dependents (AS-10). Unknown names are kept, so that the error can name them.
  */
 function changes() {
   let schema = z.looseObject(Object.fromEntries(SETTING_NAMES.map((name) => [name, parameter(name)])))
@@ -121,7 +120,7 @@ function changes() {
 const CREDENTIALS = ['private_token', 'access_token', 'sudo']
 const MAX_NAMED = 20
 
-/** At least one setting is required; where only unknown names were sent, the answer lists them (AS-4). */
+/** At least one setting is required; if only unknown names were sent, the error lists them (AS-4). */
 function known(bag: Record<string, unknown>): SettingsInput {
   const given = SETTING_NAMES.filter((name) => bag[name] !== undefined)
   if (given.length > 0) return Object.fromEntries(given.map((name) => [name, bag[name]])) as SettingsInput
@@ -180,7 +179,7 @@ export const settings = [
     method: 'PUT',
     path: '/application/settings',
     summary: 'Update application settings',
-    description: 'Only the settings that are given change; some need others with them.',
+    description: 'Updates only the given settings; some require others.',
     access: adminFirst,
     input: changes(),
     output: ApplicationSettings,

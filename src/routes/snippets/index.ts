@@ -46,7 +46,7 @@ const changeable = {
 /** Where the name and the content of a new snippet may be given (SN-4). */
 const creation = <T extends z.ZodObject>(input: T) =>
   shownCondition(input, { anyOf: [['file_name', 'content'], ['file_name', 'code'], ['files']].map((required) => ({ required })) })
-const fresh = { ...changeable, title: title(), files: files(file(['create'], ['file_path', 'content'])) }
+const newSnippet = { ...changeable, title: title(), files: files(file(['create'], ['file_path', 'content'])) }
 const names = Object.keys(changeable) as (keyof typeof changeable)[]
 const personal = { id: rowId() }
 const inProject = { snippet_id: rowId() }
@@ -96,7 +96,7 @@ export const snippets = [
     path: '/snippets',
     summary: 'Create a personal snippet',
     access: signedIn,
-    input: creation(z.object(fresh)),
+    input: creation(z.object(newSnippet)),
     output: Snippet,
     async handler({ ctx, caller, input, view }) {
       const id = await createSnippet(ctx, caller, null, input)
@@ -165,7 +165,7 @@ export const snippets = [
     path: '/projects/:id/snippets',
     summary: 'Create a snippet in a project',
     access: onProjectSignedIn('create_snippet'),
-    input: creation(z.object({ ...fresh, visibility: oneOf(VISIBILITIES) })),
+    input: creation(z.object({ ...newSnippet, visibility: oneOf(VISIBILITIES) })),
     output: Snippet,
     async handler({ ctx, caller, subject, input, view }) {
       const id = await createSnippet(ctx, caller, subject.project.id, input)

@@ -7,7 +7,7 @@ import { dayOf } from '../../lib/text/day.js'
 import { finishAllTodos, finishTodo, listTodos } from '../../services/issuables/todo-list.js'
 
 const filters = {
-  // approvals are not supported, so no todo asks for one (TD-3)
+  // no todo has the action `approval_required`: approvals are not supported (TD-3)
   action: opt(oneOf(['assigned', 'mentioned', 'build_failed', 'marked', 'approval_required', 'unmergeable', 'directly_addressed'])),
   author_id: opt(rowId()),
   project_id: opt(rowId()),
@@ -43,7 +43,7 @@ export const todos = [
     method: 'POST',
     path: '/todos/mark_as_done',
     summary: 'Mark all todos as done',
-    description: 'Those that the filters leave.',
+    description: 'Marks all todos that match the filters.',
     access: signedIn,
     status: 204,
     input: z.object(filters),

@@ -11,15 +11,15 @@ import { type AvatarKind, readAvatar } from '../../services/identity/avatars.js'
 
 const KINDS = ['user', 'project', 'group'] as const
 
-/** The image generated for an id never changes, and is not private (G-83). */
-const DRAWN_ONCE = 'public, max-age=31536000'
+/** Generated avatars never change and are public (G-83). */
+const GENERATED_CACHE_CONTROL = 'public, max-age=31536000'
 
 const sendImage = (reply: FastifyReply, type: string, image: Buffer | string) =>
   reply.headers({ 'content-type': type, 'content-disposition': 'inline', 'content-security-policy': "default-src 'none'; sandbox" }).send(image)
 
 /**
- * Uploaded avatars, and generated ones for users without, at the URLs in `avatar_url` (UP-3): outside /api/v4, so plain
- * routes.
+ * Uploaded avatars, and generated ones for users without an upload, at the URLs in `avatar_url` (UP-3). Plain routes, as
+ * they are outside /api/v4.
  */
 export function avatarRoutes(app: FastifyInstance, ctx: Context) {
   for (const kind of KINDS) {
@@ -30,8 +30,8 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
       const number = numericId(id)
       if (number === null) throw noSuchRoute()
       if (kind === 'user' && file === IDENTICON_FILE)
-        return sendImage(reply.header('cache-control', DRAWN_ONCE), 'image/svg+xml', identicon(`user ${number}`))
-      await checkSight(ctx, kind, id, request.headers, request.query as ParameterBag, request.ip)
+        return sendImage(reply.header('cache-control', GENERATED_CACHE_CONTROL), 'image/svg+xml', identicon(`user ${number}`))
+      await checkReadable(ctx, kind, id, request.headers, request.query as ParameterBag, request.ip)
       const image = await readAvatar(ctx, kind, number, file)
       if (!image) throw notFound()
       return sendImage(reply, image.type, image.data)
@@ -39,8 +39,8 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
   }
 }
 
-/** 404 for callers who do not see what the image belongs to. */
-async function checkSight(
+/** Throws 404 if the caller cannot see the avatar's project or group. */
+async function checkReadable(
   ctx: Context,
   kind: AvatarKind,
   id: string,

@@ -22,8 +22,8 @@ export const uploads = [
     output: UploadedFile,
     largeBody: true,
     async handler({ ctx, caller, subject, input }) {
-      const kept = await storeUpload(ctx, caller, subject, input.file)
-      return presentUpload(kept, inlineType(kept.filename) !== null)
+      const upload = await storeUpload(ctx, caller, subject, input.file)
+      return presentUpload(upload, inlineType(upload.filename) !== null)
     },
   }),
 ]
@@ -31,8 +31,8 @@ export const uploads = [
 const ADDRESS = /^([^\0]+)\/uploads\/([0-9a-f]{32})\/([A-Za-z0-9._-]+)$/
 
 /**
- * Uploaded files, at the URLs returned by UP-1 (UP-2): images and videos for everybody who has the URL, everything else
- * for those who see the project.
+ * Uploaded files, at the URLs returned by UP-1 (UP-2): images and videos for anyone with the URL, everything else
+ * for users who can see the project.
  */
 export async function serveUpload(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
   const [, path, secret, filename] = ADDRESS.exec((request.params as { '*': string })['*']) ?? []
@@ -56,6 +56,6 @@ export async function serveUpload(ctx: Context, request: FastifyRequest, reply: 
     if (!stream) throw notFound()
     return stream
   }
-  // nobody but its uploader has the secret of a file before it is there, and it never changes
+  // the secret is unique to the file and the file never changes, so the secret can be the ETag
   return sendContent(request, reply, new Content({ etag: `"${secret}"`, size: upload.size, headers, open }))
 }

@@ -6,7 +6,7 @@ import { rowId } from '../../http/params.js'
 import { findProjectSnippet, findSnippet } from '../../services/content/snippets.js'
 import { userAgentOf, userAgentOfIssue } from '../../services/identity/user-agents.js'
 
-/** The user agents that created issues and snippets, for administrators who look for spam (UA-1). */
+/** The user agents that created issues and snippets, for administrators who investigate spam (UA-1). */
 export const userAgents = [
   endpoint({
     method: 'GET',

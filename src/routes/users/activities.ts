@@ -10,7 +10,7 @@ export const activities = [
   endpoint({
     method: 'GET',
     path: '/user/activities',
-    summary: 'List the last activities of users',
+    summary: 'List the last activity of users',
     access: admin,
     input: z.object({ from: opt(date()), ...paging }),
     output: z.array(Activity),

@@ -21,7 +21,7 @@ export const currentUser = [
   endpoint({
     method: 'PUT',
     path: '/user/password',
-    summary: "Change one's own password, with a token or with user name and current password",
+    summary: "Change the caller's password, with a token or with username and current password",
     access: anyone,
     status: 204,
     input: z.object({ username: opt(str()), current_password: str(), password: str() }),

@@ -44,7 +44,7 @@ export const impersonationTokens = [
     method: 'POST',
     path,
     summary: 'Create an impersonation token for a user',
-    description: 'The value of the token is shown only in this answer.',
+    description: 'The value of the token is returned only in this response.',
     access: adminFirst,
     input: z.object({
       user_id,

@@ -31,10 +31,10 @@ import { updateUser } from '../../services/identity/user-update.js'
 import { createUser, loadUser, showUser } from '../../services/identity/users.js'
 import { removeUser } from '../../services/operations/user-removal.js'
 
-// the record's validation reports values out of range (U-23)
+// values out of range are reported by the validation of the record (U-23)
 const projectsLimit = () => described(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }), { minimum: 0, maximum: 2_147_483_647 })
 
-/** In the order in which U-19 names what is missing. */
+/** Required parameters, in the order in which errors name them (U-19). */
 const creation = allOrNone(
   needsOneOf(
     z.object({
@@ -66,7 +66,7 @@ const creation = allOrNone(
   'provider',
 )
 
-/** Every failed change is 404, one by a parameter too (U-30). */
+/** Every failed update is 404, also for an invalid parameter (U-30). */
 const changes = refusedAs(
   'not_found',
   allOrNone(
@@ -172,7 +172,7 @@ export const users = [
     method: 'POST',
     path: '/users',
     summary: 'Create a user',
-    description: 'With `password`, or with `reset_password` for a link by mail.',
+    description: 'Requires `password`, or `reset_password` to mail a link.',
     answers: [409],
     access: admin,
     input: creation,
@@ -198,7 +198,7 @@ export const users = [
     method: 'DELETE',
     path: '/users/:id(^\\d+$)',
     summary: 'Delete a user',
-    description: 'What the user has written stays under the name of a ghost, unless `hard_delete` is given.',
+    description: "The user's contributions move to the ghost user, unless `hard_delete` is given.",
     answers: [409, 412],
     access: admin,
     input: z.object({ id: rowId(), hard_delete: orDefault(bool(), false) }),

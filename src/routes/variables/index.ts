@@ -10,7 +10,7 @@ const named = { key: z.string() }
 
 const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => VariableSource) => {
   const path = `/${kind}s/:id/variables`
-  // the contract has two fields in the lists and single views of a project's (V-2), and says nothing of a group's
+  // project variables are returned with two fields (V-2); the contract does not define this for groups
   const [Shown, present] = kind === 'project' ? [Variable, presentVariable] : [WrittenVariable, presentWrittenVariable]
   return [
     endpoint({

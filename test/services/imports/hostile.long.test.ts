@@ -165,8 +165,8 @@ describe('a hostile server', () => {
     asked.length = 0
     const report = await run()
     expect(reasons(report).filter((reason) => reason.startsWith('project'))).toEqual([
-      expect.stringContaining('path_with_namespace: is no path'),
-      expect.stringContaining('path_with_namespace: is no path'),
+      expect.stringContaining('path_with_namespace: is not a path'),
+      expect.stringContaining('path_with_namespace: is not a path'),
       expect.stringContaining('project right/.git: '),
     ])
     expect(reasons(report)).toContain("repository right/app: the server answers 404 to Git: the token's user may not read it, or there is none")

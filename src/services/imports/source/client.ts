@@ -10,7 +10,7 @@ export class SourceFailed extends Error {
 
 /** The server does not return one resource; the import continues without it. */
 export class NotAvailable extends Error {
-  override name = 'NotGiven'
+  override name = 'NotAvailable'
   constructor(
     message: string,
     readonly status?: number,
