@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { gitBeside, withToken } from './kill.mjs'
 
-/** The clients that attack, in a process of their own: what they cost is not the service's. Told by its parent what to attack; prints what came back. */
+/** The attacking clients, in a separate process so that their cost is not measured. Prints the responses they get. */
 const { url, id, path, work, milliseconds, meant } = JSON.parse(process.argv[2])
 const until = Date.now() + milliseconds
 const isMeant = (attack) => meant.split(',').some((part) => attack.includes(part))
@@ -18,7 +18,7 @@ const repeat = (attack, work) =>
     for (let i = 0; isMeant(attack) && Date.now() < until; i++) note(attack, await work(i).catch((error) => error.message))
   })()
 
-/** Sends a request whose body is written in pieces; resolves with the status, or 0 when the connection was closed without one. */
+/** Sends a request with a body in pieces; resolves with the status, or 0 if the connection closed without one. */
 function send(url, { method = 'POST', headers = {}, pieces = [], pause = 0, leaveAfter = 0 }) {
   return new Promise((resolve) => {
     const outgoing = request(url, { method, headers, agent: false }, (answer) => {

@@ -7,15 +7,15 @@ import { fileURLToPath } from 'node:url'
 import { call, gitProcesses, startService } from './kill.mjs'
 
 /**
- * Attacks the built service for some minutes, all at once and beside an ordinary reader, and prints what held:
- *   node bench/attacks.mjs [minutes [parts of the names of the attacks meant, with commas between]]
+ * Runs all attacks on the built service at once for some minutes, next to an ordinary reader, and prints the results:
+ *   node bench/attacks.mjs [minutes [comma-separated parts of attack names]]
  */
 const MINUTES = Number(process.argv[2] ?? 1)
 const MEANT = process.argv[3] ?? ''
 const GIT = { PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0', GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@a', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@a' } // biome-ignore format: one environment
 /**
- * Tells once a second, on standard error, the longest time the event loop was held, and how much of one such time the
- * main thread ran: the rest it waited for a core. Without the kernel's figures both are the same.
+ * Prints once a second, to standard error, the longest time the event loop was blocked, and how much of it the main
+ * thread was running; the rest it waited for a core. Without kernel figures both are the same.
  */
 const MONITOR = `
 import { readFileSync } from 'node:fs'
@@ -67,7 +67,7 @@ need(await call(url, 'POST', `/projects/${id}/repository/commits`, { branch: 'ma
 for (let i = 0; i < 20; i++)
   need(await call(url, 'POST', `/projects/${id}/issues`, { title: `issue ${i}`, description: '\u0001'.repeat(1_000_000) }), 201, 'an issue')
 
-/** A commit with ten thousand parents, ready to be pushed. */
+/** Creates a commit with ten thousand parents to push. */
 function octopus() {
   const work = join(folder, 'octopus')
   mkdirSync(work)
@@ -84,8 +84,8 @@ function octopus() {
 const work = octopus()
 
 /**
- * Lets the clients attack, on the last core alone and in the time that all others leave of it: in earnest they would
- * be on machines of their own. Resolves with how often each answer came.
+ * Runs the attacking clients on the last core at the lowest priority, as in reality they would be on other machines.
+ * Resolves with the number of times each response was returned.
  */
 function attack(what) {
   const script = [process.execPath, fileURLToPath(new URL('attackers.mjs', import.meta.url)), JSON.stringify(what)]
@@ -103,10 +103,10 @@ function attack(what) {
   })
 }
 
-/** What an ordinary reader was answered in place of 200. */
+/** Responses to the ordinary reader other than 200. */
 const missed = []
 
-/** Their times, in milliseconds. */
+/** Response times in milliseconds. */
 async function read(milliseconds) {
   const times = []
   for (const end = Date.now() + milliseconds; Date.now() < end; await sleep(20)) {

@@ -11,7 +11,7 @@ const PAGES =
   'a page of 20 with authors, assignees, milestones and labels, by 3 to 5 statements; the two cores serve 16 clients, Postgres and the service'
 const STEPS =
   'a statement each for the caller, the project and the thing, as each decides whether the next is asked, then its record and what is counted'
-/** Reads that may be below the bars of the bench, and why. */
+/** Reads that may miss the bench's limits, with the reason. */
 export const BELOW_BAR = [
   { reads: /\/search$/, why: `counted and sorted by relevance, then ${PAGES}` },
   { reads: /\/closes_issues$/, why: `${STEPS}, the issues that it closes, those of them that are visible, and their records` },
@@ -25,7 +25,7 @@ export const BELOW_BAR = [
   { reads: /^GET \/keys/, why: 'the key, then its user with everything that administrators see of them' },
 ]
 
-/** Queries of reads; those that ask about something else than what was seeded first say what. */
+/** Query strings of reads; entries that do not use the first seeded objects say which they use. */
 const READS = {
   'GET /version': '',
   'GET /metadata': '',
@@ -242,12 +242,12 @@ const READS = {
   'GET /application/settings': '',
 }
 
-/** Where nobody listens: what is sent there fails at once, and the call says so. */
+/** A URL without a listener: deliveries fail immediately, and the call reports it. */
 const NOWHERE = 'http://127.0.0.1:9/'
-/** A call that is refused in the state it finds, which is as much work. */
+/** A call that is refused in the current state, which costs the same. */
 const refused = (fill) => () => ({ fill, refused: true })
 
-/** What an issue, a merge request and a snippet have in common, each on its own one. */
+/** Calls that issues, merge requests and snippets have in common. */
 const ON = { issues: ':issue_iid', merge_requests: ':merge_request_iid', snippets: ':snippet_id' }
 
 const NOTES = Object.fromEntries(
@@ -258,7 +258,7 @@ const NOTES = Object.fromEntries(
       const made = await post(`${at}/discussions`, { body: `a thread ${n}` })
       return { discussion_id: made.id, note_id: made.notes[0].id }
     }
-    // an emoji is given once by each person
+    // each user can award an emoji only once
     const own = async (k) => ({ ...(await note(k)), award_id: 0 })
     const award = async (k) => {
       const fill = await own(k)
@@ -328,7 +328,7 @@ const release = async (k) => {
 }
 const protectedBranch = async ({ post, n }) => ({ name: (await post('/projects/:id/protected_branches', { name: `call${n}-*` })).name })
 
-/** What is in projects and in groups alike. */
+/** Calls that projects and groups have in common. */
 const IN_BOTH = Object.fromEntries(
   ['projects', 'groups'].flatMap((of) => {
     const at = `/${of}/:id`
@@ -399,7 +399,7 @@ async function attribute(k, at) {
   return fill
 }
 
-/** How each write is called: its body, and what is made before it, without being measured, for it to change. */
+/** The body of each write, and its unmeasured preparation. */
 const WRITES = {
   ...NOTES,
   ...IN_BOTH,
@@ -633,10 +633,10 @@ async function onCommit(k) {
   return { discussion_id: id, note_id: notes[0].id }
 }
 
-/** How each operation of the API is called; `npm run check` finds those without a row. */
+/** How to call each API operation; `npm run check` finds operations without a row. */
 export const CALLS = { ...READS, ...WRITES }
 
-/** The values of path parameters on what was seeded. */
+/** Path parameters that refer to the seeded data. */
 function seededFill(path, s) {
   const on = /issues\/:issue_iid/.test(path) ? 'issues/1' : /merge_requests\/:merge/.test(path) ? 'merge_requests/1' : `snippets/${s.snippet.id}`
   const at = path.startsWith('/groups') ? `/groups/${s.group.id}` : path.startsWith('/projects') ? s.p : ''
@@ -686,7 +686,7 @@ function idOf(path, s) {
   return path.startsWith('/personal_access_tokens') ? s.ownToken.id : s.user.id
 }
 
-/** The address of an operation below /api/v4: `fill` comes before what was seeded. */
+/** The URL of an operation; values in `fill` override those of the seeded data. */
 export function addressOf(path, s, fill = {}, query = '') {
   const values = { ...seededFill(path, s), ...fill }
   return `${path.replace(/:([a-z_]+)/g, (_, name) => encodeURIComponent(values[name]))}${query}`

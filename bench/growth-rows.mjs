@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { call } from './harness.mjs'
 
-/** Rows that grow have ids from here on; what is measured has smaller ones and stays as it is. */
+/** The first id of generated rows; measured rows have smaller ids and do not change. */
 const BASE = 1_000_000
 const GROUPS = 10 * BASE
 const FIXED = 500_000
@@ -19,7 +19,7 @@ const FILLED = [
 const moment = (i, step = 7919) => `now() - (${i} * ${step}::bigint % 1000003) * interval '1 minute'`
 const text = (what) => `'${what} of something that people work on, number '`
 
-/** What a project brings: two users, a fifth of a group, ten issues, five merge requests, a hundred notes. From one number of projects to another. */
+/** Rows per project: two users, a fifth of a group, ten issues, five merge requests, a hundred notes. */
 const rows = (from, to) => {
   const people = 2 * to
   const series = (each, name = 'i') => `generate_series(${each * from} + 1, ${each * to}) ${name}`
@@ -41,7 +41,7 @@ const rows = (from, to) => {
         case when n.kind = 'group' then least(n.visibility, v.level) else v.level end, 'default', 'main', 7, ${moment('i', 104_729)}, ${moment('i')}
       from ${series(1)} cross join lateral (select (array[20, 10, 0, 0, 0, 0, 0])[1 + i % 7] as level) v
       join namespaces n on n.id = case when i % 5 < 3 then ${GROUPS} + 1 + (i - 1) / 5 else ${BASE} + i end`,
-    // their repositories are not there to be checked
+    // there are no repositories to check
     `insert into repository_checks (project_id, checked_at, fault) select ${BASE} + i, now(), '' from ${series(1)}`,
     `insert into routes (key, namespace_id) select 'person' || i, ${BASE} + i from ${series(2)} union all select 'team' || i, ${GROUPS} + i from ${series(0.2)}`,
     `insert into routes (key, project_id) select n.full_path || '/project' || i, ${BASE} + i
@@ -79,7 +79,7 @@ const rows = (from, to) => {
   ]
 }
 
-/** Makes the rows from so many projects to so many, without triggers, and with indexes and references made anew afterwards. */
+/** Inserts the rows of a range of projects without triggers, and recreates indexes and foreign keys afterwards. */
 export async function grow(bench, from, to) {
   const client = await bench.connection()
   const run = async (sql, values) => (await client.query(sql, values)).rows
@@ -109,7 +109,7 @@ export async function grow(bench, from, to) {
   }
 }
 
-/** What is asked about: a small project with a repository, one with 10,000 issues, and a user who is a member of both and of a group. */
+/** The measured data: a small project with a repository, one with 10,000 issues, and a member of both and of a group. */
 export async function fixed(bench) {
   const post = (path, body) => call(`${bench.api}${path}`, { method: 'POST', body })
   const member = await post('/users', { name: 'Zora Member', username: 'zora', email: 'zora@example.com', password: 'sufficiently long', skip_confirmation: true }) // biome-ignore format: one call
@@ -167,7 +167,7 @@ async function fillBig(bench, id, member) {
     `insert into iid_counters (project_id, kind, last) values (${id}, 'issue', ${IN_BIG}), (${id}, 'merge_request', 1000), (${id}, 'milestone', 20)`,
   ]
   for (const statement of statements) await bench.sql(statement)
-  // what calls make has ids between these and those that grow
+  // calls create rows with ids between these and the generated ones
   for (const table of ['users', 'namespaces', 'projects', 'labels', 'milestones', 'issues', 'merge_requests'])
     await bench.sql(`select setval(pg_get_serial_sequence('${table}', 'id'), ${FIXED + 100_000})`)
 }

@@ -1,15 +1,15 @@
-// How calls grow with the rows: `node bench/growth.mjs [--sizes=1000,10000,100000] [--stay]`. The numbers are projects;
-// with each come two users, ten issues, five merge requests and a hundred notes. What is asked for stays the same: 20
-// rows of each list. With --stay the service runs on after the table, to look at plans. Needs 6 GB for 100,000 projects.
+// How calls scale with rows: `node bench/growth.mjs [--sizes=1000,10000,100000] [--stay]`. Sizes are numbers of projects,
+// each with two users, ten issues, five merge requests and a hundred notes. Each list is requested with 20 rows. With
+// --stay the service keeps running afterwards, to inspect plans. Needs 6 GB for 100,000 projects.
 import { build } from '../scripts/build.mjs'
 import { fixed, grow, MEMBER } from './growth-rows.mjs'
 import { Bench, call, median, TOKEN, timed } from './harness.mjs'
 
 const sizes = (/--sizes=(\S+)/.exec(process.argv.join(' '))?.[1] ?? '1000,10000,100000').split(',').map(Number)
 const ROUNDS = 5
-/** Milliseconds after which a call is not repeated. */
+/** A call that takes longer (in milliseconds) is not repeated. */
 const ENOUGH = 2_000
-/** What is tolerable: this many times the time of the smallest size, or so many milliseconds more. */
+/** The limit: a multiple of the time at the smallest size, or a number of milliseconds more. */
 const TIMES = 3
 const MORE = 30
 
@@ -115,7 +115,7 @@ const writes = ({ big, small, head }) => {
   ] // biome-ignore format: a table
 }
 
-/** The median, with the number of rows of the answer and in all. */
+/** The median, with the number of rows returned and in total. */
 async function times(work, before = () => undefined) {
   const all = []
   const begun = performance.now()
@@ -128,14 +128,14 @@ async function times(work, before = () => undefined) {
 
 async function measure(bench, client, ids) {
   const figures = new Map()
-  // what a change anywhere does to totals that are kept
+  // the effect of a change on cached totals
   const change = () => client.query('update list_versions set version = version + 1 where kind in (select distinct kind from list_versions)')
   for (const [callers, what, path, at] of reads(ids)) {
     for (const who of callers.split(' ')) {
       const headers = WHO[who]
       const first = await fetch(`${bench.api}${path}`, { headers })
       await first.text()
-      // what the database does not manage in time stays in the table
+      // a timeout of the database is shown in the table
       if (!first.ok) {
         figures.set(`${what} | ${who}`, { again: Number.POSITIVE_INFINITY, changed: Number.POSITIVE_INFINITY, total: first.status })
         continue
@@ -161,7 +161,7 @@ async function measure(bench, client, ids) {
 
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1))
 
-/** Of each call: milliseconds at each size, when nothing has changed and after a change of what is listed. */
+/** For each call: milliseconds at each size, unchanged and after a change of the listed rows. */
 function table(all) {
   const [first] = all
   const lines = [...first.keys()].map((what) => {

@@ -14,14 +14,14 @@ export const TOKEN = 'bench-token-0123456789'
 
 export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
 
-/** Milliseconds that the work took. */
+/** The duration of the work in milliseconds. */
 export async function timed(work) {
   const start = performance.now()
   await work()
   return performance.now() - start
 }
 
-/** Runs git to its end in a process of its own and gives what it printed. */
+/** Runs git and resolves with its output. */
 export function native(directory, args, { input, env } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn('git', args, { cwd: directory, stdio: ['pipe', 'pipe', 'inherit'], ...(env && { env: { ...process.env, ...env } }) })
@@ -35,7 +35,7 @@ export function native(directory, args, { input, env } = {}) {
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })
 
-/** One call of the API as the administrator; throws on a refusal. JSON comes back parsed, all else as text. */
+/** Calls the API as the administrator; throws on an error status. Resolves with parsed JSON, or text. */
 export function call(url, { method = 'GET', body, headers = {} } = {}) {
   return new Promise((resolve, reject) => {
     const request = http.request(
@@ -61,7 +61,7 @@ export const pss = (pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${p
 /** Resident memory in MB of a process. */
 export const rss = (pid) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
-/** Seconds of processor time that a process and its children have used so far. */
+/** CPU seconds used by a process and its children so far. */
 function cpuSeconds(pid) {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
   return [pid, ...children].reduce((sum, each) => {
@@ -69,7 +69,7 @@ function cpuSeconds(pid) {
       const fields = readFileSync(`/proc/${each}/stat`, 'utf8')
         .replace(/^.*\) /, '')
         .split(' ')
-      // its own and those of its ended children, in hundredths
+      // its own and that of its ended children, in hundredths of a second
       return sum + [11, 12, 13, 14].reduce((ticks, at) => ticks + Number(fields[at]), 0) / 100
     } catch {
       return sum
@@ -77,14 +77,14 @@ function cpuSeconds(pid) {
   }, 0)
 }
 
-/** The Postgres that serves a data folder, and its own processes. */
+/** The Postgres server of a data folder, and its child processes. */
 export function postgresOf(dataDir) {
   const master = readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]
   const children = spawnSync('ps', ['-o', 'pid=', '--ppid', master]).stdout.toString().trim().split(/\s+/)
   return [master, ...children]
 }
 
-/** Hundredths of a second of processor time of processes, their ended children included. */
+/** CPU time of processes and their ended children, in hundredths of a second. */
 export const ticks = (pids) =>
   pids.reduce((sum, pid) => {
     try {
@@ -95,7 +95,7 @@ export const ticks = (pids) =>
     }
   }, 0)
 
-/** What a part works with: a running service with empty tables, a plain server to compare with, and the rows of the table. */
+/** The environment of a part: a running service with an empty database, a plain server as the baseline, and the results. */
 export class Bench {
   rows = []
   #plain = null
@@ -106,16 +106,16 @@ export class Bench {
 
   constructor({ quick, only = '' }) {
     this.quick = quick
-    /** A word of the names of calls to measure; empty: all. */
+    /** Measures only calls whose names contain this word; '' for all. */
     this.only = only
     this.rounds = quick ? 7 : 21
     mkdirSync(cache, { recursive: true })
     this.dataDir = mkdtempSync(join(tmpdir(), 'roost-bench-'))
-    chmodSync(this.dataDir, 0o711) // as root, Postgres runs under another account and passes through
+    chmodSync(this.dataDir, 0o711) // if started as root, Postgres runs under another account and must traverse the folder
     this.scratch = mkdtempSync(join(tmpdir(), 'roost-bench-'))
   }
 
-  /** Starts the service; settles when it says it is ready, with how long that took. */
+  /** Starts the service; resolves with the time until it is ready. */
   start(environment = {}) {
     return new Promise((resolve, reject) => {
       const begun = performance.now()
@@ -126,7 +126,7 @@ export class Bench {
           PORT: '0',
           SSH_PORT: '0',
           ROOST_ADMIN_TOKEN: TOKEN,
-          // hooks of the bench end here
+          // webhook receivers of the bench are local
           ROOST_ALLOW_LOCAL_REQUESTS: 'true',
           LOG_LEVEL: 'warn',
           TMPDIR: tmpdir(),
@@ -144,7 +144,7 @@ export class Bench {
     })
   }
 
-  /** Settles when what earlier calls left to be done in the background is done. */
+  /** Resolves when the background work of earlier calls is done. */
   async quiet() {
     for (let waited = 0; waited < 120; waited++) {
       const before = cpuSeconds(this.child.pid)
@@ -157,7 +157,7 @@ export class Bench {
     return new Promise((resolve) => this.child.once('exit', resolve).kill('SIGTERM'))
   }
 
-  /** Runs SQL in the service's database, for more rows than calls could make in time; gives the rows. */
+  /** Runs SQL in the service's database, to insert many rows quickly; returns the rows. */
   async sql(text, values) {
     const client = await this.connection()
     try {
@@ -171,14 +171,14 @@ export class Bench {
     return JSON.parse(readFileSync(join(this.dataDir, 'postgres/running.json'), 'utf8')).url
   }
 
-  /** A connection of one's own to the service's database. */
+  /** Opens a connection to the service's database. */
   async connection() {
     const client = new pg.Client(this.databaseUrl)
     await client.connect()
     return client
   }
 
-  /** Ends everything and leaves nothing behind. */
+  /** Stops everything and removes all data. */
   async close() {
     if (this.#stopping) return
     this.#stopping = true
@@ -188,7 +188,7 @@ export class Bench {
     rmSync(this.scratch, { recursive: true, force: true })
   }
 
-  /** One line of the table: ours against theirs, and whether the bar holds. `bar` bounds ours/theirs from above, or from below with `atLeast`. */
+  /** Adds a row: ours, theirs, and whether the limit holds. `bar` limits ours/theirs from above, or from below with `atLeast`. */
   row(what, ours, theirs, bar, { unit = 'ms', atLeast = false } = {}) {
     const ratio = ours / theirs
     const holds = atLeast ? ratio >= bar : ratio <= bar
@@ -198,18 +198,18 @@ export class Bench {
     )
   }
 
-  /** A figure with a bar of its own. */
+  /** Adds a single figure with its own limit. */
   figure(what, value, bar, unit) {
     this.row(what, value, 1, bar, { unit })
   }
 
-  /** Medians of both, measured in turns, so that noise hits both alike. */
+  /** Medians of both, measured alternately, so that noise affects both equally. */
   async interleaved(ours, theirs, rounds = this.rounds) {
     const [b, a] = await this.inTurns([theirs, ours], rounds)
     return [a, b]
   }
 
-  /** The medians of several ways, each run in its turn; the first run of each does not count. */
+  /** Medians of several variants, measured alternately; the first run of each is discarded. */
   async inTurns(ways, rounds) {
     const taken = ways.map(() => [])
     for (const way of ways) await way()
@@ -217,7 +217,7 @@ export class Bench {
     return taken.map(median)
   }
 
-  /** Requests a second of so many clients. `request` may hold a method, headers and a body. */
+  /** Requests per second with a number of clients. `request` can have a method, headers and a body. */
   async throughput(url, connections, request = {}) {
     const { headers = { 'private-token': TOKEN }, ...rest } = request
     const { requests, non2xx } = await autocannon({ url, connections, duration: this.quick ? 3 : 6, headers, ...rest })
@@ -225,7 +225,7 @@ export class Bench {
     return requests.average
   }
 
-  /** Requests a second of ours and of the constant list that holds the same elements, in turns. */
+  /** Requests per second of ours and of a constant list with the same elements, measured alternately. */
   async againstConstant(list, connections, ours) {
     const constantUrl = await this.constantList(list)
     const [mine, constant] = [[], []]
@@ -240,7 +240,7 @@ export class Bench {
     return this.#plain.pid
   }
 
-  /** The address of a bare Fastify, for what it offers see plain-server.mjs. */
+  /** The URL of a bare Fastify; see plain-server.mjs. */
   async plain() {
     if (this.#plainUrl) return this.#plainUrl
     this.#plain = spawn(process.execPath, [join(root, 'bench/plain-server.mjs')], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -248,7 +248,7 @@ export class Bench {
     return this.#plainUrl
   }
 
-  /** Requests a second of ours and of the list that all bars mean by the constant list: 20 projects. */
+  /** Requests per second of ours and of the standard constant list of 20 projects. */
   async againstConstantList(connections, ours) {
     this.#projects ??= (async () => {
       for (let i = 0; i < 24; i++) await this.project(`listed ${i}`, { description: 'One of the projects that the list shows' })
@@ -257,14 +257,14 @@ export class Bench {
     return this.againstConstant(await this.#projects, connections, ours)
   }
 
-  /** Gives the bare Fastify a list to send and tells where. */
+  /** Stores a list in the bare Fastify and returns its URL. */
   async constantList(list) {
     const url = `${await this.plain()}/list`
     await call(url, { method: 'POST', body: list })
     return url
   }
 
-  /** Where to push as the administrator. */
+  /** The URL for pushes as the administrator. */
   remote(path) {
     return `${this.url.replace('://', `://x:${TOKEN}@`)}/${path}.git`
   }
@@ -273,12 +273,12 @@ export class Bench {
     return call(`${this.api}/projects`, { method: 'POST', body: { name, ...more } })
   }
 
-  /** The repository's folder. */
+  /** The folder of a repository. */
   stored({ id }) {
     return join(this.dataDir, 'repositories', (id % 256).toString(16).padStart(2, '0'), `${id}.git`)
   }
 
-  /** The project `root/large` with 50,000 commits on 5,000 files, pushed once a run. */
+  /** The project `root/large` with 50,000 commits on 5,000 files, pushed once per run. */
   async large() {
     this.#large ??= (async () => {
       const source = generated(cache)
@@ -288,7 +288,7 @@ export class Bench {
       return { project, source, stored }
     })()
     const large = await this.#large
-    // each start of the service has a port of its own
+    // each start of the service uses another port
     return { ...large, base: `${this.api}/projects/${large.project.id}/repository` }
   }
 }

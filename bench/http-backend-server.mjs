@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import { setPriority } from 'node:os'
 
 /**
- * What Git over HTTP costs when nothing is asked and nothing recorded: a plain server that passes each request to
- * `git http-backend`, and wants some password for pushes. Its git has the priority of ours: else the other work of the
- * machine would be measured. Its argument is the folder that the repositories are in; it prints its address.
+ * A baseline for Git over HTTP without permissions and records: a plain server that passes each request to
+ * `git http-backend` and accepts any password for pushes. Its git has the same priority as the service's, so that other
+ * load on the machine affects both equally. Its argument is the folder of the repositories; it prints its URL.
  */
 /** GIT_NICENESS of the service. */
 const NICENESS = 10
@@ -39,7 +39,7 @@ const server = createServer((request, response) => {
     setPriority(child.pid, NICENESS)
     writeFileSync(`/proc/${child.pid}/autogroup`, String(NICENESS))
   } catch {
-    // the system has no such groups
+    // the system does not support autogroups
   }
   child.stdin.on('error', () => {})
   request.pipe(child.stdin)

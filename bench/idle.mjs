@@ -1,6 +1,6 @@
-// How soon a server answers and what it weighs when nobody calls, whoever wrote it:
-// `node bench/idle.mjs URL COMMAND ARGUMENT…`. Its data should be there already. Memory is the proportional share (PSS)
-// of the process and all below it, a database that it starts included, after a minute without calls.
+// Start-up time and idle memory of any server: `node bench/idle.mjs URL COMMAND ARGUMENT…`. Its data should exist
+// already. Memory is the proportional set size (PSS) of the process and its descendants, including a database that it
+// starts, after a minute without calls.
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ const IDLE = 60_000
 const [url, command, ...args] = process.argv.slice(2)
 if (command === undefined) throw new Error('usage: node bench/idle.mjs URL COMMAND ARGUMENT…')
 
-/** Processes below one, by their parent. */
+/** The descendants of a process. */
 function below(pid) {
   const parents = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -26,7 +26,7 @@ function below(pid) {
   return [pid, ...of(pid)]
 }
 
-/** Milliseconds from the start to the first answer. */
+/** Milliseconds from the start to the first response. */
 async function started() {
   const begun = performance.now()
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })

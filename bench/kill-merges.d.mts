@@ -1,2 +1,2 @@
-/** Kills the service at random moments of merging, and resolves with what is not as it should be. */
+/** Kills the service at random moments of merging; resolves with the faults found. */
 export function killMerges(rounds: number, report: (line: string) => void): Promise<string[]>

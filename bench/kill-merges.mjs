@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { call, repositoryOf, startService } from './kill.mjs'
 
-/** Requests that are accepted at once. */
+/** Merge requests accepted concurrently. */
 const AT_ONCE = 6
 
 function git(cwd, ...args) {
@@ -25,8 +25,8 @@ const need = (answer, status, what) => {
 }
 
 /**
- * Kills the service with SIGKILL at a random moment while it merges, starts it again and looks whether every request is `merged` if and only if its merge commit is reachable; `rounds` times.
- * Resolves with the faults found, none when all is well.
+ * Kills the service with SIGKILL at a random moment while it merges, restarts it and checks that a merge request is
+ * `merged` if and only if its merge commit is reachable; `rounds` times. Resolves with the faults found.
  */
 export async function killMerges(rounds, report) {
   const folder = mkdtempSync(join(tmpdir(), 'roost-kill-'))
@@ -75,7 +75,7 @@ export async function killMerges(rounds, report) {
   return faults
 }
 
-/** What is not as it should be, in words, and how many are merged. */
+/** Descriptions of all faults, and the number of merged requests. */
 async function look(service, dataDir, id, requests) {
   const found = []
   let merged = 0
@@ -102,7 +102,7 @@ async function look(service, dataDir, id, requests) {
       known = need(await call(service.url, 'GET', `/projects/${id}/merge_requests/${iid}`), 200, 'a request').merge_status
     }
     if (known !== 'can_be_merged') found.push(`!${iid} stays ${known}`)
-    // without a hand laid on: what did not happen can be done now
+    // without manual repair, unfinished merges can be done now
     const again = await call(service.url, 'PUT', `/projects/${id}/merge_requests/${iid}/merge`)
     if (again?.status !== 200) found.push(`!${iid} cannot be merged now: ${again?.status} ${JSON.stringify(again?.body)}`)
   }
@@ -112,7 +112,7 @@ async function look(service, dataDir, id, requests) {
   const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
   const client = new pg.Client(url)
   await client.connect()
-  // a start settles them before it listens, a running service within seconds
+  // intents are resolved before a start listens, or within seconds by a running service
   const left = async () => (await client.query('select * from ref_intents')).rows.length
   for (let tried = 0; tried < 60 && (await left()) > 0; tried++) await sleep(250)
   if ((await left()) > 0) found.push(`${await left()} intents left`)

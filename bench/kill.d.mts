@@ -3,27 +3,27 @@ export const TOKEN: string
 export interface Service {
   url: string
   pid: number
-  /** All it has printed. */
+  /** All its output. */
   log(): string
-  /** Ends it and waits until it is gone; SIGKILL ends its whole group. Resolves with its exit code. */
+  /** Stops it and resolves with its exit code; SIGKILL kills its whole process group. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
 export interface Answer {
   status: number
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the API says
+  // biome-ignore lint/suspicious/noExplicitAny: any response of the API
   body: any
 }
 
 /** Starts the service in a folder and resolves when it is ready. */
 export function startService(dataDir: string, environment?: Record<string, string>): Promise<Service>
-/** A call of the API as the administrator; null when there was no whole answer. */
+/** Calls the API as the administrator; null if there was no complete response. */
 export function call(url: string, method: string, path: string, body?: object): Promise<Answer | null>
-/** The service's URL with the administrator's token in it, as Git takes it. */
+/** The service's URL for Git, with the administrator's token. */
 export function withToken(url: string): string
 /** The ids of a service's worker processes. */
 export function workersOf(service: Service): number[]
 export type Victim = 'all' | 'service' | 'git' | 'spawner' | 'backend' | 'postmaster' | 'worker'
-/** Kills the victims in turn at random moments of writing, by default the whole service, and resolves with what was lost or undone. */
+/** Kills the victims in turn at random moments of writing, by default the whole service; resolves with the faults found. */
 export function killRounds(
   rounds: number,
   report: (line: string) => void,

@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 
 const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
-/** A service in a group of its own ends with whoever started it; its workers, which inherit this option, end with it by themselves. */
+/** The service has its own process group, so it must end with its parent; its workers inherit this option. */
 const endWithParent =
   'data:text/javascript,if (process.argv[1].endsWith("start.mjs")) { process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref() }'
 export const TOKEN = 'kill-token-0123456789'
-/** Milliseconds after which a call that is not answered, or a git or a service that does not end, is a fault. */
+/** Milliseconds after which a call without a response, or a git or service that does not end, is a fault. */
 const PATIENCE = 120_000
 const GIT_ENV = {
   PATH: process.env.PATH,
@@ -26,7 +26,7 @@ const GIT_ENV = {
   LC_ALL: 'C',
 }
 
-/** Starts the service in a folder and resolves when it is ready. `end` kills its whole group and waits until it is gone. */
+/** Starts the service in a folder and resolves when it is ready. `end` kills its process group and waits for its end. */
 export async function startService(dataDir, environment = {}) {
   const child = spawn(process.execPath, ['--v8-pool-size=1', '--import', endWithParent, startScript], {
     detached: true,
@@ -64,9 +64,9 @@ export async function startService(dataDir, environment = {}) {
       try {
         process.kill(signal === 'SIGKILL' ? -child.pid : child.pid, signal)
       } catch {
-        // it is gone already
+        // it has ended already
       }
-      // its output stays open while anything that it has started holds it
+      // its output stays open while a child process holds it
       const late = sleep(PATIENCE, null, { ref: false }).then(() => {
         throw new Error(`the service, or what it has started, does not end after ${signal}`)
       })
@@ -75,7 +75,7 @@ export async function startService(dataDir, environment = {}) {
   }
 }
 
-/** A call of the API: status and body; null when there was no whole answer. Throws when there is none at all. */
+/** Calls the API: status and body; null if there was no complete response. Throws if there was none at all. */
 export async function call(url, method, path, body) {
   const signal = AbortSignal.timeout(PATIENCE)
   try {
@@ -94,8 +94,8 @@ export async function call(url, method, path, body) {
 }
 
 /**
- * What a path answers once it can be asked: the database may be recovering again (503), and a connection of a killed worker stays open until
- * its memory is freed, so that a call on it is lost. Neither says anything of what is there.
+ * GETs a path with retries: the database may still be recovering (503), and a connection to a killed worker stays open
+ * until its memory is freed, so that a call on it is lost.
  */
 async function served(url, path) {
   for (let attempt = 1; ; attempt++) {
@@ -105,10 +105,10 @@ async function served(url, path) {
   }
 }
 
-/** Runs git beside everything else; resolves with its exit code and words. */
+/** Runs git asynchronously; resolves with its exit code and output. */
 export function gitBeside(cwd, args) {
   return new Promise((resolve, reject) => {
-    // with a group of its own, because its helpers hold its output open
+    // in its own process group, because its helpers hold its output open
     const child = spawn('git', args, { cwd, env: GIT_ENV, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
     let text = ''
     child.stdout.on('data', (chunk) => {
@@ -132,7 +132,7 @@ function git(cwd, ...args) {
   return { ok: status === 0, out: stdout.trim(), text: stdout + stderr }
 }
 
-/** The service's URL with the token in it, as Git takes it. */
+/** The service's URL for Git, with the token. */
 export const withToken = (url) => url.replace('//', `//kill:${TOKEN}@`)
 
 export const repositoryOf = (dataDir, id) => join(dataDir, 'repositories', (id % 256).toString(16).padStart(2, '0'), `${id}.git`)
@@ -143,14 +143,14 @@ const need = (answer, status, what) => {
 }
 
 /**
- * What a round kills: the service with all it started, the service alone, its git processes, the process that starts git, one connection of
- * Postgres, Postgres as a whole; and, not of every service, one of its workers.
+ * What a round kills: the service with all its processes, the service alone, its git processes, the spawner, one
+ * connection of Postgres, all of Postgres; and, if there are workers, one of them.
  */
 export const VICTIMS = ['all', 'service', 'git', 'spawner', 'backend', 'postmaster']
 
 const running = (dataDir) => JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
 
-/** Rows of one statement, on a connection of its own. */
+/** Runs a statement on a new connection and returns the rows. */
 export async function rowsOf(server, text, values) {
   const client = new pg.Client(server)
   client.on('error', () => undefined)
@@ -162,7 +162,7 @@ export async function rowsOf(server, text, values) {
   }
 }
 
-/** The same in the Postgres of a data folder, which may be starting again after a kill. */
+/** The same in the Postgres of a data folder, which may be restarting after a kill. */
 async function query(dataDir, text, values) {
   for (const until = Date.now() + PATIENCE; ; await sleep(100))
     try {
@@ -176,7 +176,7 @@ function killProcess(pid) {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // it has just ended by itself
+    // it has just ended
   }
 }
 
@@ -204,7 +204,7 @@ function childrenOf(parent, program) {
   })
 }
 
-/** The worker processes of a service that has some. */
+/** The worker processes of a service. */
 export const workersOf = (service) => childrenOf(service.pid, 'main.js').map(Number)
 
 const chosen = (all) => all[Math.floor(Math.random() * all.length)]
@@ -218,7 +218,7 @@ function postmasterIn(home) {
   }
 }
 
-/** Kills a victim; true when the service is gone with it. */
+/** Kills a victim; true if this ends the service. */
 async function strike(victim, service, dataDir) {
   if (victim === 'all') process.kill(-service.pid, 'SIGKILL')
   else if (victim === 'service') process.kill(service.pid, 'SIGKILL')
@@ -229,7 +229,7 @@ async function strike(victim, service, dataDir) {
     const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres/server.json'), 'utf8'))
     const killed = postmasterIn(home)
     killProcess(killed)
-    // what it has started answers for a moment longer, so that the service seems to be ready
+    // its child processes respond for a moment longer, so that the service seems ready
     for (let tried = 0; tried < 600 && [null, killed].includes(postmasterIn(home)); tried++) await sleep(50)
   } else {
     const pids = await query(dataDir, "select pid from pg_stat_activity where application_name = 'roost' order by random() limit 1")
@@ -238,7 +238,7 @@ async function strike(victim, service, dataDir) {
   return victim === 'all' || victim === 'service'
 }
 
-/** Waits until the service answers again after a part of it was killed. */
+/** Waits until the service responds again after a part of it was killed. */
 async function answers(service) {
   for (let tried = 0; tried < 1_200; tried++) {
     const ready = await fetch(`${service.url}/-/readiness`, { signal: AbortSignal.timeout(5_000) }).catch(() => null)
@@ -249,12 +249,12 @@ async function answers(service) {
   throw new Error(`the service does not become ready again: ${service.log().slice(-2000)}`)
 }
 
-/** Milliseconds that a round writes for before the kill: at least, and how many more by chance. */
+/** Milliseconds of writing before the kill: the minimum, and the maximum random addition. */
 const WRITING = { least: 200, more: 1_300 }
 
 /**
- * Kills the service or a part of it with SIGKILL at a random moment of writing and looks for what was lost or undone; `rounds` times, the
- * victims in turn. Resolves with the faults found, none when all is well.
+ * Kills the service or a part of it with SIGKILL at a random moment of writing and checks for lost or undone writes;
+ * `rounds` times, with the victims in turn. Resolves with the faults found.
  */
 export async function killRounds(rounds, report, victims = ['all'], { least, more, environment = {} } = WRITING) {
   const folder = mkdtempSync(join(tmpdir(), 'roost-kill-'))
@@ -295,7 +295,7 @@ export async function killRounds(rounds, report, victims = ['all'], { least, mor
   return faults
 }
 
-/** What the doctor finds beside the running service. */
+/** The doctor's findings while the service runs. */
 async function examined(service, dataDir) {
   const child = spawn(process.execPath, [startScript, 'doctor'], {
     env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, DATA_DIR: dataDir },
@@ -310,12 +310,12 @@ async function examined(service, dataDir) {
   })
   const code = await new Promise((resolve) => child.once('close', resolve))
   const failed = service.log().match(/.*background work failed.*/g) ?? []
-  // temporary files of killed processes are in nobody's way; the service removes them every hour
+  // temporary files of killed processes are harmless; the service removes them every hour
   const found = text.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_)[^/]*: /.test(line))
   return [...(code === 0 || found.length === 0 ? [] : [`the doctor: ${found.join('; ')}`]), ...failed.map((line) => `the log: ${line.slice(0, 500)}`)]
 }
 
-/** The same once the service has removed what may belong to a running push for some seconds, such as packs without an index. */
+/** Retries for some seconds, until the service has removed leftovers that could belong to a running push. */
 async function settled(service, dataDir) {
   for (let attempt = 1; ; attempt++) {
     const faults = await examined(service, dataDir)
@@ -324,7 +324,7 @@ async function settled(service, dataDir) {
   }
 }
 
-/** Writes through every door until the time is over and the victim is killed; notes what was acknowledged. Tells how many writes were, and whether the service is gone. */
+/** Writes in every way until the victim is killed, and records acknowledged writes. Returns their number and whether the service ended. */
 async function write(service, dataDir, state, victim, time) {
   const { project, commits, places } = state
   const until = Date.now() + time
@@ -404,7 +404,7 @@ async function write(service, dataDir, state, victim, time) {
       acknowledged += answer?.status === 201 ? 2 : 1
     }
   }
-  // the writers see the end at their next call, so the kill comes in the middle of whatever they do
+  // the writers stop at their next call, so the kill interrupts their current ones
   const writers = Promise.all([commit('main'), commit('main'), merge(), push(places[0]), push(places[1]), branch(), make()])
   await sleep(time)
   const gone = await strike(victim, service, dataDir)
@@ -415,7 +415,7 @@ async function write(service, dataDir, state, victim, time) {
 const TWICE = `select push->>'ref' as ref, push->>'commit_to' as oid, count(*) as times from events where action = 'pushed' and push->>'commit_to' is not null
   group by project_id, push->>'ref', push->>'commit_to' having count(*) > 1`
 
-/** What is not as it was acknowledged, in words. */
+/** Descriptions of acknowledged writes that are missing or wrong. */
 async function look(service, dataDir, state) {
   const { project, places, branches, heads, made } = state
   const faults = []
@@ -423,7 +423,7 @@ async function look(service, dataDir, state) {
   const directory = repositoryOf(dataDir, project.id)
   const valueAt = (ref, at = directory) => git(at, 'rev-parse', '-q', '--verify', ref).out
 
-  // first of all: what was answered must not look undone for a moment
+  // checked first: an acknowledged write must never appear undone, even briefly
   for (const { path, commit } of state.merged.splice(0)) {
     const answer = await served(service.url, path)
     if (answer?.body?.state !== 'merged' || answer.body.merge_commit_sha !== commit) fault(`${path} is ${answer?.status} ${answer?.body?.state}`)
@@ -451,15 +451,15 @@ async function look(service, dataDir, state) {
   }
   branches.clear()
   let checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
-  // a pack that was there when fsck began and is none any more: a repack that the start began has ended meanwhile
+  // a pack that disappeared during fsck: a repack finished meanwhile
   if (/cannot be accessed|index not opened/.test(checked.text)) checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
   if (!checked.ok || /error|missing|broken/.test(checked.text)) fault(`fsck: ${checked.text}`)
 
-  // a start settles them before it listens, a running service within seconds
+  // intents are resolved before a start listens, or within seconds by a running service
   const left = async () => (await query(dataDir, 'select * from ref_intents')).length
   for (let tried = 0; tried < 60 && (await left()) > 0; tried++) await sleep(250)
   if ((await left()) > 0) fault(`${await left()} intents left`)
-  // git tells its client that refs moved whatever becomes of us after that
+  // git reports success to its client even if the service dies afterwards
   await untold(state.moved.splice(0))
   for (const { id, head } of made.splice(0)) {
     const answer = await served(service.url, `/projects/${id}`)
@@ -475,7 +475,7 @@ async function look(service, dataDir, state) {
     if (rows.length !== 1 || rows[0].name !== 'trunk') fault(`project ${id}: protected are ${JSON.stringify(rows)}`)
   }
 
-  // without a hand laid on: every door takes the next write, whatever locks were left
+  // without manual repair, the next write succeeds everywhere, even if locks were left
   const n = ++state.count
   const next = { branch: 'main', commit_message: 'next', actions: [{ action: 'create', file_path: `next${n}`, content: '' }] }
   const committed = await call(service.url, 'POST', state.commits, next)

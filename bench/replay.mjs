@@ -1,8 +1,8 @@
 import { createServer, request } from 'node:http'
 
 /**
- * A server that passes each call on once and then repeats what was answered: what is left of the time of a git command
- * is what git itself takes. Resolves with its URL, and a function that ends it.
+ * A proxy that forwards each call once and then replays the response, to measure the time that the git client itself
+ * takes. Resolves with its URL and a function that stops it.
  */
 export async function replayOf(origin) {
   const known = new Map()

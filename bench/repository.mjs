@@ -4,14 +4,14 @@ import { join } from 'node:path'
 
 const ENV = { PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', LC_ALL: 'C', TZ: 'UTC' }
 
-/** Runs git to its end; throws with its words when it fails. */
+/** Runs git; throws its output if it fails. */
 export function git(directory, args, input) {
   const { status, stdout, stderr } = spawnSync('git', args, { cwd: directory, env: ENV, input, maxBuffer: 1 << 30 })
   if (status !== 0) throw new Error(`git ${args[0]}: ${stderr}`)
   return stdout
 }
 
-/** Numbers that look random and are the same in every run. */
+/** Deterministic pseudo-random numbers. */
 function random(seed) {
   let state = seed
   return () => {
@@ -22,7 +22,7 @@ function random(seed) {
 
 const name = (i) => `src/m${i % 50}/p${Math.floor(i / 50) % 20}/file${i}.txt`
 
-/** A bare repository of many commits on many files, one in twenty a merge, made once and kept in `folder`. */
+/** A bare repository with many commits on many files, 1 in 20 a merge; created once and cached in `folder`. */
 export function generated(folder, { commits = 50_000, files = 5_000 } = {}) {
   const directory = join(folder, `${commits}x${files}.git`)
   if (existsSync(directory)) return directory
@@ -67,7 +67,7 @@ export function generated(folder, { commits = 50_000, files = 5_000 } = {}) {
   return directory
 }
 
-/** A bare repository of so many packed branches beside `main`, each with a commit of its own; made once and kept in `folder`. */
+/** A bare repository with many packed branches, each with its own commit; created once and cached in `folder`. */
 export function branched(folder, branches) {
   const directory = join(folder, `${branches}refs.git`)
   if (existsSync(directory)) return directory
@@ -89,7 +89,7 @@ export function branched(folder, branches) {
   return directory
 }
 
-/** A bare repository of a few large files that do not compress, `megabytes` in all; made once and kept. */
+/** A bare repository with a few large incompressible files, `megabytes` in total; created once and cached. */
 export function bulky(folder, megabytes = 100) {
   const directory = join(folder, `${megabytes}mb.git`)
   if (existsSync(directory)) return directory

@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 
 const file = fileURLToPath(new URL('RESULTS.md', import.meta.url))
 
-/** The parts of the file in their order, each made by a command of its own. */
+/** The sections of the file in order, each written by its own command. */
 const TITLES = ['Results of `npm run bench`', 'Every call', 'Beside Gogs']
 
-/** Replaces one part of bench/RESULTS.md, and keeps the others. */
+/** Replaces one section of bench/RESULTS.md. */
 export function writeResults(title, text) {
   const sections = existsSync(file) ? readFileSync(file, 'utf8').split(/^(?=# )/m) : []
   const kept = TITLES.map((each) =>

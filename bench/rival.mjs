@@ -1,5 +1,5 @@
-// Roost beside Gogs, on the same data and the same Postgres, in turns: `node bench/rival.mjs PATH-OF-GOGS [--quick]`.
-// Build Gogs 0.14 from its public source; nothing of it is kept here. Writes its part of bench/RESULTS.md unless --quick.
+// Compares Roost with Gogs, on the same data and the same Postgres, alternately: `node bench/rival.mjs PATH-OF-GOGS [--quick]`.
+// Build Gogs 0.14 from its public source; nothing of it is included here. Writes its section of bench/RESULTS.md unless --quick.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -19,16 +19,16 @@ const program = process.argv.slice(2).find((word) => !word.startsWith('--'))
 if (program === undefined) throw new Error('usage: node bench/rival.mjs PATH-OF-GOGS [--quick]')
 
 const CLIENTS = 16
-/** Turns of each row. */
+/** Rounds per row. */
 const TURNS = quick ? 1 : 3
 const SECONDS = quick ? 1 : 3
-/** Of what both hold. */
+/** Numbers of rows in both. */
 /** Gogs has none in this comparison. */
 const WITHOUT_SSH = { SSH_PORT: '' }
 const AMOUNT = quick ? { projects: 30, issues: 100, notes: 20 } : { projects: 300, issues: 2_000, notes: 50 }
 const LEAST_RATE = 1.2
 
-/** Gogs with data of its own in the Postgres of the bench. */
+/** Gogs with its own database in the Postgres of the bench. */
 class Gogs {
   constructor(path, folder) {
     this.program = resolve(path)
@@ -37,7 +37,7 @@ class Gogs {
     this.repositories = join(folder, 'repositories')
   }
 
-  /** Makes its database, its administrator and a token. */
+  /** Creates its database, administrator and token. */
   async prepare(bench) {
     await bench.sql('create database gogs')
     this.port = await freePort()
@@ -51,7 +51,7 @@ class Gogs {
     this.headers = { authorization: `token ${sha1}` }
   }
 
-  /** Its settings; the socket of Postgres is another one after each start of the service. */
+  /** Writes its settings; the socket of Postgres changes with each start of the service. */
   async settings(bench) {
     const client = await bench.connection()
     const { host, user, password } = client
@@ -93,7 +93,7 @@ PROVIDER = memory
 `
   }
 
-  /** Starts it and resolves with the milliseconds to the first answer. */
+  /** Starts it and resolves with the milliseconds until the first response. */
   async start(bench) {
     writeFileSync(this.config, await this.settings(bench))
     const begun = performance.now()
@@ -113,7 +113,7 @@ PROVIDER = memory
     return new Promise((done) => this.child.once('exit', done).kill('SIGTERM'))
   }
 
-  /** A call of its API as the administrator. */
+  /** Calls its API as the administrator. */
   async call(path, { method = 'GET', body, headers = this.headers } = {}) {
     const answer = await fetch(`${this.url}/api/v1${path}`, {
       method,
@@ -173,7 +173,7 @@ async function seed(bench, gogs) {
     AMOUNT.issues,
     (i) => gogs.call('/repos/bench/large/issues', { method: 'POST', body: { title: text(i).title, body: text(i).words, labels: [labels[i % 30]] } }),
     1,
-  ) // of several at once it refuses some with 500
+  ) // it answers some concurrent requests with 500
   await atOnce(AMOUNT.notes, (i) => call(`${p}/issues/1/notes`, { method: 'POST', body: { body: `Note ${i}` } }))
   await atOnce(AMOUNT.notes, (i) => gogs.call('/repos/bench/large/issues/1/comments', { method: 'POST', body: { body: `Note ${i}` } }), 1)
   const file = git(mirror, ['ls-tree', '-r', '--name-only', 'main']).toString().split('\n', 1)[0]
@@ -181,7 +181,7 @@ async function seed(bench, gogs) {
 }
 
 const R = '/repos/bench/large'
-/** What is read, here and there; as many elements where the other one lets the caller choose. */
+/** Pairs of reads, with the same number of elements if Gogs allows it. */
 const reads = ({ id, head, file }) => {
   const p = `/projects/${id}`
   return [
@@ -231,7 +231,7 @@ function row(what, unit, ours, theirs, holds) {
 }
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1))
 
-/** Milliseconds; of them, those that no server can save, because the disk or the client takes them. */
+/** Milliseconds, and the part that the disk or the client takes with any server. */
 function timeRow(what, ours, theirs, fixed) {
   row(what, 'ms', digits(ours), digits(theirs), ours * LEAST_RATE <= theirs)
   const last = rows.at(-1)
@@ -273,7 +273,7 @@ async function measureWrites(bench, gogs, seeded) {
   }
 }
 
-/** Milliseconds of a row that is written to the disk by a bare connection. */
+/** Milliseconds to insert a durable row on a plain connection. */
 async function durableInsert(bench) {
   const client = await bench.connection()
   await client.query('create table if not exists fixed_part (n bigint)')
@@ -293,7 +293,7 @@ async function measureGit(bench, gogs, { source }) {
     const [ours, theirs] = await bench.interleaved(() => work(here, 'h'), () => work(there, 't'), rounds) // biome-ignore format: one call
     timeRow(what, ours, theirs)
   }
-  /** Of commands that ask for the same each time. */
+  /** For commands that repeat the same request. */
   const compareRepeated = async (what, work) => {
     const replay = await replayOf(bench.url)
     const recorded = replay.url + here.slice(here.lastIndexOf('/root/'))
@@ -325,7 +325,7 @@ async function measureGit(bench, gogs, { source }) {
   })
 }
 
-/** Memory of a process and all below it, without Postgres. */
+/** Memory of a process and its descendants, without Postgres. */
 function memoryOf(pid) {
   const below = spawnSync('ps', ['-o', 'pid=,comm=', '--ppid', String(pid)])
     .stdout.toString()

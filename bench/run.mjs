@@ -55,7 +55,7 @@ const PARTS = {
   workers,
 }
 
-/** Parts that print tables of their own, for who names them. */
+/** Parts that print their own tables and run only if named. */
 const TABLES = { 'every-call': everyCall, costs, history }
 const all = { ...PARTS, ...TABLES }
 
@@ -91,7 +91,7 @@ function report(rows) {
 | --- | ---: | ---: | ---: | --- | --- |
 ${lines.join('\n')}
 `
-  // part of the table is for the eye only
+  // partial results are only printed
   if (chosen.length === Object.keys(PARTS).length) writeResults('Results of `npm run bench`', text)
   process.stdout.write(`\n${text}`)
   if (rows.some(({ holds }) => !holds)) process.exitCode = 1

@@ -3,21 +3,21 @@ import { generateKey } from 'openpgp'
 import { cache, call } from './harness.mjs'
 import { generated, git } from './repository.mjs'
 
-/** A public key for SSH that nobody has yet. */
+/** Creates a new SSH public key. */
 export const sshKey = () =>
   `ssh-ed25519 ${Buffer.concat([Buffer.from('0000000b7373682d6564323535313900000020', 'hex'), randomBytes(32)]).toString('base64')}`
 
-/** A public key for signatures that nobody has yet. */
+/** Creates a new GPG public key. */
 export const gpgKey = async () => (await generateKey({ userIDs: [{ name: 'Root', email: 'admin@example.com' }] })).publicKey
 
-/** A commit with a signature that belongs to no key. */
+/** Creates a commit with the signature of an unknown key. */
 function signedCommit(source) {
   const plain = git(source, ['cat-file', 'commit', 'main']).toString()
   const signature = '\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----\n\n'
   return git(source, ['hash-object', '-t', 'commit', '-w', '--stdin', '--literally'], plain.replace('\n\n', signature)).toString().trim() // biome-ignore format: one call
 }
 
-/** Runs so many at once until all are done. */
+/** Runs tasks with limited concurrency. */
 export async function atOnce(count, work, parallel = 8) {
   let next = 0
   const run = async () => {
@@ -26,7 +26,7 @@ export async function atOnce(count, work, parallel = 8) {
   await Promise.all(Array.from({ length: parallel }, run))
 }
 
-/** An instance to ask about: 300 projects, 200 users, 2,000 issues, 500 requests, 6,000 commits, 200 branches, 300 tags. */
+/** Seeds an instance: 300 projects, 200 users, 2,000 issues, 500 requests, 6,000 commits, 200 branches, 300 tags. */
 export async function seed(bench) {
   const post = (path, body) => call(`${bench.api}${path}`, { method: 'POST', body })
   const put = (path, body) => call(`${bench.api}${path}`, { method: 'PUT', body })
@@ -61,7 +61,7 @@ export async function seed(bench) {
       ...(i % 3 === 0 && { assignee_ids: [users[i % 50].id] }),
     }),
   )
-  // with its notes the first issue is what people look at
+  // the first issue gets notes, as the reads use it
   await atOnce(40, (i) => post(`${p}/issues/1/notes`, { body: `A note that says something, number ${i}` }))
   const head = (await call(`${bench.api}${p}/repository/commits?per_page=1`))[0].id
   await atOnce(300, (i) => post(`${p}/repository/tags`, { tag_name: `v${i}`, ref: head, message: i % 2 ? 'annotated' : undefined }))

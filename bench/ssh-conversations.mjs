@@ -8,14 +8,14 @@ import ssh2 from 'ssh2'
 import { call, startService } from './kill.mjs'
 
 /**
- * Random and hostile conversations with the SSH port of the built service, then many connections at once, beside a
- * reader of the API; prints descriptors, memory and latency before, meanwhile and after:
+ * Random and hostile conversations with the SSH port of the built service, then many concurrent connections, next to an
+ * API client; prints descriptors, memory and latency before, during and after:
  *   node bench/ssh-conversations.mjs [random conversations [hostile ones [connections]]]
  */
 const [RANDOM = 10_000, HOSTILE = 1_000, OPEN = 1_000] = process.argv.slice(2).map(Number)
-/** Conversations at a time. */
+/** Concurrent conversations. */
 const AT_ONCE = 24
-/** Milliseconds after which a conversation in which both sides wait is given up. */
+/** Milliseconds of silence after which a conversation is aborted. */
 const SILENCE = 300
 const HELLO = 'SSH-2.0-x\r\n'
 
@@ -25,7 +25,7 @@ const service = await startService(join(folder, 'data'), { SSH_PORT: '0', LOG_LE
 
 const { private: privateKey, public: publicKey } = (function pair() {
   const made = ssh2.utils.generateKeyPairSync('ed25519')
-  // ssh2 cannot read one in 256 of its own keys
+  // ssh2 cannot parse 1 in 256 of the keys it generates
   return ssh2.utils.parseKey(made.private) instanceof Error ? pair() : made
 })()
 const need = (answer, status) => {
@@ -36,7 +36,7 @@ need(await call(service.url, 'POST', '/user/keys', { title: 'bench', key: public
 const project = need(await call(service.url, 'POST', '/projects', { name: 'target', initialize_with_readme: true }), 201)
 const port = Number(new URL(project.ssh_url_to_repo).port)
 
-/** Says something and resolves when the connection is closed, by the service or after a silence. */
+/** Sends data and resolves when the connection is closed, by the service or after a silence. */
 function talk(said, { cut = false, localAddress } = {}) {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress }, () => {
@@ -56,7 +56,7 @@ const packet = (payload, length = payload.length + 5) => {
   return Buffer.concat([head, payload, Buffer.alloc(4)])
 }
 
-/** A session with a command, of which what the client says is changed or cut after some bytes. */
+/** Runs a session with a command whose client bytes are changed or cut at some point. */
 async function mangled() {
   const at = randomInt(1, 3_000)
   const how = randomInt(3)
@@ -92,7 +92,7 @@ async function mangled() {
   await session(near)
 }
 
-/** Logs in and asks for a fetch; whether the service answered. */
+/** Logs in and requests a fetch; resolves with whether the service responded. */
 function session(at) {
   return new Promise((resolve) => {
     let answered = false
@@ -170,7 +170,7 @@ async function beside(name, work) {
 }
 
 try {
-  // a service that has just started is still growing
+  // warm-up: memory still grows right after a start
   await many(200, [() => session(port)])
   await sleep(2_000)
   rows.before = { ...figures(), ...(await alone()) }

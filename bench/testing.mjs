@@ -1,4 +1,4 @@
-// The figures of `roost test`, on Linux: node bench/testing.mjs
+// Measures `roost test`, on Linux: node bench/testing.mjs
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
@@ -16,7 +16,7 @@ function figure(name, value, bar, unit) {
 }
 const p95 = (values) => [...values].sort((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1]
 
-/** Megabytes of a process and of all that it has started. */
+/** Memory of a process and its descendants in MB. */
 function memory(pid) {
   const parents = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -37,7 +37,7 @@ function unlessEnded(read) {
   }
 }
 
-/** From the command line to the line of JSON. */
+/** The time from the command to its line of JSON. */
 async function command() {
   const began = performance.now()
   const child = spawn('npx', ['--no-install', 'roost', 'test'], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -62,7 +62,7 @@ const callOf =
 
 const commitIn = (api, id, name) => api('POST', `/projects/${id}/repository/files/${name}`, { branch: 'main', content: name, commit_message: name })
 
-/** The state of an ordinary suite: 20 projects, 2,000 rows, 20 repositories of 100 commits. */
+/** The data of an ordinary test suite: 20 projects, 2,000 rows, 20 repositories of 100 commits. */
 async function fill(api) {
   const ids = []
   for (let i = 0; i < PROJECTS; i++) {
@@ -101,7 +101,7 @@ async function states(roost) {
   await roost.reset()
 }
 
-/** What one test of a suite does. */
+/** The calls of one test. */
 async function fiveCalls(api, i) {
   const { id } = await api('POST', '/projects', { name: `project ${i}`, initialize_with_readme: true })
   await api('POST', `/projects/${id}/issues`, { title: 'an issue' })
@@ -136,7 +136,7 @@ async function worlds(roost) {
 }
 
 await build()
-// the cache is warm from here on
+// the code cache is warm from here on
 await (await startRoost()).stop()
 figure('ready, from npx roost test', await starts(command), 1_500, 'ms')
 const start = async () => {

@@ -1,2 +1,2 @@
-/** Builds dist/main.js when the sources differ from what it was built of; its path. */
+/** Builds dist/main.js if the sources have changed since the last build; returns its path. */
 export function build(): Promise<string>

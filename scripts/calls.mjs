@@ -1,7 +1,7 @@
 import { CALLS } from '../bench/calls.mjs'
 import { families } from '../src/routes/index.ts'
 
-/** Prints the operations without a row in the bench that calls them all, and rows without an operation; run by `tsx`. */
+/** Prints operations without a row in bench/calls.mjs, and rows without an operation; run with `tsx`. */
 const operations = families.flat().map(({ method, path }) => `${method} ${path.replace(/\([^)]*\)/g, '')}`)
 const rows = new Set(Object.keys(CALLS))
 const faults = [

@@ -7,7 +7,7 @@ import { checkRules } from './rules.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** The end of one tool: its output, and whether it was content. */
+/** The result of one tool: its output, and whether it passed. */
 function run(tool, args) {
   return new Promise((resolve) => {
     const child = spawn(join(root, 'node_modules/.bin', tool), args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -19,7 +19,7 @@ function run(tool, args) {
   })
 }
 
-/** Content only when the pattern finds how many files were read, and that is not none. */
+/** Passes only if the pattern finds the number of files read, and it is not zero. */
 function readSome(result, pattern) {
   const count = Number(pattern.exec(result.output)?.[1] ?? 0)
   return count > 0 ? result : { ok: false, output: `${result.output}\nit read no file` }
@@ -55,7 +55,7 @@ async function layers() {
 
 async function deadCode() {
   const result = readSome(await run('knip', ['--no-progress', '--performance']), /getImportsAndExports +(\d+)/)
-  // The table of timings is asked for only because it counts the files that were read.
+  // The timing table is requested only because it has the number of files read.
   return { ...result, output: result.output.replace(/\nName +size[\s\S]*?Total running time.*\n?/, '\n') }
 }
 
@@ -97,14 +97,14 @@ async function forbidden() {
 const isModuleName = (node) => ts.isImportDeclaration(node.parent) || ts.isCallExpression(node.parent)
 const isTypeImport = (node) => ts.isImportDeclaration(node) && node.importClause?.isTypeOnly === true
 
-/** Every rule that is cited exists in docs/spec, once and with an anchor. */
+/** Every cited rule exists in docs/spec, once and with an anchor. */
 async function rules() {
   const { rules, files, faults } = checkRules(root)
   const read = rules > 0 && files > 0
   return { ok: read && faults.length === 0, output: read ? faults.join('\n') : 'it read no rule or no file' }
 }
 
-/** What a script that reads the declarations of the operations finds. */
+/** Runs a script that reads the endpoint declarations. */
 async function operations(script) {
   const result = readSome(await run('tsx', [script]), /read (\d+) operations/)
   return { ...result, output: result.output.replace(/read \d+ operations/, '') }
@@ -113,7 +113,7 @@ async function operations(script) {
 /** Every operation, parameter, tag and schema of the reference has a description. */
 const reference = () => operations('scripts/reference.mjs')
 
-/** Every operation of the API has a row in the table of the bench that calls them all, and every row an operation. */
+/** Every API operation has a row in bench/calls.mjs, and every row an operation. */
 const calls = () => operations('scripts/calls.mjs')
 
 const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules, reference, calls }

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Makes the examples of the reference anew from answers that tests got: `node scripts/examples.mjs` runs the tests of
- * the routes, and with a folder of answers it only picks from them.
+ * Regenerates the examples of the reference from responses recorded by tests: `node scripts/examples.mjs` runs the tests
+ * of the routes; with a folder of recorded responses it only selects from them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
 const TARGET = join(root, 'src/http/reference/examples.json')
-/** Characters of an example; of several answers the one that shows most within them is taken. */
+/** Maximum length of an example; of several responses, the one with the most values within it is chosen. */
 const LENGTH = 3_000
 const LONG_TEXT = 400
 
@@ -28,21 +28,21 @@ const answers = readdirSync(folder).flatMap((name) =>
 )
 if (!given) rmSync(folder, { recursive: true })
 
-/** Lists of one element, so that an example is short. */
+/** Shortens lists to one element. */
 function shorten(value) {
   if (Array.isArray(value)) return value.slice(0, 1).map(shorten)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shorten(inner)]))
 }
 
-/** How many values are there to be seen. */
+/** The number of non-empty values. */
 function filled(value) {
   if (Array.isArray(value)) return value.reduce((sum, each) => sum + filled(each), 1)
   if (typeof value === 'object' && value !== null) return Object.values(value).reduce((sum, each) => sum + filled(each), 0)
   return value === null || value === '' || value === false ? 0 : 1
 }
 
-/** Whether a text is odd on purpose, as some tests have them. */
+/** Whether a text is deliberately unusual, as in some tests. */
 const ODD = /[^\x20-\x7e]|<script|\\u00|[;'&|]{2}|%00/
 const isOdd = (text) => ODD.test(text) || /"[^"]{401,}"/.test(text)
 
@@ -68,7 +68,7 @@ for (const { operation, status, url, sent, body } of answers) {
 const DAY = 86_400_000
 const START = Date.UTC(2026, 0, 5, 9)
 
-/** Replaces each distinct match by what its place among them makes. */
+/** Replaces each distinct match by a value made from its index. */
 function replaceEach(text, pattern, make, order = (found) => found) {
   const distinct = order([...new Set(text.match(pattern) ?? [])])
   return text.replace(pattern, (match) => make(distinct.indexOf(match), match))
@@ -76,7 +76,7 @@ function replaceEach(text, pattern, make, order = (found) => found) {
 
 const hex = (kind, i, length) => createHash('sha512').update(`${kind} ${i}`).digest('hex').slice(0, length)
 
-/** The same example whenever it was recorded: times, hashes, ports, names and tokens by their order. */
+/** Makes examples stable: replaces times, hashes, ports, names and tokens by values made from their order. */
 function settle(text) {
   let settled = text
     .replace(/https?:\/\/(127\.0\.0\.1|localhost):\d+/g, 'https://roost.example.com')
@@ -102,7 +102,7 @@ function settle(text) {
   return settled
 }
 
-/** Long texts are cut; nothing depends on their ends. */
+/** Truncates long texts. */
 const cut = (_, value) => (typeof value === 'string' && value.length > LONG_TEXT ? `${value.slice(0, LONG_TEXT)}...` : value)
 
 const examples = Object.fromEntries(

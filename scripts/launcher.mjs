@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
-/** Milliseconds between two looks. */
+/** Polling interval in milliseconds. */
 const EVERY = 500
 
 /**
- * Ends this process, as SIGTERM does, when the npm that started it is gone, or a `sh -c` that started npm: a supervisor knows only the first
- * process it started, and where that ends without handing its signal on, the service would stay behind with its port and its data folder.
+ * Ends this process, as SIGTERM does, when the npm that started it is gone, or the `sh -c` that started npm. A supervisor
+ * only knows the first process; if that ends without forwarding its signal, the service would keep running, with its
+ * port and data folder.
  */
 export function endWithLauncher() {
   const chain = [process.ppid]
@@ -20,7 +21,7 @@ export function endWithLauncher() {
   timer.unref()
 }
 
-/** 0 where the system does not tell. */
+/** 0 if unknown. */
 function parentOf(pid) {
   try {
     const line = readFileSync(`/proc/${pid}/stat`, 'utf8')

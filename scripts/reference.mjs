@@ -2,7 +2,7 @@ import { openapi } from '../src/http/openapi/document.ts'
 import { sections } from '../src/routes/index.ts'
 import { referenceOf } from '../src/routes/reference/index.ts'
 
-/** Prints what the reference says nothing about, and how many operations were read; run by `tsx`. */
+/** Prints everything without a description in the reference, and the number of operations; run with `tsx`. */
 const { paths, tags, components } = openapi(referenceOf(sections, {}), { version: '0', base: 'http://roost.test' })
 const faults = []
 const says = (text) => typeof text === 'string' && text.trim() !== ''

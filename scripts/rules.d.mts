@@ -1,2 +1,2 @@
-/** How many rules docs/spec defines, how many files may cite them, and one line for each fault. */
+/** The number of rules in docs/spec, the number of files that can cite them, and one line per error. */
 export function checkRules(root: string): { rules: number; files: number; faults: string[] }

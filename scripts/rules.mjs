@@ -5,13 +5,13 @@ const BOOK = 'docs/spec'
 const CITING = ['src', 'test', 'docs', 'bench']
 const TEXT = /\.([cm]?[jt]s|md|txt|json|sh)$/
 const ID = /\b([A-Z]{1,3})-\d+[a-z]?\b/g
-/** Families of names that have the shape of an id and are none: standards, and references to other trackers in test data. */
+/** Prefixes of names that look like rule ids: standards, and references to other trackers in test data. */
 const NO_FAMILY = new Set(['A', 'AES', 'CRC', 'ISO', 'PRJ', 'RFC', 'RSA', 'SHA', 'SSH', 'UTF'])
 
 /** A rule starts a line, a list item or a table row: `- **G-1**`, `| W-3 |`, `| PR-2 (P2) |`, `**SEC-1.**`, `EV-6 (P1).` */
 const RULE = /^(?:[-*] |\| )?(?:\*\*)?([A-Z]{1,3}-\d+[a-z]?)\b(?: \(P[123]\))?(?:\.?\*\*(?: \|)?|\.| \|)/
 
-/** The ids that docs/spec defines, and what is wrong with the definitions: an id given twice, or one that no link can reach. */
+/** The ids that docs/spec defines, and errors in definitions: duplicate ids, and ids without an anchor. */
 function readRules(root) {
   const rules = new Set()
   const faults = []
@@ -35,7 +35,7 @@ function textsOf(root, folder) {
     .map((name) => `${folder}/${name}`)
 }
 
-/** Where the code, its tests, the documents and the benchmarks cite a rule that docs/spec does not define. */
+/** Citations, in code, tests, docs and benchmarks, of rules that docs/spec does not define. */
 export function checkRules(root) {
   const { rules, faults } = readRules(root)
   const files = CITING.flatMap((folder) => textsOf(root, folder))

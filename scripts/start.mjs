@@ -11,7 +11,7 @@ try {
   const program = await build()
   process.setSourceMapsEnabled(true)
   const command = process.argv[2] ?? 'serve'
-  // a server for tests ends with whatever started it
+  // a test server ends with the process that started it
   if (command === 'test' || (command === 'serve' && process.env.npm_lifecycle_event)) endWithLauncher()
   await import(pathToFileURL(program).href)
 } catch (error) {

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The folder of the package that a file below node_modules belongs to. */
+/** The package folder of a file below node_modules. */
 const packageOf = (path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
 
-/** Names, versions, licences and their texts of all packages that a bundle was made of, from esbuild's metafile. */
+/** Names, versions, licences and their texts of all packages in a bundle, from esbuild's metafile. */
 export function thirdParty(metafile, root) {
   const folders = new Set(Object.keys(metafile.inputs).map(packageOf).filter(Boolean))
   const notices = [...folders].map((folder) => {

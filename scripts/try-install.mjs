@@ -47,7 +47,7 @@ class Installed {
     return execFileSync(program, [...args, ...words], { cwd: place, env: this.settings, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
   }
 
-  /** Resolves with its address and a way to end it. */
+  /** Resolves with its URL and a function that stops it. */
   start() {
     const [program, ...args] = this.command
     const child = spawn(program, args, { cwd: place, env: this.settings, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -68,7 +68,7 @@ class Installed {
     })
   }
 
-  /** Serves, answers to a token that was made beside it, and ends in order. */
+  /** Starts the service, calls it with a token created by the CLI, and stops it. */
   async serves(more = () => undefined) {
     const { url, end } = await this.start()
     try {
@@ -85,7 +85,7 @@ class Installed {
   }
 }
 
-/** The instructions of the Dockerfile; lines that go on in the next are joined. */
+/** The instructions of the Dockerfile, with continued lines joined. */
 const instructions = readFileSync(join(root, 'Dockerfile'), 'utf8')
   .replaceAll(/\\\n\s*/g, ' ')
   .split('\n')
@@ -93,7 +93,7 @@ const instructions = readFileSync(join(root, 'Dockerfile'), 'utf8')
   .map((line) => ({ name: line.slice(0, line.indexOf(' ')), args: line.slice(line.indexOf(' ') + 1) }))
 const lastOf = (wanted) => instructions.findLast(({ name }) => name === wanted).args
 
-/** Does in a folder what the Dockerfile does in an image, but for what needs one: packages of Debian, accounts and /data. */
+/** Runs the steps of the Dockerfile in a folder, except those that need an image: Debian packages, accounts and /data. */
 function buildImage(image) {
   mkdirSync(image)
   for (const { name, args } of instructions) {
@@ -114,7 +114,7 @@ const freePort = () =>
     })
   })
 
-/** An empty database at the Postgres of a running service. */
+/** Creates an empty database in the Postgres of a running service. */
 async function otherDatabase(dataDir) {
   const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
   const client = new pg.Client(url)
@@ -157,7 +157,7 @@ await check('the quick start of the README, as it stands', async () => {
   execFileSync('git', ['clone', '--quiet', root, checkout], { stdio: ['ignore', 'ignore', 'pipe'] })
   const [, block] = /^## From nothing[\s\S]*?```sh\n([\s\S]*?)```/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))
   const [start, ...others] = block.trim().split('\n')
-  // any port will do where 8080 is taken
+  // uses any port if 8080 is taken
   const port = await freePort()
   const env = { ...environment, PORT: String(port), SSH_PORT: '' }
   const child = spawn('sh', ['-c', start], { cwd: checkout, env, stdio: ['ignore', 'pipe', 'ignore'] })

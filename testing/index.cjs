@@ -5,10 +5,10 @@ const { join } = require('node:path')
 
 const program = join(__dirname, '../scripts/start.mjs')
 
-/** Most of what a server for tests makes is soon garbage, and there may be many servers on a machine. */
+/** Keeps memory low: objects of a test server are short-lived, and there may be many servers on a machine. */
 const SMALL_HEAP = ['--max-semi-space-size=2', '--initial-old-space-size=48', '--heap-growing-percent=20']
 
-/** Lines of what the server has said that an error quotes. */
+/** Lines of the server's output that an error quotes. */
 const QUOTED = 20
 
 exports.startRoost = async function startRoost({ port, ssh, env, world, clock, seed } = {}) {
@@ -30,7 +30,7 @@ exports.startRoost = async function startRoost({ port, ssh, env, world, clock, s
   const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   const line = JSON.parse(await firstLine(child, ended))
-  // a test runner that forgets to stop it can end all the same; the server notices
+  // lets the process of a test runner exit without stopping the server, which then ends by itself
   for (const part of [child.stdout, child.stderr, child]) part.unref()
   const stop = async () => {
     child.ref()
@@ -45,20 +45,20 @@ exports.startRoost = async function startRoost({ port, ssh, env, world, clock, s
   }
 }
 
-/** Fills a world at its start. */
+/** Applies the seed of a world when it starts. */
 async function seeded(roost, seed) {
   if (seed !== undefined) await sendSeed(`${roost.control}/worlds/${roost.world}/seed?start=true`, seed)
   return roost
 }
 
-/** A text is the path of a file. */
+/** A string is the path of a file. */
 async function sendSeed(address, seed) {
   return typeof seed === 'string'
     ? send(address, 'POST', 'application/yaml', await readFile(seed))
     : send(address, 'POST', 'application/json', JSON.stringify(seed))
 }
 
-/** What a test gets of a world. */
+/** The API of a world for tests. */
 function handleOf({ name, control, ...line }, stop) {
   const ask = (method, path, body) => call(control, method, `/worlds/${name}${path}`, body)
   return {
@@ -78,7 +78,7 @@ function handleOf({ name, control, ...line }, stop) {
   }
 }
 
-/** One call of the control channel; its answer, or an error with its message. Not by fetch, which tests replace. */
+/** Calls the control API; throws its error message. Does not use fetch, which tests may mock. */
 const call = (control, method, path, body) =>
   body === undefined ? send(control + path, method) : send(control + path, method, 'application/json', JSON.stringify(body))
 

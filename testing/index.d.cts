@@ -4,88 +4,88 @@ export type * from './seed.d.cts'
 
 export interface StartOptions {
   /**
-   * The name of a world: letters, digits, dots, dashes and underscores; `default` if it is not given. Where the variable
-   * `ROOST_TEST_CONTROL` names a running server, a world that is given is taken or made there, without a start.
+   * The name of a world: letters, digits, dots, dashes and underscores; `default` if omitted. If the variable
+   * `ROOST_TEST_CONTROL` refers to a running server, the named world is used or created there instead.
    */
   world?: string
-  /** The port of 127.0.0.1; a free one if it is not given. */
+  /** The port on 127.0.0.1; a free one if omitted. */
   port?: number
   /** Serves SSH as well, on a free port. */
   ssh?: boolean
-  /** Variables for the server beside those of this process, such as `LOG_LEVEL` or `ROOST_VERSION`. */
+  /** Environment variables for the server in addition to those of this process, such as `LOG_LEVEL` or `ROOST_VERSION`. */
   env?: Record<string, string>
-  /** Where the clock stands: a time such as `2030-01-01T00:00:00Z`. Answers are then the same each time. */
+  /** The time of the server's clock, such as `2030-01-01T00:00:00Z`. Makes responses deterministic. */
   clock?: string | Date
-  /** What there is at the start, and after a reset: data, or the path of a YAML or JSON file. */
+  /** The initial data, also after a reset: an object, or the path of a YAML or JSON file. */
   seed?: Seed | string
 }
 
-/** What a seed has made: ids by names and paths. */
+/** The ids of what a seed created, by names and paths. */
 export interface Seeded {
   users: Record<string, number>
   groups: Record<string, number>
   projects: Record<string, number>
 }
 
-/** Which calls are meant; what is not given does not matter. */
+/** Selects calls; omitted fields match any call. */
 export interface Matching {
-  /** In capitals. */
+  /** In upper case. */
   method?: string
-  /** Of the API's reference, such as `/projects/:id/issues`; of Git, such as `/:project.git/git-upload-pack`. */
+  /** A route as in the API reference, such as `/projects/:id/issues`, or of Git, such as `/:project.git/git-upload-pack`. */
   route?: string
-  /** Without the query; `*` is any text. */
+  /** Without the query; `*` matches any text. */
   path?: string
 }
 
 /** A call of the API, or of Git over HTTP. */
 export interface RecordedCall {
-  /** Counted from one since the start or the last reset, in the order in which calls came. */
+  /** Sequence number since the start or the last reset, from 1. */
   number: number
   method: string
   path: string
-  /** The template, such as `/api/v4/projects/:id/issues`; null: there is none. */
+  /** The route template, such as `/api/v4/projects/:id/issues`; null if no route matched. */
   route: string | null
-  /** With the question mark; empty: there is none. */
+  /** With the question mark; '' if there is none. */
   query: string
-  /** As they were sent, credentials included. */
+  /** As sent, including credentials. */
   headers: Record<string, string | string[] | undefined>
-  /** Parsed where it is JSON, otherwise a text, 64 KiB at most; null: there is none, or it is no text. */
+  /** Parsed if it is JSON, otherwise a text of at most 64 KiB; null if there is none or it is binary. */
   body: unknown
-  /** The username; null: nobody, a refused credential, or a call that was met by a fault or a limit. */
+  /** The username; null if anonymous, with a refused credential, or stopped by a fault or a limit. */
   caller: string | null
-  /** Who acts as the caller. */
+  /** The administrator who acts as the caller. */
   sudoer: string | null
-  /** Null: the connection ended before an answer. */
+  /** Null if the connection ended before a response. */
   status: number | null
-  /** As `body`. */
+  /** In the same form as `body`. */
   answer: unknown
   /** Milliseconds. */
   duration: number
 }
 
-/** What happens to calls: one of `status`, `disconnect` and `cut`, or a delay alone. */
+/** A fault: one of `status`, `disconnect` and `cut`, or only a `delay`. */
 export interface Fault extends Matching {
-  /** From 400; without a body the answer is that of the service itself, and for 502 and 504 that of a proxy. */
+  /** At least 400; without a body, the response is the service's own, or a proxy's for 502 and 504. */
   status?: number
   /** Text, or JSON. */
   body?: string | object
   headers?: Record<string, string>
-  /** Resets the connection in place of an answer. */
+  /** Resets the connection instead of responding. */
   disconnect?: true
-  /** The call is served, and the connection ends after so many bytes of the answer's body. */
+  /** Serves the call, and closes the connection after this number of bytes of the response body. */
   cut?: number
-  /** Seconds before anything else happens. */
+  /** Delay in seconds. */
   delay?: number
-  /** How many calls it happens to: one unless given. */
+  /** The number of calls that it applies to; 1 by default. */
   times?: number | 'always'
-  /** How many calls are spared before. */
+  /** The number of matching calls to let pass first. */
   after?: number
 }
 
 export interface RateLimit extends Matching {
-  /** Calls of one credential in a window. */
+  /** Calls per credential and window. */
   limit: number
-  /** Seconds: 60 unless given. */
+  /** Length of the window in seconds; 60 by default. */
   window?: number
 }
 
@@ -94,35 +94,35 @@ export interface Roost {
   /** Scheme, host and port; the API is at `/api/v4`. */
   url: string
   username: string
-  /** Of scope `api` and all others. */
+  /** A token with all scopes. */
   token: string
   password: string
-  /** Of the server. */
+  /** The process id of the server. */
   pid: number
-  /** The address of the server's control channel; `ROOST_TEST_CONTROL` for other processes. */
+  /** The URL of the server's control API; pass it to other processes as `ROOST_TEST_CONTROL`. */
   control: string
-  /** Its name. */
+  /** The name of the world. */
   world: string
-  /** Puts everything back to what it was at the start: the database, the repositories, and all files. */
+  /** Restores the initial state of the database, the repositories and all files. */
   reset(): Promise<void>
-  /** Keeps the present state under a name; another of this name is replaced. */
+  /** Saves the current state under a name; replaces a snapshot of that name. */
   snapshot(name: string): Promise<void>
-  /** Puts everything back to what it was at that snapshot. */
+  /** Restores the state of a snapshot. */
   restore(name: string): Promise<void>
-  /** Adds to what there is; a text is the path of a YAML or JSON file. */
+  /** Adds data; a string is the path of a YAML or JSON file. */
   seed(data: Seed | string): Promise<Seeded>
-  /** The calls since the start or the last reset, those of a seed left out; the last 10,000. */
+  /** The last 10,000 calls since the start or the last reset, except those of a seed. */
   requests(filter?: Matching & { caller?: string; status?: number }): Promise<RecordedCall[]>
-  /** Makes the next calls fail, until they have or until a reset; of several faults the first that fits. */
+  /** Makes the next matching calls fail, until `times` is reached or a reset. The first matching fault applies. */
   fail(fault: Fault): Promise<void>
-  /** Limits calls until a reset, by the machine's clock. */
+  /** Limits calls until a reset; uses the machine's clock. */
   rateLimit(limit: RateLimit): Promise<void>
-  /** Moves the clock, which resolves with its time. */
+  /** Advances the clock and resolves with its new time. */
   advance(seconds: number): Promise<Date>
-  /** Ends the server, and nothing of it is left; a world of a server that others use stays until that ends. */
+  /** Stops the server and removes its data; a world on a shared server stays until that server stops. */
   stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Starts a server for tests, and resolves when it answers; rejects with its last words when it does not start. */
+/** Starts a test server and resolves when it is ready; rejects with the end of its output if it does not start. */
 export function startRoost(options?: StartOptions): Promise<Roost>

@@ -72,31 +72,31 @@ func Start(t testing.TB, args ...string) *Server {
 	return server
 }
 
-// Reset puts everything back to what it was at the start.
+// Reset restores the initial state.
 func (s *Server) Reset(t testing.TB) {
 	t.Helper()
 	s.control(t, "POST", "/reset", nil, nil)
 }
 
-// Snapshot keeps the present state under a name.
+// Snapshot saves the current state under a name.
 func (s *Server) Snapshot(t testing.TB, name string) {
 	t.Helper()
 	s.control(t, "POST", "/snapshots", map[string]any{"name": name}, nil)
 }
 
-// Restore puts everything back to what it was at that snapshot.
+// Restore restores the state of a snapshot.
 func (s *Server) Restore(t testing.TB, name string) {
 	t.Helper()
 	s.control(t, "POST", "/restore", map[string]any{"snapshot": name}, nil)
 }
 
-// Seed adds to what there is.
+// Seed adds data.
 func (s *Server) Seed(t testing.TB, seed any) {
 	t.Helper()
 	s.control(t, "POST", "/seed", seed, nil)
 }
 
-// Fail makes the next calls fail: {"route": "/version", "status": 503, "times": 2}.
+// Fail makes the next matching calls fail: {"route": "/version", "status": 503, "times": 2}.
 func (s *Server) Fail(t testing.TB, fault map[string]any) {
 	t.Helper()
 	s.control(t, "POST", "/faults", fault, nil)
