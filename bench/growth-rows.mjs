@@ -109,7 +109,9 @@ export async function grow(bench, from, to) {
   }
 }
 
-/** The measured data: a small project with a repository, one with 10,000 issues, and a member of both and of a group. */
+/**
+ * The measured data: a small project with a repository, one with 10,000 issues, and a member of both and of a group.
+ */
 export async function fixed(bench) {
   const post = (path, body) => call(`${bench.api}${path}`, { method: 'POST', body })
   const member = await post('/users', { name: 'Zora Member', username: 'zora', email: 'zora@example.com', password: 'sufficiently long', skip_confirmation: true }) // biome-ignore format: one call

@@ -1,4 +1,5 @@
-// How calls scale with rows: `node bench/growth.mjs [--sizes=1000,10000,100000] [--stay]`. Sizes are numbers of projects,
+// How calls scale with rows: `node bench/growth.mjs [--sizes=1000,10000,100000] [--stay]`. Sizes are numbers of
+// projects,
 // each with two users, ten issues, five merge requests and a hundred notes. Each list is requested with 20 rows. With
 // --stay the service keeps running afterwards, to inspect plans. Needs 6 GB for 100,000 projects.
 import { build } from '../scripts/build.mjs'

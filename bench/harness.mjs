@@ -95,7 +95,9 @@ export const ticks = (pids) =>
     }
   }, 0)
 
-/** The environment of a part: a running service with an empty database, a plain server as the baseline, and the results. */
+/**
+ * The environment of a part: a running service with an empty database, a plain server as the baseline, and the results.
+ */
 export class Bench {
   rows = []
   #plain = null
@@ -188,7 +190,10 @@ export class Bench {
     rmSync(this.scratch, { recursive: true, force: true })
   }
 
-  /** Adds a row: ours, theirs, and whether the limit holds. `bar` limits ours/theirs from above, or from below with `atLeast`. */
+  /**
+   * Adds a row: ours, theirs, and whether the limit holds. `bar` limits ours/theirs from above, or from below with
+   * `atLeast`.
+   */
   row(what, ours, theirs, bar, { unit = 'ms', atLeast = false } = {}) {
     const ratio = ours / theirs
     const holds = atLeast ? ratio >= bar : ratio <= bar

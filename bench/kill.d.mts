@@ -23,7 +23,9 @@ export function withToken(url: string): string
 /** The ids of a service's worker processes. */
 export function workersOf(service: Service): number[]
 export type Victim = 'all' | 'service' | 'git' | 'spawner' | 'backend' | 'postmaster' | 'worker'
-/** Kills the victims in turn at random moments of writing, by default the whole service; resolves with the faults found. */
+/**
+ * Kills the victims in turn at random moments of writing, by default the whole service; resolves with the faults found.
+ */
 export function killRounds(
   rounds: number,
   report: (line: string) => void,

@@ -26,7 +26,9 @@ const GIT_ENV = {
   LC_ALL: 'C',
 }
 
-/** Starts the service in a folder and resolves when it is ready. `end` kills its process group and waits for its end. */
+/**
+ * Starts the service in a folder and resolves when it is ready. `end` kills its process group and waits for its end.
+ */
 export async function startService(dataDir, environment = {}) {
   const child = spawn(process.execPath, ['--v8-pool-size=1', '--import', endWithParent, startScript], {
     detached: true,
@@ -324,7 +326,10 @@ async function settled(service, dataDir) {
   }
 }
 
-/** Writes in every way until the victim is killed, and records acknowledged writes. Returns their number and whether the service ended. */
+/**
+ * Writes in every way until the victim is killed, and records acknowledged writes. Returns their number and whether the
+ * service ended.
+ */
 async function write(service, dataDir, state, victim, time) {
   const { project, commits, places } = state
   const until = Date.now() + time

@@ -8,7 +8,8 @@ import Fastify from 'fastify'
 import pg from 'pg'
 
 // Baselines of a bare Fastify: a constant response, which is uploaded first; the same after two lookups by key with
-// prepared statements; a log printed by a git process per call; and a file that is received as a stream, hashed, written
+// prepared statements; a log printed by a git process per call; and a file that is received as a stream, hashed,
+// written
 // and synced, and sent again.
 const app = Fastify({ bodyLimit: 1 << 26 })
 let list = []

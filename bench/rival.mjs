@@ -1,5 +1,7 @@
-// Compares Roost with Gogs, on the same data and the same Postgres, alternately: `node bench/rival.mjs PATH-OF-GOGS [--quick]`.
-// Build Gogs 0.14 from its public source; nothing of it is included here. Writes its section of bench/RESULTS.md unless --quick.
+// Compares Roost with Gogs, on the same data and the same Postgres, alternately: `node bench/rival.mjs PATH-OF-GOGS
+// [--quick]`.
+// Build Gogs 0.14 from its public source; nothing of it is included here. Writes its section of bench/RESULTS.md unless
+// --quick.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

@@ -85,7 +85,9 @@ export async function build() {
   return program
 }
 
-/** Escapes characters beyond Latin-1: a single one makes V8 store the whole source text with two bytes per character. */
+/**
+ * Escapes characters beyond Latin-1: a single one makes V8 store the whole source text with two bytes per character.
+ */
 const inAscii = (text) => text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function fingerprint() {

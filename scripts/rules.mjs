@@ -8,7 +8,9 @@ const ID = /\b([A-Z]{1,3})-\d+[a-z]?\b/g
 /** Prefixes of names that look like rule ids: standards, and references to other trackers in test data. */
 const NO_FAMILY = new Set(['A', 'AES', 'CRC', 'ISO', 'PRJ', 'RFC', 'RSA', 'SHA', 'SSH', 'UTF'])
 
-/** A rule starts a line, a list item or a table row: `- **G-1**`, `| W-3 |`, `| PR-2 (P2) |`, `**SEC-1.**`, `EV-6 (P1).` */
+/**
+ * A rule starts a line, a list item or a table row: `- **G-1**`, `| W-3 |`, `| PR-2 (P2) |`, `**SEC-1.**`, `EV-6 (P1).`
+ */
 const RULE = /^(?:[-*] |\| )?(?:\*\*)?([A-Z]{1,3}-\d+[a-z]?)\b(?: \(P[123]\))?(?:\.?\*\*(?: \|)?|\.| \|)/
 
 /** The ids that docs/spec defines, and errors in definitions: duplicate ids, and ids without an anchor. */

@@ -35,7 +35,9 @@ const environment = Object.fromEntries(Object.entries(process.env).filter(([name
 const place = join(folder, 'empty')
 mkdirSync(place)
 
-/** A program that was installed. It runs in the empty folder, and its data is in `data` there unless `settings` say so. */
+/**
+ * A program that was installed. It runs in the empty folder, and its data is in `data` there unless `settings` say so.
+ */
 class Installed {
   constructor(command, settings = {}) {
     this.command = command
@@ -93,7 +95,9 @@ const instructions = readFileSync(join(root, 'Dockerfile'), 'utf8')
   .map((line) => ({ name: line.slice(0, line.indexOf(' ')), args: line.slice(line.indexOf(' ') + 1) }))
 const lastOf = (wanted) => instructions.findLast(({ name }) => name === wanted).args
 
-/** Runs the steps of the Dockerfile in a folder, except those that need an image: Debian packages, accounts and /data. */
+/**
+ * Runs the steps of the Dockerfile in a folder, except those that need an image: Debian packages, accounts and /data.
+ */
 function buildImage(image) {
   mkdirSync(image)
   for (const { name, args } of instructions) {

@@ -12,7 +12,9 @@ export interface StartOptions {
   port?: number
   /** Serves SSH as well, on a free port. */
   ssh?: boolean
-  /** Environment variables for the server in addition to those of this process, such as `LOG_LEVEL` or `ROOST_VERSION`. */
+  /**
+   * Environment variables for the server in addition to those of this process, such as `LOG_LEVEL` or `ROOST_VERSION`.
+   */
   env?: Record<string, string>
   /** The time of the server's clock, such as `2030-01-01T00:00:00Z`. Makes responses deterministic. */
   clock?: string | Date
@@ -31,7 +33,10 @@ export interface Seeded {
 export interface Matching {
   /** In upper case. */
   method?: string
-  /** A route as in the API reference, such as `/projects/:id/issues`, or of Git, such as `/:project.git/git-upload-pack`. */
+  /**
+   * A route as in the API reference, such as `/projects/:id/issues`, or of Git, such as
+   * `/:project.git/git-upload-pack`.
+   */
   route?: string
   /** Without the query; `*` matches any text. */
   path?: string

@@ -10,7 +10,7 @@ async function watch(stream, start) {
   return [first, performance.now() - start]
 }
 
-/** Whole archives of 5,000 files, each of a commit of which none has been made yet, against the git that makes one; memory stays as it is. */
+/** Uncached archives of 5,000 files, against `git archive`; memory must not grow. */
 export async function archive(bench) {
   const { base, stored } = await bench.large()
   const count = Math.ceil(bench.rounds / 2)

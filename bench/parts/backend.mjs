@@ -14,7 +14,7 @@ export async function backend(bench) {
     const ours = bench.remote(project.path_with_namespace)
     git(source, ['push', '-q', ours, 'refs/heads/*:refs/heads/*'])
     await bench.quiet()
-    // what our maintenance has made of it: packs and bitmaps are the same for both
+    // copied after our maintenance, so that both have the same packs and bitmaps
     const { url, pushUrl } = theirs.serve(name, project)
     urls[name] = [`${bench.url}/${project.path_with_namespace}.git`, url]
     pushed[name] = [ours, pushUrl]
@@ -34,7 +34,7 @@ export async function backend(bench) {
   await row('clone of the last commit', 21, (side) => clone(urls.small[side], ['--depth=1']))
   await row('clone of 100 MB', 9, (side) => clone(urls.bulk[side]))
 
-  // each side has a clone of its own, which has all, and which pushes commits of its own
+  // each side has its own complete clone, which pushes its own commits
   const clones = [0, 1].map((side) => {
     const path = join(scratch, `work${side}`)
     git(scratch, ['clone', '-q', '--depth=1', urls.small[side], path])

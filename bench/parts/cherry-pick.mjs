@@ -2,13 +2,16 @@ import { join } from 'node:path'
 import { call, native } from '../harness.mjs'
 import { git } from '../repository.mjs'
 
-/** One commit picked onto another branch, synced, against what a git of this age needs for it without a work tree: three synthetic commits, their merge, the commit and the ref. */
+/**
+ * A cherry-pick onto another branch, synced, against the equivalent with plain git without a work tree: three synthetic
+ * commits, their merge, the commit and the ref.
+ */
 export async function cherryPick(bench) {
   const { stored, base, project } = await bench.large()
   const twin = join(bench.scratch, 'picks.git')
   git(bench.scratch, ['clone', '-q', '--bare', `file://${stored}`, twin])
   const main = git(twin, ['rev-parse', 'main']).toString().trim()
-  // as many changes of one line in files of their own, on a side branch that leaves main a little behind its head
+  // commits that each change a line of another file, on a branch from just below the head of main
   const start = git(twin, ['rev-parse', 'main~40']).toString().trim()
   const touched = new Set(git(twin, ['diff', '--name-only', start, main]).toString().trim().split('\n'))
   const files = git(twin, ['ls-tree', '-r', '--name-only', start]).toString().trim().split('\n')

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { call, native } from '../harness.mjs'
 import { git } from '../repository.mjs'
 
-/** Ten actions, synced, against fast-import and update-ref on a copy of the same repository. */
+/** A commit of ten actions, synced, against fast-import and update-ref on a copy of the same repository. */
 export async function commits(bench) {
   const { source, base } = await bench.large()
   const twin = join(bench.scratch, 'twin.git')

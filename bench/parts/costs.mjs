@@ -4,13 +4,13 @@ import { call, native, postgresOf, ticks } from '../harness.mjs'
 import { git } from '../repository.mjs'
 import { atOnce, seed } from '../seed.mjs'
 
-/** A process and those it has started, which start others. */
+/** A process and its descendants. */
 function familyOf(pid) {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
   return [pid, ...children.flatMap(familyOf)]
 }
 
-/** Milliseconds of processor time for each kind of call, of the service with its git processes and of Postgres: what machines are reckoned from. */
+/** CPU milliseconds per kind of call, of the service with its git processes and of Postgres, for capacity planning. */
 export async function costs(bench) {
   const { p, head, group, file } = await seed(bench)
   const api = `${bench.api}${p}`

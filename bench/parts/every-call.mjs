@@ -6,12 +6,12 @@ import { atOnce, seed } from '../seed.mjs'
 
 const CLIENTS = 16
 const SLOWEST = 30
-/** What a read must reach of the constant answer of its size; none may be below the least, whatever its reason. */
+/** The required rate of a read relative to a constant response of its size; no read may be below the minimum. */
 const BARS = { thing: 0.3, list: 0.2, least: 0.05 }
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS })
 
-/** One call to its end: status, bytes of the answer, and whether that is a list. */
+/** Makes a call: status, size of the response, and whether it is a list. */
 function send({ method, url, headers, body }) {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method, agent, headers }, (response) => {
@@ -30,10 +30,10 @@ function send({ method, url, headers, body }) {
   })
 }
 
-/** Statements that Postgres has run. */
+/** The number of statements that Postgres has run. */
 const queriesOf = async (database) => (await database.query('select coalesce(sum(calls), 0)::int as queries from pg_stat_statements')).rows[0].queries
 
-/** Counts the syncs of the log by looking at how far it is synced: its own counters are up to ten seconds late. */
+/** Counts WAL syncs by polling the flush position, as Postgres' own counters lag by up to ten seconds. */
 const COUNT_SYNCS = `create or replace function count_syncs() returns integer language plpgsql as $$
   declare
     seen pg_lsn := pg_current_wal_flush_lsn();
@@ -50,7 +50,7 @@ const COUNT_SYNCS = `create or replace function count_syncs() returns integer la
     return synced;
   end $$`
 
-/** Starts to count; call the result to end, and to know how many syncs there were. */
+/** Starts counting; the returned function stops and returns the number of syncs. */
 async function countSyncs({ database, counting }) {
   const counted = counting.query('select count_syncs() as synced')
   return async () => {
@@ -59,7 +59,7 @@ async function countSyncs({ database, counting }) {
   }
 }
 
-/** Settles when what earlier calls left to be done in the background is done, or after three seconds. */
+/** Resolves when the background work of earlier calls is done, or after three seconds. */
 async function settled({ database }) {
   for (let waited = 0; waited < 20; waited++) {
     const before = await queriesOf(database)
@@ -68,7 +68,7 @@ async function settled({ database }) {
   }
 }
 
-/** Runs the work and tells what it cost: times, and microseconds of processor time and statements for each call. */
+/** Runs the work and returns its cost: times, and CPU microseconds and statements per call. */
 async function measured({ database, pids }, work) {
   const now = async () => ({ queries: await queriesOf(database), node: ticks(pids.node()), postgres: ticks(pids.postgres()) })
   const before = await now()
@@ -88,7 +88,7 @@ async function measured({ database, pids }, work) {
   }
 }
 
-/** Sends one request again and again with 16 clients, for so many milliseconds; gives the times. */
+/** Repeats a request with 16 clients for a number of milliseconds; returns the response times. */
 async function load(request, milliseconds) {
   const times = []
   const end = performance.now() + milliseconds
@@ -104,8 +104,8 @@ async function load(request, milliseconds) {
 }
 
 /**
- * The rates of answers of so many bytes from a bare Fastify: a constant one, and one for which it looks up two rows.
- * Asked just before the read that they are compared with, because a machine is not as fast at all times.
+ * The rates of responses of a given size from a bare Fastify: a constant one, and one with two row lookups. Measured
+ * right before the read that they are compared with, because the speed of a machine varies.
  */
 async function constants(plain, bytes, time) {
   await call(`${plain}/list`, { method: 'POST', body: ['x'.repeat(Math.max(0, bytes - 4))] })
@@ -127,7 +127,7 @@ function multipart(content) {
   return { body, type: `multipart/form-data; boundary=${edge}` }
 }
 
-/** What a row of the table says, as a request; `helpers` make what it needs, unmeasured. */
+/** Converts a row of the table to a request; `helpers` prepare its data, unmeasured. */
 async function requestOf(bench, seeded, operation, n) {
   const [method, path] = operation.split(' ')
   const at = (path, fill) => `${bench.api}${addressOf(path, seeded, fill)}`
@@ -171,7 +171,7 @@ async function reads(bench, setting) {
   return rows.sort((a, b) => a.ratio - b.ratio)
 }
 
-/** Makes the requests of so many calls, then sends them, `parallel` at a time. */
+/** Prepares a number of requests, then sends them, `parallel` at a time. */
 async function writeCalls(bench, setting, operation, numbers, parallel) {
   const made = []
   await atOnce(numbers.length, async (i) => made.push(await requestOf(bench, setting.seeded, operation, numbers[i])), 4)
@@ -201,7 +201,7 @@ async function writes(bench, setting) {
   let n = 1_000
   const some = (count) => Array.from({ length: count }, () => ++n)
   const operations = Object.keys(CALLS).filter((name) => !/^(GET|HEAD) /.test(name) && name.includes(bench.only))
-  // deletions first: they leave nothing, and creations fill up what has a limit
+  // deletions first, as creations fill up limited resources
   for (const operation of operations.sort((a, b) => Number(b.startsWith('DELETE')) - Number(a.startsWith('DELETE')))) {
     try {
       const trial = await requestOf(bench, setting.seeded, operation, ++n)
@@ -240,8 +240,8 @@ const READ_HEADS = ['read', 'bytes', '/s', 'p50 ms', 'p99 ms', 'queries', 'Node 
 const readRow = (r) => [r.operation, r.bytes, r.rate.toFixed(0), r.p50.toFixed(1), r.p99.toFixed(1), r.queries.toFixed(1), r.node.toFixed(0), r.postgres.toFixed(0), r.constant.toFixed(2), r.ratio.toFixed(2)] // biome-ignore format: one row
 const BELOW_HEADS = ['read', 'of constant', 'of two rows', 'bar', 'why']
 /**
- * What is said of the reads below their bar: how many they are, how much of a constant answer the two rows leave, and
- * in a table those that are below it of two rows as well, each with its reason. A missing reason fails the bench.
+ * Reports the reads below their limit: their number, the rate with two row lookups relative to a constant response, and
+ * a table of those below the latter as well, each with its reason. A missing reason fails the bench.
  */
 function belowBar(rows) {
   const below = rows.map((row) => ({ ...row, bar: row.list ? BARS.list : BARS.thing })).filter(({ constant, bar }) => constant < bar)
@@ -260,7 +260,10 @@ ${table(BELOW_HEADS, lines)}`
 const WRITE_HEADS = ['write', 'ms alone', 'queries', 'syncs', '/s with 16', 'refused']
 const writeRow = (r) => [r.operation, r.p50.toFixed(1), r.queries.toFixed(1), r.syncs.toFixed(1), r.rate === null ? '' : r.rate.toFixed(0), r.refusals || ''] // biome-ignore format: one row
 
-/** Every operation of the API, or with `--only WORD` those with this word, on one seeded instance; prints all of them, and then the slowest reads as a table. */
+/**
+ * Every API operation, or those matching `--only WORD`, on a seeded instance; prints all, then a table of the slowest
+ * reads.
+ */
 export async function everyCall(bench) {
   await countStatements(bench)
   const seeded = await seed(bench)

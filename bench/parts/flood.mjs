@@ -10,7 +10,7 @@ const BYTES = 4 * 1024 * 1024
 
 const at = (times, part) => [...times].sort((a, b) => a - b)[Math.floor((times.length - 1) * part)]
 
-/** What somebody else's short call takes while one user's clients ask for archives, large commits and the log of a path. */
+/** The latency of another user's short call while one user's clients request archives, large commits and path logs. */
 export async function flood(bench) {
   const { project, base } = await bench.large()
   const user = await call(`${bench.api}/users`, {
@@ -32,7 +32,7 @@ export async function flood(bench) {
   }
   await measure()
   const idle = await measure()
-  // in a process of its own, behind all others and on the last core alone: what the clients do themselves is not what is measured
+  // in a separate low-priority process on the last core, so that the clients' own cost is not measured
   const where = { base, commits: `${bench.api}/projects/${project.id}/repository/commits` }
   const clients = fork(fileURLToPath(import.meta.url), [JSON.stringify(where)])
   setPriority(clients.pid, 19)

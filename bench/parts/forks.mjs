@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { call, median, timed } from '../harness.mjs'
 
-/** Bytes on disk of folders together; a file that is in several counts once. */
+/** Disk usage of several folders; hard links are counted once. */
 const used = (...folders) => {
   const lines = spawnSync('du', ['-sk', '--total', ...folders])
     .stdout.toString()
@@ -10,7 +10,7 @@ const used = (...folders) => {
   return Number(lines.at(-1).split('\t')[0])
 }
 
-/** A fork of the repository of 50,000 commits, and what it costs on disk. */
+/** A fork of the repository of 50,000 commits, and its disk usage. */
 export async function forks(bench) {
   const { project, stored } = await bench.large()
   const [ours, made] = [[], []]

@@ -5,7 +5,10 @@ const USERS = 10_000
 const PROJECTS = 5_000
 const CLIENTS = 32
 
-/** Lists of groups and projects on an instance of some size, as people of several kinds, against a bare Fastify that sends twenty projects. */
+/**
+ * Lists of groups and projects on an instance of some size, as several kinds of users, against a bare Fastify that
+ * sends twenty projects.
+ */
 export async function groups(bench) {
   const { api } = bench
   await seed(bench)
@@ -29,7 +32,7 @@ export async function groups(bench) {
       const rates = await bench.againstConstantList(CLIENTS, () => bench.throughput(`${api}${path}`, CLIENTS, request))
       bench.row(`${what} as ${who}`, ...rates, who.includes('500') ? 0.12 : 0.2, { unit: '/s', atLeast: true })
     }
-    // how deep a page lies matters most where the list is long and the rights are many
+    // deep pages cost most in long lists for users with many memberships
     for (const path of who.includes('500') || headers === undefined ? ['/groups', '/projects'] : []) {
       const last = await lastPage(`${api}${path}`, headers)
       const [first, end] = [[], []]
@@ -51,7 +54,7 @@ export async function groups(bench) {
     deletions.push(await timed(() => call(`${api}/groups/${id}`, { method: 'DELETE' })))
   }
   bench.figure('deletion of a group with 200 projects', median(deletions), 100, 'ms')
-  // what a list costs when somebody has just changed something: all of it is asked for anew
+  // the cost of a list right after a change, when nothing is cached
   for (const [who, headers] of Object.entries(callers)) {
     for (const path of ['/groups', '/projects']) {
       const times = []
@@ -69,7 +72,10 @@ async function lastPage(url, headers) {
   return Number(answer.headers.get('x-total-pages'))
 }
 
-/** 10,000 people, 1,000 groups four deep, 5,000 projects, 20,000 memberships; one group of 100 projects and five of 200 that are to be deleted. */
+/**
+ * 10,000 users, 1,000 groups four deep, 5,000 projects, 20,000 memberships; one group of 100 projects and five of 200
+ * that are to be deleted.
+ */
 export async function seed(bench) {
   const { sql } = bench
   const run = (text, values) => sql.call(bench, text, values)

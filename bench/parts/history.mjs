@@ -9,7 +9,7 @@ import { git } from '../repository.mjs'
 const COUNTS = [10_000, 100_000, 1_000_000]
 const FILES = 500
 
-/** Calls on repositories of few commits and of many, in turns; prints a table. */
+/** Calls on repositories with few and with many commits, alternately; prints a table. */
 export async function history(bench) {
   const repositories = []
   for (const count of COUNTS) repositories.push(await repositoryOf(bench, count))
@@ -24,12 +24,12 @@ export async function history(bench) {
         times.set(what, all.set(repository.count, [...(all.get(repository.count) ?? []), taken]))
       }
   process.stdout.write(`| | ${COUNTS.map((count) => `${count.toLocaleString('en')} commits`).join(' | ')} |\n| --- | ---: | ---: | ---: |\n`)
-  // the first round makes what is kept
+  // the first round fills caches
   for (const [what, all] of times)
     process.stdout.write(`| ${what} | ${COUNTS.map((count) => median(all.get(count).slice(1)).toFixed(1)).join(' | ')} |\n`)
 }
 
-/** What is measured, in the order in which one makes what the next needs; no round asks for what one before it asked for. */
+/** The measurements, in an order in which each prepares the next; no round repeats a request of an earlier one. */
 function steps(bench, { project, base, work, remote, count }, round) {
   const page = (query) => () => call(`${base}/commits?per_page=20&${query}`)
   const before = (many) =>
@@ -91,10 +91,10 @@ async function repositoryOf(bench, count) {
   for (const [key, value] of [['user.name', 'Ada'], ['user.email', 'ada@example.com'], ['gc.auto', '0']]) git(work, ['config', key, value]) // biome-ignore format: pairs
   git(work, ['remote', 'set-url', 'origin', remote])
   git(work, ['push', '-q', 'origin', `main~${count - 1}:refs/heads/main`])
-  // more than one push may bring
+  // larger than the push limit
   cpSync(join(source, 'objects'), join(bench.stored(project), 'objects'), { recursive: true })
   git(bench.stored(project), ['update-ref', 'refs/heads/main', git(source, ['rev-parse', 'main']).toString().trim()])
-  // what follows a push makes its graph and its bitmap
+  // the maintenance after a push writes the commit-graph and the bitmap
   git(work, ['commit', '-q', '--allow-empty', '-m', 'First'])
   git(work, ['push', '-q', 'origin', 'main'])
   await upkeepDone(bench)
@@ -110,7 +110,7 @@ async function upkeepDone(bench) {
   }
 }
 
-/** A bare repository of so many commits one after the other, each of a change to one of 500 small files; made once. */
+/** A bare repository with a linear history, each commit changing one of 500 small files; created once. */
 async function straight(count) {
   const directory = join(cache, `straight-${count}.git`)
   if (existsSync(directory)) return directory

@@ -4,10 +4,13 @@ import { call, median, native, timed } from '../harness.mjs'
 import { git } from '../repository.mjs'
 
 const RECEIVERS = 50
-/** Changes a second, each of which is told to every receiver. */
+/** Changes per second, each delivered to every receiver. */
 const PACE = 4
 
-/** A server for each receiver: `arrived` gets each body with the number of its receiver; the first takes ten seconds to answer. */
+/**
+ * A server for each receiver: `arrived` gets each body with the number of its receiver; the first takes ten seconds to
+ * answer.
+ */
 function receive(arrived) {
   return Promise.all(
     Array.from({ length: RECEIVERS }, async (_, receiver) => {
@@ -25,7 +28,7 @@ function receive(arrived) {
   )
 }
 
-/** Webhooks to many receivers, one of which is slow, and what they cost the push that triggers them. */
+/** Webhooks to many receivers, one of which is slow, and their cost for the push that triggers them. */
 export async function hooks(bench) {
   const changes = bench.quick ? 20 : 200
   const [made, delays] = [new Map(), []]
@@ -71,7 +74,7 @@ async function pushes(bench, hook) {
     for (const at of i % 2 ? [0, 1] : [1, 0]) {
       const project = at === 0 ? beside : without
       times[at].push(await timed(() => native(work, ['push', '-q', bench.remote(project.path_with_namespace), 'main'])))
-      // the deliveries of one push are no load for the next
+      // deliveries of one push must not slow down the next
       await bench.quiet()
     }
   }

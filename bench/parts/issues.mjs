@@ -7,7 +7,10 @@ const LABELS = 3_000
 const CLIENTS = 32
 const TOKEN = 'bench-token-0123456789'
 
-/** Lists of the issues of a project with thousands of them among many others, and many clients who open issues at once. */
+/**
+ * Lists of the issues of a project with thousands of them among many others, and many clients that open issues
+ * concurrently.
+ */
 export async function issues(bench) {
   const project = await bench.project('issues')
   await seed(bench, project)
@@ -83,7 +86,7 @@ async function seed(bench, { id, namespace }) {
     `insert into milestones (project_id, iid, title, created_at, updated_at) select $1, i, 'v' || i, now(), now() from generate_series(1, 20) i`,
     [id],
   )
-  // the one project has so many; the others share the rest
+  // the main project has this many; the others share the rest
   await bench.sql(
     `with places as (select id, row_number() over (order by id) as n from projects where id <> $1 and path like 'other-%')
     insert into issues (project_id, iid, title, description, state, author_id, assignee_id, milestone_id, created_at, updated_at)

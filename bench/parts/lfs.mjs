@@ -8,7 +8,7 @@ import { cache, call, median, rss, timed } from '../harness.mjs'
 
 const GIGABYTE = 1_000_000_000
 
-/** A file of so many bytes, which no two chunks of repeat, and its SHA-256; made once. */
+/** A file of the given size without repeated chunks, and its SHA-256; created once. */
 async function large(bytes) {
   const path = join(cache, `lfs-${bytes}`)
   if (!existsSync(path) || statSync(path).size !== bytes) {
@@ -23,7 +23,7 @@ async function large(bytes) {
   return { path, oid: hash.digest('hex') }
 }
 
-/** Sends or fetches a body as a stream; settles with the status when all of the answer has been read. */
+/** Sends or fetches a body as a stream; resolves with the status when the whole response has been read. */
 function transfer(url, { method, headers, path }) {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method, headers }, (response) => {
@@ -39,7 +39,7 @@ function transfer(url, { method, headers, path }) {
   })
 }
 
-/** Objects of 1 GB up and down, against a bare Node server that takes the same bytes with their SHA-256. */
+/** Objects of 1 GB up and down, against a bare Node server that stores and hashes the same bytes. */
 export async function lfs(bench) {
   const size = bench.quick ? GIGABYTE / 10 : GIGABYTE
   const { path, oid } = await large(size)
@@ -76,7 +76,7 @@ export async function lfs(bench) {
     down[1].push(await timed(() => transfer(`${plain}/object`, { method: 'GET' })))
     const download = await batch('download')
     down[0].push(await timed(() => transfer(download.href, { method: 'GET', headers: download.header })))
-    // the next upload brings the object anew
+    // so that the next upload sends the object again
     await call(`${bench.api}/projects/${project.id}`, { method: 'DELETE' })
     await bench.quiet()
   }

@@ -3,12 +3,12 @@ import { call, median, native, timed } from '../harness.mjs'
 import { git } from '../repository.mjs'
 
 const FILES = 20
-/** Requests before anything is measured. */
+/** Merge requests created before the measurement. */
 const WARM = 60
-/** As a merge by hand has to be, to survive what ours survives. */
+/** git configuration with the same durability as ours. */
 const SYNCED = ['-c', 'core.fsync=all', '-c', 'user.name=Ada', '-c', 'user.email=a@example.com']
 
-/** What requests of 20 files cost on 5,000 files, against git started for the purpose. */
+/** Merge requests of 20 files in a repository of 5,000, against git processes for the same work. */
 export async function mergeRequestsGit(bench) {
   const { project, stored, base } = await bench.large()
   const requests = `${bench.api}/projects/${project.id}/merge_requests`
@@ -28,7 +28,7 @@ export async function mergeRequestsGit(bench) {
     })
     .join('')
   for (const directory of [stored, twin]) await native(directory, ['fast-import', '--quiet', '--force'], { input: stream })
-  // the target goes on, so that there is something to merge
+  // the target moves on, so that a real merge is needed
   await call(`${base}/commits`, {
     method: 'POST',
     body: { branch: 'main', commit_message: 'on', actions: [{ action: 'create', file_path: 'on', content: 'on' }] },
@@ -53,7 +53,7 @@ export async function mergeRequestsGit(bench) {
   const range = async (branch) => [(await native(twin, ['merge-base', 'main', branch])).toString().trim(), branch]
   const difference = (branch) => async () => native(twin, ['diff-tree', '-r', '-p', '-M', ...(await range(branch))])
   const history = (branch) => () => native(twin, ['log', '--format=raw', `main..${branch}`])
-  // as many at once as there are clients: a spawn each
+  // as many concurrent processes as clients
   const spawns = async (work) => {
     const seconds = bench.quick ? 2 : 4
     const end = performance.now() + 1_000 * seconds
@@ -81,7 +81,7 @@ export async function mergeRequestsGit(bench) {
   await bench.stop()
   await bench.start()
   const again = `${bench.api}/projects/${project.id}/merge_requests`
-  // the processes that stay, not the answers
+  // warms up the long-lived processes, not the caches
   await call(`${again}/${opened.at(-1).iid}/changes`)
   const cold = async (what, theirs, some) => {
     const [a, b] = [[], []]
@@ -95,7 +95,7 @@ export async function mergeRequestsGit(bench) {
   bench.row('changes of 20 files, cold', ...(await cold('changes', difference, opened.slice(1, half))), 1.5)
   bench.row('commits of a request, cold', ...(await cold('commits', history, opened.slice(half, -1))), 1.5)
 
-  // each into a branch of its own: what else waits for a branch is looked at again whenever it moves
+  // each into its own branch, as a moved branch causes all its merge requests to be checked again
   const into = opened.map(({ branch }) => `into-${branch}`)
   for (const directory of [stored, twin])
     await native(directory, ['update-ref', '--stdin'], { input: into.map((branch) => `create refs/heads/${branch} refs/heads/main\n`).join('') })

@@ -55,7 +55,7 @@ async function seed(bench, { id, namespace }) {
     `insert into milestones (project_id, iid, title, created_at, updated_at) select $1, i, 'v' || i, now(), now() from generate_series(1, 20) i`,
     [id],
   )
-  // the one project has so many; the others share the rest
+  // the main project has this many; the others share the rest
   await bench.sql(
     `with places as (select id, row_number() over (order by id) as n from projects where path like 'asked-%'),
     made as (select i, case when i <= $2::integer then $1::bigint else (select id from places where n = 1 + i % $3::integer) end as project_id

@@ -2,7 +2,7 @@ import { call } from '../harness.mjs'
 
 const USERS = 10_000
 
-/** Who is calling, and lists of many users, against a bare Fastify that sends the same. */
+/** The current user and lists of many users, against a bare Fastify that sends the same. */
 export async function people(bench) {
   await seed(bench)
   const { api } = bench

@@ -6,8 +6,8 @@ const EACH = 8
 const MANY = 100_000
 
 /**
- * A list of projects, against a bare Fastify that sends the same; for five times as many clients as keep the service
- * busy (SEC-149); while many create projects; and on an instance with a great many of them.
+ * A list of projects, against a bare Fastify that sends the same: with five times as many clients as saturate the
+ * service (SEC-149), during many creations, and on an instance with very many projects.
  */
 export async function projects(bench) {
   const list = (clients) => bench.throughput(`${bench.api}/projects?per_page=20`, clients)
@@ -24,7 +24,7 @@ export async function projects(bench) {
   await longList(bench)
 }
 
-/** Clients who create projects at once, each in a group of their own, against the same without versions of lists. */
+/** Concurrent creation of projects, each client in its own group, against the same without list versions. */
 async function creations(bench) {
   const groups = []
   for (let i = 0; i < CREATORS; i++)
@@ -49,7 +49,7 @@ async function creations(bench) {
   bench.row(`projects created by ${CREATORS} clients, without versions of lists`, median(counted), median(free), 0.8, { unit: '/s', atLeast: true })
 }
 
-/** Transactions of 10 ms that insert a project: by many connections at once, against as many times one alone. */
+/** Transactions of 10 ms that insert a project, on many connections, against the rate of one times their number. */
 async function inserts(bench) {
   const [{ id }] = await bench.sql(`select id from namespaces where path = 'creator0'`)
   const connections = await Promise.all(Array.from({ length: CREATORS }, () => bench.connection()))
@@ -78,7 +78,7 @@ async function inserts(bench) {
   })
 }
 
-/** The first and the last page of a list longer than what is cached of it. */
+/** The first and last page of a list that is longer than its cached window. */
 async function longList(bench) {
   const [{ id }] = await bench.sql(`select id from namespaces where path = 'creator0'`)
   await bench.sql(

@@ -1,7 +1,7 @@
 import { call, median, native } from '../harness.mjs'
 import { git } from '../repository.mjs'
 
-/** Reading a repository, against the git command that says the same. */
+/** Reading a repository, against the equivalent git command. */
 export async function reads(bench) {
   const { stored, base } = await bench.large()
   const log = (skip) => ['log', `--skip=${skip}`, '-n', '20', '--format=%H%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%P%x00%B', 'main']

@@ -6,7 +6,7 @@ import { branched, git } from '../repository.mjs'
 
 const COUNTS = [500, 10_000, 100_000]
 
-/** Calls on repositories of few refs and of many, in turns. */
+/** Calls on repositories with few and with many refs, alternately. */
 export async function refs(bench) {
   const repositories = []
   for (const count of COUNTS) repositories.push(await repositoryOf(bench, count))
@@ -16,7 +16,7 @@ export async function refs(bench) {
     for (const repository of repositories)
       for (const [what, work] of steps(repository, round)) {
         const taken = await timed(work)
-        // the first round makes what is kept
+        // the first round fills caches
         if (round > 0) times.set(`${what} ${repository.count}`, [...(times.get(`${what} ${repository.count}`) ?? []), taken])
       }
   for (const [what, bar] of BARS) {
@@ -27,7 +27,7 @@ export async function refs(bench) {
   await besideGit(bench, repositories.at(-1))
 }
 
-/** What git itself takes for the two that are slowest: a push to a bare `git http-backend`, and its own deletion. */
+/** git's own time for the two slowest: a push to a bare `git http-backend`, and the deletion of a ref. */
 async function besideGit(bench, { base, work, remote, project }) {
   const backend = await httpBackend(bench)
   const { directory, pushUrl } = backend.serve('refs', project)
@@ -58,7 +58,7 @@ const BARS = [
   ['ls-remote', 300],
 ]
 
-/** What is measured, in the order in which one makes what the next needs. */
+/** The measurements, in an order in which each prepares the next. */
 function steps({ base, work, remote, count }, round) {
   const page = () => call(`${base}/branches?per_page=20&page=${1 + (round % Math.floor(count / 40))}`)
   const remove = (branch) => call(`${base}/branches/${encodeURIComponent(branch)}`, { method: 'DELETE' })
@@ -82,7 +82,7 @@ async function repositoryOf(bench, count) {
   git(bench.scratch, ['clone', '-q', '--single-branch', source, work])
   for (const [key, value] of [['user.name', 'Ada'], ['user.email', 'ada@example.com'], ['gc.auto', '0']]) git(work, ['config', key, value]) // biome-ignore format: pairs
   git(work, ['push', '-q', remote, 'main'])
-  // more than one push may bring
+  // larger than the push limit
   for (const name of ['objects', 'packed-refs']) cpSync(join(source, name), join(bench.stored(project), name), { recursive: true })
   return { base: `${bench.api}/projects/${project.id}/repository`, work, remote, count, project }
 }

@@ -12,7 +12,7 @@ export async function search(bench) {
   await others(bench)
 }
 
-/** A word that one row in fifty has, one of three letters in one of fifty others, and what each page costs. */
+/** Searches for a word in 1 of 50 rows, and for one of three letters in 1 of 50 others, with the cost of each page. */
 async function rowsFound(bench) {
   for (const scope of ['projects', 'issues', 'merge_requests', 'milestones']) {
     const url = (text, page = 1) => `${bench.api}/search?scope=${scope}&search=${text}&page=${page}`
@@ -36,14 +36,14 @@ async function rowsFound(bench) {
 
 const total = async (url) => (await fetch(url, { headers: { 'private-token': TOKEN } })).headers.get('x-total')
 
-/** Each text is new to the service, as it would remember it; native git is asked for the same. */
+/** Each search text is used once, as results are cached; native git searches for the same. */
 async function codeFound(bench) {
   const { project, stored } = await bench.large()
   const url = (scope, text) => `${bench.api}/projects/${project.id}/search?scope=${scope}&search=${encodeURIComponent(text)}`
   const LETTERS = { LC_ALL: 'C.UTF-8' }
   let n = 0
   const texts = () => `file 49${String(n % 90).padStart(2, '0')} line ${n % 20}`
-  // git ends with 1 where it finds nothing
+  // git exits with 1 if it finds nothing
   const grep = (text) => native(stored, ['grep', '-n', '-F', '-i', '-I', '-C2', '-e', text, 'main'], { env: LETTERS })
   const theirs = []
   const first = []
@@ -66,7 +66,7 @@ async function codeFound(bench) {
   )
 }
 
-/** Somebody who lists merge requests while ten search a large repository for what nobody searched before. */
+/** Lists of merge requests while ten users run uncached searches in a large repository. */
 async function others(bench) {
   const { project } = await bench.large()
   const list = `${bench.api}/merge_requests?scope=all`
@@ -77,7 +77,7 @@ async function others(bench) {
     let going = true
     let n = round * 1_000_000
     const searcher = async () => {
-      // a refusal is an answer, too: after a moment one asks again
+      // a 503 is expected: retry after a moment
       while (going) {
         const answer = await fetch(`${bench.api}/projects/${project.id}/search?scope=blobs&search=nobody%20${n++}`, {
           headers: { 'private-token': TOKEN },

@@ -67,14 +67,14 @@ export async function ssh(bench) {
   if (existsSync(SSHD)) await besideSshd(bench, { key, options, bulk })
 }
 
-/** Logs in and reads the line that says who one is. */
+/** Logs in and reads the greeting. */
 const welcomed = (options, port) =>
   new Promise((resolve, reject) => {
     const child = spawn('ssh', [...options, '-T', '-p', String(port), 'git@127.0.0.1'], { stdio: ['ignore', 'ignore', 'inherit'] })
     child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`ssh ended with ${code}`))))
   })
 
-/** A login while there is one key, and while there are 100,000. */
+/** A login with one stored key, and with 100,000. */
 async function manyKeys(bench, options, port) {
   const [one, many] = [[], []]
   const measure = async (times) => {
@@ -93,7 +93,7 @@ async function manyKeys(bench, options, port) {
   bench.row('a login over SSH with 100,000 stored keys, against one', median(many), median(one), 1.1)
 }
 
-/** A login and a line of output, side by side with a local sshd that runs a shell's `echo`; and a clone from both. */
+/** A login and a line of output, compared with a local sshd that runs `echo` in a shell; and a clone from both. */
 async function besideSshd(bench, { key, options, bulk }) {
   const { port } = new URL(bulk.ssh_url_to_repo)
   const folder = join(bench.scratch, 'sshd')
@@ -118,7 +118,7 @@ async function besideSshd(bench, { key, options, bulk }) {
   if (process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true })
   const sshd = spawn(SSHD, ['-D', '-e', '-f', join(folder, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] })
   await new Promise((resolve) => sshd.stderr.on('data', (data) => String(data).includes('Server listening') && resolve()))
-  // the algorithms that both have
+  // algorithms that both support
   const same = ['-o', 'Ciphers=aes128-gcm@openssh.com', '-o', 'KexAlgorithms=curve25519-sha256']
   const run = (at, ...command) =>
     new Promise((resolve, reject) => {

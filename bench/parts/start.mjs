@@ -1,6 +1,6 @@
 import { median, postgresOf, pss } from '../harness.mjs'
 
-/** How soon the service is there, and what it weighs when nobody calls. */
+/** Start-up time and idle memory. */
 export async function start(bench) {
   await bench.stop()
   const starts = []

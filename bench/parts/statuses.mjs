@@ -3,7 +3,7 @@ import { call } from '../harness.mjs'
 const CLIENTS = 16
 const NAMES = 10
 
-/** Posting statuses of one commit, which all clients want at once, and reading the latest of very many. */
+/** Concurrent status updates of one commit, and reading the latest of very many statuses. */
 export async function statuses(bench) {
   const commitOf = async (name) => {
     const project = await bench.project(name)

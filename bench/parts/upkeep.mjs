@@ -3,7 +3,7 @@ import { call, TOKEN } from '../harness.mjs'
 
 const READERS = 8
 
-/** The slowest of a hundred answers, in ms, to clients who read a repository for some seconds while one commits to it. */
+/** The 99th percentile in ms of clients that read a repository for some seconds while one commits to it. */
 async function slowest(bench, project, seconds) {
   let reading = true
   let commits = 0
@@ -33,7 +33,7 @@ async function slowest(bench, project, seconds) {
   return latency.p99
 }
 
-/** Maintenance of the repository of 50,000 commits beside its readers, and lists of variables. */
+/** Maintenance of the repository of 50,000 commits during reads, and lists of variables. */
 export async function upkeep(bench) {
   const { id } = (await bench.large()).project
   const project = await call(`${bench.api}/projects/${id}`)
@@ -41,9 +41,9 @@ export async function upkeep(bench) {
   const seconds = bench.quick ? 8 : 25
   await call(`${bench.api}/projects/${project.id}/repository/branches?branch=upkeep&ref=${project.default_branch}`, { method: 'POST' })
   await settings({ housekeeping_enabled: false })
-  await slowest(bench, project, 5) // the history is read once after a push of all of it
+  await slowest(bench, project, 5) // warm-up: the history is read once after the initial push
   const before = await slowest(bench, project, seconds)
-  // every push joins all packs, every third collects
+  // every push repacks, every third one collects garbage
   await settings({
     housekeeping_enabled: true,
     housekeeping_incremental_repack_period: 1,

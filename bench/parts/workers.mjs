@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Bench, call } from '../harness.mjs'
 
-/** For each worker: what is done for several calls at once, such as one write to the disk, is done in each process. */
+/** Clients per worker, as batching (such as one sync for several calls) happens within a process. */
 const CLIENTS = 8
-/** A mean over so many rounds of each, in turns, after some in which V8 compiles what is used often: in each worker, of half the calls. */
+/** Rounds per variant, alternately, after warm-up rounds in which V8 compiles hot code in each worker. */
 const ROUNDS = 4
 const WARMING = 3
 
-/** Seconds of processor time that a process and all below it have used so far, Postgres and git included. */
+/** CPU seconds used by a process and its descendants so far, including Postgres and git. */
 function cpuOfAll(pid) {
   const below = new Map()
   let seconds = 0
@@ -20,7 +20,7 @@ function cpuOfAll(pid) {
         .split(' ')
       const parent = Number(fields[1])
       below.set(parent, [...(below.get(parent) ?? []), Number(name)])
-      // its own and those of its ended children, in hundredths
+      // its own and that of its ended children, in hundredths of a second
       ticks.set(
         Number(name),
         [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0),
@@ -36,7 +36,7 @@ function cpuOfAll(pid) {
   return seconds
 }
 
-/** Calls of all clients together until so many have been made. */
+/** Runs a number of calls, shared by all clients. */
 async function calls(clients, amount, one) {
   let made = 0
   const client = async () => {
@@ -45,7 +45,7 @@ async function calls(clients, amount, one) {
   await Promise.all(Array.from({ length: clients }, client))
 }
 
-/** A service with something in it, and the calls that are measured. */
+/** A seeded service, and the measured calls. */
 async function prepared(service) {
   for (let n = 0; n < 24; n++) await service.project(`listed ${n}`)
   const { id } = await service.project('busy')
@@ -68,8 +68,8 @@ async function prepared(service) {
 }
 
 /**
- * What calls cost two workers, in processor time of everything, not in how fast it is: against two services beside each
- * other, which have as many processes and share nothing, and against one.
+ * The total CPU time of calls with two workers, against two independent services with as many processes, and against
+ * one process.
  */
 export async function workers(bench) {
   const services = [new Bench(bench), new Bench(bench), new Bench(bench)]
@@ -90,7 +90,7 @@ export async function workers(bench) {
           const before = cpuOf(all)
           const clients = i === 0 ? 2 * CLIENTS : CLIENTS
           await Promise.all(all.map((service) => calls(clients, amount / all.length, work.get(service)[what][1])))
-          // what follows in the background belongs to them
+          // background work belongs to the calls
           await sleep(300)
           if (round >= 0) spent[i] += cpuOf(all) - before
         }

@@ -19,7 +19,9 @@ async function badLink(ctx: Context, request: FastifyRequest, reply: FastifyRepl
 
 const tokenOf = (request: FastifyRequest, name: string) => textOf(request, name).slice(0, MAX_TOKEN_LENGTH)
 
-/** The pages behind mailed links, and those that request such mails (37.4). Plain routes, as they are outside /api/v4. */
+/**
+ * The pages behind mailed links, and those that request such mails (37.4). Plain routes, as they are outside /api/v4.
+ */
 export function accountPages(app: FastifyInstance, ctx: Context) {
   confirmation(app, ctx)
   password(app, ctx)
