@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { afterAll, describe, expect, it } from 'vitest'
-import { NoAnswer, post } from '../../src/lib/outgoing-post.js'
+import { NoAnswer, type PostOptions, post } from '../../src/lib/outgoing-post.js'
 import { checkTarget } from '../../src/lib/ssrf-guard.js'
 
 const servers: { close(): unknown }[] = []
@@ -16,7 +16,7 @@ async function listening(server: Server | ReturnType<typeof createTcp>): Promise
 }
 
 const local = { protocols: ['http:', 'https:'], allowLocal: true }
-const send = async (url: string, more = {}) =>
+const send = async (url: string, more: Partial<PostOptions> = {}) =>
   post(await checkTarget(url, local), { headers: { 'X-Test': 'yes' }, body: '{"a":"ä"}', verify: true, ...more })
 
 describe('post', () => {
@@ -67,7 +67,7 @@ describe('post', () => {
 
   it('takes what has come of an answer that does not end, when the time is over (SEC-140)', async () => {
     const port = await listening(createServer((_, response) => response.writeHead(200).write('begun')))
-    expect(await send(`http://127.0.0.1:${port}/`, { within: 300 })).toMatchObject({ status: 200, body: 'begun' })
+    expect(await send(`http://127.0.0.1:${port}/`, { timeout: 300 })).toMatchObject({ status: 200, body: 'begun' })
   })
 
   it.each([
@@ -86,7 +86,7 @@ describe('post', () => {
     ['it is not HTTP', 'the answer is not HTTP', () => listening(createTcp((socket) => socket.end('SSH-2.0-x\r\n\r\n')))],
   ])('says why there is no answer: %s', async (_, message, open) => {
     const port = await open()
-    const failure = await send(`http://127.0.0.1:${port}/`, { within: 500 }).catch((error: unknown) => error)
+    const failure = await send(`http://127.0.0.1:${port}/`, { timeout: 500 }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(NoAnswer)
     expect((failure as Error).message).toBe(message)
   })
