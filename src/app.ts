@@ -38,7 +38,7 @@ const MAX_REQUEST_LINE = 8 * 1024
 const MAX_HEADERS = 16 * 1024
 
 /** Headers of every answer (G-8, SEC-5, W-19). */
-const EVERY_ANSWER = {
+const DEFAULT_HEADERS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'SAMEORIGIN',
   'cache-control': 'private, max-age=0',
@@ -55,7 +55,7 @@ declare module 'fastify' {
 }
 
 export interface AppOptions {
-  pace?: MinimumRate
+  minimumRate?: MinimumRate
   /** The id of a request without a harmless one of its own. */
   requestId?: ReturnType<typeof requestIds>
   /** Called before anything but the headers of every answer is declared, for hooks of all routes. */
@@ -63,13 +63,16 @@ export interface AppOptions {
 }
 
 /** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
-export async function buildApp(ctx: Context, { pace = MINIMUM_RATE, requestId = requestIds(), prepare }: AppOptions = {}): Promise<FastifyInstance> {
+export async function buildApp(
+  ctx: Context,
+  { minimumRate = MINIMUM_RATE, requestId = requestIds(), prepare }: AppOptions = {},
+): Promise<FastifyInstance> {
   const app = createServer(ctx, requestId)
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
   })
   const refuseOthers = refuseOtherMethods(app)
-  beginRequests(app)
+  initRequests(app)
   recordRequests(app, ctx)
   prepare?.(app)
   checkRequests(app, refuseOthers)
@@ -81,11 +84,11 @@ export async function buildApp(ctx: Context, { pace = MINIMUM_RATE, requestId = 
 
   await app.register(gitHttp, {
     ctx,
-    pace,
-    others: (request, reply) => (asksForReleaseFile(request) ? serveReleaseFile : serveUpload)(ctx, request, reply),
+    minimumRate: minimumRate,
+    fallback: (request, reply) => (asksForReleaseFile(request) ? serveReleaseFile : serveUpload)(ctx, request, reply),
   })
   await app.register(async (scope) => {
-    parseBodies(scope, ctx, pace)
+    parseBodies(scope, ctx, minimumRate)
     homeRoute(scope, ctx)
     healthRoutes(scope, ctx)
     metricsRoute(scope, ctx)
@@ -119,7 +122,7 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
     rewriteUrl: ({ url }) => withoutPrefix(url ?? '/', ctx.links.prefix),
     // called before any hook has run
     frameworkErrors: (error, request, reply) =>
-      void refuse(error, request, reply.headers({ ...EVERY_ANSWER, 'x-request-id': request.id, connection: 'close' })),
+      void refuse(error, request, reply.headers({ ...DEFAULT_HEADERS, 'x-request-id': request.id, connection: 'close' })),
     clientErrorHandler: (error, socket) => refuseClient(error, socket, requestId(undefined)),
   })
 
@@ -132,7 +135,7 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
 }
 
 /** The headers of every answer, and what a request spends on Git and on the database. */
-function beginRequests(app: FastifyInstance): void {
+function initRequests(app: FastifyInstance): void {
   app.decorateRequest('spent')
   app.addHook('onRequest', (request, _, done) => {
     request.spent = { git: 0, database: 0 }
@@ -141,7 +144,7 @@ function beginRequests(app: FastifyInstance): void {
   // a body that was parsed meanwhile has left the hook before
   app.addHook('preValidation', (request, _, done) => withCallTimes(request.spent, done))
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
+    reply.header('x-request-id', request.id).headers(DEFAULT_HEADERS)
     done()
   })
 }
@@ -168,7 +171,7 @@ function recordRequests(app: FastifyInstance, ctx: Context): void {
   const record = (request: FastifyRequest, reply: FastifyReply) => {
     if (request.recordsItself) return
     const { method } = request
-    if (ctx.log.isLevelEnabled('info')) request.log.info(lineOf(request, reply), 'request')
+    if (ctx.log.isLevelEnabled('info')) request.log.info(logFieldsOf(request, reply), 'request')
     // methods that a path does not have are no series of their own
     ctx.metrics.request(method, servedBy(request) ?? 'none', sentStatus(reply.raw), reply.elapsedTime / 1000)
   }
@@ -180,17 +183,17 @@ function recordRequests(app: FastifyInstance, ctx: Context): void {
 }
 
 /** What the log says of a request. */
-function lineOf(request: FastifyRequest, reply: FastifyReply) {
+function logFieldsOf(request: FastifyRequest, reply: FastifyReply) {
   const { method, caller, ip } = request
-  const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
-  return { method, ...placeOf(request), status: sentStatus(reply.raw), ...costOf(request, reply), ip, ...who }
+  const callerFields = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
+  return { method, ...routeFields(request), status: sentStatus(reply.raw), ...costOf(request, reply), ip, ...callerFields }
 }
 
 /** An error wrapped by the query builder is the database's own, such as that it cannot be reached (503). */
 const refuse: typeof renderFailure = (error, request, reply) => renderFailure(databaseError(error), request, reply)
 
 /** The route of a request, the path that was called, and the project it names. */
-function placeOf(request: FastifyRequest): { route?: string; path: string; project?: string } {
+function routeFields(request: FastifyRequest): { route?: string; path: string; project?: string } {
   const [path, route] = [loggedPath(request.raw.url), templateOf(request)]
   if (route === undefined) return { path }
   const { id } = (request.params ?? {}) as { id?: string }
@@ -220,7 +223,7 @@ function refuseClient(error: Error & { code?: string }, socket: Socket, requestI
         : [400, 'Bad Request']
   const body = JSON.stringify({ message: `${status} ${reason}` })
   const headers = {
-    ...EVERY_ANSWER,
+    ...DEFAULT_HEADERS,
     'x-request-id': requestId,
     'content-type': 'application/json',
     'content-length': body.length,

@@ -37,11 +37,11 @@ const absoluteUrl = (protocols: string[], what: string) =>
 const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address')
 
 /** Tried where SSH_PORT is not set. */
-const SSH_PORT = 2222
+const DEFAULT_SSH_PORT = 2222
 
 /** An address, or a network as address and number of bits. */
-function isNetwork(place: string): boolean {
-  const [address = '', bits, more] = place.split('/')
+function isNetwork(entry: string): boolean {
+  const [address = '', bits, more] = entry.split('/')
   const family = isIP(address)
   return family !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)))
 }
@@ -49,7 +49,7 @@ function isNetwork(place: string): boolean {
 const Environment = z.object({
   HOST: hostName.default('127.0.0.1'),
   PORT: int(0, 65_535).default(8080),
-  SSH_PORT: int(0, 65_535).optional(),
+  DEFAULT_SSH_PORT: int(0, 65_535).optional(),
   SSH_HOST: hostName.optional(),
   SSH_PUBLIC_HOST: hostName.optional(),
   SSH_PUBLIC_PORT: int(1, 65_535).optional(),
@@ -152,7 +152,7 @@ const Environment = z.object({
     .optional(),
   METRICS_ALLOWED: z
     .string()
-    .transform((value) => value.split(',').map((place) => place.trim()))
+    .transform((value) => value.split(',').map((entry) => entry.trim()))
     .refine((places) => places.every(isNetwork), 'is not a list of addresses or networks')
     .optional(),
 })
@@ -256,8 +256,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     ssh: Object.freeze({
       host: env.SSH_HOST ?? env.HOST,
       // the one variable for which empty differs from absent
-      port: environment['SSH_PORT'] === '' ? null : (env.SSH_PORT ?? SSH_PORT),
-      named: env.SSH_PORT !== undefined,
+      port: environment['SSH_PORT'] === '' ? null : (env.DEFAULT_SSH_PORT ?? DEFAULT_SSH_PORT),
+      named: env.DEFAULT_SSH_PORT !== undefined,
       publicHost: env.SSH_PUBLIC_HOST,
       publicPort: env.SSH_PUBLIC_PORT,
     }),
@@ -380,14 +380,14 @@ function mailOf({ SMTP_URL: url, MAIL_FROM: sender }: z.output<typeof Environmen
 }
 
 /** What an OpenSSH server tells its forced command about the client. */
-export interface SshCall {
+export interface SshRequest {
   /** Empty: a shell. */
   command: string
   address: string
   protocol: string | undefined
 }
 
-export function readSshCall(environment: NodeJS.ProcessEnv = process.env): SshCall {
+export function readSshRequest(environment: NodeJS.ProcessEnv = process.env): SshRequest {
   return {
     command: environment['SSH_ORIGINAL_COMMAND'] ?? '',
     address: environment['SSH_CONNECTION']?.split(' ', 1)[0] ?? '',
@@ -396,7 +396,7 @@ export function readSshCall(environment: NodeJS.ProcessEnv = process.env): SshCa
 }
 
 /** Variables that a server for tests takes from its environment; everything else of it is fixed. */
-const OF_TESTS = /^(LOG_LEVEL|SMTP_URL|MAIL_FROM|ROOST_(VERSION|DEFAULT_BRANCH|ADMIN_.*|REQUESTS_.*|MAX_BODY_BYTES))$/
+const TEST_VARIABLES = /^(LOG_LEVEL|SMTP_URL|MAIL_FROM|ROOST_(VERSION|DEFAULT_BRANCH|ADMIN_.*|REQUESTS_.*|MAX_BODY_BYTES))$/
 
 /** The configuration of a server for tests, whose data is in `folder`: nothing waits, and hooks reach this machine. */
 export function readTestConfig(
@@ -407,11 +407,11 @@ export function readTestConfig(
     LOG_LEVEL: 'error',
     ROOST_ADMIN_TOKEN: token,
     ROOST_ADMIN_PASSWORD: password,
-    ...Object.fromEntries(Object.entries(environment).filter(([name, value]) => OF_TESTS.test(name) && value !== '')),
+    ...Object.fromEntries(Object.entries(environment).filter(([name, value]) => TEST_VARIABLES.test(name) && value !== '')),
     ...(secret !== undefined && { ROOST_SECRET_KEY: secret }),
     DATA_DIR: folder,
     PORT: String(port),
-    SSH_PORT: ssh ? '0' : '',
+    DEFAULT_SSH_PORT: ssh ? '0' : '',
     ROOST_ALLOW_LOCAL_REQUESTS: 'true',
     ROOST_FAILED_CREDENTIALS: '0',
     ROOST_FAILED_CREDENTIALS_DELAY: '0',

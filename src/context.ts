@@ -75,19 +75,19 @@ export interface MemberRemovedEvent {
   namespace_id: number | null
 }
 
-type Follower<Event> = (ctx: Context, event: Event) => Promise<void>
+type EventListener<Event> = (ctx: Context, event: Event) => Promise<void>
 
 /**
  * What happens in one room and follows in rooms above it, which it does not know; filled where the application is
  * wired.
  */
-export interface Followers {
+export interface EventListeners {
   /** Before the answer, at once, and again until all succeed: a second time must change nothing. */
-  push: Follower<PushEvent>[]
+  push: EventListener<PushEvent>[]
   /** Before the answer. */
-  status: Follower<StatusEvent>[]
+  status: EventListener<StatusEvent>[]
   /** In the transaction that ends the membership. */
-  memberRemoved: Follower<MemberRemovedEvent>[]
+  memberRemoved: EventListener<MemberRemovedEvent>[]
 }
 
 /** All that code reaches beyond its arguments. */
@@ -100,7 +100,7 @@ export interface Context extends Source {
   jobs: Jobs
   /** Null: no mail is sent (ML-1). */
   mailer: Mailer | null
-  followers: Followers
+  listeners: EventListeners
   links: Links
   /** Archives of repositories that were asked for. */
   archives: FileCache
@@ -143,4 +143,4 @@ export interface Context extends Source {
 }
 
 /** The same context for the length of one call, which knows the call. */
-export const during = (ctx: Context, origin: Origin): Context => Object.assign(Object.create(ctx) as Context, { origin })
+export const withOrigin = (ctx: Context, origin: Origin): Context => Object.assign(Object.create(ctx) as Context, { origin })

@@ -44,7 +44,7 @@ export const nullOnFailure = <T>(lookup: Promise<T>): Promise<T | null> =>
   })
 
 /** The message of a refusal as plain text, without the JSON around it and the status in front. */
-export function wordsOf(body: Failure['body']): string {
+export function failureText(body: Failure['body']): string {
   const text = typeof body === 'string' ? body : 'message' in body ? body.message : body.error
   if (typeof text === 'string') return text.replace(/^\d{3} /, '')
   if (Array.isArray(text)) return text.join(', ')
@@ -60,10 +60,10 @@ export const invalidInput = (text: string) => new Failure('invalid', { error: te
 export const invalidRecord = (faults: Record<string, string[]>) => new Failure('invalid', { message: faults })
 
 /** The same where the map of faults stands in a sentence (G-43): `{:field=>["text"]}`. */
-export function failedTo(doing: string, faults: Record<string, string[]>) {
+export function failedTo(action: string, faults: Record<string, string[]>) {
   const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
   const fields = Object.entries(faults).map(([field, texts]) => `:${field}=>[${texts.map(quote).join(', ')}]`)
-  return new Failure('invalid', { message: `Failed to ${doing} {${fields.join(', ')}}` })
+  return new Failure('invalid', { message: `Failed to ${action} {${fields.join(', ')}}` })
 }
 
 /** Any other 400 with a sentence (W-22). */

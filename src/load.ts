@@ -14,25 +14,25 @@ type Program = (require: NodeJS.Require, module: { exports: { started?: Promise<
 
 const path = fileURLToPath(new URL('./program.js', import.meta.url))
 /** V8 compares versions, flags and the length of the program, not the program. */
-const kept = fileURLToPath(new URL(`./cache/${PROGRAM_DIGEST}-${cachedDataVersionTag().toString(16)}`, import.meta.url))
+const cacheFile = fileURLToPath(new URL(`./cache/${PROGRAM_DIGEST}-${cachedDataVersionTag().toString(16)}`, import.meta.url))
 const DIGEST_BYTES = 20
 
 /** Beside the program, so that only who may replace it may write there; where that is nobody, nothing is kept. */
-function keep(code: Buffer): void {
-  const aside = `${kept}.${process.pid}`
+function saveCode(code: Buffer): void {
+  const temporary = `${cacheFile}.${process.pid}`
   try {
-    mkdirSync(dirname(kept), { recursive: true })
-    writeFileSync(aside, Buffer.concat([digestOf(code), code]))
-    renameSync(aside, kept)
+    mkdirSync(dirname(cacheFile), { recursive: true })
+    writeFileSync(temporary, Buffer.concat([digestOf(code), code]))
+    renameSync(temporary, cacheFile)
   } catch {
     // the next start compiles again
   }
 }
 
 /** Undefined where there is none that is whole. */
-function keptCode(): Buffer | undefined {
+function readCachedCode(): Buffer | undefined {
   try {
-    const file = readFileSync(kept)
+    const file = readFileSync(cacheFile)
     const code = file.subarray(DIGEST_BYTES)
     return digestOf(code).equals(file.subarray(0, DIGEST_BYTES)) ? code : undefined
   } catch {
@@ -43,7 +43,7 @@ function keptCode(): Buffer | undefined {
 const digestOf = (code: Buffer): Buffer => createHash('sha1').update(code).digest()
 
 /** Traces name places in the sources; Node sees to that for modules only. */
-function mapTraces(): void {
+function mapStackTraces(): void {
   let map: SourceMap | null | undefined
   const sourceOf = (line: number, column: number): string | undefined => {
     map ??= readMap()
@@ -55,7 +55,7 @@ function mapTraces(): void {
     const text = String(frame)
     const [line, column] = [frame.getLineNumber(), frame.getColumnNumber()]
     if (frame.getFileName() !== path || line === null || column === null) return text
-    return text.replace(`${path}:${line}:${column}`, (place) => sourceOf(line, column) ?? place)
+    return text.replace(`${path}:${line}:${column}`, (position) => sourceOf(line, column) ?? position)
   }
   Error.prepareStackTrace = (error, frames) => [Error.prototype.toString.call(error), ...frames.map((frame) => `    at ${lineOf(frame)}`)].join('\n')
 }
@@ -70,8 +70,8 @@ function readMap(): SourceMap | null {
 
 /** Runs the program with the code that V8 made of it at an earlier start: half of the time of a start is compiling. */
 async function load(): Promise<void> {
-  mapTraces()
-  const cachedData = keptCode()
+  mapStackTraces()
+  const cachedData = readCachedCode()
   // ASCII, so one byte for each letter
   const script = new Script(readFileSync(path, 'latin1'), { filename: path, ...(cachedData && { cachedData }) })
   const module: Parameters<Program>[1] = { exports: {} }
@@ -82,7 +82,7 @@ async function load(): Promise<void> {
   // what other commands compile is too little to be of use
   if (command !== 'serve' && command !== 'test') return
   await module.exports.started
-  keep(script.createCachedData())
+  saveCode(script.createCachedData())
 }
 
 await load()

@@ -5,7 +5,7 @@ const SECRETS = ['token', 'password', 'private_token', 'access_token', 'refresh_
 const HEADERS = ['private-token', 'authorization', 'cookie', 'x-gitlab-token', 'set-cookie']
 
 /** Bytes that one write to a pipe keeps together when several processes write to it. */
-const WHOLE = 4_096
+const ATOMIC_WRITE_BYTES = 4_096
 
 /**
  * The log of the process: one JSON object a line on standard error, with secrets masked by their names (SEC-167).
@@ -23,6 +23,6 @@ export function createLog(level: string, { shared = false } = {}): Logger {
       },
       serializers: { err: (error: unknown) => pino.stdSerializers.err(databaseError(error) as Error) },
     },
-    pino.destination({ dest: 2, sync: false, ...(shared && { maxWrite: WHOLE }) }),
+    pino.destination({ dest: 2, sync: false, ...(shared && { maxWrite: ATOMIC_WRITE_BYTES }) }),
   )
 }

@@ -30,7 +30,7 @@ export interface Metrics {
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** Of caches whose hits are counted. */
-export interface Counted {
+export interface CacheCounts {
   hits: number
   misses: number
 }
@@ -48,8 +48,8 @@ const noMetrics: Metrics = {
   page: () => Promise.resolve({ type: 'text/plain', text: '' }),
 }
 
-const QUICK = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const LONG = [0.01, 0.1, 1, 10, 60, 600, 3_600]
+const SHORT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const LONG_BUCKETS = [0.01, 0.1, 1, 10, 60, 600, 3_600]
 
 /** Metrics that begin to count when the page is first asked for. */
 export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
@@ -74,18 +74,18 @@ export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
 }
 
 /** Counts for Prometheus, in a registry of its own. */
-export async function createMetrics(db: Database, caches: Record<string, Counted>): Promise<Metrics> {
+export async function createMetrics(db: Database, caches: Record<string, CacheCounts>): Promise<Metrics> {
   const prometheus = await import('prom-client')
   const { Counter, Histogram } = prometheus.default
   const registry = new prometheus.default.Registry()
   const registers = [registry]
   prometheus.default.collectDefaultMetrics({ register: registry })
-  const histogram = (name: string, help: string, labelNames: string[], buckets = QUICK) =>
+  const histogram = (name: string, help: string, labelNames: string[], buckets = SHORT_BUCKETS) =>
     new Histogram({ name, help, labelNames, buckets, registers })
   const counter = (name: string, help: string, labelNames: string[]) => new Counter({ name, help, labelNames, registers })
   const requests = histogram('roost_request_seconds', 'Requests by route pattern and status', ['method', 'route', 'status'])
-  const git = histogram('roost_git_process_seconds', 'Git processes by the command of git', ['kind'], LONG)
-  const jobs = histogram('roost_job_seconds', 'Attempts of jobs by kind and how they ended', ['kind', 'end'], LONG)
+  const git = histogram('roost_git_process_seconds', 'Git processes by the command of git', ['kind'], LONG_BUCKETS)
+  const jobs = histogram('roost_job_seconds', 'Attempts of jobs by kind and how they ended', ['kind', 'end'], LONG_BUCKETS)
   const pushes = counter('roost_pushes_total', 'Accepted pushes over Git', ['kind'])
   const logins = counter('roost_logins_total', 'Sign-ins with passwords, and refused tokens', ['how', 'result'])
   const webhooks = histogram('roost_webhook_seconds', 'Deliveries of webhooks by event', ['event', 'result'])
@@ -107,17 +107,17 @@ export async function createMetrics(db: Database, caches: Record<string, Counted
 type Kinds = Pick<typeof import('prom-client'), 'Counter' | 'Gauge'>
 
 /** What is read when the page is asked for. */
-function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, caches: Record<string, Counted>): void {
+function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, caches: Record<string, CacheCounts>): void {
   const registers = [registry]
-  let asking: Promise<JobCounts[]> | undefined
+  let pendingCounts: Promise<JobCounts[]> | undefined
   /** Asked once for a page. The rest of it is worth the most while the database is away. */
-  const counts = () => {
-    asking ??= countJobs(db)
+  const jobCounts = () => {
+    pendingCounts ??= countJobs(db)
       .catch(() => [])
       .finally(() => {
-        asking = undefined
+        pendingCounts = undefined
       })
-    return asking
+    return pendingCounts
   }
   new Gauge({
     name: 'roost_job_delay_seconds',
@@ -126,7 +126,7 @@ function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, cac
     aggregator: 'max',
     registers,
     async collect() {
-      const all = await counts()
+      const all = await jobCounts()
       this.reset()
       for (const { kind, delay } of all) this.set({ kind }, delay)
     },
@@ -138,7 +138,7 @@ function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, cac
     aggregator: 'max',
     registers,
     async collect() {
-      const all = await counts()
+      const all = await jobCounts()
       this.reset()
       for (const { kind, delay, ...states } of all) for (const [state, jobs] of Object.entries(states)) this.set({ kind, state }, jobs)
     },
@@ -171,12 +171,12 @@ function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, cac
 export function countedSpawner(spawner: Spawner, metrics: () => Metrics): Spawner {
   return {
     async spawn(program, args, options) {
-      const began = performance.now()
+      const start = performance.now()
       const spent = startTiming('git')
       const child = await spawner.spawn(program, args, options)
       void child.closed.then(() => {
         spent()
-        metrics().git(commandOf(args), (performance.now() - began) / 1000)
+        metrics().git(commandOf(args), (performance.now() - start) / 1000)
       })
       return child
     },

@@ -36,4 +36,4 @@ export type Caller = SignedIn | Anonymous
 export const ANONYMOUS: Anonymous = { user: null }
 
 /** Somebody in whose name the service works without a token: for what they asked for earlier or in another way. */
-export const withoutToken = (user: ActorUser): SignedIn => ({ user, token: { id: 0, kind: 'personal', scopes: ['api'] } })
+export const actingAs = (user: ActorUser): SignedIn => ({ user, token: { id: 0, kind: 'personal', scopes: ['api'] } })

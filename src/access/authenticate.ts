@@ -49,7 +49,7 @@ const findUser = statement('actor by id or username', (db, by: 'id' | 'username'
 )
 
 /** Milliseconds between two updates of a token's last use (CR-9). */
-const LAST_USED_EVERY = 600_000
+const LAST_USED_INTERVAL_MS = 600_000
 
 /**
  * The result of checking a token: its owner, or why it is refused. All ways to send a token share this check (SEC-12).
@@ -64,15 +64,15 @@ export type TokenVerdict =
  */
 export async function verifyToken(ctx: Context, value: string): Promise<TokenVerdict> {
   const [found] = await findToken(ctx.db, null).execute({ digest: digestOf(value) })
-  const bad = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
-  if (!found) return bad(unauthenticated())
+  const refused = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
+  if (!found) return refused(unauthenticated())
   const now = ctx.now()
   const expired =
     (found.expires_at !== null && found.expires_at <= now.toISOString().slice(0, 10)) || (found.valid_until !== null && found.valid_until <= now)
-  if (expired) return bad(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
-  if (found.revoked) return bad(invalidToken('Token was revoked. You have to re-authorize from the user.'))
-  if (found.state !== 'active' || found.user_kind === 'ghost') return bad(forbidden('User is blocked'), true)
-  if (!found.last_used_at || now.getTime() - found.last_used_at.getTime() > LAST_USED_EVERY) {
+  if (expired) return refused(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
+  if (found.revoked) return refused(invalidToken('Token was revoked. You have to re-authorize from the user.'))
+  if (found.state !== 'active' || found.user_kind === 'ghost') return refused(forbidden('User is blocked'), true)
+  if (!found.last_used_at || now.getTime() - found.last_used_at.getTime() > LAST_USED_INTERVAL_MS) {
     ctx.jobs.add('token last used', async () => {
       await ctx.db.write.update(tokens).set({ last_used_at: now }).where(eq(tokens.id, found.id))
     })

@@ -5,7 +5,7 @@ import { counters } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 
 /** Counters that stay when others are dropped: those whose windows end last (SEC-150). */
-const MAX = 50_000
+const MAX_COUNTERS = 50_000
 
 /** How often something has happened in its window, and when that ends. */
 export interface Count {
@@ -13,7 +13,7 @@ export interface Count {
   until: Date
 }
 
-interface Waiting {
+interface PendingCount {
   key: string
   /** Milliseconds. */
   window: number
@@ -33,7 +33,7 @@ const readCounts = statement('counters', (db) =>
  * as digests, because they contain addresses and login names.
  */
 export class Counters {
-  #waiting: Waiting[] = []
+  #pending: PendingCount[] = []
   #writing = false
 
   constructor(
@@ -47,7 +47,7 @@ export class Counters {
    */
   add(name: string, window: number): Promise<Count> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ key: keyOf(name), window: window * 1000, resolve, reject })
+      this.#pending.push({ key: keyOf(name), window: window * 1000, resolve, reject })
       if (!this.#writing) void this.#write()
     })
   }
@@ -60,15 +60,15 @@ export class Counters {
     return keys.map((key) => rows.find((row) => row.key === key && row.until > now) ?? { count: 0, until: now })
   }
 
-  async forget(name: string): Promise<void> {
+  async reset(name: string): Promise<void> {
     await this.db.write.delete(counters).where(eq(counters.key, keyOf(name)))
   }
 
   async #write(): Promise<void> {
     this.#writing = true
-    for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
+    for (let batch = this.#takeBatch(); batch.length > 0; batch = this.#takeBatch()) {
       try {
-        await this.#count(batch)
+        await this.#increment(batch)
       } catch (fault) {
         for (const { reject } of batch) reject(fault)
       }
@@ -76,17 +76,17 @@ export class Counters {
     this.#writing = false
   }
 
-  #take(): Waiting[] {
-    const batch = this.#waiting
-    this.#waiting = []
+  #takeBatch(): PendingCount[] {
+    const batch = this.#pending
+    this.#pending = []
     return batch
   }
 
   /** Counts for all in one statement; of several for one name each gets a number of its own. */
-  async #count(batch: Waiting[]): Promise<void> {
+  async #increment(batch: PendingCount[]): Promise<void> {
     const now = this.now().getTime()
-    const byKey = new Map<string, Waiting[]>()
-    for (const one of batch) byKey.set(one.key, [...(byKey.get(one.key) ?? []), one])
+    const byKey = new Map<string, PendingCount[]>()
+    for (const pending of batch) byKey.set(pending.key, [...(byKey.get(pending.key) ?? []), pending])
     // in the same order everywhere, so that processes do not wait for each other in a circle
     const added = [...byKey]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -117,6 +117,6 @@ const keyOf = (name: string) => createHash('sha256').update(name).digest('base64
 /** Drops counters whose windows are over, and the oldest beyond the bound. */
 export async function dropCounters(db: Database, now: Date): Promise<void> {
   await db.write.delete(counters).where(lte(counters.until, now))
-  const beyond = db.write.select({ key: counters.key }).from(counters).orderBy(sql`${counters.until} desc`).offset(MAX)
-  await db.write.delete(counters).where(inArray(counters.key, beyond))
+  const excess = db.write.select({ key: counters.key }).from(counters).orderBy(sql`${counters.until} desc`).offset(MAX_COUNTERS)
+  await db.write.delete(counters).where(inArray(counters.key, excess))
 }

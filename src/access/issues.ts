@@ -30,10 +30,10 @@ const findIssue = statement('issue by number', (db) =>
 /** An issue of the project by its number; null both when there is none and when the caller does not see it (AC-14). */
 export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, iid: number): Promise<IssueSubject | null> {
   const [issue] = await findIssue(ctx.db, null).execute({ project: subject.project.id, iid })
-  const standing = { ...subject, user: caller.user }
-  if (!issue || !seesIssue(standing, issue)) return null
+  const input = { ...subject, user: caller.user }
+  if (!issue || !seesIssue(input, issue)) return null
   await completeTexts(ctx, LONG_TEXTS.issues, [issue], 'whole')
-  return { ...subject, issue, may: (ability) => canIssue(standing, ability, issue) }
+  return { ...subject, issue, may: (ability) => canIssue(input, ability, issue) }
 }
 
 function issueAccess(ability: ProjectAbility, signed: boolean, kind?: string): Access<IssueSubject, boolean> {

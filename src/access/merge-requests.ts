@@ -38,10 +38,10 @@ async function lookUp(
 ): Promise<MergeRequestSubject | 'hidden' | null> {
   const [request] = await findMergeRequest(ctx.db, null).execute({ project: subject.project.id, iid })
   if (!request) return null
-  const standing = { ...subject, user }
-  if (!seesMergeRequest(standing, request)) return 'hidden'
+  const input = { ...subject, user }
+  if (!seesMergeRequest(input, request)) return 'hidden'
   await completeTexts(ctx, LONG_TEXTS.mergeRequests, [request], 'whole')
-  return { ...subject, request, may: (ability) => canMergeRequest(standing, ability, request) }
+  return { ...subject, request, may: (ability) => canMergeRequest(input, ability, request) }
 }
 
 /** The same, but null both when it is missing and when it is hidden. */
@@ -60,7 +60,7 @@ export async function findMergeRequestFor(
  * updates, and 404 where something is accepted, cancelled, deleted or timed; accepting without the right is 401,
  * everything else 403.
  */
-interface Refusals {
+interface RefusalOptions {
   hidden?: 'forbidden' | 'missing'
   without?: 'forbidden' | 'unauthenticated'
   /** What a 404 names. */
@@ -74,7 +74,7 @@ interface Refusals {
  */
 export const onMergeRequest = (
   ability: ProjectAbility,
-  { hidden = 'forbidden', without = 'forbidden', kind }: Refusals = {},
+  { hidden = 'forbidden', without = 'forbidden', kind }: RefusalOptions = {},
 ): Access<MergeRequestSubject, true> => ({
   rule: `signed in, merge request: ${ability}${hidden === 'missing' ? ', hidden is missing' : ''}${without === 'unauthenticated' ? ', else 401' : ''}`,
   signedIn: true,

@@ -10,7 +10,7 @@ import type { GroupAbility } from './abilities/group.js'
 import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
 import type { ActorUser, Caller, SignedIn } from './actor.js'
-import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
+import { canGroup, canProject, type GroupPolicyInput, type ProjectPolicyInput, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
 import { holdsVisibleProject, type ViewerKind, viewerKindOf } from './visible.js'
 
@@ -83,7 +83,7 @@ export type Namespace = typeof namespaces.$inferSelect
 export const fullPathOf = (project: Pick<Project, 'path' | 'namespace'>) => `${project.namespace.full_path}/${project.path}`
 
 /** A project, with the caller's level and abilities on it. */
-export interface ProjectSubject extends ProjectStanding {
+export interface ProjectSubject extends ProjectPolicyInput {
   project: Project
   level: number
   can(ability: ProjectAbility): boolean
@@ -102,18 +102,18 @@ const findProject = statement('project for caller', (db, { by, signed }: { by: '
  * The project named by an id (digits) or a full path, with the caller's abilities; 404 both when it is absent and when
  * they do not see it (G-2, G-40).
  */
-export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Project'): Promise<ProjectSubject> {
-  const id = numericId(named)
+export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> {
+  const id = numericId(idOrPath)
   const { user } = caller
   const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: user !== null }).execute({
-    value: id ?? named.toLowerCase(),
+    value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)
   const project: Project = { ...row.project, namespace: row.namespace }
-  const standing: ProjectStanding = { user, level: row.level, project }
-  if (!seesProject(standing)) throw notFound(kind)
-  return { ...standing, project, can: (ability) => canProject(standing, ability) }
+  const input: ProjectPolicyInput = { user, level: row.level, project }
+  if (!seesProject(input)) throw notFound(kind)
+  return { ...input, project, can: (ability) => canProject(input, ability) }
 }
 
 /**
@@ -123,17 +123,20 @@ export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>,
 export async function findProjectAtLevel(
   ctx: Context,
   user: ActorUser | null,
-  named: string,
+  idOrPath: string,
   levelOn: (project: Project) => Promise<number>,
 ): Promise<ProjectSubject> {
-  const id = numericId(named)
-  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: false }).execute({ value: id ?? named.toLowerCase(), user: 0 })
+  const id = numericId(idOrPath)
+  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: false }).execute({
+    value: id ?? idOrPath.toLowerCase(),
+    user: 0,
+  })
   if (!row) throw notFound('Project')
   const project: Project = { ...row.project, namespace: row.namespace }
   const level = await levelOn(project)
   if (level === 0) throw notFound('Project')
-  const standing: ProjectStanding = { user: user && { ...user, admin: false }, level, project }
-  return { ...standing, project, can: (ability) => canProject(standing, ability) }
+  const input: ProjectPolicyInput = { user: user && { ...user, admin: false }, level, project }
+  return { ...input, project, can: (ability) => canProject(input, ability) }
 }
 
 const findRedirect = statement('redirect of a former path', (db) =>
@@ -182,7 +185,7 @@ function projectAccess(ability: ProjectAbility, signed: boolean, early = true): 
   }
 }
 
-export interface GroupSubject extends GroupStanding {
+export interface GroupSubject extends GroupPolicyInput {
   group: Namespace
   can(ability: GroupAbility): boolean
 }
@@ -204,17 +207,17 @@ const findGroup = statement('group for caller', (db, { by, viewerKind }: { by: '
  * The group named by an id or a full path, with the caller's abilities; 404 both when it is absent and when they do not
  * see it (G-67).
  */
-export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Group'): Promise<GroupSubject> {
-  const id = numericId(named)
+export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Group'): Promise<GroupSubject> {
+  const id = numericId(idOrPath)
   const { user } = caller
   const [row] = await findGroup(ctx.db, { by: id === null ? 'path' : 'id', viewerKind: viewerKindOf(user) }).execute({
-    value: id ?? named.toLowerCase(),
+    value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)
-  const standing: GroupStanding = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
-  if (!seesGroup(standing)) throw notFound(kind)
-  return { ...standing, group: row.group, can: (ability) => canGroup(standing, ability) }
+  const input: GroupPolicyInput = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
+  if (!seesGroup(input)) throw notFound(kind)
+  return { ...input, group: row.group, can: (ability) => canGroup(input, ability) }
 }
 
 /** On a group the caller sees, with an ability; after the parameters were read. */
@@ -242,7 +245,7 @@ export interface AdminSubject {
 }
 
 /** On a thing of any owner, for administrators: 403 for others whatever they name, then 404. */
-const adminOn = (kind: string, find: (ctx: Context, caller: SignedIn, named: string) => Promise<number>): Access<AdminSubject, true> => ({
+const adminOn = (kind: string, find: (ctx: Context, caller: SignedIn, idOrPath: string) => Promise<number>): Access<AdminSubject, true> => ({
   rule: `administrator, ${kind}`,
   signedIn: true,
   early: false,
@@ -253,13 +256,13 @@ const adminOn = (kind: string, find: (ctx: Context, caller: SignedIn, named: str
   },
 })
 
-export const adminOnUser = adminOn('any user', async (ctx, _, named) => {
+export const adminOnUser = adminOn('any user', async (ctx, _, idOrPath) => {
   const [user] = await ctx.db.read
     .select({ id: users.id })
     .from(users)
-    .where(eq(users.id, numericId(named) ?? 0))
+    .where(eq(users.id, numericId(idOrPath) ?? 0))
   if (!user) throw notFound('User')
   return user.id
 })
-export const adminOnGroup = adminOn('any group', async (ctx, caller, named) => (await findGroupFor(ctx, caller, named)).group.id)
-export const adminOnProject = adminOn('any project', async (ctx, caller, named) => (await findProjectFor(ctx, caller, named)).project.id)
+export const adminOnGroup = adminOn('any group', async (ctx, caller, idOrPath) => (await findGroupFor(ctx, caller, idOrPath)).group.id)
+export const adminOnProject = adminOn('any project', async (ctx, caller, idOrPath) => (await findProjectFor(ctx, caller, idOrPath)).project.id)

@@ -8,7 +8,7 @@ const MAX_DELAYED = 1_000
  * The limit of an address for all accounts, and of an account from all addresses, as a multiple of the limit of one
  * address for one account.
  */
-const ALL = 3
+const ADDRESS_LIMIT_FACTOR = 3
 
 /**
  * Counts bad credentials in windows of fixed length, in all processes together; whoever had too many is refused until
@@ -55,8 +55,8 @@ export class Throttle {
     const [from, pair] = namesOf(address, account)
     const names = account === undefined ? [from] : [from, pair, `bad ${account}`]
     const [all, own, everywhere] = await this.counters.read(names)
-    const waits = [this.#left(all, ALL * this.attempts), this.#left(own, this.attempts)]
-    if (own && own.count > 0) waits.push(this.#left(everywhere, ALL * this.attempts))
+    const waits = [this.#secondsLeft(all, ADDRESS_LIMIT_FACTOR * this.attempts), this.#secondsLeft(own, this.attempts)]
+    if (own && own.count > 0) waits.push(this.#secondsLeft(everywhere, ADDRESS_LIMIT_FACTOR * this.attempts))
     return Math.max(...waits)
   }
 
@@ -70,10 +70,10 @@ export class Throttle {
 
   /** The password was right: earlier failures of this address with this account are forgotten. */
   async succeeded(address: string, account: string): Promise<void> {
-    if (this.attempts > 0) await this.counters.forget(namesOf(address, account)[1])
+    if (this.attempts > 0) await this.counters.reset(namesOf(address, account)[1])
   }
 
-  #left(known: Count | undefined, most: number): number {
+  #secondsLeft(known: Count | undefined, most: number): number {
     if (!known || known.count < most) return 0
     return Math.ceil((known.until.getTime() - this.now().getTime()) / 1000)
   }

@@ -1,8 +1,8 @@
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import { createLog } from '../log.js'
-import { checkFolders, checkInstance, settleAddress } from './host.js'
-import { anyPostgres } from './postgres.js'
+import { checkFolders, checkInstance, resolveAddress } from './host.js'
+import { openCommandPostgres } from './postgres.js'
 
 /**
  * Runs a command on the service's data, while the service runs or without it; then the embedded Postgres is started for
@@ -17,8 +17,8 @@ export async function withContext(
   const log = createLog('error')
   if (!create) await checkInstance(given)
   await checkFolders(given)
-  const config = await settleAddress(given)
-  const postgres = await anyPostgres(config, log)
+  const config = await resolveAddress(given)
+  const postgres = await openCommandPostgres(config, log)
   try {
     const [{ openMigrated }, { createContext }] = await Promise.all([import('./database.js'), import('./create-context.js')])
     const database = await openMigrated(postgres.url, config, { log, poolSize, create })

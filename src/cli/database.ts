@@ -7,7 +7,7 @@ import { Unavailable } from '../lib/unavailable.js'
 import { connectionsFor } from './postgres.js'
 
 /** How often a connection that was not made in time is tried again. */
-const TRIES = 15
+const MAX_CONNECT_ATTEMPTS = 15
 
 /**
  * Migrates; a database that cannot be reached is a StartFault. `create` false: it must be one that a service has used.
@@ -33,7 +33,7 @@ export async function checkConnections(url: string, config: Config): Promise<voi
 
 /** Connects to a database that has been migrated. */
 export async function openConnections(url: string, config: Config, database: DatabaseOptions): Promise<Database> {
-  for (let tried = 1; ; tried++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await openDatabase(url, { ...config.database, ...database })
     } catch (error) {
@@ -42,7 +42,7 @@ export async function openConnections(url: string, config: Config, database: Dat
       const reason = error.cause instanceof Error ? error.cause.message : error.message
       if (/unsupported startup parameter/.test(reason)) throw behindPooler(reason)
       // a busy machine may take longer than one attempt to connect; a wrong address or password stays wrong
-      if (tried === TRIES || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`)
+      if (attempt === MAX_CONNECT_ATTEMPTS || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`)
     }
   }
 }

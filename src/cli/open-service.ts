@@ -4,9 +4,9 @@ import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
-import type { Among } from './create-context.js'
+import type { ContextOptions } from './create-context.js'
 import { cannotListen } from './host.js'
-import type { Life } from './life.js'
+import type { Lifecycle } from './lifecycle.js'
 
 /** The program of the spawner process, beside this one where it is built. */
 const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
@@ -18,7 +18,7 @@ export async function loadProgram() {
     { createContext },
     { buildApp },
     { startSsh },
-    { answerOnSocket },
+    { serveSocket: answerOnSocket },
     { bootstrapAdministrator },
     { startContinuousRecovery, recover, recoverKilledProcess },
     { recordMailEnabled },
@@ -48,12 +48,12 @@ export async function loadProgram() {
 
 export interface Opening {
   program: Awaited<ReturnType<typeof loadProgram>>
-  among?: Among | undefined
+  contextOptions?: ContextOptions | undefined
   /**
    * Whether no other process of this service runs yet: this one makes the first administrator and finishes what
    * killed processes left. Otherwise the ids of those that have been killed since then.
    */
-  first: true | { gone: string[] }
+  first: true | { killed: string[] }
   /** Called before that is begun, with what settles when it is done; nothing is served until then. */
   onContext?: (ctx: Context, prepared: Promise<void>) => void
 }
@@ -62,14 +62,14 @@ export interface Opening {
 export async function openService(
   config: Config & { baseUrl: string },
   database: Database,
-  life: Life,
-  { program, among, first, onContext }: Opening,
+  lifecycle: Lifecycle,
+  { program, contextOptions, first, onContext }: Opening,
 ): Promise<{ ctx: Context; app: FastifyInstance }> {
   const spawner = new SpawnerProcess(SPAWNER)
-  life.opened(() => spawner.close())
+  lifecycle.onClose(() => spawner.close())
   spawner.prepare()
-  const ctx = await program.createContext(config, database, life.log, spawner, among)
-  life.opened(() => ctx.close())
+  const ctx = await program.createContext(config, database, lifecycle.log, spawner, contextOptions)
+  lifecycle.onClose(() => ctx.close())
   const prepared = prepare(ctx, program, first)
   onContext?.(ctx, prepared)
   // the one waits for the database, the other takes time of the processor
@@ -84,8 +84,8 @@ async function prepare(ctx: Context, program: Opening['program'], first: Opening
     await program.recordMailEnabled(ctx)
     await ctx.jobs.start({ exclusive: ctx.config.databaseUrl === undefined })
   } else {
-    await ctx.jobs.start({ endedProcesses: first.gone })
-    if (first.gone.length > 0) await program.recoverKilledProcess(ctx)
+    await ctx.jobs.start({ endedProcesses: first.killed })
+    if (first.killed.length > 0) await program.recoverKilledProcess(ctx)
   }
   ctx.storages.start()
   program.startContinuousRecovery(ctx)

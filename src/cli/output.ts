@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import colours from 'picocolors'
+import colors from 'picocolors'
 import type { OnProgress } from '../services/operations/progress.js'
 
 /** Writes to standard output, and waits while its reader does. */
@@ -16,7 +16,7 @@ export function table(titles: readonly string[], rows: readonly (string | number
   const widths = titles.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
   const isNumber = titles.map((_, at) => rows.length > 0 && rows.every((row) => typeof row[at] === 'number'))
   const padded = (cell: string, at: number) => (isNumber[at] ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))
-  const { bold } = colours.createColors(process.stdout.isTTY && colours.isColorSupported)
+  const { bold } = colors.createColors(process.stdout.isTTY && colors.isColorSupported)
   return lines.map((line, i) => `${(i === 0 ? bold : String)(line.map(padded).join('  ').trimEnd())}\n`).join('')
 }
 

@@ -3,11 +3,11 @@ import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { checkDescriptors, checkGit } from '../cli/host.js'
-import { Life } from '../cli/life.js'
+import { Lifecycle } from '../cli/lifecycle.js'
 import { loadProgram } from '../cli/open-service.js'
 import { readTestConfig } from '../config.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
-import { Failure, wordsOf } from '../failures.js'
+import { Failure, failureText } from '../failures.js'
 import { memoryFolder } from '../lib/files/memory-folder.js'
 import { isRunning } from '../lib/is-running.js'
 import { StartFault } from '../lib/start-fault.js'
@@ -39,11 +39,11 @@ export interface TestOptions {
 /** Serves worlds for tests and a channel that controls them; what they store goes when the service ends. */
 export async function serveForTests(options: TestOptions): Promise<void> {
   const log = createLog(settingIn('', options)({ name: options.world, first: true }).logLevel)
-  const life = new Life(log)
-  await life.begin(start(options, life))
+  const life = new Lifecycle(log)
+  await life.untilStarted(start(options, life))
 }
 
-async function start(options: TestOptions, life: Life): Promise<void> {
+async function start(options: TestOptions, life: Lifecycle): Promise<void> {
   const { signal } = life
   const seed = options.seed === undefined ? undefined : await seedFile(options.seed)
   const [folder] = await Promise.all([ownFolder(life), checkDescriptors(), checkGit()])
@@ -76,12 +76,12 @@ async function fill(world: World, text: string): Promise<void> {
   try {
     await seedStart(world, await seedIn(text))
   } catch (thrown) {
-    throw thrown instanceof Failure ? new StartFault(`the seed cannot be used: ${wordsOf(thrown.body)}`) : thrown
+    throw thrown instanceof Failure ? new StartFault(`the seed cannot be used: ${failureText(thrown.body)}`) : thrown
   }
 }
 
 /** Starts a prepared Postgres; `launched` resolves when its process has been started, `url` when it answers. */
-function startPostgres(folder: string, life: Life): { launched: Promise<void>; url: Promise<string> } {
+function startPostgres(folder: string, life: Lifecycle): { launched: Promise<void>; url: Promise<string> } {
   const directory = join(folder, 'postgres')
   let onLaunch = () => {}
   const launched = new Promise<void>((resolve) => {
@@ -90,18 +90,18 @@ function startPostgres(folder: string, life: Life): { launched: Promise<void>; u
   const start = async () => {
     await preparePostgres(directory, folder)
     const postgres = await startEmbeddedPostgres({ directory, log: life.log, durable: false, connections: CONNECTIONS, onLaunch })
-    life.opened(() => postgres.stop())
+    life.onClose(() => postgres.stop())
     return postgres.url
   }
   return { launched, url: start() }
 }
 
 /** The folder of everything that is stored; removed at the end. */
-async function ownFolder(life: Life): Promise<string> {
+async function ownFolder(life: Lifecycle): Promise<string> {
   const parent = await memoryFolder(ROOM)
   await removeLeftovers(parent)
   const folder = await mkdtemp(join(parent, `${PREFIX}${process.pid}-`))
-  life.opened(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  life.onClose(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   // as root Postgres runs under another account, which must be able to enter
   await chmod(folder, 0o711)
   await mkdir(join(folder, 'worlds'), { mode: 0o700 })

@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { openConnections } from '../cli/database.js'
-import { checkFolders, settleAddress, settleSsh } from '../cli/host.js'
-import { DRAIN, type Life } from '../cli/life.js'
+import { checkFolders, resolveAddress, resolveSshPort } from '../cli/host.js'
+import { DRAIN_TIMEOUT_MS, type Lifecycle } from '../cli/lifecycle.js'
 import { listen, type loadProgram, stopListening } from '../cli/open-service.js'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
@@ -46,7 +46,7 @@ const LOOK = 10
 /** What all worlds of a process share. */
 export interface Foundation {
   program: Awaited<ReturnType<typeof loadProgram>>
-  life: Life
+  life: Lifecycle
   spawner: Spawner
   argon2: Argon2
   /** Adds hooks to the application of a world before its routes are declared. */
@@ -119,7 +119,7 @@ export class World {
 
   static async open(options: WorldOptions): Promise<World> {
     const { life, databaseUrl } = options
-    const config = await settleAddress(await settleSsh(options.config, (fault) => life.log.warn(`SSH is off: ${fault.message}`)))
+    const config = await resolveAddress(await resolveSshPort(options.config, (fault) => life.log.warn(`SSH is off: ${fault.message}`)))
     await checkFolders(config)
     const clock = options.clock ? testClock(options.clock) : null
     if (clock) await installTestClock(databaseUrl, clock.now())
@@ -219,13 +219,13 @@ export class World {
     // the one waits for the database, the other takes time of the processor
     const [app] = await Promise.all([program.buildApp(this.#ctx, { prepare, ...requestId }), this.#keepFirst()])
     this.#app = app
-    this.#ends.push(() => stopListening(app, DRAIN))
+    this.#ends.push(() => stopListening(app, DRAIN_TIMEOUT_MS))
     await listen(app, this.config)
     if (this.config.ssh.port === null) return
     // it lives as long as the world, not as the first of its contexts
     const lasting: Context = Object.create(this.#ctx, { stopping: { value: life.signal } })
-    const ssh = await program.startSsh(lasting, { program: SSH_PROGRAM, around: (socket, answer) => this.#gate.run(socket, answer) })
-    this.#ends.push(() => ssh.close(DRAIN))
+    const ssh = await program.startSsh(lasting, { program: SSH_PROGRAM, wrap: (socket, answer) => this.#gate.run(socket, answer) })
+    this.#ends.push(() => ssh.close(DRAIN_TIMEOUT_MS))
   }
 
   /** Makes the state of the start. */

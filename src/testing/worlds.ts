@@ -95,9 +95,9 @@ export async function openWorlds(
 ): Promise<Worlds> {
   const { life } = foundation
   const spawner = new SpawnerProcess(SPAWNER)
-  life.opened(() => spawner.close())
+  life.onClose(() => spawner.close())
   spawner.prepare()
   const worlds = new Worlds({ ...foundation, spawner }, databaseUrl, settingOf, clock)
-  life.opened(() => worlds.close())
+  life.onClose(() => worlds.close())
   return worlds
 }

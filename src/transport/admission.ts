@@ -1,8 +1,8 @@
 import type { ActorUser } from '../access/actor.js'
-import { withoutToken } from '../access/actor.js'
+import { actingAs } from '../access/actor.js'
 import { findProjectAtLevel, findProjectFor, formerProjectId, fullPathOf, type Project, type ProjectSubject } from '../access/rules.js'
-import { type Context, during } from '../context.js'
-import { Failure, nullOnFailure, wordsOf } from '../failures.js'
+import { type Context, withOrigin } from '../context.js'
+import { Failure, failureText, nullOnFailure } from '../failures.js'
 import { RepositoryMissing } from '../git/errors.js'
 import type { GitRepository, RepositoryKey, Service } from '../git/types.js'
 import { readSettings } from '../services/core/settings.js'
@@ -34,7 +34,7 @@ export const DENIED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denie
 /** Texts of refusals, the same over HTTP and SSH and for LFS. */
 export const NO_DOWNLOAD = 'You are not allowed to download code from this project.'
 export const NO_PUSH = 'You are not allowed to push code to this project.'
-export const noAccessOver = (protocol: Asked['protocol']) => `Git access over ${protocol.toUpperCase()} is not allowed`
+export const noAccessOver = (protocol: GitAccessRequest['protocol']) => `Git access over ${protocol.toUpperCase()} is not allowed`
 /** Why code of this project cannot be pushed. */
 export const pushRefusal = ({ project }: ProjectSubject) => (project.archived ? 'This project is archived.' : NO_PUSH)
 
@@ -47,7 +47,7 @@ export const lfsHolderOf = ({ user, level, deployKey }: GitCaller): LfsHolder | 
 export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
 
 /** What a Git client asks for. */
-export interface Asked {
+export interface GitAccessRequest {
   protocol: 'http' | 'ssh'
   /** Full path of the project, without `.git`. */
   path: string
@@ -58,7 +58,7 @@ export interface Asked {
 }
 
 /** Who has been admitted, and to what. */
-export interface Admitted {
+export interface Admission {
   caller: GitCaller
   /** Null where the project is created by the push that follows. */
   subject: ProjectSubject | null
@@ -69,9 +69,9 @@ export interface Admitted {
 }
 
 /** Visibility of the project, then rights on the repository (31.2, 31.3); the credentials have been checked. */
-export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Promise<Admitted | GitRefusal> {
-  const { path, protocol, advertises } = asked
-  const pushes = asked.service === 'git-receive-pack'
+export async function admit(ctx: Context, caller: GitCaller, request: GitAccessRequest): Promise<Admission | GitRefusal> {
+  const { path, protocol, advertises } = request
+  const pushes = request.service === 'git-receive-pack'
   const { user } = caller
   const anonymous = user === null && !caller.level
   const notices: string[] = []
@@ -82,11 +82,11 @@ export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Prom
   const { enabled_git_access_protocol } = await readSettings(ctx)
   if (enabled_git_access_protocol && enabled_git_access_protocol !== protocol) return { status: 403, text: noAccessOver(protocol) }
   if (!found) {
-    const place = user && !caller.level && (await findPushTarget(ctx, withoutToken(user), path))
-    if (!place) return NOT_FOUND
+    const target = user && !caller.level && (await findPushTarget(ctx, actingAs(user), path))
+    if (!target) return NOT_FOUND
     // created by the push itself: asking alone leaves nothing behind
     if (advertises) return { caller, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
-    const refusal = await createByPush(ctx, user, place, asked.client)
+    const refusal = await createByPush(ctx, user, target, request.client)
     if (refusal) return refusal
     found = await findRepository(ctx, caller, path)
     if (!found) return NOT_FOUND
@@ -124,29 +124,29 @@ async function repositoryKey(ctx: Context, { project }: ProjectSubject, wiki: bo
   return key
 }
 
-const missing = () => Promise.reject(new RepositoryMissing())
+const rejectMissing = () => Promise.reject(new RepositoryMissing())
 
 /** For a project that is created by the push that follows. */
-const NO_REPOSITORY = { uploadPack: missing, receivePack: missing, uploadArchive: missing }
+const NO_REPOSITORY = { uploadPack: rejectMissing, receivePack: rejectMissing, uploadArchive: rejectMissing }
 
 /**
  * Creates the private project that somebody pushes to (GH-26); returns a refusal as text where that is not possible.
  */
-async function createByPush(ctx: Context, user: ActorUser, place: PushTarget, client: Asked['client']): Promise<GitRefusal | null> {
-  const caller = withoutToken(user)
+async function createByPush(ctx: Context, user: ActorUser, target: PushTarget, client: GitAccessRequest['client']): Promise<GitRefusal | null> {
+  const caller = actingAs(user)
   try {
-    await createProject(during(ctx, { caller, ...client }), caller, {
-      namespace_id: place.namespace_id,
-      path: place.path,
+    await createProject(withOrigin(ctx, { caller, ...client }), caller, {
+      namespace_id: target.namespace_id,
+      path: target.path,
       visibility: 'private',
     })
     return null
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     // two pushes at once: the other one has created it
-    return (await findRepository(ctx, { user, reads: true, writes: true }, place.full_path))
+    return (await findRepository(ctx, { user, reads: true, writes: true }, target.full_path))
       ? null
-      : { status: 403, text: `The project could not be created: ${wordsOf(error.body)}` }
+      : { status: 403, text: `The project could not be created: ${failureText(error.body)}` }
   }
 }
 

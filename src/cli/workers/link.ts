@@ -6,8 +6,8 @@ import type { Begin, MetricsPage, ToParent, ToWorker } from './messages.js'
  * Milliseconds that a lock is waited for. What it guards is right without it, by the locks of git and Postgres; it
  * keeps writers in turn.
  */
-const LOCK_PATIENCE = 10_000
-const PAGE_PATIENCE = 5_000
+const LOCK_TIMEOUT_MS = 10_000
+const PAGE_TIMEOUT_MS = 5_000
 
 /** The side of a worker of the channel to its parent. */
 export class ParentLink implements ProcessMutex {
@@ -22,12 +22,12 @@ export class ParentLink implements ProcessMutex {
   #id = 0
 
   constructor(private readonly channel: NodeJS.Process) {
-    const heard = <Type extends ToWorker['type']>(type: Type) =>
+    const received = <Type extends ToWorker['type']>(type: Type) =>
       new Promise<Extract<ToWorker, { type: Type }>>((resolve) => {
         channel.on('message', (message: ToWorker) => message.type === type && resolve(message as Extract<ToWorker, { type: Type }>))
       })
-    this.begin = heard('begin')
-    this.stop = heard('stop').then(() => undefined)
+    this.begin = received('begin')
+    this.stop = received('stop').then(() => undefined)
     channel.on('message', (message: ToWorker) => {
       if (message.type === 'locked') this.#locks.get(message.id)?.()
       else if (message.type === 'page') this.#pages.get(message.id)?.(message.page)
@@ -48,13 +48,13 @@ export class ParentLink implements ProcessMutex {
   acquire(key: string): Promise<() => void> {
     const id = ++this.#id
     return new Promise((resolve) => {
-      const settle = () => {
-        clearTimeout(late)
+      const done = () => {
+        clearTimeout(timer)
         this.#locks.delete(id)
         resolve(() => void this.send({ type: 'unlock', id }))
       }
-      const late = setTimeout(settle, LOCK_PATIENCE)
-      this.#locks.set(id, settle)
+      const timer = setTimeout(done, LOCK_TIMEOUT_MS)
+      this.#locks.set(id, done)
       void this.send({ type: 'lock', id, key })
     })
   }
@@ -63,9 +63,9 @@ export class ParentLink implements ProcessMutex {
   page(): Promise<MetricsPage> {
     const id = ++this.#id
     return new Promise<MetricsPage>((resolve, reject) => {
-      const late = setTimeout(() => reject(new Unavailable('the metrics of the other workers did not come in time')), PAGE_PATIENCE)
+      const timer = setTimeout(() => reject(new Unavailable('the metrics of the other workers did not come in time')), PAGE_TIMEOUT_MS)
       this.#pages.set(id, (page) => {
-        clearTimeout(late)
+        clearTimeout(timer)
         resolve(page)
       })
       void this.send({ type: 'page', id })

@@ -15,7 +15,7 @@ export interface Begin {
   /** Whether it prepares the database for all. */
   first: boolean
   /** Ids, as in the table `processes`, of workers that have been killed. */
-  gone: string[]
+  killed: string[]
 }
 
 export type ToWorker =

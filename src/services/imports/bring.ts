@@ -2,7 +2,7 @@ import type { Context } from '../../context.js'
 import { commitAsynchronously } from '../../db/asynchronous-commit.js'
 import type { Transaction } from '../../db/client.js'
 import { codeOf, databaseError, isUniqueViolation } from '../../db/errors.js'
-import { Failure, invalidRecord, wordsOf } from '../../failures.js'
+import { Failure, failureText, invalidRecord } from '../../failures.js'
 import { actSilently } from '../core/acting.js'
 import type { Run } from './run.js'
 import { NotGiven } from './source/client.js'
@@ -143,7 +143,7 @@ export async function bring(run: Run, { kind, key, name }: Item, prepare: () => 
 /** Null: a fault that ends the run. */
 export function reasonOf(error: unknown): string | null {
   if (error instanceof Refused || error instanceof NotGiven) return error.message
-  if (error instanceof Failure) return wordsOf(error.body)
+  if (error instanceof Failure) return failureText(error.body)
   if (isUniqueViolation(error)) return 'there is one with the same name or number already'
   // values that no column takes, and references to what was deleted meanwhile
   return /^2[23]/.test(codeOf(databaseError(error))) ? 'the database does not accept it' : null

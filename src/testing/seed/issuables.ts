@@ -1,7 +1,7 @@
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import { createIssue } from '../../services/issuables/issues/create.js'
 import type { SeedIssue, SeedMergeRequest, SeedNote } from './declaration.js'
-import { type ProjectPlace, statusOf } from './places.js'
+import { type ProjectPlace, statusOf } from './groups.js'
 import { below, entries, type Made, refusedAt, type Seeder, seedFault } from './seeder.js'
 
 export async function seedIssues(seeder: Seeder, place: ProjectPlace, issues: SeedIssue[] | undefined): Promise<void> {

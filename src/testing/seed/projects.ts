@@ -1,7 +1,7 @@
 import type { SeedProject, SeedSnippet } from './declaration.js'
+import { groupOf, type ProjectPlace, seedHooks, seedLabels, seedMembers, seedMilestones, seedVariables, statusOf } from './groups.js'
 import { seedHistory } from './history.js'
 import { seedIssues, seedMergeRequests } from './issuables.js'
-import { groupOf, type ProjectPlace, seedHooks, seedLabels, seedMembers, seedMilestones, seedVariables, statusOf } from './places.js'
 import { below, entries, type Seeder, seedFault } from './seeder.js'
 
 export async function seedProjects(seeder: Seeder, projects: SeedProject[] | undefined): Promise<void> {

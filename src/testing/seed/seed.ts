@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import type { World } from '../world.js'
 import { Seed, type Seeded } from './declaration.js'
-import { blockUsers, seedUsers } from './people.js'
-import { seedGroups } from './places.js'
+import { seedGroups } from './groups.js'
 import { seedProjects, seedSnippets } from './projects.js'
 import { below, Seeder, seedFault } from './seeder.js'
+import { blockUsers, seedUsers } from './users.js'
 
 /**
  * Fills a world, in the order of the seed and through its own API, so that all that follows from each entry is there.

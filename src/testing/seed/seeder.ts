@@ -1,5 +1,5 @@
-import { type SignedIn, withoutToken } from '../../access/actor.js'
-import { Failure, wordsOf } from '../../failures.js'
+import { actingAs, type SignedIn } from '../../access/actor.js'
+import { Failure, failureText } from '../../failures.js'
 import { actorOf, loadUser } from '../../services/identity/users.js'
 import type { World } from '../world.js'
 
@@ -25,7 +25,7 @@ export function* entries<T>(at: string, name: string, list: readonly T[] | undef
 /** Runs what a service does for an entry; its refusals name the entry. */
 export const refusedAt = <T>(at: string, work: Promise<T>): Promise<T> =>
   work.catch((thrown: unknown) => {
-    throw thrown instanceof Failure ? seedFault(at, wordsOf(thrown.body)) : thrown
+    throw thrown instanceof Failure ? seedFault(at, failureText(thrown.body)) : thrown
   })
 
 interface Call {
@@ -76,7 +76,7 @@ export class Seeder {
   /** A user, as services see who calls them. */
   async caller(at: string, username: string): Promise<SignedIn> {
     const id = await this.user(at, username)
-    const known = this.#callers.get(id) ?? withoutToken(actorOf(await loadUser(this.world.ctx, id)))
+    const known = this.#callers.get(id) ?? actingAs(actorOf(await loadUser(this.world.ctx, id)))
     this.#callers.set(id, known)
     return known
   }
@@ -101,7 +101,7 @@ export class Seeder {
 
 function reasonIn(payload: string): string {
   try {
-    return wordsOf(JSON.parse(payload))
+    return failureText(JSON.parse(payload))
   } catch {
     return payload.slice(0, 500)
   }

@@ -5,8 +5,8 @@ import { createServer, type Socket } from 'node:net'
 import { firstLine } from './frames.js'
 
 /** Bytes of a greeting, and milliseconds for it to come. */
-const GREETING = 64
-const PATIENCE = 10_000
+const MAX_GREETING_BYTES = 64
+const GREETING_TIMEOUT_MS = 10_000
 
 /** Where one command may write. */
 export interface Outlet {
@@ -25,7 +25,7 @@ export class Outlets {
   static async listen(path: string): Promise<Outlets> {
     rmSync(path, { force: true }) // a thread that has failed leaves its own
     const outlets = new Outlets(path)
-    const server = createServer((socket) => void outlets.#welcome(socket))
+    const server = createServer((socket) => void outlets.#accept(socket))
     server.listen(path)
     await once(server, 'listening')
     server.unref()
@@ -55,13 +55,13 @@ export class Outlets {
     return { path: this.path, greeting: `${token}\n`, source, close }
   }
 
-  async #welcome(socket: Socket) {
+  async #accept(socket: Socket) {
     socket.on('error', () => {})
-    const late = setTimeout(() => socket.destroy(), PATIENCE)
-    const token = await firstLine(socket, GREETING)
-    clearTimeout(late)
-    const take = token === null ? undefined : this.#expected.get(token)
-    if (take) take(socket)
+    const timer = setTimeout(() => socket.destroy(), GREETING_TIMEOUT_MS)
+    const token = await firstLine(socket, MAX_GREETING_BYTES)
+    clearTimeout(timer)
+    const accept = token === null ? undefined : this.#expected.get(token)
+    if (accept) accept(socket)
     else socket.destroy()
   }
 }

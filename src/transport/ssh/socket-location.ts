@@ -1,12 +1,12 @@
 import { mkdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeSocketFolder } from '../../lib/files/socket-folder.js'
-import { socketIn, sshFolder } from './client.js'
+import { socketLink, sshFolder } from './client.js'
 
 /** Its name in its folder. */
-const SOCKET = 'ssh'
+const SOCKET_NAME = 'ssh'
 
-export interface SshPlace {
+export interface SocketLocation {
   /** The path of the socket. */
   socket: string
   /** Lets the commands for an OpenSSH server find it: from now on somebody listens. */
@@ -18,14 +18,14 @@ export interface SshPlace {
  * A place for the service's socket, which only its own account reaches. A link in the data folder leads there; where
  * several services share a data folder, it is that of the last one.
  */
-export async function makeSshPlace(dataDir: string): Promise<SshPlace> {
+export async function createSocketLocation(dataDir: string): Promise<SocketLocation> {
   await mkdir(sshFolder(dataDir), { recursive: true, mode: 0o700 })
-  const link = socketIn(dataDir)
-  const folder = await makeSocketFolder('roost-ssh-socket', SOCKET)
-  const socket = join(folder, SOCKET)
+  const link = socketLink(dataDir)
+  const folder = await makeSocketFolder('roost-ssh-socket', SOCKET_NAME)
+  const socket = join(folder, SOCKET_NAME)
   return {
     socket,
-    publish: () => pointAt(link, socket),
+    publish: () => replaceLink(link, socket),
     async remove() {
       if ((await readlink(link).catch(() => null)) === socket) await rm(link, { force: true })
       await rm(folder, { recursive: true, force: true })
@@ -34,9 +34,9 @@ export async function makeSshPlace(dataDir: string): Promise<SshPlace> {
 }
 
 /** Makes the link lead to the socket, in one step. */
-async function pointAt(link: string, socket: string): Promise<void> {
-  const aside = `${link}.${process.pid}`
-  await rm(aside, { force: true })
-  await symlink(socket, aside)
-  await rename(aside, link)
+async function replaceLink(link: string, socket: string): Promise<void> {
+  const temporary = `${link}.${process.pid}`
+  await rm(temporary, { force: true })
+  await symlink(socket, temporary)
+  await rename(temporary, link)
 }

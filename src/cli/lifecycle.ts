@@ -7,16 +7,16 @@ import { StartFault } from '../lib/start-fault.js'
  * Milliseconds that running requests get after a signal; with everything else the process ends within ten seconds
  * (SEC-160).
  */
-export const DRAIN = 7_000
+export const DRAIN_TIMEOUT_MS = 7_000
 /** Milliseconds after which the process ends in any case. */
-const AT_MOST = DRAIN + 2_500
+const EXIT_TIMEOUT_MS = DRAIN_TIMEOUT_MS + 2_500
 
-type Step = () => Promise<unknown>
+type CloseStep = () => Promise<unknown>
 
 /** What a process has opened, and its orderly end. */
-export class Life {
+export class Lifecycle {
   /** Closed in the reverse order. */
-  readonly #opened: Step[] = []
+  readonly #closeSteps: CloseStep[] = []
   readonly #stop = new AbortController()
 
   constructor(readonly log: Logger) {}
@@ -27,14 +27,14 @@ export class Life {
   }
 
   /** `close` is called at the end, before the steps of what was opened earlier. */
-  opened(close: Step): void {
-    this.#opened.push(close)
+  onClose(close: CloseStep): void {
+    this.#closeSteps.push(close)
   }
 
   /** True when every step succeeded; a failing step does not keep the next from running. */
   async close(): Promise<boolean> {
     let clean = true
-    for (let step = this.#opened.pop(); step; step = this.#opened.pop()) {
+    for (let step = this.#closeSteps.pop(); step; step = this.#closeSteps.pop()) {
       await step().catch((error: unknown) => {
         clean = false
         this.log.error({ err: error }, 'a part did not close')
@@ -52,7 +52,7 @@ export class Life {
       () => this.close(),
       () => this.close(),
     )
-    void Promise.race([closed, sleep(AT_MOST, false)]).then((clean) => {
+    void Promise.race([closed, sleep(EXIT_TIMEOUT_MS, false)]).then((clean) => {
       this.log.flush(() => process.exit(clean ? 0 : 1))
     })
   }
@@ -61,7 +61,7 @@ export class Life {
    * Waits until what this is the life of has started; a signal ends the process, and a start that fails closes what it
    * has opened. Throws StartFault.
    */
-  async begin(started: Promise<unknown>): Promise<void> {
+  async untilStarted(started: Promise<unknown>): Promise<void> {
     this.#endOnSignal(started)
     try {
       await started

@@ -1,4 +1,4 @@
-import { Failure, wordsOf } from '../../failures.js'
+import { Failure, failureText } from '../../failures.js'
 import { createToken } from '../../services/identity/tokens.js'
 import type { SeedUser } from './declaration.js'
 import { below, entries, type Seeder, seedFault } from './seeder.js'
@@ -33,7 +33,7 @@ async function seedToken({ world }: Seeder, at: string, user: { id: number; admi
   try {
     await createToken(world.ctx, user, { name, scopes, expires_at }, token)
   } catch (thrown) {
-    if (thrown instanceof Failure) throw seedFault(at, wordsOf(thrown.body))
+    if (thrown instanceof Failure) throw seedFault(at, failureText(thrown.body))
     if (/tokens_digest/.test(String((thrown as { cause?: unknown }).cause ?? thrown))) throw seedFault(at, 'there is such a token already')
     throw thrown
   }

@@ -2,21 +2,21 @@ import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 
 /** Bytes that wait for a slow client: two pieces. */
-const WAITING = 131_072
+const HIGH_WATER_MARK_BYTES = 131_072
 
 /**
  * The body of an answer of Git. Its head is written with the first byte, so that an earlier failure can still be
  * answered with another status; destroying it afterwards cuts the connection.
  */
-export class Answer extends Writable {
-  #begun = false
+export class ResponseBody extends Writable {
+  #started = false
   readonly #closed: Promise<void>
 
   constructor(
     private readonly raw: ServerResponse,
     private readonly writeHead: () => void,
   ) {
-    super({ highWaterMark: WAITING })
+    super({ highWaterMark: HIGH_WATER_MARK_BYTES })
     this.on('error', () => {}) // whoever writes, or waits for the delivery, gets to know
     this.#closed = new Promise((resolve) => {
       raw.once('close', () => {
@@ -28,31 +28,31 @@ export class Answer extends Writable {
 
   /** Settles when all has gone out, or the client has gone; rejects with what it was destroyed with. */
   async delivered(): Promise<void> {
-    if (this.#begun && !this.errored) await this.#closed
+    if (this.#started && !this.errored) await this.#closed
     if (this.errored) throw this.errored
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
-    const first = this.#begin()
-    if (this.raw.write(chunk) || first) done()
+    const isFirst = this.#start()
+    if (this.raw.write(chunk) || isFirst) done()
     else this.raw.once('drain', done)
   }
 
   override _final(done: () => void): void {
-    this.#begin()
+    this.#start()
     this.raw.end()
     done()
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    if (this.#begun && !this.raw.writableEnded) this.raw.destroy()
+    if (this.#started && !this.raw.writableEnded) this.raw.destroy()
     done(error)
   }
 
   /** Whether this is the beginning. What follows in the same turn of the event loop goes out together with it. */
-  #begin(): boolean {
-    if (this.#begun) return false
-    this.#begun = true
+  #start(): boolean {
+    if (this.#started) return false
+    this.#started = true
     this.writeHead()
     const { socket } = this.raw
     socket?.cork()

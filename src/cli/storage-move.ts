@@ -7,7 +7,7 @@ import { moveProject, moveRepository, requestMove } from '../services/projects/s
 import { print } from './output.js'
 
 /** Milliseconds between two looks at a move. */
-const LOOK = 200
+const POLL_INTERVAL_MS = 200
 
 /** The id of a project by its id or path. */
 export async function projectNamed({ db }: Context, named: string): Promise<number> {
@@ -32,24 +32,24 @@ export async function moveOne(ctx: Context, id: number, storage: string): Promis
   await ctx.db.transaction((tx) => requestMove(ctx, tx, project, storage))
   for (;;) {
     // the job stays: what a kill of this command leaves is taken back by the service
-    if (!(await isServed(ctx))) await moveProject(ctx, id, AbortSignal.timeout(6 * 3_600_000))
-    if (!(await isAsked(ctx, id))) break
-    const fault = await faultOf(ctx, id)
+    if (!(await isServiceRunning(ctx))) await moveProject(ctx, id, AbortSignal.timeout(6 * 3_600_000))
+    if (!(await isMovePending(ctx, id))) break
+    const fault = await moveError(ctx, id)
     if (fault !== null) throw new StartFault(`project ${id} was not moved: ${fault}; roost jobs --retry tries it again`)
-    await sleep(LOOK)
+    await sleep(POLL_INTERVAL_MS)
   }
   await print(`project ${id} is in ${storage}\n`)
 }
 
 /** Whether a service works on jobs of this database. */
-const isServed = async ({ db }: Context): Promise<boolean> =>
+const isServiceRunning = async ({ db }: Context): Promise<boolean> =>
   (await db.write.select({ id: processes.id }).from(processes).where(sql`${processes.alive_until} > pg_catalog.now()`).limit(1)).length > 0
 
-const isAsked = async ({ db }: Context, id: number): Promise<boolean> =>
+const isMovePending = async ({ db }: Context, id: number): Promise<boolean> =>
   (await db.write.select({ id: repositoryMoves.project_id }).from(repositoryMoves).where(eq(repositoryMoves.project_id, id))).length > 0
 
 /** Why the job was set aside; null: it was not. */
-async function faultOf({ db }: Context, id: number): Promise<string | null> {
+async function moveError({ db }: Context, id: number): Promise<string | null> {
   const [failed] = await db.write
     .select({ error: jobs.last_error })
     .from(jobs)
