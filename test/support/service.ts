@@ -142,7 +142,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
       ? null
       : await startSsh(service.ctx, { program: new URL('ssh.js', pathToFileURL(await build())), ...(limits && { limits }) })
   service.rest = () =>
-    gate.while(PATIENCE, async () => {
+    gate.runWhenIdle(PATIENCE, async () => {
       await service.ctx.close()
       await service.ctx.jobs.untilEnded()
       db.forgetListeners()

@@ -4,7 +4,7 @@ import { actorOf, loadUser } from '../../services/identity/users.js'
 import type { World } from '../world.js'
 
 /** What an answer of the API has. */
-export interface Made {
+export interface ApiObject {
   id: number
   iid: number
   [field: string]: unknown
@@ -23,7 +23,7 @@ export function* entries<T>(at: string, name: string, list: readonly T[] | undef
 }
 
 /** Runs what a service does for an entry; its refusals name the entry. */
-export const refusedAt = <T>(at: string, work: Promise<T>): Promise<T> =>
+export const withPosition = <T>(at: string, work: Promise<T>): Promise<T> =>
   work.catch((thrown: unknown) => {
     throw thrown instanceof Failure ? seedFault(at, failureText(thrown.body)) : thrown
   })
@@ -38,7 +38,7 @@ interface Call {
   as?: string | undefined
   body?: object
   /** A status that is no fault: the answer is null. */
-  but?: number
+  nullOn?: number
 }
 
 /** Calls the API of a world for a seed, one after the other, so that ids are the same each time; and knows ids by names. */
@@ -56,21 +56,21 @@ export class Seeder {
   }
 
   /** Makes a call that changes something, or reads. Throws what is wrong with the entry. */
-  async call(call: Call & { but?: never }): Promise<Made>
-  async call(call: Call): Promise<Made | null>
-  async call({ at, method, path, as, body, but }: Call): Promise<Made | null> {
+  async call(call: Call & { nullOn?: never }): Promise<ApiObject>
+  async call(call: Call): Promise<ApiObject | null>
+  async call({ at, method, path, as, body, nullOn }: Call): Promise<ApiObject | null> {
     const { app, config, secret } = this.world
-    const who = as === undefined || as === this.administrator ? {} : { sudo: as }
+    const sudo = as === undefined || as === this.administrator ? {} : { sudo: as }
     const answer = await app.inject({
       method,
       url: `/api/v4${path}`,
-      headers: { 'private-token': config.admin.token ?? '', 'x-roost-own': secret, ...who },
+      headers: { 'private-token': config.admin.token ?? '', 'x-roost-own': secret, ...sudo },
       ...(body && { payload: body }),
     })
     if (answer.statusCode < 300) return answer.payload === '' ? null : answer.json()
-    if (answer.statusCode === but) return null
+    if (answer.statusCode === nullOn) return null
     const by = as === undefined ? '' : ` as ${as}`
-    throw seedFault(at, `${method} ${path}${by} is answered with ${answer.statusCode}: ${reasonIn(answer.payload)}`)
+    throw seedFault(at, `${method} ${path}${by} is answered with ${answer.statusCode}: ${reasonOf(answer.payload)}`)
   }
 
   /** A user, as services see who calls them. */
@@ -86,7 +86,7 @@ export class Seeder {
     const known = this.users.get(username.toLowerCase())
     if (known !== undefined) return known
     const found = await this.call({ at, method: 'GET', path: `/users?username=${encodeURIComponent(username)}` })
-    const [user] = found as unknown as Made[]
+    const [user] = found as unknown as ApiObject[]
     if (!user) throw seedFault(at, `there is no user ${username}`)
     this.users.set(username.toLowerCase(), user.id)
     return user.id
@@ -99,7 +99,7 @@ export class Seeder {
   }
 }
 
-function reasonIn(payload: string): string {
+function reasonOf(payload: string): string {
   try {
     return failureText(JSON.parse(payload))
   } catch {

@@ -14,8 +14,8 @@ export async function seedUsers(seeder: Seeder, users: SeedUser[] | undefined): 
       body: { username, name, email, password, skip_confirmation: true, ...more },
     })
     seeder.users.set(username.toLowerCase(), id)
-    for (const [token, place] of entries(at, 'tokens', tokens)) await seedToken(seeder, place, { id, admin: user.admin ?? false }, token)
-    for (const [key, place] of entries(at, 'keys', keys)) await seeder.call({ at: place, method: 'POST', path: `/users/${id}/keys`, body: key })
+    for (const [token, position] of entries(at, 'tokens', tokens)) await seedToken(seeder, position, { id, admin: user.admin ?? false }, token)
+    for (const [key, position] of entries(at, 'keys', keys)) await seeder.call({ at: position, method: 'POST', path: `/users/${id}/keys`, body: key })
   }
 }
 
