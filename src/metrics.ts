@@ -6,36 +6,35 @@ import type { FinishedAttempt } from './jobs/worker.js'
 import { startTiming } from './lib/async/call-times.js'
 
 /**
- * What is counted while the service runs. Labels hold kinds, route patterns and status, never names, ids or tokens
- * (SEC-169).
+ * Metrics of the service. Labels contain kinds, route patterns and statuses, never names, ids or tokens (SEC-169).
  */
 export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void
-  /** A git process has ended; `kind` is the command of git. */
+  /** Records a git process that has ended; `kind` is the git command. */
   git(kind: string, seconds: number): void
   job(ended: FinishedAttempt): void
   push(kind: 'project' | 'wiki'): void
   login(how: 'password' | 'token', result: 'done' | 'refused'): void
-  /** A webhook was delivered, or was not. */
+  /** Records an attempt to deliver a webhook. */
   webhook(event: string, result: 'done' | 'failed', seconds: number): void
-  /** A mail was sent; was refused by the server for good; or is tried again. */
+  /** Records an attempt to send mail. `refused`: permanently; `failed`: it will be retried. */
   mail(kind: string, result: 'sent' | 'refused' | 'failed'): void
-  /** What this process has counted, to be joined with the counts of others. */
+  /** The metrics of this process, to be merged with those of others. */
   values(): Promise<MetricValues>
-  /** The page for Prometheus. */
+  /** The metrics in the Prometheus format. */
   page(): Promise<{ type: string; text: string }>
 }
 
-/** Metrics of a process as plain data. */
+/** The metrics of a process as plain data. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** Of caches whose hits are counted. */
+/** Hit and miss counts of a cache. */
 export interface CacheCounts {
   hits: number
   misses: number
 }
 
-/** Where metrics are not asked for, counting costs nothing. */
+/** Counts nothing, so that metrics which are never read cost nothing. */
 const noMetrics: Metrics = {
   request() {},
   git() {},
@@ -51,7 +50,7 @@ const noMetrics: Metrics = {
 const SHORT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const LONG_BUCKETS = [0.01, 0.1, 1, 10, 60, 600, 3_600]
 
-/** Metrics that begin to count when the page is first asked for. */
+/** Metrics that start to count when they are first read. */
 export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
   let metrics = noMetrics
   let creating: Promise<Metrics> | undefined
@@ -73,7 +72,7 @@ export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
   }
 }
 
-/** Counts for Prometheus, in a registry of its own. */
+/** Creates metrics in their own Prometheus registry. */
 export async function createMetrics(db: Database, caches: Record<string, CacheCounts>): Promise<Metrics> {
   const prometheus = await import('prom-client')
   const { Counter, Histogram } = prometheus.default
@@ -106,11 +105,11 @@ export async function createMetrics(db: Database, caches: Record<string, CacheCo
 
 type Kinds = Pick<typeof import('prom-client'), 'Counter' | 'Gauge'>
 
-/** What is read when the page is asked for. */
+/** Gauges that are computed when the metrics are read. */
 function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, caches: Record<string, CacheCounts>): void {
   const registers = [registry]
   let pendingCounts: Promise<JobCounts[]> | undefined
-  /** Asked once for a page. The rest of it is worth the most while the database is away. */
+  /** Shared by the gauges of one read. Empty if the database is unavailable, so that the other metrics are still served. */
   const jobCounts = () => {
     pendingCounts ??= countJobs(db)
       .catch(() => [])
@@ -167,7 +166,7 @@ function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, cac
   })
 }
 
-/** A spawner whose processes are counted, for the metrics and for the call that needs them. */
+/** Wraps a spawner to record its processes in the metrics and in the times of the current call. */
 export function countedSpawner(spawner: Spawner, metrics: () => Metrics): Spawner {
   return {
     async spawn(program, args, options) {
@@ -184,7 +183,7 @@ export function countedSpawner(spawner: Spawner, metrics: () => Metrics): Spawne
   }
 }
 
-/** The command among git's arguments: the first that is neither an option nor its value. */
+/** The git command: the first argument that is neither an option nor its value. */
 function commandOf(args: string[]): string {
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] as string

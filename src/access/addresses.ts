@@ -5,10 +5,10 @@ import { decoded } from '../db/decoded.js'
 import { userAddresses, users } from '../db/schema/index.js'
 import { forbidden } from '../failures.js'
 
-/** Milliseconds for which an admitted address is not checked again. */
+/** How long an admitted address is not checked again, in milliseconds. */
 const ADMITTED_TTL_MS = 1_000
 
-/** Which user was admitted from which address, and until when. */
+/** Cache of admitted addresses: "user id, address" → expiry in milliseconds since 1970. */
 export const admittedAddresses = () => new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 })
 
 /**
@@ -23,7 +23,7 @@ export async function checkAddress(ctx: Context, userId: number, address: string
   if ((ctx.admittedAddresses.get(key) ?? 0) > now.getTime()) return
   const since = new Date(now.getTime() - window * 1000)
   await ctx.db.transaction(async (tx) => {
-    // one at a time, so that two new addresses cannot both take the last place
+    // lock the user, so that two new addresses cannot both pass the limit
     await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for('no key update')
     const [others] = await tx
       .select({ count: decoded(sql<number>`count(*)`, Number) })

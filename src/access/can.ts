@@ -24,7 +24,7 @@ function requiredLevels<Ability extends string>(roles: Record<(typeof ROLES)[num
 const requiredProjectLevel = requiredLevels<ProjectAbility | ConditionalAbility>(PROJECT_ROLES)
 const requiredGroupLevel = requiredLevels<GroupAbility>(GROUP_ROLES)
 
-/** What a decision about a project depends on. */
+/** The input of a policy decision about a project. */
 export interface ProjectPolicyInput {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   /** The user's level on the project, 0 without one (AC-2). */
@@ -42,24 +42,24 @@ export interface ProjectPolicyInput {
   }
 }
 
-/** Whether the project may be seen at all; otherwise it is 404 (G-65, AC-6). */
+/** Whether the caller may see the project; if not, it is 404 (G-65, AC-6). */
 export function seesProject({ user, level, project }: ProjectPolicyInput): boolean {
   return user?.admin === true || level > 0 || isOpenTo(project.visibility, user)
 }
 
-/** Whether a visibility alone admits a user, whatever else they have (AC-6). */
+/** Whether a visibility level alone gives the user access, without membership (AC-6). */
 export function isOpenTo(visibility: number, user: Pick<ActorUser, 'external'> | null) {
   return visibility >= PUBLIC || (visibility >= INTERNAL && user !== null && !user.external)
 }
 
-/** Level with the administrator's rights in it (AC-4). */
+/** The access level; administrators count as owners (AC-4). */
 export const effectiveLevel = ({ user, level }: Pick<ProjectPolicyInput, 'user' | 'level'>) => (user?.admin ? LEVELS.owner : level)
 
 const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
   Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
 )
 
-/** What is closed while each switch is off for the caller. */
+/** The prohibition that applies while each feature is off for the caller. */
 const FEATURE_SWITCHES = [
   ['no_repository', 'repository_access_level'],
   ['no_jobs', 'builds_access_level'],
@@ -69,13 +69,12 @@ const FEATURE_SWITCHES = [
   ['no_merge_requests', 'merge_requests_access_level'],
 ] as const
 
-/** Whether the feature switch admits this caller (AC-10, G-68). */
+/** Whether the feature is on for this caller (AC-10, G-68). */
 export const isFeatureOpen = (switchLevel: number, { user, level }: Pick<ProjectPolicyInput, 'user' | 'level'>) =>
   switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))
 
 /**
- * Whether this caller has this ability on this project. Pure; `visibleProjects` is the rule for seeing a project as
- * SQL.
+ * Whether the caller has an ability on a project. `visibleProjects` is the SQL counterpart for seeing a project.
  */
 export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): boolean {
   if (!seesProject(input)) return false
@@ -85,12 +84,12 @@ export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): 
   const level = effectiveLevel(input)
   const rung = level > 0 ? level : user ? -1 : -2
   if (rung >= requiredProjectLevel(ability)) return true
-  // note 2 of section 5.1: code of a project that is open to the caller by its visibility alone
+  // code of a project that the caller may access by its visibility alone (section 5.1, note 2)
   const open = isOpenTo(project.visibility, user)
   if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= requiredProjectLevel('download_code_if_public')
   if (ability === 'read_merge_request') return open && rung >= requiredProjectLevel('read_merge_request_if_public')
   if (ability === 'fork') return open && rung >= requiredProjectLevel('fork_if_public')
-  // note 3: a guest of a private project
+  // pipelines for guests of a private project (section 5.1, note 3)
   if (ability === 'read_pipeline')
     return (
       (open && rung >= requiredProjectLevel('read_pipeline_if_public')) ||
@@ -99,7 +98,7 @@ export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): 
   return false
 }
 
-/** What a decision about an issue depends on beside its project. */
+/** What a decision about an issue depends on, in addition to its project. */
 export interface IssueRelations {
   author_id: number
   assignee_id: number | null
@@ -112,8 +111,8 @@ const isAuthorOrAssignee = ({ user }: UserPolicyInput, { author_id, assignee_id 
   user !== null && (user.id === author_id || user.id === assignee_id)
 
 /**
- * Which of a project's issues are seen by a user who may read issues there: all, all but other people's confidential
- * ones, or all but confidential ones (AC-14).
+ * Which issues of a project are visible to a caller who may read issues there: `all`; `own`: all except other users'
+ * confidential ones; `open`: all except confidential ones (AC-14).
  */
 export type IssueReach = 'all' | 'own' | 'open'
 
@@ -121,39 +120,38 @@ export const issueReach = (input: Pick<ProjectPolicyInput, 'user' | 'level'>): I
   effectiveLevel(input) >= LEVELS.reporter ? 'all' : input.user ? 'own' : 'open'
 
 /**
- * Whether this issue of the project may be seen; otherwise it is 404 (AC-14, SEC-35). `visibleIssues` is the same as
- * SQL.
+ * Whether the caller may see the issue; if not, it is 404 (AC-14, SEC-35). `visibleIssues` is the SQL counterpart.
  */
 export function seesIssue(input: UserPolicyInput, issue: IssueRelations): boolean {
   return canProject(input, 'read_issue') && (!issue.confidential || issueReach(input) === 'all' || isAuthorOrAssignee(input, issue))
 }
 
-/** Where the discussion is locked, only members and administrators may comment (IS-20, SEC-121). */
+/** If the discussion is locked, only members and administrators may comment (IS-20, SEC-121). */
 const mayComment = (input: Pick<ProjectPolicyInput, 'user' | 'level'>, { discussion_locked }: { discussion_locked: boolean | null }) =>
   !discussion_locked || effectiveLevel(input) > 0
 
-/** An ability on an issue: authors and assignees may change their own (note 1 of section 5.1). */
+/** Whether the caller has an ability on an issue; authors and assignees may change theirs (section 5.1, note 1). */
 export function canIssue(input: UserPolicyInput, ability: ProjectAbility, issue: IssueRelations & { discussion_locked: boolean | null }): boolean {
   if (!seesIssue(input, issue)) return false
   if (ability === 'create_note' && !mayComment(input, issue)) return false
   return canProject(input, ability) || (ability === 'update_issue' && isAuthorOrAssignee(input, issue) && canProject(input, 'create_issue'))
 }
 
-/** What a decision about a merge request depends on beside its project. */
+/** What a decision about a merge request depends on, in addition to its project. */
 export interface MergeRequestRelations {
   author_id: number
   assignee_id: number | null
 }
 
 /**
- * Whether this merge request of the project may be read: a guest of a private project reads those they opened or are
- * assigned to (notes 1 and 2 of section 5.1). `visibleMergeRequests` is the same as SQL.
+ * Whether the caller may read the merge request: a guest of a private project reads those they opened or are
+ * assigned to (notes 1 and 2 of section 5.1). `visibleMergeRequests` is the SQL counterpart.
  */
 export function seesMergeRequest(input: UserPolicyInput, request: MergeRequestRelations): boolean {
   return canProject(input, 'read_merge_request') || (isAuthorOrAssignee(input, request) && canProject(input, 'read_own_merge_request'))
 }
 
-/** An ability on a merge request: authors and assignees may change their own (MR-41, note 1 of section 5.1). */
+/** Whether the caller has an ability on a merge request; authors and assignees may change theirs (MR-41). */
 export function canMergeRequest(
   input: UserPolicyInput,
   ability: ProjectAbility,
@@ -165,12 +163,12 @@ export function canMergeRequest(
   return ability === 'update_merge_request' && isAuthorOrAssignee(input, request) && canProject(input, 'propose_merge_request')
 }
 
-/** Which of a project's notes a caller reads, by what they are about; null or false: none (S-20). */
+/** Which notes of a project the caller may read, by kind of noteable; null or false: none (S-20). */
 export interface NoteReach {
   issues: IssueReach | null
   merge_requests: 'all' | 'own' | null
   commits: boolean
-  /** All of them, or those whose own visibility admits the caller. */
+  /** `open`: only those whose own visibility level gives the caller access. */
   snippets: 'all' | 'open' | null
 }
 
@@ -193,7 +191,7 @@ export interface GroupPolicyInput {
 }
 
 /**
- * Whether the group may be seen: it is public, or internal for users who are not external, or the caller is a member,
+ * Whether the caller may see the group: it is public, or internal for users who are not external, or the caller is a member,
  * sees one of its projects, or is an administrator (G-67).
  */
 export function seesGroup({ user, level, group, seesProjectIn }: GroupPolicyInput): boolean {

@@ -4,10 +4,10 @@ import type { Database } from '../db/client.js'
 import { counters } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 
-/** Counters that stay when others are dropped: those whose windows end last (SEC-150). */
+/** Maximum number of stored counters; those whose windows end first are dropped (SEC-150). */
 const MAX_COUNTERS = 50_000
 
-/** How often something has happened in its window, and when that ends. */
+/** The value of a counter, and when its window ends. */
 export interface Count {
   count: number
   until: Date
@@ -15,7 +15,7 @@ export interface Count {
 
 interface PendingCount {
   key: string
-  /** Milliseconds. */
+  /** In milliseconds. */
   window: number
   resolve(count: Count): void
   reject(fault: unknown): void
@@ -29,8 +29,8 @@ const readCounts = statement('counters', (db) =>
 )
 
 /**
- * Counters in windows of fixed length, in Postgres: all processes of the service count together. Their names are stored
- * as digests, because they contain addresses and login names.
+ * Fixed-window counters in Postgres, shared by all processes of the service. Names are stored as digests, because they
+ * contain addresses and login names.
  */
 export class Counters {
   #pending: PendingCount[] = []
@@ -42,8 +42,8 @@ export class Counters {
   ) {}
 
   /**
-   * Counts once more, in a new window of so many seconds if the last one is over. Calls that come while a statement is
-   * under way share the next one.
+   * Increments a counter; starts a new window of `window` seconds if the last one is over. Calls made while a statement
+   * is running are batched into the next one.
    */
   add(name: string, window: number): Promise<Count> {
     return new Promise((resolve, reject) => {
@@ -52,7 +52,7 @@ export class Counters {
     })
   }
 
-  /** The counts of these names whose windows are not over; 0 for the others. */
+  /** The current counts; 0 for counters whose windows are over. */
   async read(names: string[]): Promise<Count[]> {
     const keys = names.map(keyOf)
     const now = this.now()
@@ -82,12 +82,12 @@ export class Counters {
     return batch
   }
 
-  /** Counts for all in one statement; of several for one name each gets a number of its own. */
+  /** Increments all counters of a batch in one statement; each caller gets its own count. */
   async #increment(batch: PendingCount[]): Promise<void> {
     const now = this.now().getTime()
     const byKey = new Map<string, PendingCount[]>()
     for (const pending of batch) byKey.set(pending.key, [...(byKey.get(pending.key) ?? []), pending])
-    // in the same order everywhere, so that processes do not wait for each other in a circle
+    // in the same order in all processes, to avoid deadlocks
     const added = [...byKey]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, all]) => ({ key, count: all.length, until: now + (all[0]?.window ?? 0) }))
@@ -114,7 +114,7 @@ export class Counters {
 
 const keyOf = (name: string) => createHash('sha256').update(name).digest('base64url')
 
-/** Drops counters whose windows are over, and the oldest beyond the bound. */
+/** Deletes counters whose windows are over, and those beyond the maximum. */
 export async function dropCounters(db: Database, now: Date): Promise<void> {
   await db.write.delete(counters).where(lte(counters.until, now))
   const excess = db.write.select({ key: counters.key }).from(counters).orderBy(sql`${counters.until} desc`).offset(MAX_COUNTERS)
