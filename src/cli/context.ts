@@ -5,13 +5,13 @@ import { checkFolders, checkInstance, resolveAddress } from './host.js'
 import { openCommandPostgres } from './postgres.js'
 
 /**
- * Runs a command on the service's data, while the service runs or without it; then the embedded Postgres is started for
- * the length of the command.
+ * Runs a command on the service's data, whether the service is running or not. If it is not, the embedded Postgres is
+ * started for the command.
  */
 export async function withContext(
   given: Config,
   work: (ctx: Context, databaseUrl: string) => Promise<void>,
-  /** `create`: there may be no instance yet. `poolSize`: connections for writes. */
+  /** `create`: allow a data folder without an instance. `poolSize`: connections for writes. */
   { create = false, poolSize = 1 } = {},
 ): Promise<void> {
   const log = createLog('error')

@@ -37,19 +37,19 @@ import { hasRepositories, projectExists } from '../services/repository/repositor
 import { eventListeners } from './event-listeners.js'
 import { kinds } from './kinds.js'
 
-/** Milliseconds that running jobs get to end when the service stops. */
+/** How long running jobs may take to end when the service stops. */
 const JOB_STOP_TIMEOUT_MS = 2_000
 
-/** The processes of the service that a context is one of. */
+/** Options that differ between processes of the service. */
 export interface ContextOptions {
-  /** How many they are. */
+  /** Number of worker processes. */
   workers: number
   exclusion?: ProcessMutex
-  /** Hashes passwords for several contexts; its owner closes it. */
+  /** A password hasher shared by several contexts; its owner closes it. */
   argon2?: Argon2
-  /** Of time and random values, unless they are the machine's. */
+  /** Source of time and random values; the default is the system. */
   source?: Source
-  /** Told of each directory of a repository before it is used. */
+  /** Called with the directory of a repository before it is used. */
   onUse?: (directory: string) => void
 }
 
@@ -63,7 +63,7 @@ interface ContextParts {
   settingsCache: SettingsCache
 }
 
-/** Wires the parts of the service; the configuration's address must be settled. */
+/** Creates the context; the base URL of the configuration must be resolved. */
 export async function createContext(
   config: Config & { baseUrl: string },
   db: Database,
@@ -77,14 +77,14 @@ export async function createContext(
   const settingsCache = new SettingsCache(db)
   const parts: ContextParts = { config, db, log, options, metrics, settingsCache }
   const { git, storages } = await openRepositories(parts, spawner)
-  // windows end by the machine's clock, whatever the records say
+  // rate limits use the system clock, even with a test clock
   const { now } = systemSource
   const counters = new Counters(db, now)
   const argon2 = shared ?? new Argon2(config.argon2, workers)
   const encryption = encryptionWith(config.secretKey ?? (await loadOrCreateSecret(config.dataDir)))
   const archives = openArchives(parts)
   const stop = new AbortController()
-  // each delivery on its way listens
+  // each webhook delivery in progress adds a listener
   setMaxListeners(0, stop.signal)
   const ctx: Context = {
     config,
@@ -136,7 +136,7 @@ async function closeParts({ jobs, storages, archives, git, argon2, lfs, mailer }
 function openCaches(db: Database): Pick<Context, 'listCache' | 'renderedCache'> {
   const listCache = new ListCache()
   const renderedCache = new RenderedCache()
-  // what a crash of Postgres took back may have been read and cached
+  // a crash of Postgres may have lost commits that were cached
   db.onReconnect(() => {
     listCache.clear()
     renderedCache.clear()
@@ -144,13 +144,13 @@ function openCaches(db: Database): Pick<Context, 'listCache' | 'renderedCache'> 
   return { listCache, renderedCache }
 }
 
-/** Metrics that count from the start where the configuration lets somebody read them, else from the first look. */
+/** Metrics that count from the start if the configuration allows reading them, otherwise from the first read. */
 function openMetrics({ metrics: { token, allowed } }: Config, db: Database, caches: Record<string, CacheCounts>): Metrics | Promise<Metrics> {
   const create = () => createMetrics(db, caches)
   return token !== undefined || allowed.length > 0 ? create() : lazyMetrics(create)
 }
 
-/** Git, and the watch that tells it which storages to refuse. */
+/** Opens Git and the storage watch, by which Git refuses failing storages. */
 async function openRepositories(
   { config, db, log, options, metrics, settingsCache }: ContextParts,
   spawner: Spawner,
@@ -180,7 +180,7 @@ async function openRepositories(
   return { git, storages }
 }
 
-/** Logs that a repository is missing, unless its project has been removed while something was under way. */
+/** Logs that a repository is missing, unless its project has been removed meanwhile. */
 async function reportMissing({ db, log }: Pick<Context, 'db' | 'log'>, fault: unknown, key: RepositoryKey): Promise<void> {
   if (await projectExists({ db }, key.id).catch(() => true)) log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read')
 }
@@ -192,8 +192,8 @@ async function claimStorages({ git, db, log, config }: Context): Promise<void> {
 
 function openArchives({ config, log, options }: ContextParts): FileCache {
   const archives = new FileCache(join(config.dataDir, 'archives'), config.limits.archiveBytes, options.workers)
-  // what a killed process left, and what is too much now
-  archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archives could not be looked through'))
+  // remove leftovers of killed processes, and what exceeds the limit
+  archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archive cache could not be swept'))
   return archives
 }
 
@@ -217,11 +217,11 @@ function openJobs({ db, log, options, metrics, settingsCache }: ContextParts, ct
   return createJobs(hints, worker)
 }
 
-/** Which kinds of jobs the settings give a share of the places only (AS-62). */
+/** The kinds of jobs that the settings throttle (AS-62). */
 const throttlingOf = ({ jobqueue_throttling_enabled: on, jobqueue_throttling_factor: factor, jobqueue_throttling_queues: kinds }: Settings) =>
   on && factor !== null ? { kinds, factor } : null
 
-/** Where the objects of Git LFS are kept. */
+/** Opens the store of Git LFS objects. */
 async function openObjectStore({ dataDir, lfsBucket }: Config, owner: string): Promise<ObjectStore> {
   const folder = join(dataDir, 'lfs')
   if (!lfsBucket) return objectFolder(folder)
@@ -229,7 +229,7 @@ async function openObjectStore({ dataDir, lfsBucket }: Config, owner: string): P
   return objectBucket(lfsBucket, join(folder, 'incoming'), owner)
 }
 
-/** What was tried again or set aside is logged; a job that was done is not. */
+/** Logs a job that was retried or has failed for good. */
 function logEnd(log: Logger, { kind, id, attempts, end, wait, fault }: FinishedAttempt): void {
   const job = { err: fault, job: kind, id, attempts }
   if (end === 'failed') log.error(job, 'a job failed and is set aside')

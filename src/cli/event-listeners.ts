@@ -4,7 +4,7 @@ import { addFailureTodos, mergeAfterPipeline } from '../services/issuables/merge
 import { updateMergeRequestsOnPush } from '../services/issuables/merge-requests/versions/on-push.js'
 import { unassignFormerMember } from '../services/operations/former-members.js'
 
-/** Who follows which event, from the lower rooms to the upper ones. */
+/** The listeners of each event, from lower rooms to higher ones. */
 export const eventListeners: EventListeners = {
   push: [updateMergeRequestsOnPush, processCommitMessages],
   status: [addFailureTodos, mergeAfterPipeline],

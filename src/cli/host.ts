@@ -7,7 +7,7 @@ import { StartFault } from '../lib/start-fault.js'
 
 const MIN_GIT_VERSION = [2, 38] as const
 
-/** Refuses a machine without a suitable git. */
+/** Throws if there is no suitable git. */
 export async function checkGit(): Promise<void> {
   const needed = `git ${MIN_GIT_VERSION.join('.')} or newer is needed`
   const pool = new ProcessPool()
@@ -22,10 +22,10 @@ export async function checkGit(): Promise<void> {
   throw new StartFault(`${needed}, this is ${version.trim().replace(/^git version /, 'git ')}`)
 }
 
-/** Descriptors that the service needs for its connections, git processes and files. */
+/** File descriptors needed for connections, git processes and files. */
 const MIN_OPEN_FILES = 512
 
-/** Refuses a limit of open files that is too low for a busy service. */
+/** Throws if the limit of open files is too low. */
 export async function checkDescriptors(): Promise<void> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
   const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
@@ -33,7 +33,7 @@ export async function checkDescriptors(): Promise<void> {
     throw new StartFault(`only ${limit} files may be open at once and ${MIN_OPEN_FILES} are needed: raise the limit (ulimit -n)`)
 }
 
-/** Refuses an address that cannot be listened on, before anything is created. */
+/** Throws if the address cannot be listened on. */
 export async function checkAddress({ host, port }: Config): Promise<void> {
   if (port !== 0) await probePort(host, port)
 }
@@ -54,7 +54,7 @@ export async function resolveSshPort(config: Config, warn: (fault: StartFault) =
   return Object.freeze({ ...config, ssh: Object.freeze({ ...config.ssh, port: resolved }) })
 }
 
-/** Refuses a data folder that no service has used: a command would create a new, empty instance there. */
+/** Throws if the data folder has no instance: a command would create a new, empty one. */
 export async function checkInstance(config: Config): Promise<void> {
   const marker = config.databaseUrl === undefined ? 'postgres/server.json' : config.secretKey === undefined ? 'secret.key' : '.'
   await access(join(config.dataDir, marker)).catch(() => {
@@ -62,9 +62,9 @@ export async function checkInstance(config: Config): Promise<void> {
   })
 }
 
-/** Creates the data folder and the storages, and refuses those that cannot be written. */
+/** Creates the data folder and the storages; throws if one is not writable. */
 export async function checkFolders(config: Config): Promise<void> {
-  // As root the database runs under another account, which passes through the data folder.
+  // As root, Postgres runs under another account, which must be able to enter the data folder.
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700
   await checkFolder('DATA_DIR', config.dataDir, mode)
   for (const path of Object.values(config.storages)) await checkFolder('STORAGES', path, 0o700)
@@ -89,7 +89,7 @@ export async function resolveAddress(config: Config): Promise<Config & { baseUrl
   return Object.freeze({ ...config, port, baseUrl: config.baseUrl ?? new URL(`http://${name}:${port}`).origin })
 }
 
-/** Listens for a moment; resolves with the port. */
+/** Listens briefly to check the address; resolves with the port. */
 function probePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()

@@ -18,16 +18,16 @@ import { DRAIN_TIMEOUT_MS, Lifecycle } from './lifecycle.js'
 import { listen, loadProgram, openService, stopListening } from './open-service.js'
 import { embeddedFolder, openServicePostgres } from './postgres.js'
 
-/** Milliseconds between two log lines about a slow start. */
+/** How often a slow start is logged, in milliseconds. */
 const LOG_INTERVAL_MS = 10_000
-/** The bundler puts them beside each other: this program, and the thread that speaks SSH. */
+/** The build puts both beside each other: this program, and the SSH thread. */
 const PROGRAM = fileURLToPath(new URL('./main.js', import.meta.url))
 const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
 
-/** A configuration whose addresses are known. */
+/** A configuration with resolved addresses. */
 type ResolvedConfig = Config & { baseUrl: string }
 
-/** Starts the service and resolves once a request succeeds; signals end it and the process. */
+/** Starts the service; resolves after a first successful request. Signals shut it down. */
 export async function serve(environmentConfig: Config): Promise<void> {
   const lifecycle = new Lifecycle(createLog(environmentConfig.logLevel))
   await lifecycle.untilStarted(start(environmentConfig, lifecycle))
@@ -38,11 +38,11 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle): Promise<v
   await Promise.all([checkDescriptors(), checkGit(), checkAddressFree(environmentConfig)])
   await checkFolders(environmentConfig)
   const resolved = await resolveSshPort(environmentConfig, (fault) => log.warn(`SSH is off: ${fault.message}`))
-  // at the first start they take a second or two
+  // generating keys takes a second or two at the first start
   const hostKeys = resolved.ssh.port === null ? Promise.resolve([]) : loadOrCreateHostKeys(sshFolder(resolved.dataDir))
   hostKeys.catch(() => {})
   const postgres = startPostgres(resolved, lifecycle)
-  // the program is loaded while Postgres gets ready
+  // load the program while Postgres starts
   await Promise.race([postgres.launched, postgres.url])
   const program = resolved.workers === 1 ? await loadProgram() : null
   const url = await postgres.url
@@ -52,7 +52,7 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle): Promise<v
   process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
 }
 
-/** Refuses an address that cannot be listened on; the usual reason is that the service is already running. */
+/** Throws if the address cannot be listened on, usually because the service is already running. */
 async function checkAddressFree(config: Config): Promise<void> {
   await checkAddress(config).catch(async (error: unknown) => {
     const holder = await holderPid(embeddedFolder(config))
@@ -87,7 +87,7 @@ async function serveInProcess(
   let ssh: Promise<SshService> | undefined
   let listening: FastifyInstance | undefined
   const onContext = (ctx: Context, prepared: Promise<void>) => {
-    // its thread gets ready while the application is built
+    // start the SSH thread while the application is built
     ssh = hostKeys.then(() => program.startSsh(ctx, { program: SSH_PROGRAM, prepared }))
     const started = ssh.catch(() => undefined)
     lifecycle.onClose(() =>
@@ -100,7 +100,7 @@ async function serveInProcess(
   await Promise.all([ssh, listen(app, config).then((address) => waitUntilReady(address, lifecycle))])
 }
 
-/** Serves in several processes, for which this one keeps the database and SSH connections. */
+/** Serves in several worker processes; this one runs the embedded Postgres and the SSH thread. */
 async function serveWithWorkers(config: ResolvedConfig, databaseUrl: string, lifecycle: Lifecycle, hostKeys: Promise<string[]>): Promise<void> {
   const { log, signal } = lifecycle
   const [{ checkConnections, migrateDatabase }, { Workers }] = await Promise.all([import('./database.js'), import('./workers/parent.js')])
@@ -120,8 +120,7 @@ async function serveWithWorkers(config: ResolvedConfig, databaseUrl: string, lif
 }
 
 /**
- * Waits for a first successful request, for as long as it takes: on a busy machine that may be minutes, and the log
- * says what it waits for.
+ * Waits for a first successful request, without a timeout: on a busy machine that may take minutes.
  */
 async function waitUntilReady(address: string, { log, signal }: Lifecycle): Promise<void> {
   const url = new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]'))
@@ -132,7 +131,7 @@ async function waitUntilReady(address: string, { log, signal }: Lifecycle): Prom
       next = Date.now() + LOG_INTERVAL_MS
     }
     try {
-      // not by fetch, which takes forty milliseconds to load
+      // not with fetch, which takes 40 ms to load
       const [response] = (await once(http.get(url, { signal, agent: false }), 'response')) as [http.IncomingMessage]
       answer = `${response.statusCode} ${(await text(response)).slice(0, 200)}`
       if (response.statusCode === 200) return

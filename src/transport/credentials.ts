@@ -80,7 +80,7 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
   return { user: actorOf(user), reads: true, writes: true }
 }
 
-/** Whoever presents a token of LFS; what they, or the deploy key, may do is decided by their rights as they are now. */
+/** The user or deploy key of an LFS token, with their current rights. */
 async function lfsCaller(ctx: Context, token: string, address: string): Promise<GitCaller | GitRefusal> {
   const grant = lfsGrant(ctx, token)
   if (grant === null) await countBadToken(ctx, address)

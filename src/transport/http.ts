@@ -21,9 +21,9 @@ import { ResponseBody } from './response-body.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The username of whoever makes a call of Git, once known. */
+    /** The username of the caller of a Git request, once known. */
     gitUser?: string
-    /** It writes its own line of the log and counts itself, also when its client leaves. */
+    /** The request logs and counts itself, even if the client disconnects. */
     recordsItself?: boolean
   }
 }
@@ -31,18 +31,18 @@ declare module 'fastify' {
 const ROUTE = new RegExp(`^(.+?)(\\.git)?/(info/refs|git-upload-pack|git-receive-pack|${LFS_ACTION.source})$`)
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
-/** The headers of git's own server: proxies of any age do not cache such answers. */
+/** The headers of git http-backend, which prevent caching by old proxies too. */
 const NO_CACHE_HEADERS = { 'cache-control': 'no-cache, max-age=0, must-revalidate', pragma: 'no-cache', expires: 'Fri, 01 Jan 1980 00:00:00 GMT' }
 
-/** What answering needs in addition to the call. */
+/** Shared by all calls. */
 interface TransportOptions {
   ctx: Context
   minimumRate: MinimumRate
-  /** Of the bodies of fetches. */
+  /** Bytes buffered for the bodies of fetches. */
   buffered: BufferedBytes
 }
 
-/** Handles the other paths below those of projects: one route serves them all, because project paths have any depth. */
+/** Handles other paths below project paths: they share one wildcard route, because project paths have any depth. */
 type FallbackHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 const noFallback: FallbackHandler = async () => {
@@ -128,23 +128,23 @@ function plain(reply: FastifyReply, { status, text }: GitRefusal) {
   return reply.code(status).type('text/plain').send(`${text}\n`)
 }
 
-/** A call of Git whose caller has been admitted. */
+/** An admitted Git request. */
 interface Call {
   request: FastifyRequest
   reply: FastifyReply
   service: Service
-  /** Asks for the refs; otherwise it fetches or pushes. */
+  /** Whether it requests the ref advertisement; otherwise it fetches or pushes. */
   advertises: boolean
   admitted: Admission
 }
 
-/** Connects the request to git: nothing is buffered, and the process ends when its client leaves. */
+/** Streams the request through git; the process ends if the client disconnects. */
 async function stream({ ctx, minimumRate, buffered }: TransportOptions, call: Call): Promise<void> {
   const { request, reply, service, advertises, admitted } = call
   const { repository } = admitted
   reply.hijack()
   const { raw } = reply
-  // of a client that has gone while it was admitted no event comes any more
+  // no close event will come if the client disconnected during admission
   if (raw.destroyed) return
   request.recordsItself = true
   const { bytesRead, bytesWritten } = request.raw.socket
@@ -188,7 +188,7 @@ async function stream({ ctx, minimumRate, buffered }: TransportOptions, call: Ca
   }
 }
 
-/** Answers with a status, which is possible until the first byte of an answer has gone out. */
+/** Sends a refusal; only possible before the first byte of the response. */
 function refuse(reply: FastifyReply, status: number, text: string, headers: Record<string, string> = {}): void {
   reply.raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), 'content-type': 'text/plain', ...headers })
   reply.raw.end(`${text}\n`)
@@ -199,7 +199,7 @@ function refuseSlow(reply: FastifyReply): void {
   else refuse(reply, 408, 'The request took too long', { connection: 'close' })
 }
 
-/** Answers a call that failed; after the first byte of an answer, the connection can only be cut. */
+/** Answers a failed request; after the first byte of the response, it can only close the connection. */
 function refuseFailed(request: FastifyRequest, reply: FastifyReply, body: Readable | null, error: unknown): void {
   if (body?.errored instanceof BodyRefused) {
     const { status, message, headers } = body.errored
@@ -217,7 +217,7 @@ function refuseFailed(request: FastifyRequest, reply: FastifyReply, body: Readab
   else refuse(reply, 500, 'Internal Server Error')
 }
 
-/** The line of the log and the count of the metrics for one call. */
+/** Logs and counts a request. */
 function record(ctx: Context, { request, reply, service, advertises, admitted }: Call, sent: number): void {
   const { method, ip } = request
   const { subject } = admitted
@@ -239,8 +239,8 @@ const bodyOf = (request: FastifyRequest) => (request.body as Readable | undefine
 function inflated(request: FastifyRequest, body = bodyOf(request)): Readable {
   if (encodingOf(request) === 'identity') return body
   const inflating = createGunzip()
-  inflating.on('error', () => {}) // it may come before git listens; whoever reads from it finds it destroyed
-  // a body that is cut ends the inflating too, and git with it
+  inflating.on('error', () => {}) // may be emitted before git listens; readers find the stream destroyed
+  // an aborted body ends the gunzip stream, and thereby git
   body.once('close', () => {
     if (!body.readableEnded) inflating.destroy(body.errored ?? undefined)
   })

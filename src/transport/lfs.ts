@@ -32,10 +32,10 @@ import { gitCaller } from './credentials.js'
 export const LFS_ACTION = /info\/lfs\/(?:objects\/(?:batch|verify|[0-9a-f]{64})|locks(?:\/verify|\/\d{1,15}\/unlock)?)/
 
 const TYPE = 'application/vnd.git-lfs+json'
-/** Bytes of a body that is JSON, and objects of one batch; clients send a hundred. */
+/** Maximum bytes of a JSON body, and objects of one batch; git-lfs sends 100. */
 const MAX_JSON = 1024 * 1024
 const MAX_OBJECTS = 1_000
-/** Milliseconds without a byte sent or received after which a download is ended. */
+/** A download ends after this time without traffic, in milliseconds. */
 const DOWNLOAD_STALL_TIMEOUT_MS = 60_000
 
 interface LfsOptions {
@@ -43,7 +43,7 @@ interface LfsOptions {
   minimumRate: MinimumRate
 }
 
-/** A call that was let in. */
+/** An admitted request. */
 interface Call extends LfsOptions {
   request: FastifyRequest
   reply: FastifyReply
@@ -51,7 +51,7 @@ interface Call extends LfsOptions {
   subject: ProjectSubject
 }
 
-/** A refusal in the form of the LFS API. */
+/** An error in the format of the LFS API. */
 class LfsError extends Error {
   constructor(
     readonly status: number,
@@ -123,11 +123,11 @@ async function admit(ctx: Context, request: FastifyRequest, path: string): Promi
   if (!found) return anonymous ? DENIED : NOT_FOUND
   const { subject, wiki } = found
   if (caller.projectId !== undefined && caller.projectId !== subject.project.id) return DENIED
-  // over SSH a client gets a token, and goes on over HTTP
+  // a client that authenticated over SSH has an LFS token, and continues over HTTP
   if (caller.projectId === undefined && (await readSettings(ctx)).enabled_git_access_protocol === 'ssh')
     return { status: 403, text: noAccessOver('http') }
   if (!subject.can('download_code')) return anonymous ? DENIED : { status: 403, text: NO_DOWNLOAD }
-  // by this status git-lfs knows that nothing can be locked here, and pushes on silently
+  // with this status git-lfs knows that locks are not supported, and pushes without a warning
   if (wiki || !servesLfs(subject.project)) throw new LfsError(501, 'Git LFS is not enabled for this project')
   return { caller, subject }
 }
@@ -142,7 +142,7 @@ function checkWrites({ caller, subject }: Pick<Call, 'caller' | 'subject'>) {
 
 const bodyOf = (request: FastifyRequest) => (request.body as Readable | undefined) ?? Readable.from([])
 
-/** Runs work on a body; one that comes too slowly is given up (SEC-142). */
+/** Runs work on a body, and aborts it if the client sends too slowly (SEC-142). */
 async function withMinimumRate<T>({ request, minimumRate }: Pick<Call, 'request' | 'minimumRate'>, work: (body: Readable) => Promise<T>): Promise<T> {
   const body = bodyOf(request)
   const slow = new LfsError(408, 'The request took too long')
@@ -154,7 +154,7 @@ async function withMinimumRate<T>({ request, minimumRate }: Pick<Call, 'request'
   }
 }
 
-/** The body as JSON of a shape; 422 for anything else. */
+/** Parses the JSON body; 422 if it does not match the schema. */
 async function json<Shape extends z.ZodType>(call: Call, shape: Shape): Promise<z.output<Shape>> {
   const { headers } = call.request
   const accept = headers.accept ?? '*/*'
@@ -216,7 +216,7 @@ async function batch(call: Call) {
   })
 }
 
-/** An object that arrives: whole, or nothing is kept of it (LF-7). */
+/** Receives an object; an incomplete upload is discarded (LF-7). */
 async function upload(call: Call, oid: string) {
   const { ctx, request, reply, subject } = call
   checkWrites(call)
@@ -248,7 +248,7 @@ async function verify(call: Call) {
   return answer(reply, 200, { oid, size })
 }
 
-/** The bytes of an object, or a range of them, by which clients go on with a download that was cut (LF-8). */
+/** Sends an object, or a range of it, with which clients resume a download (LF-8). */
 async function download({ ctx, request, reply, subject }: Call, oid: string) {
   const size = (await objectsOf(ctx, subject.project.id, [oid])).get(oid)
   if (size === undefined) throw notFound('Object')
@@ -259,7 +259,7 @@ async function download({ ctx, request, reply, subject }: Call, oid: string) {
     ctx.log.error({ oid, project: subject.project.id }, 'an LFS object is missing: see roost doctor')
     throw notFound('Object')
   }
-  // a client that does not read must not hold the file open
+  // a client that stops reading must not keep the file open
   reply.raw.setTimeout(DOWNLOAD_STALL_TIMEOUT_MS, () => reply.raw.destroy())
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${size}`)
   return reply
@@ -271,7 +271,7 @@ async function download({ ctx, request, reply, subject }: Call, oid: string) {
     .send(stream)
 }
 
-/** One range of bytes; null: all of them, also where several are asked for. */
+/** The requested byte range; null for the whole object, also if several ranges are requested. */
 function rangeOf(given: string | undefined, size: number): { start: number; end: number } | 'outside' | null {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(given ?? '') ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return null
@@ -308,7 +308,7 @@ async function lockPath(call: Call) {
   return answer(reply, 201, { lock: presentLock(lock) })
 }
 
-/** Whose locks a push would meet, for those who may push. */
+/** Lists the locks for a push, grouped by owner: the caller or others. */
 async function verifyLocks(call: Call) {
   const { ctx, reply, subject } = call
   const { user } = checkWrites(call)

@@ -10,10 +10,10 @@ import { acceptPush, type PushIntent } from '../services/repository/push/door.js
 import { quotaRefusal } from '../services/repository/quotas.js'
 import { type Admission, findSubject, NOT_FOUND, pushRefusal } from './admission.js'
 
-/** Refs of one push that the log names. */
+/** Maximum number of refs in the log line of a push. */
 const MAX_LOGGED = 20
 
-/** What the log says of a push, in addition to what moved. */
+/** What the log line of a push needs. */
 export interface PushLogging {
   log: Pick<Context['log'], 'info'>
   ip: string
@@ -21,12 +21,12 @@ export interface PushLogging {
   bytes: () => number
 }
 
-/** How often a push follows its repository to another storage. */
+/** How many storage moves a push waits for. */
 const MAX_STORAGE_MOVES = 3
 
 /**
- * Takes a push in, over HTTP or SSH: the same rules, intents and messages (GH-18 to GH-23, GS-5). One that begins while
- * the repository is being moved waits, and goes to its new place (SEC-187).
+ * Receives a push, over HTTP or SSH: the same rules, intents and messages (GH-18 to GH-23, GS-5). A push that starts
+ * during a storage move waits for it, and goes to the new storage (SEC-187).
  */
 export async function push(ctx: Context, admitted: Admission, request: TransportRequest, logged: PushLogging) {
   let target = admitted
@@ -40,7 +40,7 @@ export async function push(ctx: Context, admitted: Admission, request: Transport
   }
 }
 
-/** The same, where the repository is once it is not being moved. */
+/** Waits for the storage move to finish, and loads the subject and repository again. */
 async function reloadAfterMove(ctx: Context, admitted: Admission): Promise<Admission> {
   const { caller, subject, key } = admitted
   if (!subject || !key) throw new RepositoryMoving()
@@ -66,7 +66,7 @@ async function receive(
       'push',
     )
   }
-  // the rights as they are now: they may have changed while the pack arrived (SEC-14)
+  // check current rights: they may have changed while the pack was received (SEC-14)
   const loadCurrent = () => findSubject(ctx, caller, String(subject.project.id))
   if (key.kind === 'wiki') {
     let recorded: number | null = null

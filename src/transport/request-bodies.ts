@@ -1,14 +1,14 @@
 import { Readable, Transform } from 'node:stream'
 
 /**
- * Bytes of the body of a fetch, as sent and inflated: a line of fifty bytes for each commit that a client names as
- * wanted or present.
+ * Maximum size of the body of a fetch, in bytes, both compressed and inflated: it has a line of 50 bytes for each commit
+ * that the client wants or has.
  */
 const MAX_BODY_BYTES = 16 * 1024 ** 2
-/** Bytes of the bodies of all fetches that git has not read yet. */
+/** Maximum bytes buffered for all fetches together. */
 const MAX_BUFFERED_BYTES = 64 * 1024 ** 2
 
-/** Thrown when a body is not read any further. */
+/** A body that is refused while it is read. */
 export class BodyRefused extends Error {
   override name = 'BodyRefused'
   constructor(
@@ -22,14 +22,14 @@ export class BodyRefused extends Error {
 
 const tooLarge = () => new BodyRefused(413, 'The request is too large')
 
-/** What all bodies together hold in memory. */
+/** The bytes that all bodies together hold in memory. */
 export interface BufferedBytes {
   bytes: number
 }
 
 /**
- * Reads a body as fast as it arrives, whether git reads it or not: a connection that is not read from does not show
- * that its client has left. What is buffered is limited, for one body and for all (SEC-150).
+ * Reads a body as fast as it arrives, even if git does not read it: Node notices a disconnect only while it reads from
+ * the connection. The buffer is limited, per body and in total (SEC-150).
  */
 export class ReadAheadBody extends Readable {
   #chunks: Buffer[] = []
@@ -43,7 +43,7 @@ export class ReadAheadBody extends Readable {
     readonly total: BufferedBytes,
   ) {
     super({ highWaterMark: 65_536 })
-    this.on('error', () => {}) // it may come before git listens; whoever reads from it finds it destroyed
+    this.on('error', () => {}) // may be emitted before git listens; readers find the stream destroyed
     body.on('data', (chunk: Buffer) => this.#receive(chunk))
     body.once('end', () => {
       this.#ended = true
@@ -95,7 +95,7 @@ export class ReadAheadBody extends Readable {
   }
 }
 
-/** Throws when a body inflates to more than a fetch may send. */
+/** Limits the inflated size of a body. */
 export function limited(body: Readable): Readable {
   let size = 0
   const limit = new Transform({

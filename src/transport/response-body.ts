@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 
-/** Bytes that wait for a slow client: two pieces. */
+/** Bytes to buffer for a slow client: two chunks. */
 const HIGH_WATER_MARK_BYTES = 131_072
 
 /**
- * The body of an answer of Git. Its head is written with the first byte, so that an earlier failure can still be
- * answered with another status; destroying it afterwards cuts the connection.
+ * The body of a Git response. The status and headers are sent with the first byte, so that an earlier failure can still
+ * be answered with another status; after that, destroying the stream closes the connection.
  */
 export class ResponseBody extends Writable {
   #started = false
@@ -17,7 +17,7 @@ export class ResponseBody extends Writable {
     private readonly writeHead: () => void,
   ) {
     super({ highWaterMark: HIGH_WATER_MARK_BYTES })
-    this.on('error', () => {}) // whoever writes, or waits for the delivery, gets to know
+    this.on('error', () => {}) // the writer and `delivered` see the error
     this.#closed = new Promise((resolve) => {
       raw.once('close', () => {
         this.destroy()
@@ -26,7 +26,7 @@ export class ResponseBody extends Writable {
     })
   }
 
-  /** Settles when all has gone out, or the client has gone; rejects with what it was destroyed with. */
+  /** Resolves when everything is sent or the client has disconnected; rejects with the error of the stream. */
   async delivered(): Promise<void> {
     if (this.#started && !this.errored) await this.#closed
     if (this.errored) throw this.errored
@@ -49,7 +49,7 @@ export class ResponseBody extends Writable {
     done(error)
   }
 
-  /** Whether this is the beginning. What follows in the same turn of the event loop goes out together with it. */
+  /** Sends the headers; returns false if they were sent before. Chunks of the same event loop turn are sent together. */
   #start(): boolean {
     if (this.#started) return false
     this.#started = true

@@ -1,16 +1,16 @@
-/** A worker that has a lock or waits for it. */
+/** A held or pending lock of a worker. */
 export interface LockRequest {
   owner: number
-  /** Its own number for the lock. */
+  /** The id of the request, unique per worker. */
   id: number
   key: string
-  /** Called when it has the lock. */
+  /** Called when the lock is acquired. */
   grant(): void
 }
 
-/** Locks of keys among workers, each given in the order in which it was asked for. */
+/** Locks by key, shared by workers, granted in the order of the requests. */
 export class Locks {
-  /** The first of each list has the lock. */
+  /** Requests by key; the first holds the lock. */
   readonly #byKey = new Map<string, LockRequest[]>()
   readonly #requests = new Map<string, LockRequest>()
 
@@ -21,7 +21,7 @@ export class Locks {
     if (queue.push(request) === 1) request.grant()
   }
 
-  /** Gives a lock back, or waits for it no longer. */
+  /** Releases a lock, or cancels a pending request. */
   unlock(owner: number, id: number): void {
     const request = this.#requests.get(`${owner} ${id}`)
     if (!request) return
@@ -33,7 +33,7 @@ export class Locks {
     else if (at === 0) queue[0]?.grant()
   }
 
-  /** The owner has ended. */
+  /** Releases all locks of a worker that has ended. */
   drop(owner: number): void {
     for (const request of [...this.#requests.values()]) if (request.owner === owner) this.unlock(owner, request.id)
   }

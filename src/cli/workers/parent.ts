@@ -6,41 +6,41 @@ import { Locks } from './locks.js'
 import type { Begin, ToParent, ToWorker } from './messages.js'
 import { Totals } from './totals.js'
 
-/** Milliseconds before a worker that has ended is replaced; twice as long each time while they end soon. */
+/** Delay before a worker that has ended is replaced, in milliseconds; it doubles while replacements end early. */
 const MIN_RESTART_DELAY_MS = 200
 const MAX_RESTART_DELAY_MS = 30_000
-/** A worker that has lived for so many milliseconds did not end soon. */
+/** A worker that has run for this long did not end early. */
 const STABLE_AFTER_MS = 60_000
-/** Workers that end without a word while the service starts, until it gives up. */
+/** How many workers may crash during the start before it fails. */
 const MAX_FAILED_STARTS = 5
-/** Milliseconds that workers get to end beyond what their requests get. */
+/** How long workers may take to exit after their requests have ended, in milliseconds. */
 const EXIT_GRACE_MS = 1_500
 
 export interface WorkersOptions {
   count: number
   /** The program that workers run. */
   program: string
-  /** What all of them are given. */
+  /** Sent to all workers. */
   begin: Omit<Begin, 'type' | 'number' | 'first' | 'killed'>
   log: Logger
 }
 
-/** One of the workers, or its replacement. */
+/** A worker, or its replacement. */
 interface WorkerSlot {
   number: number
   worker: Worker
   started: number
-  /** Until its replacement is started. */
+  /** Delay before its replacement is started. */
   restartDelay: number
-  /** Its name in the job queue, once it has joined that. */
+  /** Its id in the job queue, once it has joined. */
   process: string | null
   listening: boolean
-  /** The ids in `#killed` that it was told. */
+  /** The ids of `#killed` that were sent to it. */
   sentKilled: string[]
 }
 
 /**
- * Starts the processes that serve, replaces those that end, and connects them. They share the listening sockets: each
+ * Starts worker processes, replaces those that end, and connects them. They share the listening sockets: each
  * takes connections by itself, so that none is lost on its way through this process when a worker is killed
  * (docs/adr/0019).
  */
@@ -48,9 +48,9 @@ export class Workers {
   readonly #slots: WorkerSlot[] = []
   readonly #locks = new Locks()
   readonly #totals = new Totals()
-  /** Names in the job queue of workers that have been killed, until another one has ended their leases. */
+  /** Ids in the job queue of workers that have ended, until another worker has ended their leases. */
   readonly #killed = new Set<string>()
-  /** Those that wait for the first one to prepare the database. */
+  /** Workers that wait until the database is prepared. */
   #waiting: WorkerSlot[] = []
   #preparing: WorkerSlot | undefined
   #prepared = false
@@ -69,7 +69,7 @@ export class Workers {
     })
   }
 
-  /** Resolves when all listen. Rejects with the fault of a worker that cannot start, and when the signal fires. */
+  /** Resolves when all workers listen. Rejects if a worker cannot start, or the signal fires. */
   async start(signal: AbortSignal): Promise<void> {
     const started = new Promise<void>((resolve, reject) => {
       this.#startup = { resolve, reject }
@@ -81,7 +81,7 @@ export class Workers {
     })
   }
 
-  /** Lets running requests end for so many milliseconds. */
+  /** Stops the workers; running requests may take `wait` milliseconds. */
   async stop(wait: number): Promise<void> {
     this.#stopping = true
     const running = this.#slots.filter(({ worker }) => !worker.isDead())
@@ -107,13 +107,13 @@ export class Workers {
     worker.on('message', (message: ToParent) => this.#receive(slot, message))
     worker.on('error', (error) => {
       this.options.log.error({ err: error, worker: number }, 'a worker cannot be reached')
-      // the system did not start it
+      // the process was not started
       if (worker.process.pid === undefined) this.#ended(slot, { code: null, signal: null })
     })
     worker.once('exit', (code, signal) => this.#ended(slot, { code, signal }))
   }
 
-  /** The first one prepares the database, the others begin after it. */
+  /** The first worker prepares the database; the others start afterwards. */
   #awake(slot: WorkerSlot): void {
     if (this.#stopping) this.#send(slot, { type: 'stop' })
     else if (this.#preparing && !this.#prepared) this.#waiting.push(slot)
@@ -129,7 +129,7 @@ export class Workers {
   }
 
   #send({ worker }: WorkerSlot, message: ToWorker): void {
-    // one that has ended is noticed by its exit
+    // the exit event handles a worker that has ended
     if (worker.isConnected()) worker.send(message, () => {})
   }
 
@@ -179,7 +179,7 @@ export class Workers {
     setTimeout(replace, soon ? slot.restartDelay : MIN_RESTART_DELAY_MS)
   }
 
-  /** The one that was to prepare the database has ended before it had. */
+  /** The worker that should prepare the database has ended: another takes over. */
   #prepareElsewhere(): void {
     this.#preparing = undefined
     const next = this.#waiting.shift()

@@ -1,7 +1,7 @@
 import type { MetricValues } from '../../metrics.js'
 import type { MetricsPage } from './messages.js'
 
-/** Milliseconds in which a worker says what it has counted. */
+/** How long a worker may take to send its metrics, in milliseconds. */
 const COUNT_TIMEOUT_MS = 2_000
 
 interface PendingCount {
@@ -9,26 +9,26 @@ interface PendingCount {
   resolve(values: MetricValues | null): void
 }
 
-/** Workers by their state, for the page. */
+/** Numbers of workers by state. */
 export interface WorkerCounts {
   ready: number
   missing: number
-  /** Those that were replaced. */
+  /** Replacements since the start. */
   replaced: number
 }
 
 /**
- * Joins what workers have counted. What one that has ended was last known to have counted stays in the sums, so that
- * they never go backwards.
+ * Merges the metrics of workers. The last known counts of ended workers stay in the sums, so that counters never
+ * decrease.
  */
 export class Totals {
-  /** What each worker said last. */
+  /** The last metrics of each worker. */
   readonly #last = new Map<number, MetricValues>()
   readonly #pending = new Map<number, PendingCount>()
   #ended: MetricValues = []
   #id = 0
 
-  /** The page of the whole service. `ask` sends a worker the question, under a number that it answers with. */
+  /** The metrics of the whole service. `ask` sends a request to a worker, which answers with the same id. */
   async page(workers: number[], ask: (worker: number, id: number) => void, state: WorkerCounts): Promise<MetricsPage> {
     await Promise.all(workers.map((worker) => this.#ask(worker, ask)))
     const registry = (await aggregator()).aggregate([this.#ended, ...this.#last.values(), parentMetrics(state)])
@@ -39,7 +39,7 @@ export class Totals {
     this.#pending.get(id)?.resolve(values)
   }
 
-  /** A worker has ended. */
+  /** Keeps the counters of a worker that has ended. */
   async workerEnded(worker: number): Promise<void> {
     for (const pending of this.#pending.values()) if (pending.worker === worker) pending.resolve(null)
     const last = this.#last.get(worker)
@@ -72,7 +72,7 @@ const aggregator = async () => (await import('prom-client')).default.AggregatorR
 /** Whether a metric only grows while its process lives. */
 const isCumulative = (type: unknown) => ['counter', 'histogram'].includes(String(type).toLowerCase())
 
-/** What the parent itself has to tell. */
+/** The parent's own metrics. */
 const parentMetrics = ({ ready, missing, replaced }: WorkerCounts) => [
   {
     name: 'roost_workers',

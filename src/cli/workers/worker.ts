@@ -8,8 +8,8 @@ import { listen, loadProgram, openService, stopListening } from '../open-service
 import { ParentLink } from './link.js'
 
 /**
- * Serves as one of several processes, until the parent says that it is over, or SIGTERM; then it is replaced. Ends with
- * its parent, however that ends.
+ * Serves as one of several processes, until the parent stops it. After SIGTERM or a crash the parent replaces it. Exits
+ * if the parent does.
  */
 export async function serveAsWorker(environmentConfig: Config): Promise<void> {
   if (!process.connected) throw new StartFault('a worker is started by its parent only: set ROOST_WORKERS')
@@ -17,7 +17,7 @@ export async function serveAsWorker(environmentConfig: Config): Promise<void> {
   const log = createLog(environmentConfig.logLevel, { shared: true })
   const lifecycle = new Lifecycle(log)
   const started = start(environmentConfig, lifecycle, link)
-  // a terminal sends these to the whole group; the parent says when it is time
+  // a terminal sends these to the whole process group; the parent decides when to stop
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   process.on('SIGTERM', (signal) => lifecycle.end({ signal }, started))
   void link.stop.then(() => lifecycle.end({ reason: 'the service ends' }, started))
@@ -61,7 +61,7 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle, link: Pare
   void link.send({ type: 'listening' })
 }
 
-/** Whichever worker is asked for metrics gives those of the whole service. */
+/** Makes every worker serve the metrics of the whole service. */
 function shareMetrics(ctx: Context, link: ParentLink): void {
   const own = ctx.metrics
   link.onCount = (id) => void own.values().then((values) => link.send({ type: 'counted', id, values }))

@@ -21,41 +21,41 @@ import { type LfsCommand, lfsAuthenticate } from './lfs-authenticate.js'
 export interface CommandStreams {
   input: Readable
   output: Writable
-  /** Bytes that have come from the client. */
+  /** Bytes received from the client. */
   received(): number
-  /** Writes a line on standard error. */
+  /** Writes a line to standard error. */
   writeError(line: string): void
-  /** Where git may write in place of `output`. */
+  /** The socket to which git may write directly instead of `output`. */
   outlet: TransportRequest['outlet']
-  /** Fires when the client has gone. */
+  /** Fires when the client disconnects. */
   disconnected: AbortController
 }
 
-/** What a client asks git for. */
+/** A parsed Git command. */
 interface GitCommand {
   service: Service | 'git-upload-archive'
-  /** Without the slash before it and `.git` after it. */
+  /** Without the leading slash and `.git`. */
   path: string
 }
 
-/** Milliseconds without a byte of a push, while git may be waiting for more. */
+/** A push is aborted after this time without data, in milliseconds. */
 const PUSH_STALL_TIMEOUT_MS = 900_000
 
-/** The one command with one argument that Git sends (GS-3); null for anything else. */
+/** Parses a Git command with its one argument (GS-3); null for anything else. */
 export function parseCommand(command: string): GitCommand | null {
   const [, name, argument] = /^git[ -](upload-pack|receive-pack|upload-archive) +(\S.*?) *$/s.exec(command) ?? []
   const path = argument === undefined ? null : parsePath(argument)
   return path === null ? null : { service: `git-${name}` as GitCommand['service'], path }
 }
 
-/** The command of git-lfs; what older clients say after the operation does not matter. */
+/** Parses the command of git-lfs; the additional argument of older clients is ignored. */
 export function parseLfsCommand(command: string): LfsCommand | null {
   const [, argument, operation] = /^git-lfs-authenticate +(\S.*?) +(download|upload)(?: +\S*)? *$/s.exec(command) ?? []
   const path = argument === undefined ? null : parsePath(argument)
   return path === null ? null : { path, operation: operation as LfsCommand['operation'] }
 }
 
-/** The path in a shell's word, without the slashes around it and `.git`. */
+/** The path in a shell-quoted word, without surrounding slashes and `.git`. */
 function parsePath(argument: string): string | null {
   // a quote and an exclamation mark are escaped outside of quotes
   const whole = /^(?:'[^']*'|\\['!])+$/.test(argument)
@@ -67,7 +67,7 @@ function parsePath(argument: string): string | null {
   return path === '' || /\p{Cc}/u.test(path) || !path.isWellFormed() ? null : path
 }
 
-/** Runs the command of somebody who has proved to have a key; resolves with its exit code. */
+/** Runs the command of an authenticated client; resolves with its exit code. */
 export async function runCommand(ctx: Context, request: RunRequest, streams: CommandStreams): Promise<number> {
   const start = performance.now()
   const logFields: Record<string, unknown> = { method: 'SSH', route: 'shell', ip: request.address }
@@ -92,7 +92,7 @@ async function run(ctx: Context, request: RunRequest, streams: CommandStreams, l
     streams.writeError(line)
     return 1
   }
-  // as they are now: the connection may be older than the removal of the key (GS-2)
+  // load the current state: the key may have been removed since the client connected (GS-2)
   const login = await findSshLogin(ctx, { id: request.key })
   if (!login) return refuse('Your key or your account can no longer be used.')
   if (login.user) logFields['user'] = login.user.username
@@ -169,8 +169,8 @@ interface PushSession {
 }
 
 /**
- * As over HTTP: an advertisement, then a push from its first byte. Whoever packs for an hour in between occupies no
- * process.
+ * As over HTTP, the ref advertisement and the push are separate git processes, so that a client which packs for an hour
+ * occupies none.
  */
 async function servePush(ctx: Context, { admitted, request, readmit }: PushSession, streams: CommandStreams, ip: string): Promise<number> {
   await admitted.repository.advertise('git-receive-pack', { ...request, out: keepOpen(request.out) })
@@ -188,14 +188,14 @@ async function servePush(ctx: Context, { admitted, request, readmit }: PushSessi
   return 0
 }
 
-/** Writes to another stream, which stays open. */
+/** A stream that writes to another one, but does not end it. */
 function keepOpen(out: Writable): Writable {
   const open = new Writable({ write: (chunk: Buffer, _, done) => void out.write(chunk, done) })
   out.once('close', () => open.destroy())
   return open
 }
 
-/** The first four bytes, which stay to be read; fewer where there are no more. */
+/** Peeks at the first four bytes; fewer if the stream ends. */
 async function peekHeader(body: Readable): Promise<Buffer> {
   while (!body.readableEnded && !body.destroyed) {
     const bytes = body.read(4) as Buffer | null
@@ -212,7 +212,7 @@ async function peekHeader(body: Readable): Promise<Buffer> {
   return Buffer.alloc(0)
 }
 
-/** Ends a push of which nothing comes any more: it occupies a git process. Returns the function that ends the watch. */
+/** Aborts a push that has stalled, since it occupies a git process. Returns a function that stops the watch. */
 function abortWhenStalled({ received, disconnected }: CommandStreams): () => void {
   let before = received()
   const timer = setInterval(() => {

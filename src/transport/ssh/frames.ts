@@ -2,25 +2,25 @@ import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 
 /**
- * What is said on the socket between the service and whoever holds an SSH connection. The client sends one line of JSON
- * and then bytes as they are. The service answers a question with a line of JSON, and a command with frames: a type,
+ * The protocol on the socket between the service and the process that holds an SSH connection. The client sends one line
+ * of JSON, then raw bytes. The service answers a key request with a line of JSON, and a run request with frames: a type,
  * the length of the content in four bytes, the content.
  */
 export interface RunRequest {
   ask: 'run'
-  /** Of the row of the key that has been checked. */
+  /** The id of the verified key. */
   key: number
-  /** Empty: a shell. */
+  /** Empty for a shell. */
   command: string
   /** The value of GIT_PROTOCOL. */
   protocol?: string
-  /** Of the SSH client. */
+  /** The address of the SSH client. */
   address: string
-  /** Where git may write its answer itself, rather than through the service. */
+  /** The socket to which git may write its output directly. */
   outlet?: { path: string; greeting: string }
 }
 
-/** Which key it is that has this SHA-256, base64 without padding. */
+/** Looks up a key by its SHA-256, in base64 without padding. */
 export interface KeyRequest {
   ask: 'key'
   sha256: string
@@ -28,16 +28,16 @@ export interface KeyRequest {
 
 export type SocketRequest = RunRequest | KeyRequest
 
-/** The answer to a question about a key: null where nobody may log in with it. */
+/** The id of the key; null if it may not log in. */
 export interface KeyResponse {
   key: number | null
 }
 
-/** `outlet`: from now on git writes to the outlet; what follows is meant to come after that. */
+/** `outlet`: git now writes to the outlet; later frames come after its output. */
 export const FRAME = { out: 1, err: 2, exit: 3, outlet: 4 } as const
-/** Bytes of output that may be written before the socket takes them. */
+/** Bytes buffered on the socket before writes wait. */
 const MAX_BUFFERED_BYTES = 262_144
-/** Bytes before the content of a frame. */
+/** Length of the header of a frame. */
 const HEADER_BYTES = 5
 
 function frameHeader(type: number, length: number): Buffer {
@@ -49,7 +49,7 @@ function frameHeader(type: number, length: number): Buffer {
 
 export const frame = (type: number, content: Buffer) => Buffer.concat([frameHeader(type, content.length), content])
 
-/** Output as frames on a socket, as fast as the socket takes them; its end does not end the socket. */
+/** Writes output as frames to a socket, with backpressure; ending it does not end the socket. */
 export class FrameWriter extends Writable {
   constructor(
     readonly socket: Socket,
@@ -78,8 +78,8 @@ export class FrameWriter extends Writable {
 }
 
 /**
- * The content that arrives. That of one frame may come in several pieces, and what came together is given together:
- * each piece becomes a packet.
+ * Reads frames. The content of a frame may be yielded in several parts, and adjacent frames of a type are merged, since
+ * each yielded part becomes an SSH packet.
  */
 export async function* frames(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ type: number; content: Buffer }> {
   let rest: Buffer = Buffer.alloc(0)
@@ -113,7 +113,7 @@ export async function* frames(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ t
   }
 }
 
-/** The first line of a connection, whose other bytes stay to be read; null where none comes. */
+/** Reads the first line of a connection and leaves the rest unread; null if there is none. */
 export function firstLine(socket: Socket, maxBytes: number): Promise<string | null> {
   return new Promise((resolve) => {
     let rest: Buffer = Buffer.alloc(0)

@@ -10,12 +10,12 @@ export interface SshOptions {
   /** The bundle of `worker.ts`. */
   program: URL
   limits?: SshLimits
-  /** Nobody is let in before it resolves. */
+  /** The server accepts connections after it resolves. */
   prepared?: Promise<void>
   wrap?: RequestWrapper
 }
 
-/** Answers on the local socket, and, unless SSH is off, runs the SSH server. */
+/** Serves the local socket, and runs the SSH server unless SSH is off. */
 export async function startSsh(ctx: Context, options: SshOptions): Promise<SshService> {
   const { dataDir, ssh } = ctx.config
   const hostKeys = ssh.port === null ? [] : await loadOrCreateHostKeys(sshFolder(dataDir))
@@ -31,7 +31,7 @@ export async function startSsh(ctx: Context, options: SshOptions): Promise<SshSe
   return {
     async close(wait) {
       await thread.close(wait)
-      // what the thread had asked for has ended, or is late
+      // requests of the thread have ended, or have timed out
       await socketServer.close(ssh.port === null ? wait : 0)
       await location.remove()
     },

@@ -3,20 +3,20 @@ import { join } from 'node:path'
 import { makeSocketFolder } from '../../lib/files/socket-folder.js'
 import { socketLink, sshFolder } from './client.js'
 
-/** Its name in its folder. */
+/** The name of the socket in its folder. */
 const SOCKET_NAME = 'ssh'
 
 export interface SocketLocation {
   /** The path of the socket. */
   socket: string
-  /** Lets the commands for an OpenSSH server find it: from now on somebody listens. */
+  /** Creates the link by which the commands for an OpenSSH server find the socket. */
   publish(): Promise<void>
   remove(): Promise<void>
 }
 
 /**
- * A place for the service's socket, which only its own account reaches. A link in the data folder leads there; where
- * several services share a data folder, it is that of the last one.
+ * Creates a folder for the service's socket, which only the service account can enter. A link in the data folder points
+ * to the socket; if several services share the data folder, to that of the last one.
  */
 export async function createSocketLocation(dataDir: string): Promise<SocketLocation> {
   await mkdir(sshFolder(dataDir), { recursive: true, mode: 0o700 })
@@ -33,7 +33,7 @@ export async function createSocketLocation(dataDir: string): Promise<SocketLocat
   }
 }
 
-/** Makes the link lead to the socket, in one step. */
+/** Replaces the link atomically. */
 async function replaceLink(link: string, socket: string): Promise<void> {
   const temporary = `${link}.${process.pid}`
   await rm(temporary, { force: true })

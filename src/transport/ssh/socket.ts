@@ -6,19 +6,19 @@ import { findSshLogin } from '../../services/identity/ssh-logins.js'
 import { runCommand } from './command.js'
 import { FRAME, FrameWriter, firstLine, frame, type KeyResponse, type RunRequest, type SocketRequest } from './frames.js'
 
-/** Bytes of a question. */
+/** Maximum bytes of a request line. */
 const MAX_REQUEST_BYTES = 65_536
 export interface SocketServer {
-  /** Ends when running commands have ended, or after so many milliseconds. */
+  /** Closes after running commands have ended, or after `wait` milliseconds. */
   close(wait: number): Promise<void>
 }
 
-/** Runs the answer to what a connection asks, when its time has come. */
+/** Wraps the handling of a request, to delay or track it. */
 export type RequestWrapper = (socket: Socket, handleRequest: () => Promise<void>) => Promise<void>
 
 /**
- * Answers whoever holds SSH connections, on a Unix socket that only the service's own account reaches: the worker
- * thread, and the commands for an OpenSSH server. Several worker processes listen on the same one.
+ * Serves requests on a Unix socket that only the service account can connect to. Its clients are the SSH thread and the
+ * commands for an OpenSSH server. Worker processes share the socket.
  */
 export async function serveSocket(ctx: Context, path: string, wrap: RequestWrapper = (_, handleRequest) => handleRequest()): Promise<SocketServer> {
   const sockets = new Set<Socket>()
@@ -27,7 +27,7 @@ export async function serveSocket(ctx: Context, path: string, wrap: RequestWrapp
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
     wrap(socket, () => handleRequest(ctx, socket)).catch((error: unknown) => {
-      ctx.log.error({ err: error }, 'a question about SSH was not answered')
+      ctx.log.error({ err: error }, 'an SSH request failed')
       socket.destroy()
     })
   })
@@ -65,6 +65,6 @@ async function run(ctx: Context, socket: Socket, request: RunRequest): Promise<v
     disconnected: disconnected,
   })
   socket.end(frame(FRAME.exit, Buffer.from([code])))
-  // what the client still sends is of no use to anybody
+  // discard what the client still sends
   socket.resume()
 }

@@ -6,14 +6,14 @@ import type { Config } from '../../config.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { SSH_LIMITS, type SshLimits } from './limits.js'
 
-/** Milliseconds before the worker is started again after it has ended by itself, or could not listen. */
+/** Delay before the thread is restarted after it has crashed or could not listen, in milliseconds. */
 const MIN_RESTART_DELAY_MS = 1_000
-/** The longest of these pauses: each is twice as long as the one before. */
+/** The delay doubles up to this. */
 const MAX_RESTART_DELAY_MS = 60_000
 
 /**
- * Megabytes for young objects of the thread. What it moves is in buffers outside; with V8's default it kept 13 MB more
- * after a first start, though no more after a later one.
+ * Size of the young generation of the thread's heap. Its data is in buffers outside of the heap; the default of V8 took
+ * 13 MB more.
  */
 const MAX_YOUNG_GENERATION_MB = 4
 
@@ -25,7 +25,7 @@ interface ThreadMessage {
 }
 
 export interface SshService {
-  /** Ends connections without a command at once, and the others after so many milliseconds. */
+  /** Closes idle connections at once, and the others after `wait` milliseconds. */
   close(wait: number): Promise<void>
 }
 
@@ -34,18 +34,17 @@ export interface SshThreadOptions {
   program: URL
   limits?: SshLimits
   hostKeys: string[]
-  /** Where the service answers. */
+  /** The path of the service's socket. */
   socket: string
-  /** It listens once this has resolved, and gets ready meanwhile. */
+  /** The thread listens after this has resolved. */
   ready?: Promise<void>
   log: Logger
   stopping: AbortSignal
 }
 
 /**
- * Runs the SSH server in a worker thread, unless SSH is off. The thread ends with the process, however that ends; when
- * it ends alone, another is started. A port that nobody named may have been taken since it was looked at: then the
- * service goes on without SSH, and tries again.
+ * Runs the SSH server in a worker thread, unless SSH is off. A thread that crashes is restarted. If SSH_PORT is not set
+ * and the default port has been taken meanwhile, the service runs without SSH and retries.
  */
 export async function startSshThread({ host, port, named }: Config['ssh'], options: SshThreadOptions): Promise<SshService> {
   const { program, limits = SSH_LIMITS, hostKeys, socket, log, stopping, ready = Promise.resolve() } = options

@@ -1,15 +1,15 @@
 import ssh2 from 'ssh2'
 import { Fields, SECURITY_KEYS } from '../../lib/crypto/ssh-tokens.js'
 
-/** What a client presents to prove that it has a key. */
+/** A signature that proves possession of a key. */
 export interface SignatureProof {
   algorithm: string
-  /** The public key as SSH writes it. */
+  /** The public key in the SSH wire format. */
   key: Buffer
-  /** What is signed. */
+  /** The signed data. */
   text: Buffer
   signature: Buffer
-  /** Of an RSA signature. */
+  /** The hash of an RSA signature. */
   hash: string | undefined
 }
 
@@ -19,7 +19,7 @@ const STANDARD_ALGORITHMS = new Set(['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecds
 export const isAccepted = (algorithm: string, hash: string | undefined): boolean =>
   STANDARD_ALGORITHMS.has(algorithm) || Object.hasOwn(SECURITY_KEYS, algorithm) || (algorithm === 'ssh-rsa' && (hash === 'sha256' || hash === 'sha512'))
 
-/** Whether the signature was made with the key. Throws where one of them cannot be read. */
+/** Whether the signature was made with the key. Throws if the key or signature is malformed. */
 export function verifyProof({ algorithm, key, text, signature, hash }: SignatureProof): boolean {
   if (!isAccepted(algorithm, hash)) return false
   const verifySkSignature = SECURITY_KEYS[algorithm as keyof typeof SECURITY_KEYS]

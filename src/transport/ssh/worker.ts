@@ -10,7 +10,7 @@ import type { SshLimits } from './limits.js'
 import { type Outlet, Outlets } from './outlets.js'
 import { isAccepted, verifyProof } from './verify.js'
 
-/** The entry of the worker thread that speaks SSH; it knows the service by its socket only. */
+/** Settings of the SSH thread, which reaches the service only through its socket. */
 interface WorkerSettings {
   host: string
   port: number
@@ -23,7 +23,7 @@ interface WorkerSettings {
 const settings = workerData as WorkerSettings
 const { limits } = settings
 
-/** What OpenSSH 9 offers by default, as far as ssh2 has it. */
+/** The defaults of OpenSSH 9 that ssh2 supports. */
 const ALGORITHMS = {
   kex: [
     'curve25519-sha256',
@@ -43,7 +43,7 @@ const ALGORITHMS = {
 
 /** One SSH connection. */
 class Connection {
-  /** The row of the key, once somebody is logged in. */
+  /** The id of the key, once logged in. */
   key: number | null = null
   protocol: string | undefined
   #attempts = 0
@@ -58,8 +58,8 @@ class Connection {
   ) {
     this.#idle = setTimeout(() => this.client.end(), limits.idle)
     socket.once('close', () => clearTimeout(this.#idle))
-    client.on('error', () => {}) // it is closed, and a client's mistake is no news
-    // ssh2 offers SHA-1 for RSA host keys whatever it is told
+    client.on('error', () => {}) // close follows; client errors are not logged
+    // ssh2 always offers SHA-1 for RSA host keys
     client.on('handshake', ({ serverHostKey }) => serverHostKey === 'ssh-rsa' && this.client.end())
     client.on('authentication', (auth) => {
       this.#authenticate(auth).then(
@@ -89,7 +89,7 @@ class Connection {
     if (!isAccepted(algorithm, auth.hashAlgo)) return false
     const row = await this.#keyIdOf(createHash('sha256').update(key).digest('base64').replace(/=+$/, ''))
     if (row === null) return false
-    // without a signature the client asks whether it is worth the trouble to make one
+    // without a signature the client only asks whether the key is acceptable
     if (!auth.signature) return true
     if (!auth.blob || !verifyProof({ algorithm, key, text: auth.blob, signature: auth.signature, hash: auth.hashAlgo })) return false
     this.key = row
@@ -150,7 +150,7 @@ class Connection {
     channel.end()
   }
 
-  /** Passes on what git writes. Ends a fetch that stands still: neither side gets a byte. */
+  /** Forwards the output of git. Ends a fetch without traffic in either direction. */
   async #forwardOutlet(outlet: Outlet, channel: ServerChannel, service: Socket): Promise<void> {
     const stalled = setTimeout(() => service.destroy(), limits.stall)
     const refreshStall = () => void stalled.refresh()
@@ -169,10 +169,10 @@ class Connection {
     }
   }
 
-  /** Waits for the client's window, and for the connection: ssh2 writes to it whether anybody reads or not. */
+  /** Waits for the SSH window, and for the connection: ssh2 ignores its backpressure. */
   async #send(target: NodeJS.WritableStream, content: Buffer) {
     this.#idle.refresh()
-    // its packets of 32 KiB in one call of the system
+    // send the 32 KiB packets in one system call
     this.socket.cork()
     const room = target.write(content)
     this.socket.uncork()
@@ -181,7 +181,7 @@ class Connection {
   }
 }
 
-/** Resolves with the first of several events. */
+/** Resolves with the first of the events. */
 function firstEvent(...events: [NodeJS.EventEmitter, string][]): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -192,13 +192,13 @@ function firstEvent(...events: [NodeJS.EventEmitter, string][]): Promise<void> {
   })
 }
 
-/** For IPv6 the network, because one client has as many addresses as it likes. */
+/** The address, or the /64 network for IPv6, where a client can use any address. */
 const networkOf = (address: string) =>
   address.includes('.') || !address.includes(':') ? address.replace(/^::ffff:/, '') : address.split(':').slice(0, 4).join(':')
 
 const connectionId = (address: string | undefined, port: number | undefined) => `${address} ${port}`
 
-/** Lets connections in, as many as the limits allow, and hands them to ssh2. */
+/** Accepts connections within the limits, and passes them to ssh2. */
 function listen(): Server {
   const sockets = new Map<string, Socket>()
   const perNetwork = new Map<string, number>()
@@ -241,7 +241,7 @@ function listen(): Server {
       else perNetwork.delete(network)
     })
     socket.setNoDelay(true)
-    // a client that has itself answered and does not read
+    // a client that makes us send responses and does not read them
     socket.on('data', () => socket.writableLength > limits.pending * 4 && socket.destroy())
     ssh.injectSocket(socket)
   })
@@ -262,7 +262,7 @@ function listen(): Server {
   return server
 }
 
-// what a hostile conversation makes ssh2 throw ends that conversation at most
+// an exception in ssh2 must not end the other connections
 process.on('uncaughtException', (error) => parentPort?.postMessage({ fault: error.stack ?? String(error) }))
 
 const outlets = await Outlets.listen(join(dirname(settings.socket), 'git'))
