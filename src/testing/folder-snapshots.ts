@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { yieldToEventLoop } from '../lib/async/yield.js'
 
-/** In the folder of a world, what no call changes, and what may be made again. */
+/** Entries of the folder of a world that no call changes, and those that can be regenerated. */
 const UNCHANGING = new Set(['hooks', 'ssh', 'secret.key'])
 const REGENERATED = ['archives']
 
@@ -26,16 +26,16 @@ export class FolderSnapshots {
 
   constructor(
     private readonly folder: string,
-    /** Where the states are kept. */
+    /** The folder of the snapshots. */
     private readonly snapshotsFolder: string,
   ) {}
 
-  /** A repository of this folder is used from now on, perhaps to write. */
+  /** Marks a repository as possibly changed. */
   markUsed(directory: string): void {
     for (const used of this.#used.values()) used.add(directory)
   }
 
-  /** Keeps the present state; another of this name is replaced. */
+  /** Saves the current state; replaces a snapshot of the same name. */
   async take(name: string): Promise<void> {
     const target = join(this.snapshotsFolder, String(++this.#last))
     await mkdir(target, { recursive: true, mode: 0o700 })
@@ -45,7 +45,7 @@ export class FolderSnapshots {
     this.#used.set(name, new Set())
   }
 
-  /** Puts everything back to what it was. */
+  /** Restores the folder. */
   async restore(name: string): Promise<void> {
     const target = this.#folders.get(name)
     const used = this.#used.get(name)
@@ -64,9 +64,9 @@ export class FolderSnapshots {
     if (target !== undefined) await rm(target, { recursive: true, force: true })
   }
 
-  /** Makes one folder what the other is. `used`: repositories that may differ; null: all. */
+  /** Makes `to` equal to `from`. `used`: the repositories that may differ; null: all. */
   async #sync(from: string, to: string, used: ReadonlySet<string> | null): Promise<void> {
-    // with `made`: just made, so there is nothing in it
+    // `isNew`: just created, so it is empty
     const folders = [{ path: '', isNew: false }]
     for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
       const { path, isNew } = next
@@ -90,7 +90,7 @@ export class FolderSnapshots {
         } else if (!used || used.has(join(this.folder, below)) || !IS_REPOSITORY.test(below)) folders.push({ path: below, isNew: false })
       }
       for (const name of present.keys()) rmSync(join(to, path, name), { recursive: true, force: true })
-      // the others in this process get their turns
+      // let other worlds of this process run
       if (IS_REPOSITORY.test(path)) await yieldToEventLoop()
     }
   }
@@ -110,7 +110,7 @@ function isSame(from: string, to: string, path: string): boolean {
   return readFileSync(join(from, path)).equals(readFileSync(join(to, path)))
 }
 
-/** Where nothing is. */
+/** Copies or links an entry to a path that does not exist. */
 function copyEntry(from: string, to: string, path: string, entry: Dirent): void {
   const [source, target] = [join(from, path), join(to, path)]
   if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target)

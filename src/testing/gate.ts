@@ -4,12 +4,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { settlesWithin } from '../lib/async/settles-within.js'
 import { Unavailable } from '../lib/unavailable.js'
 
-/** Milliseconds that calls get to end after their connections have been closed. */
+/** How long calls may take to end after their connections have been closed, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 5_000
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** How often the gate had been closed when the call passed it. */
+    /** The generation of the state when the call passed the gate. */
     gateGeneration?: number
   }
 }
@@ -19,7 +19,7 @@ interface Call {
   socket: Socket
 }
 
-/** Holds the calls of a world back while its state is changed, and knows which are under way. */
+/** Blocks the calls of a world while its state is replaced, and tracks the running ones. */
 export class Gate {
   readonly #running = new Set<Call>()
   #generation = 0
@@ -32,7 +32,7 @@ export class Gate {
     app.addHook('onRequest', async (request, reply) => {
       await this.#pass()
       request.gateGeneration = this.#generation
-      // of a connection that has closed while the call waited no event comes any more
+      // no close event will come if the client disconnected while the call waited
       if (reply.raw.destroyed) throw new Unavailable('The client has gone')
       reply.raw.once('close', this.#enter(callOf(request)))
     })
@@ -40,7 +40,7 @@ export class Gate {
       const { handler } = route
       const gate = this
       route.handler = function handle(request, reply) {
-        // its client left while it was authenticated, and what it was to change is another state now
+        // the client disconnected during authentication, and the state was replaced
         if (request.gateGeneration !== gate.#generation) throw new Unavailable('The state has been replaced')
         const leave = gate.#enter(callOf(request))
         const answer = handler.call(this, request, reply)
@@ -52,8 +52,8 @@ export class Gate {
   }
 
   /**
-   * Runs `work` while no call is under way; those that come meanwhile wait. Calls have so many milliseconds to end by
-   * themselves, then their connections are closed. One at a time.
+   * Runs `work` while no call is running; new calls wait. After `timeout` milliseconds the connections of running calls
+   * are closed. Must not run concurrently.
    */
   async runWhenIdle<T>(timeout: number, work: () => Promise<T>): Promise<T> {
     let open = () => {}
@@ -70,7 +70,7 @@ export class Gate {
     }
   }
 
-  /** Runs what a connection of another protocol asks for, like a call. */
+  /** Runs a request of another protocol as a call. */
   async runCall(socket: Socket, work: () => Promise<void>): Promise<void> {
     await this.#pass()
     const leave = this.#enter({ description: 'SSH', socket })
@@ -98,7 +98,7 @@ export class Gate {
         throw new Unavailable(`A call does not end: ${call?.description}`)
       }
     }
-    // what the end of a connection has set going
+    // let handlers of closed connections run
     await setImmediate()
   }
 

@@ -7,12 +7,12 @@ import { migrationsFolder } from '../db/migrations-folder.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
 import { createLog } from '../log.js'
 
-/** Raised when what is kept in the cache is made in another way. */
+/** Increased when the cached files change in format. */
 const CACHE_VERSION = 2
 
 /**
- * Puts a prepared and migrated Postgres in its place: a copy of one that is made once for each schema and kept in the
- * cache folder, since making one takes a second. Without a cache folder that can be written it is made each time.
+ * Creates a migrated Postgres as a copy of a cached one, since creating one takes a second. There is one per schema in
+ * the cache folder; if that is not writable, a new one is created each time.
  */
 export async function preparePostgres(directory: string, scratch: string): Promise<void> {
   const cached = join(cacheFolder(), `postgres-${await schemaDigest()}`)
@@ -29,7 +29,7 @@ export async function preparePostgres(directory: string, scratch: string): Promi
   await rename(fresh, directory)
 }
 
-/** Nothing else is done meanwhile, and a copy of 1,500 files in one step takes a quarter of the time. */
+/** Copies synchronously: nothing else runs yet, and it takes a quarter of the time. */
 async function copyFromCache(from: string, to: string): Promise<boolean> {
   try {
     cpSync(from, to, { recursive: true })
@@ -42,7 +42,7 @@ async function copyFromCache(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Copies a folder into the cache; it appears there whole, or not at all. */
+/** Copies a folder into the cache, atomically. */
 async function storeInCache(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 })
   const temporary = await mkdtemp(join(dirname(to), '.making-'))

@@ -17,7 +17,7 @@ import { parseSeed, readSeedFile } from './seed/read.js'
 import type { World } from './world.js'
 import type { WorldRequest } from './worlds.js'
 
-/** Bytes of memory that must be free for the data to be there. */
+/** Free memory that is needed to store the data in memory. */
 const MIN_FREE_MEMORY_BYTES = 512 * 1024 ** 2
 const PREFIX = 'roost-test-'
 /** Connections of all worlds together. */
@@ -36,7 +36,7 @@ export interface TestOptions {
   seed?: string | undefined
 }
 
-/** Serves worlds for tests and a channel that controls them; what they store goes when the service ends. */
+/** Serves worlds for tests and their control channel; all data is removed at the end. */
 export async function serveForTests(options: TestOptions): Promise<void> {
   const log = createLog(configIn('', options)({ name: options.world, first: true }).logLevel)
   const lifecycle = new Lifecycle(log)
@@ -70,7 +70,7 @@ async function start(options: TestOptions, lifecycle: Lifecycle): Promise<void> 
   process.stdout.write(`${JSON.stringify({ ...world.info, control })}\n`)
 }
 
-/** Fills a world at the start; a reset leads back to it. */
+/** Seeds the first world; a reset restores this state. */
 async function seedFirstWorld(world: World, text: string): Promise<void> {
   const { seedStart } = await import('./seed/seed.js')
   try {
@@ -96,7 +96,7 @@ function startPostgres(folder: string, lifecycle: Lifecycle): { launched: Promis
   return { launched, url: start() }
 }
 
-/** The folder of everything that is stored; removed at the end. */
+/** Creates the folder of all data, which is removed at the end. */
 async function createDataFolder(lifecycle: Lifecycle): Promise<string> {
   const parent = await memoryFolder(MIN_FREE_MEMORY_BYTES)
   await removeLeftovers(parent)

@@ -32,14 +32,14 @@ const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
 const POOL_SIZE = 2
 /** Snapshots of a world at a time. */
 const MAX_SNAPSHOTS = 64
-/** What `reset` restores; no name that a caller can give. */
+/** The snapshot that `reset` restores; callers cannot use this name. */
 const START_SNAPSHOT = ''
-/** Milliseconds that calls get to end by themselves before the state is replaced, and before it is kept. */
+/** How long calls may take to end before a restore, and before a snapshot, in milliseconds. */
 const RESTORE_DRAIN_MS = 1_000
 const SNAPSHOT_DRAIN_MS = 10_000
-/** Milliseconds that jobs which were told to stop, and whose git has been ended, get to end. */
+/** How long stopped jobs may take to end, in milliseconds. */
 const JOB_STOP_TIMEOUT_MS = 10_000
-/** Milliseconds that work in the background gets to be done before the state is kept, and between two looks. */
+/** How long a snapshot waits for background work, and how often it polls, in milliseconds. */
 const IDLE_TIMEOUT_MS = 2_000
 const POLL_INTERVAL_MS = 10
 
@@ -67,7 +67,7 @@ export interface WorldOptions extends SharedResources {
   clock?: Date | undefined
 }
 
-/** What a program has to know to use a world. */
+/** What a client needs to use a world. */
 export interface WorldInfo {
   name: string
   url: string
@@ -90,7 +90,7 @@ type Listener = () => void | Promise<void>
 /** One service among those of the process: its own database, folder, port, application and context. */
 export class World {
   readonly #gate = new Gate()
-  /** One change of the state at a time. */
+  /** Serializes changes of the state. */
   readonly #stateMutex = new KeyedMutex()
   readonly #folders: FolderSnapshots
   readonly #snapshots = new Set<string>()
@@ -170,7 +170,7 @@ export class World {
     this.#resets.push(listener)
   }
 
-  /** Keeps the present state under a name; another of this name is replaced. */
+  /** Saves the current state under a name; replaces a snapshot of the same name. */
   async snapshot(name: string): Promise<void> {
     if (!this.#snapshots.has(name) && this.#snapshots.size >= MAX_SNAPSHOTS)
       throw new Failure('conflict', { message: `there are ${MAX_SNAPSHOTS} snapshots already` })
@@ -178,18 +178,18 @@ export class World {
     this.#snapshots.add(name)
   }
 
-  /** Puts the state back to what it was at the snapshot. */
+  /** Restores a snapshot. */
   async restore(name: string): Promise<void> {
     if (!this.#snapshots.has(name)) throw new Failure('not_found', { message: `there is no snapshot called ${name}` })
     await this.#restoreState(name)
   }
 
-  /** Puts the state back to that of the start. */
+  /** Restores the state of the start. */
   reset(): Promise<void> {
     return this.#restoreState(START_SNAPSHOT)
   }
 
-  /** From now on `reset` puts back the present state. */
+  /** Makes the current state the one that `reset` restores. */
   saveAsStart(): Promise<void> {
     return this.#saveWhenIdle(START_SNAPSHOT)
   }
@@ -222,13 +222,13 @@ export class World {
     this.#ends.push(() => stopListening(app, DRAIN_TIMEOUT_MS))
     await listen(app, this.config)
     if (this.config.ssh.port === null) return
-    // it lives as long as the world, not as the first of its contexts
+    // SSH lives as long as the world, longer than its first context
     const worldContext: Context = Object.create(this.#ctx, { stopping: { value: lifecycle.signal } })
     const ssh = await program.startSsh(worldContext, { program: SSH_PROGRAM, wrap: (socket, answer) => this.#gate.runCall(socket, answer) })
     this.#ends.push(() => ssh.close(DRAIN_TIMEOUT_MS))
   }
 
-  /** Makes the state of the start. */
+  /** Creates the state of the start. */
   async #prepareStart(): Promise<void> {
     const { program } = this.options
     await program.bootstrapAdministrator(this.#ctx)
@@ -245,7 +245,7 @@ export class World {
     return program.createContext(this.config, this.db, lifecycle.log, spawner, contextOptions)
   }
 
-  /** Begins the work in the background. */
+  /** Starts background work. */
   async #startBackgroundWork(ctx: Context): Promise<void> {
     // no other process is at work here: what was under way when a snapshot was taken is begun anew
     await ctx.jobs.start({ exclusive: true })
@@ -268,12 +268,12 @@ export class World {
 
   #restoreState(name: string): Promise<void> {
     return this.#whilePaused(RESTORE_DRAIN_MS, async () => {
-      // what it would have done is not to be
+      // the state that the jobs work on is about to be replaced
       await this.#ctx.jobs.stop(0)
       return async () => {
         await Promise.all([this.#databases.restore(name), this.#folders.restore(name)])
         const { at, clock } = this.#snapshotTimes.get(name) as SnapshotTime
-        // what waited for its time then waits for as long again
+        // delayed jobs wait for as long as they had left at the snapshot
         await postponeJobs(this.db, performance.now() - at)
         if (clock) await setTestClock(this.db, new Date(clock.moment))
         if (clock) this.clock?.restore(clock)
@@ -283,8 +283,8 @@ export class World {
   }
 
   /**
-   * Runs what `prepare` returns while nothing is at work: no call, no job, no process of git. All that the process
-   * remembers goes with the former context, so nothing is answered from another state.
+   * Runs what `prepare` returns while no call, job or git process is running. Then creates a new context, so that no
+   * cache of the former state is used.
    */
   #whilePaused(timeout: number, prepare: () => Promise<() => Promise<unknown>>): Promise<void> {
     return this.#stateMutex.runHere('state', () => {
@@ -294,7 +294,7 @@ export class World {
         await this.#ctx.close()
         this.database.forgetListeners()
         try {
-          // one that went on would write to the state that is put back
+          // a job that is still running would write to the restored state
           if (!(await settlesWithin(JOB_STOP_TIMEOUT_MS, this.#ctx.jobs.untilEnded()))) throw new Unavailable('A job does not end')
           await work()
         } finally {

@@ -32,7 +32,7 @@ export class Worlds {
     this.#databases = new DatabaseCopies(databaseUrl)
   }
 
-  /** The world of this name, which is made if there is none. */
+  /** Returns the world of this name; creates it if there is none. */
   open(name: string): Promise<World> {
     const existing = this.#open.get(name)
     if (existing) return existing
@@ -86,7 +86,7 @@ export class Worlds {
   }
 }
 
-/** Opens the place of worlds; there is none in it yet. */
+/** Creates an empty set of worlds. */
 export async function openWorlds(
   shared: Omit<SharedResources, 'spawner' | 'argon2'>,
   databaseUrl: string,

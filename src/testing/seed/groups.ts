@@ -4,12 +4,12 @@ import { below, entries, type Seeder, seedFault } from './seeder.js'
 const LEVELS = { guest: 10, reporter: 20, developer: 30, maintainer: 40, owner: 50 } as const
 const COLOR = '#428BCA'
 
-/** A group or a project, as the API has it. */
+/** A group or project to create objects in. */
 export interface Container {
   at: string
   /** `/groups/1` or `/projects/1`. */
   path: string
-  /** Who makes what is in it. */
+  /** The username that creates objects in it. */
   as: string | undefined
 }
 

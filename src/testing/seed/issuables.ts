@@ -94,7 +94,7 @@ async function issuableParams(
   }
 }
 
-/** What has been taken of what was asked. */
+/** Which parameters the service has applied. */
 interface Applied {
   labels: boolean
   assigned: boolean
@@ -109,7 +109,7 @@ const appliedOf = ({ labels, assignees, milestone, due_date }: ApiObject): Appli
   due: typeof due_date === 'string',
 })
 
-/** Adds as the creator of the project what the author may not say, which the service passes over in silence. */
+/** Sets, as the creator of the project, the fields that the author may not set, which the service ignores silently. */
 async function applyMissing(
   seeder: Seeder,
   { as }: ProjectContainer,

@@ -3,7 +3,7 @@ import { Failure, failureText } from '../../failures.js'
 import { actorOf, loadUser } from '../../services/identity/users.js'
 import type { World } from '../world.js'
 
-/** What an answer of the API has. */
+/** A response of the API. */
 export interface ApiObject {
   id: number
   iid: number
@@ -34,10 +34,10 @@ interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/api/v4`. */
   path: string
-  /** The username of whoever makes it; undefined: the administrator. */
+  /** The username of the caller; undefined: the administrator. */
   as?: string | undefined
   body?: object
-  /** A status that is no fault: the answer is null. */
+  /** A status for which the result is null instead of an error. */
   nullOn?: number
 }
 

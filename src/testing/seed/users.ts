@@ -19,7 +19,7 @@ export async function seedUsers(seeder: Seeder, users: SeedUser[] | undefined): 
   }
 }
 
-/** What ends what a user can do comes last. */
+/** Runs last, since blocked users cannot create anything. */
 export async function blockUsers(seeder: Seeder, users: SeedUser[] | undefined): Promise<void> {
   for (const [{ state, username }, at] of entries('', 'users', users))
     if (state === 'blocked') await seeder.call({ at: below(at, 'state'), method: 'POST', path: `/users/${await seeder.user(at, username)}/block` })

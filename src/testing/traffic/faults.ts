@@ -13,7 +13,7 @@ const Header = z
   .regex(/^[^\r\n\0]*$/, 'is not the value of a header')
   .max(4_000)
 
-/** What happens to calls instead of, or before, what they ask for. */
+/** A fault to inject into matching calls. */
 export const Fault = z
   .strictObject({
     ...filterFields,
@@ -48,16 +48,16 @@ export type Fault = z.output<typeof Fault>
 interface ActiveFault {
   fault: Fault
   matches(target: CallTarget): boolean
-  /** Calls still to be let through, and still to be met. */
+  /** Calls to skip first, and calls to inject the fault into. */
   after: number
   remaining: number
 }
 
-/** Faults in the order in which they were asked for; the first that fits a call is what happens to it. */
+/** Active faults in the order of creation; the first that matches a call applies. */
 export class Faults {
   #active: ActiveFault[] = []
 
-  /** False: there are too many. */
+  /** Returns false if there are too many. */
   add(fault: Fault): boolean {
     if (this.#active.length >= MAX_FAULTS) return false
     const remaining = fault.times === 'always' ? Number.POSITIVE_INFINITY : fault.times
@@ -65,7 +65,7 @@ export class Faults {
     return true
   }
 
-  /** What happens to a call, which counts. */
+  /** The fault for a call, which is counted; null if there is none. */
   next(target: CallTarget): Fault | null {
     for (const active of this.#active) {
       if (!active.matches(target)) continue
@@ -82,7 +82,7 @@ export class Faults {
   }
 }
 
-/** Does it; true: the call is answered. */
+/** Applies a fault; true if the call has been answered. */
 export async function applyFault(
   fault: Fault,
   request: FastifyRequest,

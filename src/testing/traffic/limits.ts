@@ -6,7 +6,7 @@ import { sendRateLimitHeaders } from '../../http/rate-limit-headers.js'
 import { type CallTarget, filterFields, matcher } from './matching.js'
 
 const MAX_LIMITS = 100
-/** Callers that one limit knows. */
+/** Maximum callers that one limit tracks. */
 const MAX_CALLERS = 10_000
 
 /** So many calls of one credential, or of an address without one, in each window of so many seconds. */
@@ -23,7 +23,7 @@ interface ActiveLimit {
 export class Limits {
   #active: ActiveLimit[] = []
 
-  /** False: there are too many. */
+  /** Returns false if there are too many. */
   add(limit: Limit): boolean {
     if (this.#active.length >= MAX_LIMITS) return false
     this.#active.push({ limit, matches: matcher(limit), callers: new Map() })
@@ -51,7 +51,7 @@ export class Limits {
   }
 }
 
-/** Tells callers apart before they are known. */
+/** Identifies callers before authentication. */
 function credentialOf({ headers, raw, ip }: FastifyRequest): string {
   const [, inQuery] = /[?&](?:private_token|access_token|job_token)=([^&]+)/.exec(raw.url ?? '') ?? []
   const credential = headers['private-token'] ?? headers['job-token'] ?? headers.authorization ?? inQuery ?? `from ${ip}`

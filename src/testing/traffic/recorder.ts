@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type CallFilter, type CallTarget, matcher, targetOf } from './matching.js'
 
-/** Calls that are kept, and bytes of all their bodies; the oldest go first. */
+/** Maximum number of recorded calls, and bytes of their bodies; the oldest are dropped first. */
 const MAX_CALLS = 10_000
 const MAX_BYTES = 64 * 1024 ** 2
 /** Bytes that are kept of one body. */
@@ -32,7 +32,7 @@ export interface RecordedCall extends CallTarget {
   duration: number
 }
 
-/** Cuts answers short. */
+/** Bytes after which a response is truncated. */
 interface Truncation {
   after: number
 }
@@ -46,7 +46,7 @@ export class Recorder {
   /** Calls that began before the last reset are not kept. */
   #epoch = 0
 
-  /** Begins to record a call; what it returns makes its answer end early. */
+  /** Records a call; the returned `cut` truncates its response. */
   record(request: FastifyRequest, reply: FastifyReply): { target: CallTarget; cut(after: number): void } {
     const [start, epoch, number, target] = [performance.now(), this.#epoch, ++this.#number, targetOf(request)]
     const [sent, answered] = [new BodyCapture(), new BodyCapture()]
@@ -78,7 +78,7 @@ export class Recorder {
     }
   }
 
-  /** The calls that fit, in the order in which they came, and how many were forgotten. */
+  /** The matching calls in order of arrival, and the number of dropped ones. */
   list({ caller, status, ...where }: CallFilter & { caller?: string | undefined; status?: number | undefined } = {}): {
     requests: RecordedCall[]
     dropped: number
@@ -90,7 +90,7 @@ export class Recorder {
     return { requests: found.sort((a, b) => a.number - b.number), dropped: this.#dropped }
   }
 
-  /** Forgets all, also what is under way. */
+  /** Drops all calls, including running ones. */
   clear(): void {
     this.#calls = []
     this.#bytes = this.#number = this.#dropped = 0
@@ -107,7 +107,7 @@ export class Recorder {
   }
 }
 
-/** The beginning of a body. */
+/** Captures the beginning of a body. */
 class BodyCapture {
   bytes = 0
   /** Whether there was more. */

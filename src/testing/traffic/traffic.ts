@@ -4,7 +4,7 @@ import { Limits } from './limits.js'
 import { bareRoute, GIT_ROUTES } from './matching.js'
 import { Recorder } from './recorder.js'
 
-/** What happens between the clients of a world and the world. */
+/** Records calls, and applies faults and limits to them. */
 export class Traffic {
   readonly recorder = new Recorder()
   readonly faults = new Faults()
