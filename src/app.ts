@@ -84,7 +84,7 @@ export async function buildApp(
 
   await app.register(gitHttp, {
     ctx,
-    minimumRate: minimumRate,
+    minimumRate,
     fallback: (request, reply) => (asksForReleaseFile(request) ? serveReleaseFile : serveUpload)(ctx, request, reply),
   })
   await app.register(async (scope) => {

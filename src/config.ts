@@ -49,7 +49,7 @@ function isNetwork(entry: string): boolean {
 const Environment = z.object({
   HOST: hostName.default('127.0.0.1'),
   PORT: int(0, 65_535).default(8080),
-  DEFAULT_SSH_PORT: int(0, 65_535).optional(),
+  SSH_PORT: int(0, 65_535).optional(),
   SSH_HOST: hostName.optional(),
   SSH_PUBLIC_HOST: hostName.optional(),
   SSH_PUBLIC_PORT: int(1, 65_535).optional(),
@@ -256,8 +256,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     ssh: Object.freeze({
       host: env.SSH_HOST ?? env.HOST,
       // for this variable, empty differs from absent
-      port: environment['SSH_PORT'] === '' ? null : (env.DEFAULT_SSH_PORT ?? DEFAULT_SSH_PORT),
-      named: env.DEFAULT_SSH_PORT !== undefined,
+      port: environment['SSH_PORT'] === '' ? null : (env.SSH_PORT ?? DEFAULT_SSH_PORT),
+      named: env.SSH_PORT !== undefined,
       publicHost: env.SSH_PUBLIC_HOST,
       publicPort: env.SSH_PUBLIC_PORT,
     }),
@@ -411,7 +411,7 @@ export function readTestConfig(
     ...(secret !== undefined && { ROOST_SECRET_KEY: secret }),
     DATA_DIR: folder,
     PORT: String(port),
-    DEFAULT_SSH_PORT: ssh ? '0' : '',
+    SSH_PORT: ssh ? '0' : '',
     ROOST_ALLOW_LOCAL_REQUESTS: 'true',
     ROOST_FAILED_CREDENTIALS: '0',
     ROOST_FAILED_CREDENTIALS_DELAY: '0',

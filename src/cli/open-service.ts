@@ -37,7 +37,7 @@ export async function loadProgram() {
     createContext,
     buildApp,
     startSsh,
-    answerOnSocket: serveSocket,
+    serveSocket,
     bootstrapAdministrator,
     startContinuousRecovery,
     recover,

@@ -213,7 +213,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect(canProject(on(user, PUBLIC, 50, { repository_access_level: 0 }), 'create_commit_status')).toBe(false)
   })
 
-  it('AC-10: featureOpen', () => {
+  it('AC-10: isFeatureOpen', () => {
     for (const [level, who, mine, held] of [
       [20, null, 0, true],
       [10, null, 0, false],

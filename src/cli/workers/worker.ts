@@ -54,7 +54,7 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle, link: Pare
       ),
   })
   shareMetrics(ctx, link)
-  const answers = await program.answerOnSocket(ctx, socket)
+  const answers = await program.serveSocket(ctx, socket)
   lifecycle.onClose(() => stopListening(app, DRAIN_TIMEOUT_MS, answers.close(DRAIN_TIMEOUT_MS)))
   lifecycle.signal.throwIfAborted()
   await listen(app, config)

@@ -17,7 +17,9 @@ const STANDARD_ALGORITHMS = new Set(['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecds
 
 /** The algorithms that OpenSSH 9 accepts: no DSA, and no RSA with SHA-1. */
 export const isAccepted = (algorithm: string, hash: string | undefined): boolean =>
-  STANDARD_ALGORITHMS.has(algorithm) || Object.hasOwn(SECURITY_KEYS, algorithm) || (algorithm === 'ssh-rsa' && (hash === 'sha256' || hash === 'sha512'))
+  STANDARD_ALGORITHMS.has(algorithm) ||
+  Object.hasOwn(SECURITY_KEYS, algorithm) ||
+  (algorithm === 'ssh-rsa' && (hash === 'sha256' || hash === 'sha512'))
 
 /** Whether the signature was made with the key. Throws if the key or signature is malformed. */
 export function verifyProof({ algorithm, key, text, signature, hash }: SignatureProof): boolean {
