@@ -31,14 +31,14 @@ import { avatarRoutes } from './routes/uploads/avatars.js'
 import { serveUpload } from './routes/uploads/files.js'
 import { gitHttp } from './transport/http.js'
 
-/** Bytes of a JSON or form body (SEC-71). */
+/** Maximum size of a JSON or form body, in bytes (SEC-71). */
 const BODY_LIMIT = 8 * 1024 * 1024
-/** Bytes of a request line; a longer one is refused (SEC-69). */
+/** Maximum length of a request line, in bytes (SEC-69). */
 const MAX_REQUEST_LINE = 8 * 1024
 const MAX_HEADERS = 16 * 1024
 
-/** Headers of every answer (G-8, SEC-5, W-19). */
-const EVERY_ANSWER = {
+/** Headers of every response (G-8, SEC-5, W-19). */
+const DEFAULT_HEADERS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'SAMEORIGIN',
   'cache-control': 'private, max-age=0',
@@ -49,27 +49,30 @@ const EVERY_ANSWER = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may call; a route without a policy prevents the start (SEC-6). */
+    /** Who may call the route. The application does not start with a route that has no policy (SEC-6). */
     policy?: string
   }
 }
 
 export interface AppOptions {
-  pace?: MinimumRate
-  /** The id of a request without a harmless one of its own. */
+  minimumRate?: MinimumRate
+  /** Generates the id of a request that has no valid X-Request-Id. */
   requestId?: ReturnType<typeof requestIds>
-  /** Called before anything but the headers of every answer is declared, for hooks of all routes. */
+  /** Called before routes are declared, to add hooks to all of them. */
   prepare?: (app: FastifyInstance) => void
 }
 
-/** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
-export async function buildApp(ctx: Context, { pace = MINIMUM_RATE, requestId = requestIds(), prepare }: AppOptions = {}): Promise<FastifyInstance> {
+/** Builds the Fastify application, which does not listen yet. Reads only its context, never the environment. */
+export async function buildApp(
+  ctx: Context,
+  { minimumRate = MINIMUM_RATE, requestId = requestIds(), prepare }: AppOptions = {},
+): Promise<FastifyInstance> {
   const app = createServer(ctx, requestId)
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
   })
   const refuseOthers = refuseOtherMethods(app)
-  beginRequests(app)
+  initRequests(app)
   recordRequests(app, ctx)
   prepare?.(app)
   checkRequests(app, refuseOthers)
@@ -81,11 +84,11 @@ export async function buildApp(ctx: Context, { pace = MINIMUM_RATE, requestId = 
 
   await app.register(gitHttp, {
     ctx,
-    pace,
-    others: (request, reply) => (asksForReleaseFile(request) ? serveReleaseFile : serveUpload)(ctx, request, reply),
+    minimumRate,
+    fallback: (request, reply) => (asksForReleaseFile(request) ? serveReleaseFile : serveUpload)(ctx, request, reply),
   })
   await app.register(async (scope) => {
-    parseBodies(scope, ctx, pace)
+    parseBodies(scope, ctx, minimumRate)
     homeRoute(scope, ctx)
     healthRoutes(scope, ctx)
     metricsRoute(scope, ctx)
@@ -104,7 +107,7 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
     loggerInstance: ctx.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
-    // a busy machine may be slow, and a timeout would not help a plugin that never ends
+    // no timeout: plugins may load slowly on a busy machine
     pluginTimeout: 0,
     requestTimeout: 0,
     connectionTimeout: 0,
@@ -119,34 +122,34 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
     rewriteUrl: ({ url }) => withoutPrefix(url ?? '/', ctx.links.prefix),
     // called before any hook has run
     frameworkErrors: (error, request, reply) =>
-      void refuse(error, request, reply.headers({ ...EVERY_ANSWER, 'x-request-id': request.id, connection: 'close' })),
+      void refuse(error, request, reply.headers({ ...DEFAULT_HEADERS, 'x-request-id': request.id, connection: 'close' })),
     clientErrorHandler: (error, socket) => refuseClient(error, socket, requestId(undefined)),
   })
 
   app.server.maxConnections = shareOf(ctx.config.limits.connections, ctx.workers)
-  // makes room for connections that were refused by closing those that are idle
+  // close idle connections to make room for new ones
   app.server.on('drop', () => app.server.closeIdleConnections())
   const closeIdle = idleCloser(app.server)
   app.addHook('preClose', async () => closeIdle())
   return app
 }
 
-/** The headers of every answer, and what a request spends on Git and on the database. */
-function beginRequests(app: FastifyInstance): void {
+/** Sets the default headers, and starts to measure the time that a request spends in Git and in the database. */
+function initRequests(app: FastifyInstance): void {
   app.decorateRequest('spent')
   app.addHook('onRequest', (request, _, done) => {
     request.spent = { git: 0, database: 0 }
     withCallTimes(request.spent, done)
   })
-  // a body that was parsed meanwhile has left the hook before
+  // parsing the body leaves the async context of the first hook
   app.addHook('preValidation', (request, _, done) => withCallTimes(request.spent, done))
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
+    reply.header('x-request-id', request.id).headers(DEFAULT_HEADERS)
     done()
   })
 }
 
-/** Refuses what no route should see; parses the query and prepares the body of everything else. */
+/** Refuses invalid requests; parses the query and prepares the body of all others. */
 function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof refuseOtherMethods>): void {
   app.addHook('onRequest', async (request) => {
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
@@ -157,40 +160,40 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
     if (!request.headers.host && request.raw.httpVersion === '1.1') throw invalidInput('the Host header is missing')
   })
   app.addHook('preParsing', async (request) => {
-    // not in the router: an error thrown by a parser there ends the process
+    // not in the router, where an error thrown by a parser would end the process
     request.query = parseForm((request.query as { text: string }).text)
     prepareBody(request.raw)
   })
 }
 
-/** One line of the log, and one count of the metrics, for each request; streams of Git record themselves. */
+/** Logs and counts each request; Git requests do so themselves. */
 function recordRequests(app: FastifyInstance, ctx: Context): void {
   const record = (request: FastifyRequest, reply: FastifyReply) => {
     if (request.recordsItself) return
     const { method } = request
-    if (ctx.log.isLevelEnabled('info')) request.log.info(lineOf(request, reply), 'request')
-    // methods that a path does not have are no series of their own
+    if (ctx.log.isLevelEnabled('info')) request.log.info(logFieldsOf(request, reply), 'request')
+    // methods that a path does not have share one label
     ctx.metrics.request(method, servedBy(request) ?? 'none', sentStatus(reply.raw), reply.elapsedTime / 1000)
   }
   app.addHook('onRequest', (request, reply, done) => {
-    // also of a client that has gone, to which no response is sent
+    // also fires when the client disconnects before the response
     reply.raw.once('close', () => record(request, reply))
     done()
   })
 }
 
-/** What the log says of a request. */
-function lineOf(request: FastifyRequest, reply: FastifyReply) {
+/** The log fields of a request. */
+function logFieldsOf(request: FastifyRequest, reply: FastifyReply) {
   const { method, caller, ip } = request
-  const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
-  return { method, ...placeOf(request), status: sentStatus(reply.raw), ...costOf(request, reply), ip, ...who }
+  const callerFields = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
+  return { method, ...routeFields(request), status: sentStatus(reply.raw), ...costOf(request, reply), ip, ...callerFields }
 }
 
-/** An error wrapped by the query builder is the database's own, such as that it cannot be reached (503). */
+/** Unwraps errors of the query builder, so that an unreachable database becomes 503. */
 const refuse: typeof renderFailure = (error, request, reply) => renderFailure(databaseError(error), request, reply)
 
-/** The route of a request, the path that was called, and the project it names. */
-function placeOf(request: FastifyRequest): { route?: string; path: string; project?: string } {
+/** The route and path of a request, and the project in the path. */
+function routeFields(request: FastifyRequest): { route?: string; path: string; project?: string } {
   const [path, route] = [loggedPath(request.raw.url), templateOf(request)]
   if (route === undefined) return { path }
   const { id } = (request.params ?? {}) as { id?: string }
@@ -209,7 +212,7 @@ const loggedPath = (url = '') =>
     .replace(/(\/uploads\/)[0-9a-f]{32}(?=\/)/g, '$1[masked]')
     .slice(0, 500)
 
-/** What is not HTTP, or exceeds its limits, gets a plain answer, and the connection is closed (SEC-69, SEC-76). */
+/** Answers what is not valid HTTP, or exceeds the limits, and closes the connection (SEC-69, SEC-76). */
 function refuseClient(error: Error & { code?: string }, socket: Socket, requestId: string) {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [status, reason] =
@@ -220,7 +223,7 @@ function refuseClient(error: Error & { code?: string }, socket: Socket, requestI
         : [400, 'Bad Request']
   const body = JSON.stringify({ message: `${status} ${reason}` })
   const headers = {
-    ...EVERY_ANSWER,
+    ...DEFAULT_HEADERS,
     'x-request-id': requestId,
     'content-type': 'application/json',
     'content-length': body.length,

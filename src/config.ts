@@ -9,7 +9,7 @@ import type { MailSetting } from './lib/mailer.js'
 import { StartFault } from './lib/start-fault.js'
 import { parseUrl } from './lib/url.js'
 
-/** An environment variable has an unusable value; the message names it, for whoever starts the service. */
+/** An environment variable has an invalid value; the message names the variable. */
 export class ConfigFault extends StartFault {
   override name = 'ConfigFault'
 }
@@ -19,7 +19,7 @@ const MEBIBYTE = 1024 * 1024
 const BODY_MEMORY = 256 * MEBIBYTE
 const MAX_WORKERS = 64
 
-/** An integer as it is written in an environment: decimal digits, nothing else. */
+/** An integer in decimal digits. */
 const int = (min: number, max: number) =>
   z
     .string()
@@ -36,12 +36,12 @@ const absoluteUrl = (protocols: string[], what: string) =>
 
 const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address')
 
-/** Tried where SSH_PORT is not set. */
-const SSH_PORT = 2222
+/** The port if SSH_PORT is not set; SSH is off if it is taken. */
+const DEFAULT_SSH_PORT = 2222
 
-/** An address, or a network as address and number of bits. */
-function isNetwork(place: string): boolean {
-  const [address = '', bits, more] = place.split('/')
+/** Whether the text is an IP address or a network in CIDR notation. */
+function isNetwork(entry: string): boolean {
+  const [address = '', bits, more] = entry.split('/')
   const family = isIP(address)
   return family !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)))
 }
@@ -127,7 +127,7 @@ const Environment = z.object({
     .transform((value) => value.split(',').map((proxy) => proxy.trim()))
     .refine((proxies) => proxies.every((proxy) => /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/.test(proxy)), 'is not a list of addresses or networks')
     .optional(),
-  // a parsed body is one string, and strings end at half a gibibyte
+  // a parsed body is one string, and V8 limits strings to half a GiB
   ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 500 * MEBIBYTE).default(100 * MEBIBYTE),
   ROOST_BODY_MEMORY_BYTES: int(MEBIBYTE, Number.MAX_SAFE_INTEGER).optional(),
   ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
@@ -152,12 +152,12 @@ const Environment = z.object({
     .optional(),
   METRICS_ALLOWED: z
     .string()
-    .transform((value) => value.split(',').map((place) => place.trim()))
+    .transform((value) => value.split(',').map((entry) => entry.trim()))
     .refine((places) => places.every(isNetwork), 'is not a list of addresses or networks')
     .optional(),
 })
 
-/** The name and the address of a sender, written `Name <address>` or as the address alone. */
+/** Parses a sender, `Name <address>` or an address alone; null if it is invalid. */
 function senderOf(text: string): MailSetting['from'] | null {
   const [, name = '', address = ''] = /^(?:([^<>]*)<([^<>]+)>|[^<>]+)$/.exec(text.trim()) ?? []
   const from = { name: name.trim().replace(/^"(.*)"$/, '$1'), address: address === '' ? text.trim() : address.trim() }
@@ -166,17 +166,17 @@ function senderOf(text: string): MailSetting['from'] | null {
 
 export type Config = Readonly<{
   host: string
-  /** Processes that serve. */
+  /** Number of processes that serve. */
   workers: number
-  /** 0 takes any free port. */
+  /** 0: any free port. */
   port: number
   ssh: Readonly<{
     host: string
-    /** Null: SSH is off; 0 takes any free port. */
+    /** Null: SSH is off; 0: any free port. */
     port: number | null
-    /** Whether somebody asked for this very port: the start fails without it. */
+    /** Whether SSH_PORT is set: the start fails if the port is taken. */
     named: boolean
-    /** Of clone URLs, where they differ from what is listened on. */
+    /** Host of clone URLs, if it differs from that of the base URL. */
     publicHost: string | undefined
     publicPort: number | undefined
   }>
@@ -184,57 +184,57 @@ export type Config = Readonly<{
   baseUrl: string | undefined
   /** Absolute. */
   dataDir: string
-  /** Undefined: the embedded Postgres. */
+  /** Undefined for the embedded Postgres. */
   databaseUrl: string | undefined
   database: Readonly<{
     poolSize: number
-    /** True behind a pooler that shares a connection between clients and does not follow named statements. */
+    /** True behind a transaction pooler that does not support named prepared statements. */
     unnamedStatements: boolean
   }>
   admin: Readonly<{ username: string; email: string; password: string | undefined; token: string | undefined }>
-  /** The secret that values are encrypted under; undefined: that of the data folder. */
+  /** The secret that encryption keys are derived from; undefined: the one in the data folder. */
   secretKey: string | undefined
   logLevel: (typeof LOG_LEVELS)[number]
-  /** Where the objects of Git LFS lie; undefined: in the data folder. */
+  /** The bucket of Git LFS objects; undefined: they are in the data folder. */
   lfsBucket: Readonly<BucketSetting> | undefined
-  /** How mail is sent; undefined: it is not (ML-1). */
+  /** The mail server; undefined: no mail is sent (ML-1). */
   mail: Readonly<MailSetting> | undefined
-  /** Name to absolute path; never empty. */
+  /** Name → absolute path; never empty. */
   storages: Readonly<Record<string, string>>
-  /** The answer of GET /version (VE-6). */
+  /** The version in `GET /version` (VE-6). */
   version: string
-  /** The commit this program was built from, for the same answer. */
+  /** The commit that this program was built from, for `GET /version`. */
   revision: string
   defaultBranch: string
-  /** The URL of avatars by the MD5 of an address, with `%{hash}` in it; undefined: none. */
+  /** The URL template of avatars, with `%{hash}` for the MD5 of the e-mail address; undefined: none. */
   avatarService: string | undefined
   /** Addresses and networks whose X-Forwarded headers are trusted; empty: none. */
   trustedProxies: readonly string[]
   limits: Readonly<{
-    /** Bytes of a body with files, such as a commit by API; others may have 8 MiB (SEC-71). */
+    /** Maximum bytes of a body with files, such as an API commit; other bodies are limited to 8 MiB (SEC-71). */
     bodyBytes: number
-    /** Bytes of all bodies above 64 KiB that are held at a time (SEC-71). */
+    /** Maximum bytes in memory of all request bodies above 64 KiB (SEC-71). */
     bodyMemory: number
-    /** Connections that are open at a time (SEC-142). */
+    /** Maximum open connections (SEC-142). */
     connections: number
-    /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
+    /** Maximum bytes of a pushed pack; 0: the default of the transport (GH-24). */
     pushBytes: number
-    /** Bytes of archives that are kept on the disk; 0: none (RE-13). */
+    /** Size of the archive cache on disk, in bytes; 0: no cache (RE-13). */
     archiveBytes: number
   }>
-  /** Who may read `/-/metrics`: who knows the token, and these addresses and networks; neither: nobody (SEC-169). */
+  /** Who may read `/-/metrics`: clients with the token, or from these addresses and networks; neither: none (SEC-169). */
   metrics: Readonly<{ token: string | undefined; allowed: readonly string[] }>
-  /** Whether the service may call addresses of this machine and of private networks on a user's behalf (SEC-138). */
+  /** Whether webhooks and imports may call local addresses and private networks (SEC-138). */
   allowLocalRequests: boolean
   /**
-   * How many bad passwords an address may present for one account within so many seconds; three times as many bad
-   * credentials in all; 0 attempts: no limit. Refusals are answered after a delay in milliseconds (SEC-26).
+   * How many wrong passwords an address may send for one account in a window, in seconds; three times as many invalid
+   * credentials in total; 0 attempts: no limit. Refusals are sent after `delay` milliseconds (SEC-26).
    */
   failedCredentials: Readonly<{ attempts: number; window: number; delay: number }>
-  /** What a hash of a password costs: KiB of memory, and passes over it (SEC-25). */
+  /** The cost of hashing a password: memory in KiB, and passes (SEC-25). */
   argon2: Readonly<{ memory: number; passes: number }>
   /**
-   * How many requests a person, and an address without a credential, may make in so many seconds; 0: any number
+   * How many requests a user, and an address without a credential, may make in a window, in seconds; 0: no limit
    * (SEC-148).
    */
   requests: Readonly<{ user: number; anonymous: number; window: number }>
@@ -242,7 +242,7 @@ export type Config = Readonly<{
 
 /**
  * Reads and checks the environment once; an empty variable counts as absent, except SSH_PORT. Throws ConfigFault with
- * one line that names the first bad variable.
+ * one line that names the first invalid variable.
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const env = parseEnvironment(environment)
@@ -255,8 +255,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     port: env.PORT,
     ssh: Object.freeze({
       host: env.SSH_HOST ?? env.HOST,
-      // the one variable for which empty differs from absent
-      port: environment['SSH_PORT'] === '' ? null : (env.SSH_PORT ?? SSH_PORT),
+      // for this variable, empty differs from absent
+      port: environment['SSH_PORT'] === '' ? null : (env.SSH_PORT ?? DEFAULT_SSH_PORT),
       named: env.SSH_PORT !== undefined,
       publicHost: env.SSH_PUBLIC_HOST,
       publicPort: env.SSH_PUBLIC_PORT,
@@ -321,7 +321,7 @@ function storagesOf({ STORAGES: given }: z.output<typeof Environment>, dataDir: 
   )
 }
 
-/** The bucket that `LFS_STORAGE` names, with what the usual variables of AWS say. */
+/** The bucket of `LFS_STORAGE`, with region, endpoint and credentials from the AWS variables. */
 function bucketOf(env: z.output<typeof Environment>): Config['lfsBucket'] {
   const { LFS_STORAGE: named, AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: sessionToken } = env
   if (named === undefined) return undefined
@@ -343,7 +343,7 @@ function bucketOf(env: z.output<typeof Environment>): Config['lfsBucket'] {
   })
 }
 
-/** Options of the URL, by their names in nodemailer; each is true or false. */
+/** Options of SMTP_URL, named as in nodemailer; each is true or false. */
 const SMTP_OPTIONS = ['requireTLS', 'ignoreTLS', 'tls.rejectUnauthorized']
 
 /** The server that `SMTP_URL` names, and the sender. */
@@ -368,7 +368,7 @@ function mailOf({ SMTP_URL: url, MAIL_FROM: sender }: z.output<typeof Environmen
   } catch {
     throw new ConfigFault('SMTP_URL has a user or password that is not percent-encoded')
   }
-  // a password is not sent in the clear unless that was asked for
+  // a password is not sent unencrypted unless the URL says so
   const requireTls = option('requireTLS') === null ? credentials !== undefined && !secure && !ignoreTls : option('requireTLS') === 'true'
   if (requireTls && ignoreTls) throw new ConfigFault('SMTP_URL has both requireTLS and ignoreTLS')
   const verify = option('tls.rejectUnauthorized') !== 'false'
@@ -379,15 +379,15 @@ function mailOf({ SMTP_URL: url, MAIL_FROM: sender }: z.output<typeof Environmen
   })
 }
 
-/** What an OpenSSH server tells its forced command about the client. */
-export interface SshCall {
-  /** Empty: a shell. */
+/** What an OpenSSH server passes to its forced command. */
+export interface SshRequest {
+  /** Empty for a shell. */
   command: string
   address: string
   protocol: string | undefined
 }
 
-export function readSshCall(environment: NodeJS.ProcessEnv = process.env): SshCall {
+export function readSshRequest(environment: NodeJS.ProcessEnv = process.env): SshRequest {
   return {
     command: environment['SSH_ORIGINAL_COMMAND'] ?? '',
     address: environment['SSH_CONNECTION']?.split(' ', 1)[0] ?? '',
@@ -395,10 +395,10 @@ export function readSshCall(environment: NodeJS.ProcessEnv = process.env): SshCa
   }
 }
 
-/** Variables that a server for tests takes from its environment; everything else of it is fixed. */
-const OF_TESTS = /^(LOG_LEVEL|SMTP_URL|MAIL_FROM|ROOST_(VERSION|DEFAULT_BRANCH|ADMIN_.*|REQUESTS_.*|MAX_BODY_BYTES))$/
+/** Environment variables that `roost test` reads; the rest of its configuration is fixed. */
+const TEST_VARIABLES = /^(LOG_LEVEL|SMTP_URL|MAIL_FROM|ROOST_(VERSION|DEFAULT_BRANCH|ADMIN_.*|REQUESTS_.*|MAX_BODY_BYTES))$/
 
-/** The configuration of a server for tests, whose data is in `folder`: nothing waits, and hooks reach this machine. */
+/** The configuration of a test server with its data in `folder`: no delays, and webhooks may call this machine. */
 export function readTestConfig(
   { folder, port, ssh, token, password, secret }: { folder: string; port: number; ssh: boolean; token: string; password: string; secret?: string },
   environment: NodeJS.ProcessEnv = process.env,
@@ -407,7 +407,7 @@ export function readTestConfig(
     LOG_LEVEL: 'error',
     ROOST_ADMIN_TOKEN: token,
     ROOST_ADMIN_PASSWORD: password,
-    ...Object.fromEntries(Object.entries(environment).filter(([name, value]) => OF_TESTS.test(name) && value !== '')),
+    ...Object.fromEntries(Object.entries(environment).filter(([name, value]) => TEST_VARIABLES.test(name) && value !== '')),
     ...(secret !== undefined && { ROOST_SECRET_KEY: secret }),
     DATA_DIR: folder,
     PORT: String(port),
@@ -420,6 +420,6 @@ export function readTestConfig(
   })
 }
 
-/** The folder for what may be made again at any time. */
+/** The cache folder of the user. */
 export const cacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
   join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'roost')

@@ -28,15 +28,15 @@ import type { SettingsCache } from './services/core/settings-cache.js'
 import type { Settings } from './services/core/settings-table.js'
 import type { StorageWatch } from './services/core/storage-watch.js'
 
-/** The call that a piece of work is done for. */
+/** The API call that work is done for. */
 export interface Origin {
   caller: Caller
-  /** Of the client. */
+  /** The address of the client. */
   address: string
-  /** What its program calls itself; empty: nothing. */
+  /** The User-Agent header, or empty. */
   userAgent: string
   requestId: string
-  /** Waits for a turn to have an answer of MiB in memory, which ends with the answer. Throws Unavailable. */
+  /** Waits until a response of several MiB may be held in memory, until it has been sent. Throws Unavailable. */
   holdLarge?: () => Promise<void>
 }
 
@@ -48,16 +48,16 @@ export interface PushEvent {
   moves: RefUpdate[]
   /** The row of `ref_intents`; null where there is none. */
   intent: number | null
-  /** What the moves merged. */
+  /** The merge that the moves are part of. */
   merge: MergeIntent | null
-  /** Who moved them, unless they are gone meanwhile. */
+  /** The id of the user who moved the refs; null if they have been removed. */
   actor(): Promise<number | null>
   repository(): Promise<GitRepository | null>
   /** Enqueues a job in the transaction that ends the intent. */
   enqueue: Enqueue
 }
 
-/** A commit has got a status. */
+/** A commit status was posted. */
 export interface StatusEvent {
   caller: SignedIn
   projectId: number
@@ -70,77 +70,77 @@ export interface StatusEvent {
 export interface MemberRemovedEvent {
   tx: Transaction
   userId: number
-  /** Of the one of the two that they were a member of. */
+  /** One of the two is null. */
   project_id: number | null
   namespace_id: number | null
 }
 
-type Follower<Event> = (ctx: Context, event: Event) => Promise<void>
+type EventListener<Event> = (ctx: Context, event: Event) => Promise<void>
 
 /**
- * What happens in one room and follows in rooms above it, which it does not know; filled where the application is
- * wired.
+ * Event listeners, with which lower rooms notify rooms above them without importing them. Filled in
+ * `cli/event-listeners.ts`.
  */
-export interface Followers {
-  /** Before the answer, at once, and again until all succeed: a second time must change nothing. */
-  push: Follower<PushEvent>[]
-  /** Before the answer. */
-  status: Follower<StatusEvent>[]
-  /** In the transaction that ends the membership. */
-  memberRemoved: Follower<MemberRemovedEvent>[]
+export interface EventListeners {
+  /** Run before the response, concurrently, and retried until all succeed: they must be idempotent. */
+  push: EventListener<PushEvent>[]
+  /** Run before the response. */
+  status: EventListener<StatusEvent>[]
+  /** Run in the transaction that ends the membership. */
+  memberRemoved: EventListener<MemberRemovedEvent>[]
 }
 
-/** All that code reaches beyond its arguments. */
+/** The dependencies that services and routes share. */
 export interface Context extends Source {
   config: Config
   db: Database
   git: Git
-  /** Where the objects of Git LFS lie. */
+  /** The store of Git LFS objects. */
   lfs: ObjectStore
   jobs: Jobs
-  /** Null: no mail is sent (ML-1). */
+  /** Null if mail is not configured (ML-1). */
   mailer: Mailer | null
-  followers: Followers
+  listeners: EventListeners
   links: Links
-  /** Archives of repositories that were asked for. */
+  /** Cache of repository archives. */
   archives: FileCache
-  /** What lists have rendered before. */
+  /** Cache of rendered list entries. */
   renderedCache: RenderedCache
   listCache: ListCache
   throttle: Throttle
-  /** Processes like this one that serve on this machine and share its limits, this one included. */
+  /** Number of processes that serve on this machine and share its limits, including this one. */
   workers: number
   /** Hashes passwords. */
   argon2: Argon2
-  /** Takes turns for long work on the event loop. */
+  /** Schedules long CPU work in slices on the event loop. */
   slices: Slices
-  /** Work that should not run twice at a time. */
+  /** Mutexes by key. */
   mutex: KeyedMutex
   requestLimit: RequestLimit
-  /** The callers of recent tokens, by digest: guesses that each call verifies. */
+  /** Recent callers by token digest: predictions that each call verifies. */
   recentCallers: LRUCache<string, SignedIn>
-  /** Addresses that users were admitted from a moment ago. */
+  /** Addresses from which users were recently admitted. */
   admittedAddresses: LRUCache<string, number>
   settingsCache: SettingsCache
-  /** Which storages fail; looks while it is started. */
+  /** Monitors the storages while it is started. */
   storages: StorageWatch
-  /** The settings in force, at most a second old. */
+  /** The current settings, at most one second old. */
   settings(): Promise<Settings>
-  /** The address of the avatar service with `%{hash}` in it, while the settings have it on (G-83). */
+  /** The URL template of the avatar service, with `%{hash}`; null if the settings turn it off (G-83). */
   avatarService(): Promise<string | null>
-  /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
+  /** Ref intents of this process: refs are moving, or the move was interrupted and recovery must resolve the intent. */
   intents: Map<number, 'moving' | 'abandoned'>
   encryption: Encryption
   metrics: Metrics
   log: Logger
-  /** Set while a call is answered (see `during`); absent in work of the service's own. */
+  /** Set during an API call (see `withOrigin`); undefined in background work. */
   origin?: Origin
   revision: string
-  /** Fires when the service ends: long work stops, and is begun anew by whoever takes its job. */
+  /** Fires when the service stops: long work stops, and the next process that claims its job starts it again. */
   stopping: AbortSignal
-  /** Waits for background work, then ends all git processes; the database is its opener's to close. */
+  /** Waits for background work, then ends all git processes. The opener closes the database. */
   close(): Promise<void>
 }
 
-/** The same context for the length of one call, which knows the call. */
-export const during = (ctx: Context, origin: Origin): Context => Object.assign(Object.create(ctx) as Context, { origin })
+/** A context for one API call. */
+export const withOrigin = (ctx: Context, origin: Origin): Context => Object.assign(Object.create(ctx) as Context, { origin })

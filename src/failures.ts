@@ -1,4 +1,4 @@
-/** Every way in which a call can be refused. Only this table knows the statuses. */
+/** The kinds of failure with their HTTP statuses. */
 export const STATUS = {
   invalid: 400,
   unauthenticated: 401,
@@ -22,13 +22,13 @@ export const STATUS = {
 export type FailureKind = keyof typeof STATUS
 
 /**
- * A refusal of a call: its kind determines the status, and its body is returned as it is (G-29 to G-38).
+ * A refused call: `kind` determines the status, and `body` is sent as it is (G-29 to G-38).
  */
 export class Failure extends Error {
   override name = 'Failure'
   constructor(
     readonly kind: FailureKind,
-    /** JSON, or a plain text where a rule wants one. */
+    /** JSON, or plain text if a rule requires it. */
     readonly body: { message: unknown } | { error: unknown; [more: string]: unknown } | string,
     readonly headers: Record<string, string> = {},
   ) {
@@ -36,15 +36,15 @@ export class Failure extends Error {
   }
 }
 
-/** What a lookup finds; null where it refuses the caller. */
+/** The result of a lookup, or null if it throws a Failure. */
 export const nullOnFailure = <T>(lookup: Promise<T>): Promise<T | null> =>
   lookup.catch((error: unknown) => {
     if (error instanceof Failure) return null
     throw error
   })
 
-/** The message of a refusal as plain text, without the JSON around it and the status in front. */
-export function wordsOf(body: Failure['body']): string {
+/** The message of a failure as plain text, without its JSON and status prefix. */
+export function failureText(body: Failure['body']): string {
   const text = typeof body === 'string' ? body : 'message' in body ? body.message : body.error
   if (typeof text === 'string') return text.replace(/^\d{3} /, '')
   if (Array.isArray(text)) return text.join(', ')
@@ -56,17 +56,17 @@ export function wordsOf(body: Failure['body']): string {
 /** A parameter is missing or malformed: `{"error": text}` (G-29). */
 export const invalidInput = (text: string) => new Failure('invalid', { error: text })
 
-/** A stored object would be invalid: field → texts (G-34). */
+/** A record would be invalid: field → messages (G-34). */
 export const invalidRecord = (faults: Record<string, string[]>) => new Failure('invalid', { message: faults })
 
-/** The same where the map of faults stands in a sentence (G-43): `{:field=>["text"]}`. */
-export function failedTo(doing: string, faults: Record<string, string[]>) {
+/** Like `invalidRecord`, with the faults inside a sentence: `{:field=>["text"]}` (G-43). */
+export function failedTo(action: string, faults: Record<string, string[]>) {
   const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
   const fields = Object.entries(faults).map(([field, texts]) => `:${field}=>[${texts.map(quote).join(', ')}]`)
-  return new Failure('invalid', { message: `Failed to ${doing} {${fields.join(', ')}}` })
+  return new Failure('invalid', { message: `Failed to ${action} {${fields.join(', ')}}` })
 }
 
-/** Any other 400 with a sentence (W-22). */
+/** Any other 400 with a message (W-22). */
 export const refused = (text: string) => new Failure('invalid', { message: text })
 
 export const unauthenticated = () => new Failure('unauthenticated', { message: '401 Unauthorized' })
@@ -74,17 +74,17 @@ export const unauthenticated = () => new Failure('unauthenticated', { message: '
 export const forbidden = (reason?: string) => new Failure('forbidden', { message: reason ? `403 Forbidden - ${reason}` : '403 Forbidden' })
 
 /**
- * With a name: something addressed by its own name or id (G-32). Without: a child of a parent that the caller sees
+ * With a name: an object addressed by its own name or id (G-32). Without: a child of a parent that the caller may see
  * (G-33).
  */
 export const notFound = (name?: string) => new Failure('not_found', { message: name ? `404 ${name} Not Found` : '404 Not found' })
 
-/** No such route (G-1); note the key. */
+/** No such route; unlike other 404s, the key is `error` (G-1). */
 export const noSuchRoute = () => new Failure('not_found', { error: '404 Not Found' })
 
 export const conflict = (message: unknown) => new Failure('conflict', { message })
 
-/** A merge request that cannot be created or changed like this (G-38). */
+/** A merge request that cannot be created or changed as requested (G-38). */
 export const unprocessable = (text: string) => new Failure('unprocessable', { error: [text] })
 
 export const preconditionFailed = () => new Failure('stale', { message: '412 Precondition Failed' })
@@ -94,10 +94,10 @@ export const tooMany = (seconds: number) => new Failure('too_many', 'Retry later
 
 export const tooLarge = () => new Failure('too_large', { message: '413 Request Entity Too Large' })
 
-/** A requested form that is not available (RE-6). */
+/** A requested format that is not available (RE-6). */
 export const notAcceptable = () => new Failure('not_acceptable', { message: '406 Not Acceptable' })
 
-/** A body of a type that no parser reads (G-5). */
+/** A body with an unsupported content type (G-5). */
 export const unknownType = (type = '') => new Failure('not_acceptable', { error: `The requested content-type '${type}' is not supported.` })
 
 /** A token that was valid once (G-15, G-16). */

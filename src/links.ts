@@ -1,4 +1,4 @@
-/** Every URL in answers; built from the configured address, never from a Host header (W-17). */
+/** Builds the URLs in responses from the configured base URL, never from a Host header (W-17). */
 export interface Links {
   /** Scheme, host, port and path prefix, without a trailing slash. */
   base: string
@@ -7,13 +7,13 @@ export interface Links {
   user(username: string): string
   group(fullPath: string): string
   project(fullPath: string): string
-  /** Of the API itself: `/projects/1`. */
+  /** A URL of the API, for a path such as `/projects/1`. */
   api(path: string): string
   http(fullPath: string): string
   ssh(fullPath: string): string
 }
 
-/** Where clone URLs for SSH point to, unless to the host of the base URL and port 22. */
+/** Host and port of SSH clone URLs, if they differ from the host of the base URL and port 22. */
 export interface SshAddress {
   port: number | null
   publicHost: string | undefined
@@ -24,7 +24,7 @@ export function linksFor(baseUrl: string, ssh?: SshAddress): Links {
   const base = baseUrl.replace(/\/+$/, '')
   const { hostname, pathname } = new URL(base)
   const host = ssh?.publicHost === undefined ? hostname : ssh.publicHost.includes(':') ? `[${ssh.publicHost}]` : ssh.publicHost
-  // without a server of our own there may be one at the usual port
+  // without our own SSH server, an OpenSSH server may listen on port 22
   const port = ssh?.publicPort ?? ssh?.port ?? 22
   return {
     base,

@@ -6,33 +6,33 @@ import { fileURLToPath } from 'node:url'
 import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
 
-/** The digest of the program; the build puts it in. */
+/** The digest of the program, set by the build. */
 declare const PROGRAM_DIGEST: string
 
-/** What the bundler made of main.ts: one function. */
+/** The bundle of main.ts, which is one function. */
 type Program = (require: NodeJS.Require, module: { exports: { started?: Promise<void> } }, url: string, filename: string, dirname: string) => void
 
 const path = fileURLToPath(new URL('./program.js', import.meta.url))
-/** V8 compares versions, flags and the length of the program, not the program. */
-const kept = fileURLToPath(new URL(`./cache/${PROGRAM_DIGEST}-${cachedDataVersionTag().toString(16)}`, import.meta.url))
+/** Named after the digest of the program: V8 checks its version, flags and the length of the source, not the source. */
+const cacheFile = fileURLToPath(new URL(`./cache/${PROGRAM_DIGEST}-${cachedDataVersionTag().toString(16)}`, import.meta.url))
 const DIGEST_BYTES = 20
 
-/** Beside the program, so that only who may replace it may write there; where that is nobody, nothing is kept. */
-function keep(code: Buffer): void {
-  const aside = `${kept}.${process.pid}`
+/** Stores the compiled code beside the program, so that only users who may replace the program can write it. */
+function saveCode(code: Buffer): void {
+  const temporary = `${cacheFile}.${process.pid}`
   try {
-    mkdirSync(dirname(kept), { recursive: true })
-    writeFileSync(aside, Buffer.concat([digestOf(code), code]))
-    renameSync(aside, kept)
+    mkdirSync(dirname(cacheFile), { recursive: true })
+    writeFileSync(temporary, Buffer.concat([digestOf(code), code]))
+    renameSync(temporary, cacheFile)
   } catch {
-    // the next start compiles again
+    // not writable: the next start compiles again
   }
 }
 
-/** Undefined where there is none that is whole. */
-function keptCode(): Buffer | undefined {
+/** The cached code; undefined if there is none or it is damaged. */
+function readCachedCode(): Buffer | undefined {
   try {
-    const file = readFileSync(kept)
+    const file = readFileSync(cacheFile)
     const code = file.subarray(DIGEST_BYTES)
     return digestOf(code).equals(file.subarray(0, DIGEST_BYTES)) ? code : undefined
   } catch {
@@ -42,8 +42,8 @@ function keptCode(): Buffer | undefined {
 
 const digestOf = (code: Buffer): Buffer => createHash('sha1').update(code).digest()
 
-/** Traces name places in the sources; Node sees to that for modules only. */
-function mapTraces(): void {
+/** Maps stack traces to the sources; Node does so only for modules. */
+function mapStackTraces(): void {
   let map: SourceMap | null | undefined
   const sourceOf = (line: number, column: number): string | undefined => {
     map ??= readMap()
@@ -55,7 +55,7 @@ function mapTraces(): void {
     const text = String(frame)
     const [line, column] = [frame.getLineNumber(), frame.getColumnNumber()]
     if (frame.getFileName() !== path || line === null || column === null) return text
-    return text.replace(`${path}:${line}:${column}`, (place) => sourceOf(line, column) ?? place)
+    return text.replace(`${path}:${line}:${column}`, (position) => sourceOf(line, column) ?? position)
   }
   Error.prepareStackTrace = (error, frames) => [Error.prototype.toString.call(error), ...frames.map((frame) => `    at ${lineOf(frame)}`)].join('\n')
 }
@@ -68,21 +68,21 @@ function readMap(): SourceMap | null {
   }
 }
 
-/** Runs the program with the code that V8 made of it at an earlier start: half of the time of a start is compiling. */
+/** Runs the program with code that V8 compiled at an earlier start: compiling takes half of the startup time. */
 async function load(): Promise<void> {
-  mapTraces()
-  const cachedData = keptCode()
-  // ASCII, so one byte for each letter
+  mapStackTraces()
+  const cachedData = readCachedCode()
+  // the bundle is ASCII, and a one-byte string takes less memory
   const script = new Script(readFileSync(path, 'latin1'), { filename: path, ...(cachedData && { cachedData }) })
   const module: Parameters<Program>[1] = { exports: {} }
   const run: Program = script.runInThisContext()
   run(createRequire(import.meta.url), module, import.meta.url, path, dirname(path))
   if (cachedData && !script.cachedDataRejected) return
   const command = process.argv[2] ?? 'serve'
-  // what other commands compile is too little to be of use
+  // other commands compile too little of the program
   if (command !== 'serve' && command !== 'test') return
   await module.exports.started
-  keep(script.createCachedData())
+  saveCode(script.createCachedData())
 }
 
 await load()

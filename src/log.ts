@@ -4,12 +4,12 @@ import { databaseError } from './db/errors.js'
 const SECRETS = ['token', 'password', 'private_token', 'access_token', 'refresh_token', 'key', 'value', 'secret', 'client_secret', 'current_password']
 const HEADERS = ['private-token', 'authorization', 'cookie', 'x-gitlab-token', 'set-cookie']
 
-/** Bytes that one write to a pipe keeps together when several processes write to it. */
-const WHOLE = 4_096
+/** Largest write to a pipe that is atomic when several processes write to it (PIPE_BUF). */
+const ATOMIC_WRITE_BYTES = 4_096
 
 /**
- * The log of the process: one JSON object a line on standard error, with secrets masked by their names (SEC-167).
- * Standard output is for the ready line. `shared`: other processes write to the same standard error.
+ * Creates the log of the process: one JSON object per line on standard error; fields that may hold secrets are masked
+ * (SEC-167). Standard output is for the ready line. `shared`: other processes write to the same standard error.
  */
 export function createLog(level: string, { shared = false } = {}): Logger {
   return pino(
@@ -23,6 +23,6 @@ export function createLog(level: string, { shared = false } = {}): Logger {
       },
       serializers: { err: (error: unknown) => pino.stdSerializers.err(databaseError(error) as Error) },
     },
-    pino.destination({ dest: 2, sync: false, ...(shared && { maxWrite: WHOLE }) }),
+    pino.destination({ dest: 2, sync: false, ...(shared && { maxWrite: ATOMIC_WRITE_BYTES }) }),
   )
 }

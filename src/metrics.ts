@@ -6,36 +6,35 @@ import type { FinishedAttempt } from './jobs/worker.js'
 import { startTiming } from './lib/async/call-times.js'
 
 /**
- * What is counted while the service runs. Labels hold kinds, route patterns and status, never names, ids or tokens
- * (SEC-169).
+ * Metrics of the service. Labels contain kinds, route patterns and statuses, never names, ids or tokens (SEC-169).
  */
 export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void
-  /** A git process has ended; `kind` is the command of git. */
+  /** Records a git process that has ended; `kind` is the git command. */
   git(kind: string, seconds: number): void
   job(ended: FinishedAttempt): void
   push(kind: 'project' | 'wiki'): void
   login(how: 'password' | 'token', result: 'done' | 'refused'): void
-  /** A webhook was delivered, or was not. */
+  /** Records an attempt to deliver a webhook. */
   webhook(event: string, result: 'done' | 'failed', seconds: number): void
-  /** A mail was sent; was refused by the server for good; or is tried again. */
+  /** Records an attempt to send mail. `refused`: permanently; `failed`: it will be retried. */
   mail(kind: string, result: 'sent' | 'refused' | 'failed'): void
-  /** What this process has counted, to be joined with the counts of others. */
+  /** The metrics of this process, to be merged with those of others. */
   values(): Promise<MetricValues>
-  /** The page for Prometheus. */
+  /** The metrics in the Prometheus format. */
   page(): Promise<{ type: string; text: string }>
 }
 
-/** Metrics of a process as plain data. */
+/** The metrics of a process as plain data. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** Of caches whose hits are counted. */
-export interface Counted {
+/** Hit and miss counts of a cache. */
+export interface CacheCounts {
   hits: number
   misses: number
 }
 
-/** Where metrics are not asked for, counting costs nothing. */
+/** Counts nothing, so that metrics which are never read cost nothing. */
 const noMetrics: Metrics = {
   request() {},
   git() {},
@@ -48,10 +47,10 @@ const noMetrics: Metrics = {
   page: () => Promise.resolve({ type: 'text/plain', text: '' }),
 }
 
-const QUICK = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const LONG = [0.01, 0.1, 1, 10, 60, 600, 3_600]
+const SHORT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const LONG_BUCKETS = [0.01, 0.1, 1, 10, 60, 600, 3_600]
 
-/** Metrics that begin to count when the page is first asked for. */
+/** Metrics that start to count when they are first read. */
 export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
   let metrics = noMetrics
   let creating: Promise<Metrics> | undefined
@@ -73,19 +72,19 @@ export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
   }
 }
 
-/** Counts for Prometheus, in a registry of its own. */
-export async function createMetrics(db: Database, caches: Record<string, Counted>): Promise<Metrics> {
+/** Creates metrics in their own Prometheus registry. */
+export async function createMetrics(db: Database, caches: Record<string, CacheCounts>): Promise<Metrics> {
   const prometheus = await import('prom-client')
   const { Counter, Histogram } = prometheus.default
   const registry = new prometheus.default.Registry()
   const registers = [registry]
   prometheus.default.collectDefaultMetrics({ register: registry })
-  const histogram = (name: string, help: string, labelNames: string[], buckets = QUICK) =>
+  const histogram = (name: string, help: string, labelNames: string[], buckets = SHORT_BUCKETS) =>
     new Histogram({ name, help, labelNames, buckets, registers })
   const counter = (name: string, help: string, labelNames: string[]) => new Counter({ name, help, labelNames, registers })
   const requests = histogram('roost_request_seconds', 'Requests by route pattern and status', ['method', 'route', 'status'])
-  const git = histogram('roost_git_process_seconds', 'Git processes by the command of git', ['kind'], LONG)
-  const jobs = histogram('roost_job_seconds', 'Attempts of jobs by kind and how they ended', ['kind', 'end'], LONG)
+  const git = histogram('roost_git_process_seconds', 'Git processes by the command of git', ['kind'], LONG_BUCKETS)
+  const jobs = histogram('roost_job_seconds', 'Attempts of jobs by kind and how they ended', ['kind', 'end'], LONG_BUCKETS)
   const pushes = counter('roost_pushes_total', 'Accepted pushes over Git', ['kind'])
   const logins = counter('roost_logins_total', 'Sign-ins with passwords, and refused tokens', ['how', 'result'])
   const webhooks = histogram('roost_webhook_seconds', 'Deliveries of webhooks by event', ['event', 'result'])
@@ -106,18 +105,18 @@ export async function createMetrics(db: Database, caches: Record<string, Counted
 
 type Kinds = Pick<typeof import('prom-client'), 'Counter' | 'Gauge'>
 
-/** What is read when the page is asked for. */
-function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, caches: Record<string, Counted>): void {
+/** Gauges that are computed when the metrics are read. */
+function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, caches: Record<string, CacheCounts>): void {
   const registers = [registry]
-  let asking: Promise<JobCounts[]> | undefined
-  /** Asked once for a page. The rest of it is worth the most while the database is away. */
-  const counts = () => {
-    asking ??= countJobs(db)
+  let pendingCounts: Promise<JobCounts[]> | undefined
+  /** Shared by the gauges of one read. Empty if the database is unavailable, so that the other metrics are still served. */
+  const jobCounts = () => {
+    pendingCounts ??= countJobs(db)
       .catch(() => [])
       .finally(() => {
-        asking = undefined
+        pendingCounts = undefined
       })
-    return asking
+    return pendingCounts
   }
   new Gauge({
     name: 'roost_job_delay_seconds',
@@ -126,7 +125,7 @@ function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, cac
     aggregator: 'max',
     registers,
     async collect() {
-      const all = await counts()
+      const all = await jobCounts()
       this.reset()
       for (const { kind, delay } of all) this.set({ kind }, delay)
     },
@@ -138,7 +137,7 @@ function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, cac
     aggregator: 'max',
     registers,
     async collect() {
-      const all = await counts()
+      const all = await jobCounts()
       this.reset()
       for (const { kind, delay, ...states } of all) for (const [state, jobs] of Object.entries(states)) this.set({ kind, state }, jobs)
     },
@@ -167,16 +166,16 @@ function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, cac
   })
 }
 
-/** A spawner whose processes are counted, for the metrics and for the call that needs them. */
+/** Wraps a spawner to record its processes in the metrics and in the times of the current call. */
 export function countedSpawner(spawner: Spawner, metrics: () => Metrics): Spawner {
   return {
     async spawn(program, args, options) {
-      const began = performance.now()
+      const start = performance.now()
       const spent = startTiming('git')
       const child = await spawner.spawn(program, args, options)
       void child.closed.then(() => {
         spent()
-        metrics().git(commandOf(args), (performance.now() - began) / 1000)
+        metrics().git(commandOf(args), (performance.now() - start) / 1000)
       })
       return child
     },
@@ -184,7 +183,7 @@ export function countedSpawner(spawner: Spawner, metrics: () => Metrics): Spawne
   }
 }
 
-/** The command among git's arguments: the first that is neither an option nor its value. */
+/** The git command: the first argument that is neither an option nor its value. */
 function commandOf(args: string[]): string {
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] as string

@@ -1,6 +1,6 @@
 import type { Scope } from './scopes.js'
 
-/** What every call knows about the user it runs as. */
+/** The user that a call runs as. */
 export interface ActorUser {
   id: number
   username: string
@@ -22,7 +22,7 @@ export interface ActorToken {
 export interface SignedIn {
   user: ActorUser
   token: ActorToken
-  /** The administrator behind a sudo call; `user` is then the target (G-28). */
+  /** The administrator who made a sudo call; `user` is then the target (G-28). */
   sudoer?: ActorUser
 }
 
@@ -30,10 +30,10 @@ export interface Anonymous {
   user: null
 }
 
-/** Whoever makes a call. Callers get rights through `can` and the access rules only. */
+/** The user or anonymous client that makes a call. Rights come only from `can.ts` and the access rules. */
 export type Caller = SignedIn | Anonymous
 
 export const ANONYMOUS: Anonymous = { user: null }
 
-/** Somebody in whose name the service works without a token: for what they asked for earlier or in another way. */
-export const withoutToken = (user: ActorUser): SignedIn => ({ user, token: { id: 0, kind: 'personal', scopes: ['api'] } })
+/** A caller without a token, for work that the service does on behalf of a user outside an API call. */
+export const actingAs = (user: ActorUser): SignedIn => ({ user, token: { id: 0, kind: 'personal', scopes: ['api'] } })

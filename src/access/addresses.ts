@@ -5,10 +5,10 @@ import { decoded } from '../db/decoded.js'
 import { userAddresses, users } from '../db/schema/index.js'
 import { forbidden } from '../failures.js'
 
-/** Milliseconds for which an admitted address is not checked again. */
-const KNOWN_FOR = 1_000
+/** How long an admitted address is not checked again, in milliseconds. */
+const ADMITTED_TTL_MS = 1_000
 
-/** Which user was admitted from which address, and until when. */
+/** Cache of admitted addresses: "user id, address" → expiry in milliseconds since 1970. */
 export const admittedAddresses = () => new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 })
 
 /**
@@ -16,25 +16,25 @@ export const admittedAddresses = () => new LRUCache<string, number>({ maxSize: 1
  * `unique_ips_limit_*`). The earlier addresses stay admitted, so a stolen token locks nobody out.
  */
 export async function checkAddress(ctx: Context, userId: number, address: string): Promise<void> {
-  const { unique_ips_limit_enabled: limited, unique_ips_limit_per_user: most, unique_ips_limit_time_window: window } = await ctx.settings()
-  if (!limited || most === null || window === null) return
+  const { unique_ips_limit_enabled: limited, unique_ips_limit_per_user: max, unique_ips_limit_time_window: window } = await ctx.settings()
+  if (!limited || max === null || window === null) return
   const now = ctx.now()
   const key = `${userId} ${address}`
   if ((ctx.admittedAddresses.get(key) ?? 0) > now.getTime()) return
   const since = new Date(now.getTime() - window * 1000)
   await ctx.db.transaction(async (tx) => {
-    // one at a time, so that two new addresses cannot both take the last place
+    // lock the user, so that two new addresses cannot both pass the limit
     await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for('no key update')
     const [others] = await tx
       .select({ count: decoded(sql<number>`count(*)`, Number) })
       .from(userAddresses)
       .where(and(eq(userAddresses.user_id, userId), ne(userAddresses.address, address), gt(userAddresses.seen_at, since)))
-    if ((others?.count ?? 0) >= most) throw forbidden('Too many logins from different IPs')
+    if ((others?.count ?? 0) >= max) throw forbidden('Too many logins from different IPs')
     await tx.delete(userAddresses).where(and(eq(userAddresses.user_id, userId), lte(userAddresses.seen_at, since)))
     await tx
       .insert(userAddresses)
       .values({ user_id: userId, address, seen_at: now })
       .onConflictDoUpdate({ target: [userAddresses.user_id, userAddresses.address], set: { seen_at: now } })
   })
-  ctx.admittedAddresses.set(key, now.getTime() + KNOWN_FOR)
+  ctx.admittedAddresses.set(key, now.getTime() + ADMITTED_TTL_MS)
 }

@@ -48,15 +48,15 @@ const findUser = statement('actor by id or username', (db, by: 'id' | 'username'
     .where(by === 'id' ? eq(users.id, sql.placeholder('value')) : eq(sql`lower(${users.username})`, sql`lower(${sql.placeholder('value')})`)),
 )
 
-/** Milliseconds between two updates of a token's last use (CR-9). */
-const LAST_USED_EVERY = 600_000
+/** Minimum time between two updates of a token's `last_used_at`, in milliseconds (CR-9). */
+const LAST_USED_INTERVAL_MS = 600_000
 
 /**
- * The result of checking a token: its owner, or why it is refused. All ways to send a token share this check (SEC-12).
+ * The result of checking a token: its owner, or why it is refused. Every place that accepts a token uses this check (SEC-12).
  */
 export type TokenVerdict =
   | { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth'; scopes: Scope[] } }
-  | { ok: false; failure: Failure /** There is such a token. */; known: boolean /** Its owner may not use it. */; blocked: boolean }
+  | { ok: false; failure: Failure /** Whether the token exists. */; known: boolean /** Whether its owner is blocked. */; blocked: boolean }
 
 /**
  * Looks a token up by its digest and checks expiry, revocation and the state of its owner, in that order (G-14 to
@@ -64,15 +64,15 @@ export type TokenVerdict =
  */
 export async function verifyToken(ctx: Context, value: string): Promise<TokenVerdict> {
   const [found] = await findToken(ctx.db, null).execute({ digest: digestOf(value) })
-  const bad = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
-  if (!found) return bad(unauthenticated())
+  const refused = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
+  if (!found) return refused(unauthenticated())
   const now = ctx.now()
   const expired =
     (found.expires_at !== null && found.expires_at <= now.toISOString().slice(0, 10)) || (found.valid_until !== null && found.valid_until <= now)
-  if (expired) return bad(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
-  if (found.revoked) return bad(invalidToken('Token was revoked. You have to re-authorize from the user.'))
-  if (found.state !== 'active' || found.user_kind === 'ghost') return bad(forbidden('User is blocked'), true)
-  if (!found.last_used_at || now.getTime() - found.last_used_at.getTime() > LAST_USED_EVERY) {
+  if (expired) return refused(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
+  if (found.revoked) return refused(invalidToken('Token was revoked. You have to re-authorize from the user.'))
+  if (found.state !== 'active' || found.user_kind === 'ghost') return refused(forbidden('User is blocked'), true)
+  if (!found.last_used_at || now.getTime() - found.last_used_at.getTime() > LAST_USED_INTERVAL_MS) {
     ctx.jobs.add('token last used', async () => {
       await ctx.db.write.update(tokens).set({ last_used_at: now }).where(eq(tokens.id, found.id))
     })
@@ -81,7 +81,7 @@ export async function verifyToken(ctx: Context, value: string): Promise<TokenVer
   return { ok: true, user: found.user, token: { id: found.id, kind: found.kind, scopes } }
 }
 
-/** The owner of a valid token; an invalid one is refused and counted. */
+/** Returns the owner of a valid token. Counts an invalid token and throws. */
 export async function requireToken(ctx: Context, value: string, address: string): Promise<Extract<TokenVerdict, { ok: true }>> {
   const verdict = await verifyToken(ctx, value)
   if (verdict.ok) return verdict
@@ -90,7 +90,7 @@ export async function requireToken(ctx: Context, value: string, address: string)
 }
 
 /**
- * Counts an invalid token against its address; 429 after too many. Valid tokens are never throttled: they cannot be
+ * Counts an invalid token against the client's address; throws 429 after too many. Valid tokens are never throttled: they cannot be
  * guessed, and many callers may share an address (SEC-26).
  */
 export async function countBadToken(ctx: Context, address: string): Promise<void> {
@@ -101,11 +101,11 @@ export async function countBadToken(ctx: Context, address: string): Promise<void
   await ctx.throttle.failed(address)
 }
 
-/** The credential of a call: the first place that holds one decides (G-12, CR-5). Blank values count as absent. */
+/** The credential of a call: the first source that has one is used (G-12, CR-5). Blank values count as absent. */
 function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | null {
   const text = (value: unknown) => {
     if (value === undefined || value === null) return undefined
-    // a list or a map counts as a credential too, and as an invalid one
+    // a list or a map is an invalid credential, not an absent one
     if (typeof value === 'object') throw unauthenticated()
     return String(value).trim() || undefined
   }
@@ -113,7 +113,7 @@ function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, u
   const bearer = authorization && /^Bearer\s+(.+)$/i.exec(authorization)?.[1]
   const found = bearer ?? text(parameters['access_token']) ?? text(parameters['private_token']) ?? text(headers['private-token'])
   if (found) return found
-  // this API does not accept HTTP Basic and job tokens; neither may pass as "no credential" (CR-6, SEC-11)
+  // this API accepts neither HTTP Basic nor job tokens; they must not pass as "no credential" (CR-6, SEC-11)
   if ((authorization && !/^Bearer$/i.test(authorization)) || text(headers['job-token'])) throw unauthenticated()
   return null
 }
@@ -143,12 +143,12 @@ export async function authenticate(
   return { user: await sudo(ctx, user, token.scopes, target), token, sudoer: user }
 }
 
-/** Callers by the digests of the tokens that they were last identified by. */
+/** Cache of authenticated callers by token digest. */
 export const recentCallers = () => new LRUCache<string, SignedIn>({ maxSize: 10_000, sizeCalculation: () => 1 })
 
 /**
- * The caller that `authenticate` will probably return: the one it returned for the same token before. A guess that
- * gives no right; use what it led to only after `authenticate` has returned an equal caller.
+ * Predicts the caller that `authenticate` will return: the one it last returned for the same token. The prediction
+ * grants nothing; use results based on it only after `authenticate` has returned an equal caller.
  */
 export function expectedCaller(ctx: Context, headers: IncomingHttpHeaders, parameters: Record<string, unknown>): SignedIn | undefined {
   try {
@@ -156,7 +156,7 @@ export function expectedCaller(ctx: Context, headers: IncomingHttpHeaders, param
     if (credential === null || sudoTarget(headers, parameters) !== undefined) return undefined
     return ctx.recentCallers.get(digestOf(credential))
   } catch {
-    // `authenticate` refuses it
+    // `authenticate` will refuse it
     return undefined
   }
 }
@@ -169,7 +169,7 @@ function sudoTarget(headers: IncomingHttpHeaders, parameters: Record<string, unk
 }
 
 /**
- * Replaces an administrator by the user they act as: the token needs scope `sudo` or `api`, and an unknown user is 404
+ * Returns the user that an administrator acts as: the token needs scope `sudo` or `api`, and an unknown user is 404
  * (G-24 to G-28, CR-14).
  */
 async function sudo(ctx: Context, user: ActorUser, scopes: Scope[], target: string): Promise<ActorUser> {

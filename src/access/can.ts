@@ -10,22 +10,22 @@ export const PRIVATE = 0
 export const INTERNAL = 10
 export const PUBLIC = 20
 
-const LADDER = ['anonymous', 'visitor', 'guest', 'reporter', 'developer', 'maintainer', 'owner'] as const
-const LEVEL_OF_RUNG = [-2, -1, 10, 20, 30, 40, 50]
+const ROLES = ['anonymous', 'visitor', 'guest', 'reporter', 'developer', 'maintainer', 'owner'] as const
+const ROLE_LEVELS = [-2, -1, 10, 20, 30, 40, 50]
 
-function ladder<Ability extends string>(roles: Record<(typeof LADDER)[number], readonly string[]>) {
+function requiredLevels<Ability extends string>(roles: Record<(typeof ROLES)[number], readonly string[]>) {
   const rung = new Map<string, number>()
-  LADDER.forEach((role, i) => {
-    for (const ability of roles[role]) if (!rung.has(ability)) rung.set(ability, LEVEL_OF_RUNG[i] as number)
+  ROLES.forEach((role, i) => {
+    for (const ability of roles[role]) if (!rung.has(ability)) rung.set(ability, ROLE_LEVELS[i] as number)
   })
   return (ability: Ability) => rung.get(ability) ?? Number.POSITIVE_INFINITY
 }
 
-const projectRung = ladder<ProjectAbility | ConditionalAbility>(PROJECT_ROLES)
-const groupRung = ladder<GroupAbility>(GROUP_ROLES)
+const requiredProjectLevel = requiredLevels<ProjectAbility | ConditionalAbility>(PROJECT_ROLES)
+const requiredGroupLevel = requiredLevels<GroupAbility>(GROUP_ROLES)
 
-/** What a decision about a project depends on. */
-export interface ProjectStanding {
+/** The input of a policy decision about a project. */
+export interface ProjectPolicyInput {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   /** The user's level on the project, 0 without one (AC-2). */
   level: number
@@ -42,25 +42,25 @@ export interface ProjectStanding {
   }
 }
 
-/** Whether the project may be seen at all; otherwise it is 404 (G-65, AC-6). */
-export function seesProject({ user, level, project }: ProjectStanding): boolean {
+/** Whether the caller may see the project; if not, it is 404 (G-65, AC-6). */
+export function seesProject({ user, level, project }: ProjectPolicyInput): boolean {
   return user?.admin === true || level > 0 || isOpenTo(project.visibility, user)
 }
 
-/** Whether a visibility alone admits a user, whatever else they have (AC-6). */
+/** Whether a visibility level alone gives the user access, without membership (AC-6). */
 export function isOpenTo(visibility: number, user: Pick<ActorUser, 'external'> | null) {
   return visibility >= PUBLIC || (visibility >= INTERNAL && user !== null && !user.external)
 }
 
-/** Level with the administrator's rights in it (AC-4). */
-export const effectiveLevel = ({ user, level }: Pick<ProjectStanding, 'user' | 'level'>) => (user?.admin ? LEVELS.owner : level)
+/** The access level; administrators count as owners (AC-4). */
+export const effectiveLevel = ({ user, level }: Pick<ProjectPolicyInput, 'user' | 'level'>) => (user?.admin ? LEVELS.owner : level)
 
 const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
   Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
 )
 
-/** What is closed while each switch is off for the caller. */
-const SWITCHES = [
+/** The prohibition that applies while each feature is off for the caller. */
+const FEATURE_SWITCHES = [
   ['no_repository', 'repository_access_level'],
   ['no_jobs', 'builds_access_level'],
   ['no_wiki', 'wiki_access_level'],
@@ -69,121 +69,120 @@ const SWITCHES = [
   ['no_merge_requests', 'merge_requests_access_level'],
 ] as const
 
-/** Whether the feature switch admits this caller (AC-10, G-68). */
-export const featureOpen = (switchLevel: number, { user, level }: Pick<ProjectStanding, 'user' | 'level'>) =>
+/** Whether the feature is on for this caller (AC-10, G-68). */
+export const isFeatureOpen = (switchLevel: number, { user, level }: Pick<ProjectPolicyInput, 'user' | 'level'>) =>
   switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))
 
 /**
- * Whether this caller has this ability on this project. Pure; `visibleProjects` is the rule for seeing a project as
- * SQL.
+ * Whether the caller has an ability on a project. `visibleProjects` is the SQL counterpart for seeing a project.
  */
-export function canProject(standing: ProjectStanding, ability: ProjectAbility): boolean {
-  if (!seesProject(standing)) return false
-  const { user, project } = standing
+export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): boolean {
+  if (!seesProject(input)) return false
+  const { user, project } = input
   if (project.archived && prohibitions['archived']?.has(ability)) return false
-  for (const [state, feature] of SWITCHES) if (!featureOpen(project[feature], standing) && prohibitions[state]?.has(ability)) return false
-  const level = effectiveLevel(standing)
+  for (const [state, feature] of FEATURE_SWITCHES) if (!isFeatureOpen(project[feature], input) && prohibitions[state]?.has(ability)) return false
+  const level = effectiveLevel(input)
   const rung = level > 0 ? level : user ? -1 : -2
-  if (rung >= projectRung(ability)) return true
-  // note 2 of section 5.1: code of a project that is open to the caller by its visibility alone
+  if (rung >= requiredProjectLevel(ability)) return true
+  // code of a project that the caller may access by its visibility alone (section 5.1, note 2)
   const open = isOpenTo(project.visibility, user)
-  if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= projectRung('download_code_if_public')
-  if (ability === 'read_merge_request') return open && rung >= projectRung('read_merge_request_if_public')
-  if (ability === 'fork') return open && rung >= projectRung('fork_if_public')
-  // note 3: a guest of a private project
+  if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= requiredProjectLevel('download_code_if_public')
+  if (ability === 'read_merge_request') return open && rung >= requiredProjectLevel('read_merge_request_if_public')
+  if (ability === 'fork') return open && rung >= requiredProjectLevel('fork_if_public')
+  // pipelines for guests of a private project (section 5.1, note 3)
   if (ability === 'read_pipeline')
     return (
-      (open && rung >= projectRung('read_pipeline_if_public')) || (project.public_jobs && rung >= projectRung('read_pipeline_if_jobs_are_public'))
+      (open && rung >= requiredProjectLevel('read_pipeline_if_public')) ||
+      (project.public_jobs && rung >= requiredProjectLevel('read_pipeline_if_jobs_are_public'))
     )
   return false
 }
 
-/** What a decision about an issue depends on beside its project. */
-export interface IssueTies {
+/** What a decision about an issue depends on, in addition to its project. */
+export interface IssueRelations {
   author_id: number
   assignee_id: number | null
   confidential: boolean
 }
 
-type PersonalStanding = ProjectStanding & { user: Pick<ActorUser, 'id'> | null }
+type UserPolicyInput = ProjectPolicyInput & { user: Pick<ActorUser, 'id'> | null }
 
-const isTied = ({ user }: PersonalStanding, { author_id, assignee_id }: Omit<IssueTies, 'confidential'>) =>
+const isAuthorOrAssignee = ({ user }: UserPolicyInput, { author_id, assignee_id }: Omit<IssueRelations, 'confidential'>) =>
   user !== null && (user.id === author_id || user.id === assignee_id)
 
 /**
- * Which of a project's issues are seen by a user who may read issues there: all, all but other people's confidential
- * ones, or all but confidential ones (AC-14).
+ * Which issues of a project are visible to a caller who may read issues there: `all`; `own`: all except other users'
+ * confidential ones; `open`: all except confidential ones (AC-14).
  */
 export type IssueReach = 'all' | 'own' | 'open'
 
-export const issueReach = (standing: Pick<ProjectStanding, 'user' | 'level'>): IssueReach =>
-  effectiveLevel(standing) >= LEVELS.reporter ? 'all' : standing.user ? 'own' : 'open'
+export const issueReach = (input: Pick<ProjectPolicyInput, 'user' | 'level'>): IssueReach =>
+  effectiveLevel(input) >= LEVELS.reporter ? 'all' : input.user ? 'own' : 'open'
 
 /**
- * Whether this issue of the project may be seen; otherwise it is 404 (AC-14, SEC-35). `visibleIssues` is the same as
- * SQL.
+ * Whether the caller may see the issue; if not, it is 404 (AC-14, SEC-35). `visibleIssues` is the SQL counterpart.
  */
-export function seesIssue(standing: PersonalStanding, issue: IssueTies): boolean {
-  return canProject(standing, 'read_issue') && (!issue.confidential || issueReach(standing) === 'all' || isTied(standing, issue))
+export function seesIssue(input: UserPolicyInput, issue: IssueRelations): boolean {
+  return canProject(input, 'read_issue') && (!issue.confidential || issueReach(input) === 'all' || isAuthorOrAssignee(input, issue))
 }
 
-/** Where the discussion is locked, only members and administrators may comment (IS-20, SEC-121). */
-const mayTalk = (standing: Pick<ProjectStanding, 'user' | 'level'>, { discussion_locked }: { discussion_locked: boolean | null }) =>
-  !discussion_locked || effectiveLevel(standing) > 0
+/** If the discussion is locked, only members and administrators may comment (IS-20, SEC-121). */
+const mayComment = (input: Pick<ProjectPolicyInput, 'user' | 'level'>, { discussion_locked }: { discussion_locked: boolean | null }) =>
+  !discussion_locked || effectiveLevel(input) > 0
 
-/** An ability on an issue: authors and assignees may change their own (note 1 of section 5.1). */
-export function canIssue(standing: PersonalStanding, ability: ProjectAbility, issue: IssueTies & { discussion_locked: boolean | null }): boolean {
-  if (!seesIssue(standing, issue)) return false
-  if (ability === 'create_note' && !mayTalk(standing, issue)) return false
-  return canProject(standing, ability) || (ability === 'update_issue' && isTied(standing, issue) && canProject(standing, 'create_issue'))
+/** Whether the caller has an ability on an issue; authors and assignees may change theirs (section 5.1, note 1). */
+export function canIssue(input: UserPolicyInput, ability: ProjectAbility, issue: IssueRelations & { discussion_locked: boolean | null }): boolean {
+  if (!seesIssue(input, issue)) return false
+  if (ability === 'create_note' && !mayComment(input, issue)) return false
+  return canProject(input, ability) || (ability === 'update_issue' && isAuthorOrAssignee(input, issue) && canProject(input, 'create_issue'))
 }
 
-/** What a decision about a merge request depends on beside its project. */
-export interface MergeRequestTies {
+/** What a decision about a merge request depends on, in addition to its project. */
+export interface MergeRequestRelations {
   author_id: number
   assignee_id: number | null
 }
 
 /**
- * Whether this merge request of the project may be read: a guest of a private project reads those they opened or are
- * assigned to (notes 1 and 2 of section 5.1). `visibleMergeRequests` is the same as SQL.
+ * Whether the caller may read the merge request: a guest of a private project reads those they opened or are
+ * assigned to (notes 1 and 2 of section 5.1). `visibleMergeRequests` is the SQL counterpart.
  */
-export function seesMergeRequest(standing: PersonalStanding, request: MergeRequestTies): boolean {
-  return canProject(standing, 'read_merge_request') || (isTied(standing, request) && canProject(standing, 'read_own_merge_request'))
+export function seesMergeRequest(input: UserPolicyInput, request: MergeRequestRelations): boolean {
+  return canProject(input, 'read_merge_request') || (isAuthorOrAssignee(input, request) && canProject(input, 'read_own_merge_request'))
 }
 
-/** An ability on a merge request: authors and assignees may change their own (MR-41, note 1 of section 5.1). */
+/** Whether the caller has an ability on a merge request; authors and assignees may change theirs (MR-41). */
 export function canMergeRequest(
-  standing: PersonalStanding,
+  input: UserPolicyInput,
   ability: ProjectAbility,
-  request: MergeRequestTies & { discussion_locked: boolean | null },
+  request: MergeRequestRelations & { discussion_locked: boolean | null },
 ): boolean {
-  if (!seesMergeRequest(standing, request)) return false
-  if (ability === 'create_note' && !mayTalk(standing, request)) return false
-  if (ability === 'read_merge_request' || canProject(standing, ability)) return true
-  return ability === 'update_merge_request' && isTied(standing, request) && canProject(standing, 'propose_merge_request')
+  if (!seesMergeRequest(input, request)) return false
+  if (ability === 'create_note' && !mayComment(input, request)) return false
+  if (ability === 'read_merge_request' || canProject(input, ability)) return true
+  return ability === 'update_merge_request' && isAuthorOrAssignee(input, request) && canProject(input, 'propose_merge_request')
 }
 
-/** Which of a project's notes a caller reads, by what they are about; null or false: none (S-20). */
+/** Which notes of a project the caller may read, by kind of noteable; null or false: none (S-20). */
 export interface NoteReach {
   issues: IssueReach | null
   merge_requests: 'all' | 'own' | null
   commits: boolean
-  /** All of them, or those whose own visibility admits the caller. */
+  /** `open`: only those whose own visibility level gives the caller access. */
   snippets: 'all' | 'open' | null
 }
 
-export function noteReach(standing: ProjectStanding): NoteReach {
-  const may = (ability: ProjectAbility) => canProject(standing, ability)
+export function noteReach(input: ProjectPolicyInput): NoteReach {
+  const may = (ability: ProjectAbility) => canProject(input, ability)
   return {
-    issues: may('read_issue') ? issueReach(standing) : null,
+    issues: may('read_issue') ? issueReach(input) : null,
     merge_requests: may('read_merge_request') ? 'all' : may('read_own_merge_request') ? 'own' : null,
     commits: may('download_code'),
-    snippets: may('read_snippet') ? (effectiveLevel(standing) > 0 ? 'all' : 'open') : null,
+    snippets: may('read_snippet') ? (effectiveLevel(input) > 0 ? 'all' : 'open') : null,
   }
 }
 
-export interface GroupStanding {
+export interface GroupPolicyInput {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   level: number
   group: { visibility: number }
@@ -192,15 +191,15 @@ export interface GroupStanding {
 }
 
 /**
- * Whether the group may be seen: it is public, or internal for users who are not external, or the caller is a member,
+ * Whether the caller may see the group: it is public, or internal for users who are not external, or the caller is a member,
  * sees one of its projects, or is an administrator (G-67).
  */
-export function seesGroup({ user, level, group, seesProjectIn }: GroupStanding): boolean {
+export function seesGroup({ user, level, group, seesProjectIn }: GroupPolicyInput): boolean {
   return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn
 }
 
-export function canGroup(standing: GroupStanding, ability: GroupAbility): boolean {
-  if (!seesGroup(standing)) return false
-  const level = effectiveLevel(standing)
-  return (level > 0 ? level : standing.user ? -1 : -2) >= groupRung(ability)
+export function canGroup(input: GroupPolicyInput, ability: GroupAbility): boolean {
+  if (!seesGroup(input)) return false
+  const level = effectiveLevel(input)
+  return (level > 0 ? level : input.user ? -1 : -2) >= requiredGroupLevel(ability)
 }

@@ -4,18 +4,18 @@ import type { Database } from '../db/client.js'
 import { counters } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 
-/** Counters that stay when others are dropped: those whose windows end last (SEC-150). */
-const MAX = 50_000
+/** Maximum number of stored counters; those whose windows end first are dropped (SEC-150). */
+const MAX_COUNTERS = 50_000
 
-/** How often something has happened in its window, and when that ends. */
+/** The value of a counter, and when its window ends. */
 export interface Count {
   count: number
   until: Date
 }
 
-interface Waiting {
+interface PendingCount {
   key: string
-  /** Milliseconds. */
+  /** In milliseconds. */
   window: number
   resolve(count: Count): void
   reject(fault: unknown): void
@@ -29,11 +29,11 @@ const readCounts = statement('counters', (db) =>
 )
 
 /**
- * Counters in windows of fixed length, in Postgres: all processes of the service count together. Their names are stored
- * as digests, because they contain addresses and login names.
+ * Fixed-window counters in Postgres, shared by all processes of the service. Names are stored as digests, because they
+ * contain addresses and login names.
  */
 export class Counters {
-  #waiting: Waiting[] = []
+  #pending: PendingCount[] = []
   #writing = false
 
   constructor(
@@ -42,17 +42,17 @@ export class Counters {
   ) {}
 
   /**
-   * Counts once more, in a new window of so many seconds if the last one is over. Calls that come while a statement is
-   * under way share the next one.
+   * Increments a counter; starts a new window of `window` seconds if the last one is over. Calls made while a statement
+   * is running are batched into the next one.
    */
   add(name: string, window: number): Promise<Count> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ key: keyOf(name), window: window * 1000, resolve, reject })
+      this.#pending.push({ key: keyOf(name), window: window * 1000, resolve, reject })
       if (!this.#writing) void this.#write()
     })
   }
 
-  /** The counts of these names whose windows are not over; 0 for the others. */
+  /** The current counts; 0 for counters whose windows are over. */
   async read(names: string[]): Promise<Count[]> {
     const keys = names.map(keyOf)
     const now = this.now()
@@ -60,15 +60,15 @@ export class Counters {
     return keys.map((key) => rows.find((row) => row.key === key && row.until > now) ?? { count: 0, until: now })
   }
 
-  async forget(name: string): Promise<void> {
+  async reset(name: string): Promise<void> {
     await this.db.write.delete(counters).where(eq(counters.key, keyOf(name)))
   }
 
   async #write(): Promise<void> {
     this.#writing = true
-    for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
+    for (let batch = this.#takeBatch(); batch.length > 0; batch = this.#takeBatch()) {
       try {
-        await this.#count(batch)
+        await this.#increment(batch)
       } catch (fault) {
         for (const { reject } of batch) reject(fault)
       }
@@ -76,18 +76,18 @@ export class Counters {
     this.#writing = false
   }
 
-  #take(): Waiting[] {
-    const batch = this.#waiting
-    this.#waiting = []
+  #takeBatch(): PendingCount[] {
+    const batch = this.#pending
+    this.#pending = []
     return batch
   }
 
-  /** Counts for all in one statement; of several for one name each gets a number of its own. */
-  async #count(batch: Waiting[]): Promise<void> {
+  /** Increments all counters of a batch in one statement; each caller gets its own count. */
+  async #increment(batch: PendingCount[]): Promise<void> {
     const now = this.now().getTime()
-    const byKey = new Map<string, Waiting[]>()
-    for (const one of batch) byKey.set(one.key, [...(byKey.get(one.key) ?? []), one])
-    // in the same order everywhere, so that processes do not wait for each other in a circle
+    const byKey = new Map<string, PendingCount[]>()
+    for (const pending of batch) byKey.set(pending.key, [...(byKey.get(pending.key) ?? []), pending])
+    // in the same order in all processes, to avoid deadlocks
     const added = [...byKey]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, all]) => ({ key, count: all.length, until: now + (all[0]?.window ?? 0) }))
@@ -114,9 +114,9 @@ export class Counters {
 
 const keyOf = (name: string) => createHash('sha256').update(name).digest('base64url')
 
-/** Drops counters whose windows are over, and the oldest beyond the bound. */
+/** Deletes counters whose windows are over, and those beyond the maximum. */
 export async function dropCounters(db: Database, now: Date): Promise<void> {
   await db.write.delete(counters).where(lte(counters.until, now))
-  const beyond = db.write.select({ key: counters.key }).from(counters).orderBy(sql`${counters.until} desc`).offset(MAX)
-  await db.write.delete(counters).where(inArray(counters.key, beyond))
+  const excess = db.write.select({ key: counters.key }).from(counters).orderBy(sql`${counters.until} desc`).offset(MAX_COUNTERS)
+  await db.write.delete(counters).where(inArray(counters.key, excess))
 }

@@ -27,13 +27,13 @@ const findIssue = statement('issue by number', (db) =>
     .where(and(eq(issues.project_id, sql.placeholder('project')), eq(issues.iid, sql.placeholder('iid')))),
 )
 
-/** An issue of the project by its number; null both when there is none and when the caller does not see it (AC-14). */
+/** An issue of the project by its iid; null if it does not exist or the caller may not see it (AC-14). */
 export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, iid: number): Promise<IssueSubject | null> {
   const [issue] = await findIssue(ctx.db, null).execute({ project: subject.project.id, iid })
-  const standing = { ...subject, user: caller.user }
-  if (!issue || !seesIssue(standing, issue)) return null
+  const input = { ...subject, user: caller.user }
+  if (!issue || !seesIssue(input, issue)) return null
   await completeTexts(ctx, LONG_TEXTS.issues, [issue], 'whole')
-  return { ...subject, issue, may: (ability) => canIssue(standing, ability, issue) }
+  return { ...subject, issue, may: (ability) => canIssue(input, ability, issue) }
 }
 
 function issueAccess(ability: ProjectAbility, signed: boolean, kind?: string): Access<IssueSubject, boolean> {
@@ -56,10 +56,10 @@ function issueAccess(ability: ProjectAbility, signed: boolean, kind?: string): A
 }
 
 /**
- * On an issue that the caller sees, with an ability: 404 when project or issue is not visible, 403 without the ability.
+ * Requires an ability on an issue: 404 if the project or issue is not visible, 403 without the ability.
  */
 export const onIssue = (ability: ProjectAbility): Access<IssueSubject, false> => issueAccess(ability, false) as Access<IssueSubject, false>
 
-/** The same, but a call without a credential is answered 401 at once. `kind` is what a 404 names. */
+/** Like `onIssue`, but 401 without a credential. `kind` is the name in a 404 message. */
 export const onIssueSignedIn = (ability: ProjectAbility, kind?: string): Access<IssueSubject, true> =>
   issueAccess(ability, true, kind) as Access<IssueSubject, true>

@@ -29,7 +29,7 @@ const findMergeRequest = statement('merge request by number', (db) =>
     ),
 )
 
-/** A merge request of the project by its number; null when there is none, `hidden` when the caller may not read it. */
+/** A merge request of the project by its iid; null if it does not exist, `hidden` if the caller may not read it. */
 async function lookUp(
   ctx: Context,
   { user }: Pick<Caller, 'user'>,
@@ -38,13 +38,13 @@ async function lookUp(
 ): Promise<MergeRequestSubject | 'hidden' | null> {
   const [request] = await findMergeRequest(ctx.db, null).execute({ project: subject.project.id, iid })
   if (!request) return null
-  const standing = { ...subject, user }
-  if (!seesMergeRequest(standing, request)) return 'hidden'
+  const input = { ...subject, user }
+  if (!seesMergeRequest(input, request)) return 'hidden'
   await completeTexts(ctx, LONG_TEXTS.mergeRequests, [request], 'whole')
-  return { ...subject, request, may: (ability) => canMergeRequest(standing, ability, request) }
+  return { ...subject, request, may: (ability) => canMergeRequest(input, ability, request) }
 }
 
-/** The same, but null both when it is missing and when it is hidden. */
+/** A merge request of the project by its iid; null if it does not exist or the caller may not read it. */
 export async function findMergeRequestFor(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
@@ -60,21 +60,21 @@ export async function findMergeRequestFor(
  * updates, and 404 where something is accepted, cancelled, deleted or timed; accepting without the right is 401,
  * everything else 403.
  */
-interface Refusals {
+interface RefusalOptions {
   hidden?: 'forbidden' | 'missing'
   without?: 'forbidden' | 'unauthenticated'
-  /** What a 404 names. */
+  /** The name in a 404 message. */
   kind?: string | undefined
 }
 
 /**
- * On a merge request, with an ability, decided after the other parameters were read (G-10): 401 without a credential,
- * 404 where the project is not visible or has no such request, otherwise as `refusals` say. Where the feature is off
- * everything is 403 (AC-10).
+ * Requires an ability on a merge request, after the other parameters are parsed (G-10): 401 without a credential, 404
+ * if the project is not visible or has no such merge request, otherwise as the options say. Everything is 403 while the
+ * feature is off (AC-10).
  */
 export const onMergeRequest = (
   ability: ProjectAbility,
-  { hidden = 'forbidden', without = 'forbidden', kind }: Refusals = {},
+  { hidden = 'forbidden', without = 'forbidden', kind }: RefusalOptions = {},
 ): Access<MergeRequestSubject, true> => ({
   rule: `signed in, merge request: ${ability}${hidden === 'missing' ? ', hidden is missing' : ''}${without === 'unauthenticated' ? ', else 401' : ''}`,
   signedIn: true,
@@ -88,7 +88,7 @@ export const onMergeRequest = (
     const found = await lookUp(ctx, caller, subject, iid)
     if (found === null || (found === 'hidden' && hidden === 'missing')) throw notFound(kind)
     if (found === 'hidden') throw forbidden()
-    // an archived project is closed to everybody, whatever their rights (SEC-107)
+    // in an archived project nobody has the ability, so signing in would not help: 403 (SEC-107)
     if (!found.may(ability)) throw without === 'unauthenticated' && !subject.project.archived ? unauthenticated() : forbidden()
     return found
   },

@@ -1,8 +1,8 @@
 const MAX = 2_147_483_647
 
 /**
- * The number in a path parameter of an access rule; 0, which no row has, for a number too large to be an id (G-49);
- * null for text that is no number.
+ * Parses an id in a path parameter. Returns 0, which no row has, for a number that is out of range (G-49), and null for
+ * text that is not a number.
  */
 export function pathNumber(text: string): number | null {
   if (!/^[+-]?\d{1,80}$/.test(text)) return null

@@ -1,6 +1,6 @@
 import type { Counters } from './counters.js'
 
-/** Where a caller stands in the current window. */
+/** A caller's rate limit in the current window. */
 export interface RateLimitState {
   limit: number
   remaining: number
@@ -8,15 +8,15 @@ export interface RateLimitState {
   observed: number
   /** When the window ends, in seconds since 1970. */
   reset: number
-  /** Seconds to wait before the next request; 0: this one is admitted. */
+  /** Seconds to wait before the next request; 0 if this one is admitted. */
   wait: number
 }
 
-/** Counts the requests of each caller in windows of fixed length, in all processes together (SEC-148, W-34). */
+/** Limits the requests of each caller per fixed window, across all processes (SEC-148, W-34). */
 export class RequestLimit {
   /**
-   * `user` and `anonymous`: requests in a window, of a user and of an address without a credential; 0: no limit.
-   * `window` in seconds.
+   * `user` and `anonymous`: maximum requests in a window, per user and per address without a credential; 0: no limit.
+   * `window` is in seconds.
    */
   constructor(
     private readonly limits: { user: number; anonymous: number; window: number },
@@ -24,7 +24,7 @@ export class RequestLimit {
     private readonly now: () => Date,
   ) {}
 
-  /** Counts a request; null where there is no limit for such callers. */
+  /** Counts a request; null if there is no limit for this kind of caller. */
   async count(userId: number | null, address: string): Promise<RateLimitState | null> {
     const limit = userId === null ? this.limits.anonymous : this.limits.user
     if (limit === 0) return null
@@ -34,7 +34,7 @@ export class RequestLimit {
   }
 }
 
-/** How a caller stands after so many requests in a window that lasts until a moment; moments in milliseconds. */
+/** The state after `observed` requests in a window that ends at `until`; times in milliseconds since 1970. */
 export const rateLimitState = (limit: number, observed: number, until: number, now: number): RateLimitState => ({
   limit,
   remaining: Math.max(0, limit - observed),

@@ -1,13 +1,13 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { members, namespaceAncestry, namespaces, projectShares } from '../db/schema/index.js'
 
-/** A membership, under the alias `m`, that counts today: not a mere request, not expired (AC-2, ME-10). */
+/** SQL condition on alias `m`: the membership is in effect, neither an access request nor expired (AC-2, ME-10). */
 export const membershipCounts = sql`m.requested_at is null and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date)`
 
-/** The same for a share under the alias `s`. */
+/** SQL condition on alias `s`: the share has not expired. */
 export const shareCounts = sql`(s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date)`
 
-/** The lowest level as SQL: any membership at all. */
+/** The lowest level as SQL, for any membership. */
 export const ANY_LEVEL = sql`1`
 
 /**

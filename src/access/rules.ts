@@ -10,16 +10,16 @@ import type { GroupAbility } from './abilities/group.js'
 import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
 import type { ActorUser, Caller, SignedIn } from './actor.js'
-import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
+import { canGroup, canProject, type GroupPolicyInput, type ProjectPolicyInput, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
 import { holdsVisibleProject, type ViewerKind, viewerKindOf } from './visible.js'
 
 const nothing = z.object({})
 
-/** Everybody, with or without a credential. */
+/** Any caller, with or without a credential. */
 export const anyone: Access<null, false> = { rule: 'anyone', signedIn: false, early: true, path: nothing, find: async () => null }
 
-/** Everybody who presents a valid credential. */
+/** Any caller with a valid credential. */
 export const signedIn: Access<null, true> = { rule: 'signed in', signedIn: true, early: true, path: nothing, find: async () => null }
 
 const onlyAdmins = async (_: Context, caller: Caller) => {
@@ -27,13 +27,13 @@ const onlyAdmins = async (_: Context, caller: Caller) => {
   return null
 }
 
-/** Administrators; checked after the parameters were read, as in the users family (G-10, G-11). */
+/** Administrators; checked after the parameters are parsed, as in the users family (G-10, G-11). */
 export const admin: Access<null, true> = { rule: 'administrator', signedIn: true, early: false, path: nothing, find: onlyAdmins }
 
-/** Administrators, before any other parameter is read (G-10). */
+/** Administrators; checked before other parameters are parsed (G-10). */
 export const adminFirst: Access<null, true> = { ...admin, rule: 'administrator, before parameters', early: true }
 
-/** The account that a call about keys, addresses and the like is about. */
+/** The account whose keys, e-mail addresses and so on a call reads or changes. */
 export interface AccountSubject {
   account: { id: number; username: string }
 }
@@ -54,7 +54,7 @@ const findAccount = statement('account by id', (db) =>
     .where(sql`${users.id} = ${sql.placeholder('id')} and ${users.kind} = 'human'`),
 )
 
-/** 404 when there is none; the ghost user has neither keys nor tokens (SEC-125). */
+/** Throws 404 if there is no such account; the ghost user has neither keys nor tokens (SEC-125). */
 export async function accountById(ctx: Context, id: number): Promise<AccountSubject['account']> {
   const [account] = await findAccount(ctx.db, null).execute({ id })
   if (!account) throw notFound('User')
@@ -62,7 +62,7 @@ export async function accountById(ctx: Context, id: number): Promise<AccountSubj
 }
 
 /**
- * Another user's account, for administrators; 404 when there is none. Checked after the parameters were read (G-11).
+ * Any user's account, for administrators; 404 if there is none. Checked after the parameters are parsed (G-11).
  */
 export const onUser: Access<AccountSubject, true> = {
   rule: 'administrator, user',
@@ -75,15 +75,15 @@ export const onUser: Access<AccountSubject, true> = {
   },
 }
 
-/** The row of a project with everything that decisions and most answers about it need. */
+/** The row of a project, with the row of its namespace. */
 export type Project = typeof projects.$inferSelect & { namespace: Namespace }
 export type Namespace = typeof namespaces.$inferSelect
 
-/** Namespace and project path as URLs and clients spell it (G-84). */
+/** The full path of a project, as in URLs (G-84). */
 export const fullPathOf = (project: Pick<Project, 'path' | 'namespace'>) => `${project.namespace.full_path}/${project.path}`
 
 /** A project, with the caller's level and abilities on it. */
-export interface ProjectSubject extends ProjectStanding {
+export interface ProjectSubject extends ProjectPolicyInput {
   project: Project
   level: number
   can(ability: ProjectAbility): boolean
@@ -99,41 +99,44 @@ const findProject = statement('project for caller', (db, { by, signed }: { by: '
 })
 
 /**
- * The project named by an id (digits) or a full path, with the caller's abilities; 404 both when it is absent and when
- * they do not see it (G-2, G-40).
+ * Finds a project by its id (digits) or full path, with the caller's abilities; throws 404 if it does not exist or the
+ * caller may not see it (G-2, G-40).
  */
-export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Project'): Promise<ProjectSubject> {
-  const id = numericId(named)
+export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> {
+  const id = numericId(idOrPath)
   const { user } = caller
   const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: user !== null }).execute({
-    value: id ?? named.toLowerCase(),
+    value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)
   const project: Project = { ...row.project, namespace: row.namespace }
-  const standing: ProjectStanding = { user, level: row.level, project }
-  if (!seesProject(standing)) throw notFound(kind)
-  return { ...standing, project, can: (ability) => canProject(standing, ability) }
+  const input: ProjectPolicyInput = { user, level: row.level, project }
+  if (!seesProject(input)) throw notFound(kind)
+  return { ...input, project, can: (ability) => canProject(input, ability) }
 }
 
 /**
- * The same at the level that a credential of the project itself gives, in whose name ever; 404 where it gives none. An
- * administrator who made such a credential is none through it.
+ * Like `findProjectFor`, but at the level that a credential of the project itself gives, such as a deploy key; 404 if
+ * it gives none. `user` is the creator of the credential; an administrator gets no administrator rights through it.
  */
 export async function findProjectAtLevel(
   ctx: Context,
   user: ActorUser | null,
-  named: string,
+  idOrPath: string,
   levelOn: (project: Project) => Promise<number>,
 ): Promise<ProjectSubject> {
-  const id = numericId(named)
-  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: false }).execute({ value: id ?? named.toLowerCase(), user: 0 })
+  const id = numericId(idOrPath)
+  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: false }).execute({
+    value: id ?? idOrPath.toLowerCase(),
+    user: 0,
+  })
   if (!row) throw notFound('Project')
   const project: Project = { ...row.project, namespace: row.namespace }
   const level = await levelOn(project)
   if (level === 0) throw notFound('Project')
-  const standing: ProjectStanding = { user: user && { ...user, admin: false }, level, project }
-  return { ...standing, project, can: (ability) => canProject(standing, ability) }
+  const input: ProjectPolicyInput = { user: user && { ...user, admin: false }, level, project }
+  return { ...input, project, can: (ability) => canProject(input, ability) }
 }
 
 const findRedirect = statement('redirect of a former path', (db) =>
@@ -144,8 +147,8 @@ const findRedirect = statement('redirect of a former path', (db) =>
 )
 
 /**
- * The project that once had this full path, for Git only (GH-4); null when there is none, or another project has it
- * now.
+ * The id of the project that formerly had this full path, for Git only (GH-4); null if there is none, or another
+ * project has the path now.
  */
 export async function formerProjectId(ctx: Context, fullPath: string): Promise<number | null> {
   const [found] = await findRedirect(ctx.db, null).execute({ key: fullPath.toLowerCase() })
@@ -155,16 +158,16 @@ export async function formerProjectId(ctx: Context, fullPath: string): Promise<n
 const projectPath = z.object({ id: z.string() })
 
 /**
- * On a project the caller sees, with an ability: 404 when it is not visible, 403 without the ability. Decided before
- * the other parameters are read (G-10).
+ * Requires an ability on a project: 404 if it is not visible, 403 without the ability. Checked before the other
+ * parameters are parsed (G-10).
  */
 export const onProject = (ability: ProjectAbility): Access<ProjectSubject, false> => projectAccess(ability, false) as Access<ProjectSubject, false>
 
-/** The same, but a call without a credential is answered 401 at once. */
+/** Like `onProject`, but 401 without a credential. */
 export const onProjectSignedIn = (ability: ProjectAbility): Access<ProjectSubject, true> =>
   projectAccess(ability, true) as Access<ProjectSubject, true>
 
-/** The same again, but decided after the other parameters were read, as in the commit statuses family (G-10). */
+/** Like `onProjectSignedIn`, but checked after the other parameters are parsed, as for commit statuses (G-10). */
 export const onProjectAfterInput = (ability: ProjectAbility): Access<ProjectSubject, true> =>
   projectAccess(ability, true, false) as Access<ProjectSubject, true>
 
@@ -182,7 +185,7 @@ function projectAccess(ability: ProjectAbility, signed: boolean, early = true): 
   }
 }
 
-export interface GroupSubject extends GroupStanding {
+export interface GroupSubject extends GroupPolicyInput {
   group: Namespace
   can(ability: GroupAbility): boolean
 }
@@ -190,7 +193,7 @@ export interface GroupSubject extends GroupStanding {
 const findGroup = statement('group for caller', (db, { by, viewerKind }: { by: 'id' | 'path'; viewerKind: ViewerKind }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = viewerKind === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
-  // asked only where it decides: it costs more than everything else
+  // evaluated only if nothing else gives access: it is the most expensive part
   const seesProjectIn = sql<boolean>`(${namespaces.visibility} < 20 and ${level} = 0 and ${holdsVisibleProject(viewerKind, namespaces.id, user)})`
   const query = db.select({ group: namespaces, level: decoded(level, Number), seesProjectIn }).from(namespaces)
   return by === 'id'
@@ -201,23 +204,23 @@ const findGroup = statement('group for caller', (db, { by, viewerKind }: { by: '
 })
 
 /**
- * The group named by an id or a full path, with the caller's abilities; 404 both when it is absent and when they do not
- * see it (G-67).
+ * Finds a group by its id or full path, with the caller's abilities; throws 404 if it does not exist or the caller may
+ * not see it (G-67).
  */
-export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Group'): Promise<GroupSubject> {
-  const id = numericId(named)
+export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Group'): Promise<GroupSubject> {
+  const id = numericId(idOrPath)
   const { user } = caller
   const [row] = await findGroup(ctx.db, { by: id === null ? 'path' : 'id', viewerKind: viewerKindOf(user) }).execute({
-    value: id ?? named.toLowerCase(),
+    value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)
-  const standing: GroupStanding = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
-  if (!seesGroup(standing)) throw notFound(kind)
-  return { ...standing, group: row.group, can: (ability) => canGroup(standing, ability) }
+  const input: GroupPolicyInput = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
+  if (!seesGroup(input)) throw notFound(kind)
+  return { ...input, group: row.group, can: (ability) => canGroup(input, ability) }
 }
 
-/** On a group the caller sees, with an ability; after the parameters were read. */
+/** Requires an ability on a group; checked after the parameters are parsed. */
 export const onGroup = (ability: GroupAbility): Access<GroupSubject, false> => groupAccess(ability, false) as Access<GroupSubject, false>
 
 export const onGroupSignedIn = (ability: GroupAbility): Access<GroupSubject, true> => groupAccess(ability, true) as Access<GroupSubject, true>
@@ -236,13 +239,13 @@ function groupAccess(ability: GroupAbility, signed: boolean): Access<GroupSubjec
   }
 }
 
-/** Something that administrators look up by its id alone. */
+/** The subject of an endpoint for administrators: only its id. */
 export interface AdminSubject {
   id: number
 }
 
-/** On a thing of any owner, for administrators: 403 for others whatever they name, then 404. */
-const adminOn = (kind: string, find: (ctx: Context, caller: SignedIn, named: string) => Promise<number>): Access<AdminSubject, true> => ({
+/** Requires an administrator: 403 for other callers even if the subject does not exist, then 404. */
+const adminOn = (kind: string, find: (ctx: Context, caller: SignedIn, idOrPath: string) => Promise<number>): Access<AdminSubject, true> => ({
   rule: `administrator, ${kind}`,
   signedIn: true,
   early: false,
@@ -253,13 +256,13 @@ const adminOn = (kind: string, find: (ctx: Context, caller: SignedIn, named: str
   },
 })
 
-export const adminOnUser = adminOn('any user', async (ctx, _, named) => {
+export const adminOnUser = adminOn('any user', async (ctx, _, idOrPath) => {
   const [user] = await ctx.db.read
     .select({ id: users.id })
     .from(users)
-    .where(eq(users.id, numericId(named) ?? 0))
+    .where(eq(users.id, numericId(idOrPath) ?? 0))
   if (!user) throw notFound('User')
   return user.id
 })
-export const adminOnGroup = adminOn('any group', async (ctx, caller, named) => (await findGroupFor(ctx, caller, named)).group.id)
-export const adminOnProject = adminOn('any project', async (ctx, caller, named) => (await findProjectFor(ctx, caller, named)).project.id)
+export const adminOnGroup = adminOn('any group', async (ctx, caller, idOrPath) => (await findGroupFor(ctx, caller, idOrPath)).group.id)
+export const adminOnProject = adminOn('any project', async (ctx, caller, idOrPath) => (await findProjectFor(ctx, caller, idOrPath)).project.id)

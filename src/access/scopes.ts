@@ -1,25 +1,25 @@
 import { insufficientScope } from '../failures.js'
 
-/** The scopes there are; any other is refused (CR-10). */
+/** The valid token scopes (CR-10). */
 export const SCOPES = ['api', 'read_api', 'read_user', 'read_repository', 'write_repository', 'sudo'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** What the route declares; the path is the declared pattern, so spelling tricks in a URL change nothing (SEC-7). */
+/** A route as declared. `path` is the declared pattern, so how a URL is spelled does not matter (SEC-7). */
 export interface ScopedRoute {
   method: string
   path: string
   /**
-   * `read_repository`: that scope opens it too. `self`: every scope but `read_user` alone opens it while the call is
+   * `read_repository`: that scope is sufficient too. `self`: any scope except `read_user` is sufficient if the call is
    * about the token itself (section 3.5).
    */
   scope?: 'read_repository' | 'self' | undefined
-  /** The path parameter `id`, as it came. */
+  /** The raw path parameter `id`. */
   id?: unknown
 }
 
 const isUserPath = (path: string) => /^\/users?(\/|$)/.test(path)
 
-/** Throws unless one of the token's scopes opens the route (G-21, G-22, CR-11, section 3.3). */
+/** Throws unless one of the token's scopes is sufficient for the route (G-21, G-22, CR-11, section 3.3). */
 export function checkScope(scopes: Scope[], route: ScopedRoute): void {
   if (scopes.includes('api')) return
   const reads = route.method === 'GET' || route.method === 'HEAD'

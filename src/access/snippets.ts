@@ -13,7 +13,7 @@ import { findProjectFor, type ProjectSubject } from './rules.js'
 
 type Snippet = typeof snippets.$inferSelect
 
-/** Personal snippets are seen according to their own visibility (SN-11). */
+/** Whether the viewer may see a personal snippet, according to its own visibility (SN-11). */
 export function seesPersonal(
   viewer: Pick<ActorUser, 'id' | 'admin' | 'external'> | null,
   { author_id, visibility }: Pick<Snippet, 'author_id' | 'visibility'>,
@@ -22,8 +22,8 @@ export function seesPersonal(
 }
 
 /**
- * Of a project whose snippets the caller may read: private ones, and for external users internal ones too, are for
- * members, the author and administrators (SN-12).
+ * Whether the viewer may see a snippet of a project whose snippets they may read: private ones, and for external users
+ * internal ones too, are visible only to members, the author and administrators (SN-12).
  */
 export function seesInProject(
   { user, level }: Pick<ProjectSubject, 'level'> & { user: Pick<ActorUser, 'id' | 'admin' | 'external'> | null },
@@ -44,7 +44,7 @@ const findSnippet = statement('snippet of a project', (db) =>
     .where(and(eq(snippets.project_id, sql.placeholder('project')), eq(snippets.id, sql.placeholder('id')))),
 )
 
-/** On a snippet of a project that the caller sees, with an ability on the project; `kind` is what a 404 names. */
+/** Requires a visible snippet and an ability on its project; `kind` is the name in a 404 message. */
 export const onSnippetSignedIn = (ability: ProjectAbility, kind = 'Snippet'): Access<SnippetSubject, true> => ({
   rule: `signed in, snippet: ${ability}`,
   signedIn: true,

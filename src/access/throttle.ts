@@ -2,17 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
 import type { Count, Counters } from './counters.js'
 
-/** Refusals that are delayed at a time; further ones are answered at once. */
+/** Maximum number of delayed refusals at a time; further ones are sent immediately. */
 const MAX_DELAYED = 1_000
 /**
- * The limit of an address for all accounts, and of an account from all addresses, as a multiple of the limit of one
+ * The limit of an address for all accounts, and of an account from all addresses, as a multiple of the limit of an
  * address for one account.
  */
-const ALL = 3
+const ADDRESS_LIMIT_FACTOR = 3
 
 /**
- * Counts bad credentials in windows of fixed length, in all processes together; whoever had too many is refused until
- * the window ends (SEC-26, CR-15).
+ * Counts invalid credentials per fixed window, across all processes; a client with too many is refused until the window
+ * ends (SEC-26, CR-15).
  */
 export class Throttle {
   private readonly attempts: number
@@ -21,8 +21,8 @@ export class Throttle {
   #delayed = 0
 
   /**
-   * `attempts`: bad passwords that an address may present for one account; 0: no limit. `window` in seconds, `delay` in
-   * milliseconds.
+   * `attempts`: how many wrong passwords an address may send for one account; 0: no limit. `window` is in seconds,
+   * `delay` in milliseconds.
    */
   constructor(
     { attempts, window, delay = 0 }: { attempts: number; window: number; delay?: number },
@@ -35,7 +35,7 @@ export class Throttle {
   }
 
   /**
-   * Throws a refusal after the delay, so that a client that guesses at full speed costs no more than one that waits.
+   * Throws a refusal after the delay, which slows down clients that guess credentials.
    */
   async refuse(refusal: unknown): Promise<never> {
     if (this.delay > 0 && this.#delayed < MAX_DELAYED) {
@@ -46,21 +46,21 @@ export class Throttle {
   }
 
   /**
-   * Seconds this address has to wait before another bad credential, or a password for this account, is looked at; 0:
-   * none. An account's failures from elsewhere count only against addresses that have failed with it themselves, so
-   * that nobody can be locked out by others.
+   * How many seconds this address must wait before another credential, or a password for this account, is checked; 0 if
+   * none. An account's failures from other addresses count only against addresses that have failed with it themselves,
+   * so that attackers cannot lock a user out.
    */
   async wait(address: string, account?: string): Promise<number> {
     if (this.attempts === 0) return 0
     const [from, pair] = namesOf(address, account)
     const names = account === undefined ? [from] : [from, pair, `bad ${account}`]
     const [all, own, everywhere] = await this.counters.read(names)
-    const waits = [this.#left(all, ALL * this.attempts), this.#left(own, this.attempts)]
-    if (own && own.count > 0) waits.push(this.#left(everywhere, ALL * this.attempts))
+    const waits = [this.#secondsLeft(all, ADDRESS_LIMIT_FACTOR * this.attempts), this.#secondsLeft(own, this.attempts)]
+    if (own && own.count > 0) waits.push(this.#secondsLeft(everywhere, ADDRESS_LIMIT_FACTOR * this.attempts))
     return Math.max(...waits)
   }
 
-  /** A credential from this address was bad; `account` is given when it was a password. */
+  /** Records an invalid credential from this address; `account` is given for a password. */
   async failed(address: string, account?: string): Promise<void> {
     if (this.attempts === 0) return
     const [from, pair] = namesOf(address, account)
@@ -68,12 +68,12 @@ export class Throttle {
     await Promise.all(names.map((name) => this.counters.add(name, this.window)))
   }
 
-  /** The password was right: earlier failures of this address with this account are forgotten. */
+  /** Records a correct password: resets the failures of this address with this account. */
   async succeeded(address: string, account: string): Promise<void> {
-    if (this.attempts > 0) await this.counters.forget(namesOf(address, account)[1])
+    if (this.attempts > 0) await this.counters.reset(namesOf(address, account)[1])
   }
 
-  #left(known: Count | undefined, most: number): number {
+  #secondsLeft(known: Count | undefined, most: number): number {
     if (!known || known.count < most) return 0
     return Math.ceil((known.until.getTime() - this.now().getTime()) / 1000)
   }
@@ -85,7 +85,7 @@ function namesOf(address: string, account = ''): [string, string] {
   return [`bad from ${network}`, `bad from ${network} ${account}`]
 }
 
-/** One customer of a provider has as many IPv6 addresses as they like, all in one /64. */
+/** The address for IPv4, the /64 network for IPv6: one client can use any address of its /64. */
 function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

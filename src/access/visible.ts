@@ -4,19 +4,19 @@ import type { ActorUser } from './actor.js'
 import type { IssueReach, NoteReach } from './can.js'
 import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
 
-/** The viewer, as far as the shape of a query depends on them; the user's id itself is a parameter. */
+/** The kind of viewer, which determines the shape of a query; the user id is a parameter of the query. */
 export type ViewerKind = 'anonymous' | 'admin' | 'user' | 'external'
 
 export const viewerKindOf = (user: Pick<ActorUser, 'admin' | 'external'> | null): ViewerKind =>
   user === null ? 'anonymous' : user.admin ? 'admin' : user.external ? 'external' : 'user'
 
 /**
- * The visibility from which on a thing is open without membership; a constant in the query's text, so that partial
- * indexes can be used.
+ * The lowest visibility level that needs no membership; a literal in the SQL text, so that Postgres can use partial
+ * indexes.
  */
 const openTo = (viewerKind: ViewerKind) => (viewerKind === 'user' ? sql`10` : sql`20`)
 
-/** `projects`, or a table that stands for it. */
+/** `projects`, or an alias of it. */
 type Project = Record<'id' | 'namespace_id' | 'visibility', SQLWrapper>
 
 /** `seesProject` for every row of `projects` (SEC-33). */
@@ -32,8 +32,8 @@ export function visibleProjects(viewerKind: ViewerKind, userId: SQLWrapper, proj
 }
 
 /**
- * The same for a few rows whose ids are known: checks each of them, instead of collecting everything the user has a
- * level on.
+ * Like `visibleProjects`, for a few rows with known ids: checks each row, instead of collecting all projects that the
+ * user has a level on.
  */
 export function visibleProject(viewerKind: ViewerKind, userId: SQLWrapper, project: Project = projects): SQL {
   if (viewerKind === 'admin' || viewerKind === 'anonymous') return visibleProjects(viewerKind, userId, project)
@@ -50,7 +50,7 @@ export function readableCode(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
     and (${projects.visibility} >= ${openTo(viewerKind)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
-/** For rows of `issues` of a project where the caller may read issues: those they see (AC-14). */
+/** Condition on `issues` of a project where the caller may read issues: those within `reach` (AC-14). */
 export function issuesInReach(reach: IssueReach, userId: SQLWrapper): SQL {
   if (reach === 'all') return sql`true`
   if (reach === 'open') return sql`not ${issues.confidential}`
@@ -80,7 +80,7 @@ export function visibleSnippets(viewerKind: ViewerKind, userId: SQLWrapper): SQL
     and (${snippets.visibility} >= ${openTo(viewerKind)} or ${snippets.author_id} = ${userId} or ${member}))`
 }
 
-/** The same for every row of `snippets` left-joined with `projects`, personal ones included (SN-11, S-21). */
+/** Like `visibleSnippets`, for `snippets` left-joined with `projects`, including personal ones (SN-11, S-21). */
 export function visibleSnippetsAnywhere(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
   if (viewerKind === 'anonymous') return sql`false`
   if (viewerKind === 'admin') return sql`(${snippets.project_id} is null or ${visibleSnippets(viewerKind, userId)})`
@@ -88,7 +88,7 @@ export function visibleSnippetsAnywhere(viewerKind: ViewerKind, userId: SQLWrapp
     else ${visibleSnippets(viewerKind, userId)} end`
 }
 
-/** Snippets of a project that are open to someone who is no member of it. */
+/** Snippets of a project that a caller who is not a member may see. */
 export const snippetsOpenTo = (viewerKind: ViewerKind, userId: SQLWrapper): SQL =>
   sql`(${snippets.visibility} >= ${openTo(viewerKind)} or ${snippets.author_id} = ${userId})`
 
@@ -109,15 +109,15 @@ export function notesInReach(reach: NoteReach, viewerKind: ViewerKind, userId: S
 }
 
 /**
- * For rows of `merge_requests` of a project: all of them, or the caller's own where they may read no others (note 1 of
- * section 5.1).
+ * Condition on `merge_requests` of a project: all of them, or only those that the caller opened or is assigned to
+ * (section 5.1, note 1).
  */
 export function mergeRequestsInReach(reach: 'all' | 'own', userId: SQLWrapper): SQL {
   const kept = sql`${mergeRequests.deleted_at} is null`
   return reach === 'all' ? kept : sql`(${kept} and (${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}))`
 }
 
-/** Who may use the merge requests of a row of `projects`; they are off together with the repository (AC-10). */
+/** The access level of the merge requests feature of a project; it is off if the repository is off (AC-10). */
 export const mergeRequestAccess = sql`least(${projects.merge_requests_access_level}, ${projects.repository_access_level})`
 
 /**
@@ -164,7 +164,7 @@ export function visibleGroups(viewerKind: ViewerKind, group: { id: SQLWrapper; v
 }
 
 /**
- * What lists of groups hold (GR-5 to GR-8): the caller's groups with their descendants and ancestors, and the ancestors
+ * The groups that lists contain (GR-5 to GR-8): the caller's groups with their descendants and ancestors, and the ancestors
  * of groups that hold a project of theirs; with `all` also the groups open to them. This is not `visibleGroups`: a
  * group that is listed for what is below it may still not be readable itself (GR-6).
  */
@@ -172,8 +172,7 @@ export function listedGroups(viewerKind: ViewerKind, all: boolean, userId: SQLWr
   if (viewerKind === 'admin') return sql`true`
   if (viewerKind === 'anonymous') return sql`${namespaces.visibility} >= 20`
   const member = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`
-  // what the caller has through a group is below that group, so only their direct memberships and shares lead anywhere
-  // else
+  // access inherited from a group stays below that group, so only direct memberships and shares lead to other groups
   const holding = sql`select p.namespace_id from members m join projects p on p.id = m.project_id where m.user_id = ${userId} and ${membershipCounts}
     union select p.namespace_id from project_shares s join projects p on p.id = s.project_id
       where ${shareCounts} and s.group_id in (select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member}))`

@@ -28,73 +28,73 @@ import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
 import { openMailer } from '../lib/mailer.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
-import { type Counted, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
+import { type CacheCounts, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
 import { StorageWatch } from '../services/core/storage-watch.js'
 import { hasRepositories, projectExists } from '../services/repository/repositories.js'
-import { followers } from './followers.js'
+import { eventListeners } from './event-listeners.js'
 import { kinds } from './kinds.js'
 
-/** Milliseconds that running jobs get to end when the service stops. */
-const JOBS_END = 2_000
+/** How long running jobs may take to end when the service stops. */
+const JOB_STOP_TIMEOUT_MS = 2_000
 
-/** The processes of the service that a context is one of. */
-export interface Among {
-  /** How many they are. */
+/** Options that differ between processes of the service. */
+export interface ContextOptions {
+  /** Number of worker processes. */
   workers: number
   exclusion?: ProcessMutex
-  /** Hashes passwords for several contexts; its owner closes it. */
+  /** A password hasher shared by several contexts; its owner closes it. */
   argon2?: Argon2
-  /** Of time and random values, unless they are the machine's. */
+  /** Source of time and random values; the default is the system. */
   source?: Source
-  /** Told of each directory of a repository before it is used. */
+  /** Called with the directory of a repository before it is used. */
   onUse?: (directory: string) => void
 }
 
 /** What the parts of a context are made from. */
-interface Basis {
+interface ContextParts {
   config: Config & { baseUrl: string }
   db: Database
   log: Logger
-  among: Among
+  options: ContextOptions
   metrics: Metrics
   settingsCache: SettingsCache
 }
 
-/** Wires the parts of the service; the configuration's address must be settled. */
+/** Creates the context; the base URL of the configuration must be resolved. */
 export async function createContext(
   config: Config & { baseUrl: string },
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
-  among: Among = { workers: 1 },
+  options: ContextOptions = { workers: 1 },
 ): Promise<Context> {
-  const { workers, exclusion, argon2: shared, source = systemSource } = among
+  const { workers, exclusion, argon2: shared, source = systemSource } = options
   const { listCache, renderedCache } = openCaches(db)
   const metrics = await openMetrics(config, db, { totals: listCache, fragments: renderedCache })
   const settingsCache = new SettingsCache(db)
-  const basis: Basis = { config, db, log, among, metrics, settingsCache }
-  const { git, storages } = await openRepositories(basis, spawner)
-  // windows end by the machine's clock, whatever the records say
+  const parts: ContextParts = { config, db, log, options, metrics, settingsCache }
+  const { git, storages } = await openRepositories(parts, spawner)
+  // rate limits use the system clock, even with a test clock
   const { now } = systemSource
   const counters = new Counters(db, now)
   const argon2 = shared ?? new Argon2(config.argon2, workers)
   const encryption = encryptionWith(config.secretKey ?? (await loadOrCreateSecret(config.dataDir)))
-  const archives = openArchives(basis)
+  const archives = openArchives(parts)
   const stop = new AbortController()
-  // each delivery on its way listens
+  // each webhook delivery in progress adds a listener
   setMaxListeners(0, stop.signal)
   const ctx: Context = {
     config,
     db,
     git,
     archives,
-    lfs: await objectStore(config, encryption.sign('objects', 'owner of a bucket')),
-    jobs: openJobs(basis, () => ctx),
+    lfs: await openObjectStore(config, encryption.sign('objects', 'owner of a bucket')),
+    jobs: openJobs(parts, () => ctx),
     mailer: config.mail === undefined ? null : openMailer(config.mail),
-    followers,
+    listeners: eventListeners,
     links: linksFor(config.baseUrl, config.ssh),
     renderedCache,
     metrics,
@@ -127,7 +127,7 @@ export async function createContext(
 }
 
 async function closeParts({ jobs, storages, archives, git, argon2, lfs, mailer }: Context, argon2IsShared: boolean): Promise<void> {
-  await Promise.all([jobs.stop(JOBS_END), storages.stop(), archives.close()])
+  await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), archives.close()])
   await Promise.all([git.close(), argon2IsShared ? undefined : argon2.close()])
   lfs.close()
   mailer?.close()
@@ -136,7 +136,7 @@ async function closeParts({ jobs, storages, archives, git, argon2, lfs, mailer }
 function openCaches(db: Database): Pick<Context, 'listCache' | 'renderedCache'> {
   const listCache = new ListCache()
   const renderedCache = new RenderedCache()
-  // what a crash of Postgres took back may have been read and cached
+  // a crash of Postgres may have lost commits that were cached
   db.onReconnect(() => {
     listCache.clear()
     renderedCache.clear()
@@ -144,15 +144,15 @@ function openCaches(db: Database): Pick<Context, 'listCache' | 'renderedCache'> 
   return { listCache, renderedCache }
 }
 
-/** Metrics that count from the start where the configuration lets somebody read them, else from the first look. */
-function openMetrics({ metrics: { token, allowed } }: Config, db: Database, caches: Record<string, Counted>): Metrics | Promise<Metrics> {
+/** Metrics that count from the start if the configuration allows reading them, otherwise from the first read. */
+function openMetrics({ metrics: { token, allowed } }: Config, db: Database, caches: Record<string, CacheCounts>): Metrics | Promise<Metrics> {
   const create = () => createMetrics(db, caches)
   return token !== undefined || allowed.length > 0 ? create() : lazyMetrics(create)
 }
 
-/** Git, and the watch that tells it which storages to refuse. */
+/** Opens Git and the storage watch, by which Git refuses failing storages. */
 async function openRepositories(
-  { config, db, log, among, metrics, settingsCache }: Basis,
+  { config, db, log, options, metrics, settingsCache }: ContextParts,
   spawner: Spawner,
 ): Promise<Pick<Context, 'git' | 'storages'>> {
   const hooks = join(config.dataDir, 'hooks')
@@ -161,9 +161,9 @@ async function openRepositories(
     storages: config.storages,
     hooks,
     spawner: countedSpawner(spawner, () => metrics),
-    workers: among.workers,
+    workers: options.workers,
     shared: config.databaseUrl !== undefined,
-    onUse: among.onUse,
+    onUse: options.onUse,
     refusal: (storage) => storages.refusal(storage),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => void reportMissing({ db, log }, fault, key),
@@ -180,7 +180,7 @@ async function openRepositories(
   return { git, storages }
 }
 
-/** Logs that a repository is missing, unless its project has been removed while something was under way. */
+/** Logs that a repository is missing, unless its project has been removed meanwhile. */
 async function reportMissing({ db, log }: Pick<Context, 'db' | 'log'>, fault: unknown, key: RepositoryKey): Promise<void> {
   if (await projectExists({ db }, key.id).catch(() => true)) log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read')
 }
@@ -190,14 +190,14 @@ async function claimStorages({ git, db, log, config }: Context): Promise<void> {
     log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
 }
 
-function openArchives({ config, log, among }: Basis): FileCache {
-  const archives = new FileCache(join(config.dataDir, 'archives'), config.limits.archiveBytes, among.workers)
-  // what a killed process left, and what is too much now
-  archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archives could not be looked through'))
+function openArchives({ config, log, options }: ContextParts): FileCache {
+  const archives = new FileCache(join(config.dataDir, 'archives'), config.limits.archiveBytes, options.workers)
+  // remove leftovers of killed processes, and what exceeds the limit
+  archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archive cache could not be swept'))
   return archives
 }
 
-function openJobs({ db, log, among, metrics, settingsCache }: Basis, ctx: () => Context): Jobs {
+function openJobs({ db, log, options, metrics, settingsCache }: ContextParts, ctx: () => Context): Jobs {
   const hints = new LocalTasks({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
@@ -207,7 +207,7 @@ function openJobs({ db, log, among, metrics, settingsCache }: Basis, ctx: () => 
     kinds,
     ctx,
     throttling: async () => throttlingOf(await settingsCache.read()),
-    processes: among.workers,
+    processes: options.workers,
     onEnd: (ended) => {
       metrics.job(ended)
       logEnd(log, ended)
@@ -217,19 +217,19 @@ function openJobs({ db, log, among, metrics, settingsCache }: Basis, ctx: () => 
   return createJobs(hints, worker)
 }
 
-/** Which kinds of jobs the settings give a share of the places only (AS-62). */
+/** The kinds of jobs that the settings throttle (AS-62). */
 const throttlingOf = ({ jobqueue_throttling_enabled: on, jobqueue_throttling_factor: factor, jobqueue_throttling_queues: kinds }: Settings) =>
   on && factor !== null ? { kinds, factor } : null
 
-/** Where the objects of Git LFS are kept. */
-async function objectStore({ dataDir, lfsBucket }: Config, owner: string): Promise<ObjectStore> {
+/** Opens the store of Git LFS objects. */
+async function openObjectStore({ dataDir, lfsBucket }: Config, owner: string): Promise<ObjectStore> {
   const folder = join(dataDir, 'lfs')
   if (!lfsBucket) return objectFolder(folder)
   const { objectBucket } = await import('../lib/files/object-bucket.js')
   return objectBucket(lfsBucket, join(folder, 'incoming'), owner)
 }
 
-/** What was tried again or set aside is logged; a job that was done is not. */
+/** Logs a job that was retried or has failed for good. */
 function logEnd(log: Logger, { kind, id, attempts, end, wait, fault }: FinishedAttempt): void {
   const job = { err: fault, job: kind, id, attempts }
   if (end === 'failed') log.error(job, 'a job failed and is set aside')

@@ -6,11 +6,11 @@ import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { connectionsFor } from './postgres.js'
 
-/** How often a connection that was not made in time is tried again. */
-const TRIES = 15
+/** How often a connection attempt that timed out is made. */
+const MAX_CONNECT_ATTEMPTS = 15
 
 /**
- * Migrates; a database that cannot be reached is a StartFault. `create` false: it must be one that a service has used.
+ * Migrates; a database that cannot be reached is a StartFault. With `create` false, the database must have been used by a service.
  */
 export const migrateDatabase = (url: string, { create = true } = {}): Promise<void> =>
   migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })
@@ -22,7 +22,7 @@ export async function openMigrated(url: string, config: Config, options: Databas
   return openConnections(url, config, database)
 }
 
-/** Refuses more workers than the database has connections for. Behind a pooler its number says nothing. */
+/** Throws if the workers need more connections than the database allows, which is not known behind a pooler. */
 export async function checkConnections(url: string, config: Config): Promise<void> {
   if (config.workers === 1 || config.database.unnamedStatements) return
   const [needed, allowed] = [connectionsFor(config), await maxConnections(url)]
@@ -33,7 +33,7 @@ export async function checkConnections(url: string, config: Config): Promise<voi
 
 /** Connects to a database that has been migrated. */
 export async function openConnections(url: string, config: Config, database: DatabaseOptions): Promise<Database> {
-  for (let tried = 1; ; tried++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await openDatabase(url, { ...config.database, ...database })
     } catch (error) {
@@ -42,7 +42,7 @@ export async function openConnections(url: string, config: Config, database: Dat
       const reason = error.cause instanceof Error ? error.cause.message : error.message
       if (/unsupported startup parameter/.test(reason)) throw behindPooler(reason)
       // a busy machine may take longer than one attempt to connect; a wrong address or password stays wrong
-      if (tried === TRIES || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`)
+      if (attempt === MAX_CONNECT_ATTEMPTS || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`)
     }
   }
 }

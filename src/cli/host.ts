@@ -5,11 +5,11 @@ import type { Config } from '../config.js'
 import { ProcessPool } from '../git/process/pool.js'
 import { StartFault } from '../lib/start-fault.js'
 
-const OLDEST_GIT = [2, 38] as const
+const MIN_GIT_VERSION = [2, 38] as const
 
-/** Refuses a machine without a suitable git. */
+/** Throws if there is no suitable git. */
 export async function checkGit(): Promise<void> {
-  const needed = `git ${OLDEST_GIT.join('.')} or newer is needed`
+  const needed = `git ${MIN_GIT_VERSION.join('.')} or newer is needed`
   const pool = new ProcessPool()
   const version = await pool.run('/', ['--version']).then(
     ({ stdout }) => stdout.toString(),
@@ -18,53 +18,53 @@ export async function checkGit(): Promise<void> {
   await pool.close()
   if (version === undefined) throw new StartFault(`${needed}, none was found on PATH`)
   const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(version) ?? []
-  if (Number(major) > OLDEST_GIT[0] || (Number(major) === OLDEST_GIT[0] && Number(minor) >= OLDEST_GIT[1])) return
+  if (Number(major) > MIN_GIT_VERSION[0] || (Number(major) === MIN_GIT_VERSION[0] && Number(minor) >= MIN_GIT_VERSION[1])) return
   throw new StartFault(`${needed}, this is ${version.trim().replace(/^git version /, 'git ')}`)
 }
 
-/** Descriptors that the service needs for its connections, git processes and files. */
-const DESCRIPTORS = 512
+/** File descriptors needed for connections, git processes and files. */
+const MIN_OPEN_FILES = 512
 
-/** Refuses a limit of open files that is too low for a busy service. */
+/** Throws if the limit of open files is too low. */
 export async function checkDescriptors(): Promise<void> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
-  const most = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
-  if (most !== undefined && Number(most) < DESCRIPTORS)
-    throw new StartFault(`only ${most} files may be open at once and ${DESCRIPTORS} are needed: raise the limit (ulimit -n)`)
+  const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
+  if (limit !== undefined && Number(limit) < MIN_OPEN_FILES)
+    throw new StartFault(`only ${limit} files may be open at once and ${MIN_OPEN_FILES} are needed: raise the limit (ulimit -n)`)
 }
 
-/** Refuses an address that cannot be listened on, before anything is created. */
+/** Throws if the address cannot be listened on. */
 export async function checkAddress({ host, port }: Config): Promise<void> {
-  if (port !== 0) await listenOnce(host, port)
+  if (port !== 0) await probePort(host, port)
 }
 
 /**
  * The configuration with the real port of SSH, a free one for 0. A port that was named and is taken is refused; when
  * the default port is taken, `warn` is called and SSH is off.
  */
-export async function settleSsh(config: Config, warn: (fault: StartFault) => void): Promise<Config> {
+export async function resolveSshPort(config: Config, warn: (fault: StartFault) => void): Promise<Config> {
   const { host, port, named } = config.ssh
   if (port === null) return config
-  const settled = await listenOnce(host, port).catch((error: StartFault) => {
+  const resolved = await probePort(host, port).catch((error: StartFault) => {
     const fault = new StartFault(error.message.replace('set HOST and PORT', 'set SSH_HOST and SSH_PORT, or SSH_PORT to nothing'))
     if (named) throw fault
     warn(fault)
     return null
   })
-  return Object.freeze({ ...config, ssh: Object.freeze({ ...config.ssh, port: settled }) })
+  return Object.freeze({ ...config, ssh: Object.freeze({ ...config.ssh, port: resolved }) })
 }
 
-/** Refuses a data folder that no service has used: a command would create a new, empty instance there. */
+/** Throws if the data folder has no instance: a command would create a new, empty one. */
 export async function checkInstance(config: Config): Promise<void> {
-  const kept = config.databaseUrl === undefined ? 'postgres/server.json' : config.secretKey === undefined ? 'secret.key' : '.'
-  await access(join(config.dataDir, kept)).catch(() => {
+  const marker = config.databaseUrl === undefined ? 'postgres/server.json' : config.secretKey === undefined ? 'secret.key' : '.'
+  await access(join(config.dataDir, marker)).catch(() => {
     throw new StartFault(`${config.dataDir} holds no Roost instance: set DATA_DIR to the folder the service was started with`)
   })
 }
 
-/** Creates the data folder and the storages, and refuses those that cannot be written. */
+/** Creates the data folder and the storages; throws if one is not writable. */
 export async function checkFolders(config: Config): Promise<void> {
-  // As root the database runs under another account, which passes through the data folder.
+  // As root, Postgres runs under another account, which must be able to enter the data folder.
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700
   await checkFolder('DATA_DIR', config.dataDir, mode)
   for (const path of Object.values(config.storages)) await checkFolder('STORAGES', path, 0o700)
@@ -83,14 +83,14 @@ async function checkFolder(variable: string, path: string, mode: number): Promis
  * The configuration with the real address: port 0 becomes a free port, and a missing base URL becomes the address,
  * without port 80.
  */
-export async function settleAddress(config: Config): Promise<Config & { baseUrl: string }> {
-  const port = config.port === 0 ? await listenOnce(config.host, 0) : config.port
+export async function resolveAddress(config: Config): Promise<Config & { baseUrl: string }> {
+  const port = config.port === 0 ? await probePort(config.host, 0) : config.port
   const name = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host.includes(':') ? `[${config.host}]` : config.host
   return Object.freeze({ ...config, port, baseUrl: config.baseUrl ?? new URL(`http://${name}:${port}`).origin })
 }
 
-/** Listens for a moment; resolves with the port. */
-function listenOnce(host: string, port: number): Promise<number> {
+/** Listens briefly to check the address; resolves with the port. */
+function probePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
     server.once('error', (error: NodeJS.ErrnoException) => reject(cannotListen(host, port, error)))

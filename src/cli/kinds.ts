@@ -16,7 +16,7 @@ import { removeFiles } from '../services/projects/remove.js'
 import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
 import { maintenance } from '../services/repository/push/maintenance-job.js'
 
-/** The kinds of jobs that this program knows; those that it does not know wait for one that does. */
+/** The kinds of jobs that this version runs; jobs of other kinds stay queued. */
 export const kinds: AnyJob<Context>[] = [
   accountMail,
   postMerge,

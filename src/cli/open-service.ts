@@ -4,21 +4,21 @@ import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
-import type { Among } from './create-context.js'
+import type { ContextOptions } from './create-context.js'
 import { cannotListen } from './host.js'
-import type { Life } from './life.js'
+import type { Lifecycle } from './lifecycle.js'
 
-/** The program of the spawner process, beside this one where it is built. */
+/** The program of the spawner process; the build puts it beside this one. */
 const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
 
-/** The larger part of the program, loaded while something else is waited for. */
+/** Loads most of the program, lazily, while Postgres starts. */
 export async function loadProgram() {
   const [
     { openMigrated },
     { createContext },
     { buildApp },
     { startSsh },
-    { answerOnSocket },
+    { serveSocket },
     { bootstrapAdministrator },
     { startContinuousRecovery, recover, recoverKilledProcess },
     { recordMailEnabled },
@@ -37,7 +37,7 @@ export async function loadProgram() {
     createContext,
     buildApp,
     startSsh,
-    answerOnSocket,
+    serveSocket,
     bootstrapAdministrator,
     startContinuousRecovery,
     recover,
@@ -48,31 +48,31 @@ export async function loadProgram() {
 
 export interface Opening {
   program: Awaited<ReturnType<typeof loadProgram>>
-  among?: Among | undefined
+  contextOptions?: ContextOptions | undefined
   /**
-   * Whether no other process of this service runs yet: this one makes the first administrator and finishes what
-   * killed processes left. Otherwise the ids of those that have been killed since then.
+   * True for the first process of the service: it creates the first administrator and runs recovery. Otherwise the ids
+   * of processes that were killed since.
    */
-  first: true | { gone: string[] }
-  /** Called before that is begun, with what settles when it is done; nothing is served until then. */
+  first: true | { killed: string[] }
+  /** Called with the context and with the preparation, before which nothing is served. */
   onContext?: (ctx: Context, prepared: Promise<void>) => void
 }
 
-/** Opens the parts of one process that serves, up to an application that does not listen yet. */
+/** Opens a serving process; the application does not listen yet. */
 export async function openService(
   config: Config & { baseUrl: string },
   database: Database,
-  life: Life,
-  { program, among, first, onContext }: Opening,
+  lifecycle: Lifecycle,
+  { program, contextOptions, first, onContext }: Opening,
 ): Promise<{ ctx: Context; app: FastifyInstance }> {
   const spawner = new SpawnerProcess(SPAWNER)
-  life.opened(() => spawner.close())
+  lifecycle.onClose(() => spawner.close())
   spawner.prepare()
-  const ctx = await program.createContext(config, database, life.log, spawner, among)
-  life.opened(() => ctx.close())
+  const ctx = await program.createContext(config, database, lifecycle.log, spawner, contextOptions)
+  lifecycle.onClose(() => ctx.close())
   const prepared = prepare(ctx, program, first)
   onContext?.(ctx, prepared)
-  // the one waits for the database, the other takes time of the processor
+  // one waits for the database, the other uses the CPU
   const [app] = await Promise.all([program.buildApp(ctx), prepared])
   return { ctx, app }
 }
@@ -84,20 +84,20 @@ async function prepare(ctx: Context, program: Opening['program'], first: Opening
     await program.recordMailEnabled(ctx)
     await ctx.jobs.start({ exclusive: ctx.config.databaseUrl === undefined })
   } else {
-    await ctx.jobs.start({ endedProcesses: first.gone })
-    if (first.gone.length > 0) await program.recoverKilledProcess(ctx)
+    await ctx.jobs.start({ endedProcesses: first.killed })
+    if (first.killed.length > 0) await program.recoverKilledProcess(ctx)
   }
   ctx.storages.start()
   program.startContinuousRecovery(ctx)
 }
 
-/** Listens; resolves with the address. */
+/** Starts to listen; resolves with the address. */
 export const listen = (app: FastifyInstance, { host, port }: Config): Promise<string> =>
   app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
     throw cannotListen(host, port, error)
   })
 
-/** Closes what listens, after running requests have ended, or after so many milliseconds. */
+/** Stops listening, after running requests have ended or after `wait` milliseconds. */
 export async function stopListening(app: FastifyInstance, wait: number, ...others: (Promise<unknown> | undefined)[]): Promise<void> {
   const late = setTimeout(() => app.server.closeAllConnections(), wait)
   await Promise.all([...others, app.close()]).finally(() => clearTimeout(late))

@@ -1,28 +1,28 @@
 import { once } from 'node:events'
-import colours from 'picocolors'
+import colors from 'picocolors'
 import type { OnProgress } from '../services/operations/progress.js'
 
-/** Writes to standard output, and waits while its reader does. */
+/** Writes to standard output, with backpressure. */
 export async function print(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }
 
-/** One JSON value on a line of its own. */
+/** Prints a JSON value on one line. */
 export const printJson = (value: unknown): Promise<void> => print(`${JSON.stringify(value)}\n`)
 
-/** Lines of cells below their titles; numbers are on the right. Titles are bold on a terminal. */
+/** Formats a table; numbers are right-aligned, and titles are bold on a terminal. */
 export function table(titles: readonly string[], rows: readonly (string | number)[][]): string {
   const lines = [titles, ...rows.map((row) => row.map(String))]
   const widths = titles.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
   const isNumber = titles.map((_, at) => rows.length > 0 && rows.every((row) => typeof row[at] === 'number'))
   const padded = (cell: string, at: number) => (isNumber[at] ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))
-  const { bold } = colours.createColors(process.stdout.isTTY && colours.isColorSupported)
+  const { bold } = colors.createColors(process.stdout.isTTY && colors.isColorSupported)
   return lines.map((line, i) => `${(i === 0 ? bold : String)(line.map(padded).join('  ').trimEnd())}\n`).join('')
 }
 
 /**
- * Runs work with a progress bar on standard error, which its reports move. Where that is no terminal the work gets
- * nothing to report to, so that it need not count what there is to do.
+ * Runs work with a progress bar on standard error. Without a terminal `report` is undefined, so that the work need not
+ * count its items.
  */
 export async function withProgress<T>(title: string, work: (report?: OnProgress) => Promise<T>): Promise<T> {
   if (!process.stderr.isTTY) return work()

@@ -13,7 +13,7 @@ import { tokenCommands } from './commands/token.js'
 import { userCommands } from './commands/user.js'
 import { versionCommand } from './commands/version.js'
 
-/** The exit code of a command line that is not understood. */
+/** The exit code for an invalid command line. */
 const USAGE = 2
 
 const ABOUT = 'A self-hosted Git repository hosting service, configured by its environment. Without a command it serves.'
@@ -47,8 +47,8 @@ function createProgram(version: string): Command {
 }
 
 /**
- * Runs a command line, `serve` where it names no command; `version` is that of this program. A line that is not
- * understood is reported with the way to the help, with exit code 2; other faults are thrown.
+ * Runs a command line; the default command is `serve`. An invalid command line is reported with a hint to the help, with
+ * exit code 2; other errors are thrown.
  */
 export async function runProgram(words: readonly string[], version: string): Promise<void> {
   const program = createProgram(version)
@@ -58,7 +58,7 @@ export async function runProgram(words: readonly string[], version: string): Pro
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return
     process.exitCode = USAGE
-    // a group of commands without one of them; its help has been printed
+    // a command group without a subcommand; its help has been printed
     if (error.code === 'commander.help') return
     process.stderr.write(
       `roost: ${error.message.replace(/^error: /, '')}\nroost: see 'roost ${[...commandOf(program, words), '--help'].join(' ')}'\n`,
@@ -66,14 +66,14 @@ export async function runProgram(words: readonly string[], version: string): Pro
   }
 }
 
-/** With the command that is meant where none is named, and `--help` behind a command in place of `help` before it. */
+/** Adds the default command, and turns `help <command>` into `<command> --help`. */
 function lineOf(words: readonly string[]): readonly string[] {
   const [first, ...rest] = words
   if (first === 'help') return [...rest, '--help']
   return first === undefined || (first.startsWith('-') && first !== '--help' && first !== '-h') ? ['serve', ...words] : words
 }
 
-/** The longest beginning of a line that names a command. */
+/** The longest prefix of the words that names a command. */
 function commandOf(program: Command, words: readonly string[]): string[] {
   const [word, ...rest] = words
   const command = program.commands.find((command) => command.name() === word)

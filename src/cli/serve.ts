@@ -11,49 +11,49 @@ import { loadOrCreateHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
 import { sshFolder } from '../transport/ssh/client.js'
-import { makeSshPlace } from '../transport/ssh/place.js'
+import { createSocketLocation } from '../transport/ssh/socket-location.js'
 import { type SshService, startSshThread } from '../transport/ssh/thread.js'
-import { checkAddress, checkDescriptors, checkFolders, checkGit, settleAddress, settleSsh } from './host.js'
-import { DRAIN, Life } from './life.js'
+import { checkAddress, checkDescriptors, checkFolders, checkGit, resolveAddress, resolveSshPort } from './host.js'
+import { DRAIN_TIMEOUT_MS, Lifecycle } from './lifecycle.js'
 import { listen, loadProgram, openService, stopListening } from './open-service.js'
-import { embeddedFolder, ownPostgres } from './postgres.js'
+import { embeddedFolder, openServicePostgres } from './postgres.js'
 
-/** Milliseconds between two log lines about a slow start. */
-const SAY_EVERY = 10_000
-/** The bundler puts them beside each other: this program, and the thread that speaks SSH. */
+/** How often a slow start is logged, in milliseconds. */
+const LOG_INTERVAL_MS = 10_000
+/** The build puts both beside each other: this program, and the SSH thread. */
 const PROGRAM = fileURLToPath(new URL('./main.js', import.meta.url))
 const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
 
-/** A configuration whose addresses are known. */
-type Settled = Config & { baseUrl: string }
+/** A configuration with resolved addresses. */
+type ResolvedConfig = Config & { baseUrl: string }
 
-/** Starts the service and resolves once a request succeeds; signals end it and the process. */
-export async function serve(given: Config): Promise<void> {
-  const life = new Life(createLog(given.logLevel))
-  await life.begin(start(given, life))
+/** Starts the service; resolves after a first successful request. Signals shut it down. */
+export async function serve(environmentConfig: Config): Promise<void> {
+  const lifecycle = new Lifecycle(createLog(environmentConfig.logLevel))
+  await lifecycle.untilStarted(start(environmentConfig, lifecycle))
 }
 
-async function start(given: Config, life: Life): Promise<void> {
-  const { log, signal } = life
-  await Promise.all([checkDescriptors(), checkGit(), checkFree(given)])
-  await checkFolders(given)
-  const settled = await settleSsh(given, (fault) => log.warn(`SSH is off: ${fault.message}`))
-  // at the first start they take a second or two
-  const keys = settled.ssh.port === null ? Promise.resolve([]) : loadOrCreateHostKeys(sshFolder(settled.dataDir))
-  keys.catch(() => {})
-  const postgres = startPostgres(settled, life)
-  // the program is loaded while Postgres gets ready
+async function start(environmentConfig: Config, lifecycle: Lifecycle): Promise<void> {
+  const { log, signal } = lifecycle
+  await Promise.all([checkDescriptors(), checkGit(), checkAddressFree(environmentConfig)])
+  await checkFolders(environmentConfig)
+  const resolved = await resolveSshPort(environmentConfig, (fault) => log.warn(`SSH is off: ${fault.message}`))
+  // generating keys takes a second or two at the first start
+  const hostKeys = resolved.ssh.port === null ? Promise.resolve([]) : loadOrCreateHostKeys(sshFolder(resolved.dataDir))
+  hostKeys.catch(() => {})
+  const postgres = startPostgres(resolved, lifecycle)
+  // load the program while Postgres starts
   await Promise.race([postgres.launched, postgres.url])
-  const program = settled.workers === 1 ? await loadProgram() : null
+  const program = resolved.workers === 1 ? await loadProgram() : null
   const url = await postgres.url
   signal.throwIfAborted()
-  const config = await settleAddress(settled)
-  await (program ? serveAlone(config, url, life, program, keys) : serveByWorkers(config, url, life, keys))
+  const config = await resolveAddress(resolved)
+  await (program ? serveInProcess(config, url, lifecycle, program, hostKeys) : serveWithWorkers(config, url, lifecycle, hostKeys))
   process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
 }
 
-/** Refuses an address that cannot be listened on; the usual reason is that the service is already running. */
-async function checkFree(config: Config): Promise<void> {
+/** Throws if the address cannot be listened on, usually because the service is already running. */
+async function checkAddressFree(config: Config): Promise<void> {
   await checkAddress(config).catch(async (error: unknown) => {
     const holder = await holderPid(embeddedFolder(config))
     throw holder === undefined ? error : new StartFault(`${embeddedFolder(config)} is in use by process ${holder}: Roost is running there already`)
@@ -61,76 +61,77 @@ async function checkFree(config: Config): Promise<void> {
 }
 
 /** `launched` resolves when its process has been started, `url` when it answers. */
-function startPostgres(config: Config, life: Life): { launched: Promise<void>; url: Promise<string> } {
+function startPostgres(config: Config, lifecycle: Lifecycle): { launched: Promise<void>; url: Promise<string> } {
   let onLaunch = () => {}
   const launched = new Promise<void>((resolve) => {
     onLaunch = resolve
   })
   const start = async () => {
-    const own = await ownPostgres(config, life.log, onLaunch)
-    life.opened(() => own.stop())
+    const own = await openServicePostgres(config, lifecycle.log, onLaunch)
+    lifecycle.onClose(() => own.stop())
     return own.url
   }
   return { launched, url: start() }
 }
 
 /** Serves in this process. */
-async function serveAlone(
-  config: Settled,
+async function serveInProcess(
+  config: ResolvedConfig,
   url: string,
-  life: Life,
+  lifecycle: Lifecycle,
   program: Awaited<ReturnType<typeof loadProgram>>,
-  keys: Promise<string[]>,
+  hostKeys: Promise<string[]>,
 ): Promise<void> {
-  const database = await program.openMigrated(url, config, { log: life.log })
-  life.opened(() => database.close())
+  const database = await program.openMigrated(url, config, { log: lifecycle.log })
+  lifecycle.onClose(() => database.close())
   let ssh: Promise<SshService> | undefined
   let listening: FastifyInstance | undefined
   const onContext = (ctx: Context, prepared: Promise<void>) => {
-    // its thread gets ready while the application is built
-    ssh = keys.then(() => program.startSsh(ctx, { program: SSH_PROGRAM, prepared }))
+    // start the SSH thread while the application is built
+    ssh = hostKeys.then(() => program.startSsh(ctx, { program: SSH_PROGRAM, prepared }))
     const started = ssh.catch(() => undefined)
-    life.opened(() => Promise.all([listening && stopListening(listening, DRAIN), started.then((service) => service?.close(DRAIN))]))
+    lifecycle.onClose(() =>
+      Promise.all([listening && stopListening(listening, DRAIN_TIMEOUT_MS), started.then((service) => service?.close(DRAIN_TIMEOUT_MS))]),
+    )
   }
-  const { app } = await openService(config, database, life, { program, first: true, onContext })
+  const { app } = await openService(config, database, lifecycle, { program, first: true, onContext })
   listening = app
-  life.signal.throwIfAborted()
-  await Promise.all([ssh, listen(app, config).then((address) => succeeds(address, life))])
+  lifecycle.signal.throwIfAborted()
+  await Promise.all([ssh, listen(app, config).then((address) => waitUntilReady(address, lifecycle))])
 }
 
-/** Serves in several processes, for which this one keeps the database and SSH connections. */
-async function serveByWorkers(config: Settled, databaseUrl: string, life: Life, keys: Promise<string[]>): Promise<void> {
-  const { log, signal } = life
+/** Serves in several worker processes; this one runs the embedded Postgres and the SSH thread. */
+async function serveWithWorkers(config: ResolvedConfig, databaseUrl: string, lifecycle: Lifecycle, hostKeys: Promise<string[]>): Promise<void> {
+  const { log, signal } = lifecycle
   const [{ checkConnections, migrateDatabase }, { Workers }] = await Promise.all([import('./database.js'), import('./workers/parent.js')])
   await migrateDatabase(databaseUrl)
   await checkConnections(databaseUrl, config)
   const { workers: count, port, baseUrl, ssh } = config
-  const place = await makeSshPlace(config.dataDir)
-  life.opened(() => place.remove())
-  const workers = new Workers({ count, program: PROGRAM, begin: { databaseUrl, port, baseUrl, ssh, socket: place.socket }, log })
+  const socketLocation = await createSocketLocation(config.dataDir)
+  lifecycle.onClose(() => socketLocation.remove())
+  const workers = new Workers({ count, program: PROGRAM, begin: { databaseUrl, port, baseUrl, ssh, socket: socketLocation.socket }, log })
   let thread: SshService | undefined
-  life.opened(() => Promise.all([thread?.close(DRAIN), workers.stop(DRAIN)]))
+  lifecycle.onClose(() => Promise.all([thread?.close(DRAIN_TIMEOUT_MS), workers.stop(DRAIN_TIMEOUT_MS)]))
   signal.throwIfAborted()
   await workers.start(signal)
-  await place.publish()
-  thread = await startSshThread(ssh, { program: SSH_PROGRAM, hostKeys: await keys, socket: place.socket, log, stopping: signal })
-  await succeeds(`http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, life)
+  await socketLocation.publish()
+  thread = await startSshThread(ssh, { program: SSH_PROGRAM, hostKeys: await hostKeys, socket: socketLocation.socket, log, stopping: signal })
+  await waitUntilReady(`http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, lifecycle)
 }
 
 /**
- * Waits for a first successful request, for as long as it takes: on a busy machine that may be minutes, and the log
- * says what it waits for.
+ * Waits for a first successful request, without a timeout: on a busy machine that may take minutes.
  */
-async function succeeds(address: string, { log, signal }: Life): Promise<void> {
+async function waitUntilReady(address: string, { log, signal }: Lifecycle): Promise<void> {
   const url = new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]'))
   let answer = 'no answer'
-  for (let next = Date.now() + SAY_EVERY; !signal.aborted; await sleep(50)) {
+  for (let next = Date.now() + LOG_INTERVAL_MS; !signal.aborted; await sleep(50)) {
     if (Date.now() > next) {
       log.warn({ answer }, 'the service is not ready yet')
-      next = Date.now() + SAY_EVERY
+      next = Date.now() + LOG_INTERVAL_MS
     }
     try {
-      // not by fetch, which takes forty milliseconds to load
+      // not with fetch, which takes 40 ms to load
       const [response] = (await once(http.get(url, { signal, agent: false }), 'response')) as [http.IncomingMessage]
       answer = `${response.statusCode} ${(await text(response)).slice(0, 200)}`
       if (response.statusCode === 200) return

@@ -1,7 +1,7 @@
 import type { ActorUser } from '../access/actor.js'
 import type { Links } from '../links.js'
 
-/** Everything that a presenter may know beside the record: URLs, and who is looking. */
+/** What presenters need in addition to the record: URLs and the viewer. */
 export interface View {
   links: Links
   /** A URL with `%{hash}` in it; null: there are only uploaded and generated images. */

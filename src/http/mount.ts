@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Caller } from '../access/actor.js'
 import { authenticate, expectedCaller } from '../access/authenticate.js'
-import { unlessRemoved } from '../access/removed.js'
 import { afterStorageMove } from '../access/storage-move.js'
-import { type Context, during } from '../context.js'
+import { unlessRemoved } from '../access/unless-removed.js'
+import { type Context, withOrigin } from '../context.js'
 import type { View } from '../entities/view.js'
 import { preconditionFailed, unauthenticated } from '../failures.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
@@ -200,7 +200,7 @@ const pollInterval = ({ polling_interval_multiplier: factor }: { polling_interva
 
 /** The context of a call. */
 export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, caller: Caller, holdLarge?: () => Promise<void>): Context =>
-  during(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id, ...(holdLarge && { holdLarge }) })
+  withOrigin(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id, ...(holdLarge && { holdLarge }) })
 
 /** A signal that is aborted when the client disconnects before it has its response; created only on demand. */
 function disconnectSignal(reply: FastifyReply): AbortSignal {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
-import type { Life } from '../cli/life.js'
+import type { Lifecycle } from '../cli/lifecycle.js'
 import { Failure, STATUS } from '../failures.js'
 import { unavailableIn } from '../lib/unavailable.js'
 import { extensions } from './extensions.js'
@@ -21,7 +21,7 @@ declare module 'fastify' {
  * Listens on a free port of this machine for those who control the worlds: JSON over HTTP. Its address has a secret in
  * it, so that no page in a browser can call it.
  */
-export async function openControl(worlds: Worlds, life: Life): Promise<string> {
+export async function openControl(worlds: Worlds, lifecycle: Lifecycle): Promise<string> {
   const secret = randomBytes(16).toString('hex')
   const app = Fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true, routerOptions: { maxParamLength: 256 } })
   app.setErrorHandler(async (error: { statusCode?: number; message: string }, _, reply) => {
@@ -29,7 +29,7 @@ export async function openControl(worlds: Worlds, life: Life): Promise<string> {
     const unavailable = unavailableIn(error)
     if (unavailable) return reply.code(503).send({ message: unavailable.message })
     const status = error.statusCode ?? 500
-    if (status >= 500) life.log.error({ err: error }, 'a call of the control channel failed')
+    if (status >= 500) lifecycle.log.error({ err: error }, 'a call of the control channel failed')
     return reply.code(status).send({ message: error.message })
   })
   app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ message: '404 Not Found' }))
@@ -40,7 +40,7 @@ export async function openControl(worlds: Worlds, life: Life): Promise<string> {
     },
     { prefix: `/${secret}` },
   )
-  life.opened(() => app.close())
+  lifecycle.onClose(() => app.close())
   await app.listen({ host: '127.0.0.1', port: 0 })
   app.address = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/${secret}`
   return app.address

@@ -3,16 +3,16 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { yieldToEventLoop } from '../lib/async/yield.js'
 
-/** In the folder of a world, what no call changes, and what may be made again. */
-const CONSTANT = new Set(['hooks', 'ssh', 'secret.key'])
-const CACHED = ['archives']
+/** Entries of the folder of a world that no call changes, and those that can be regenerated. */
+const UNCHANGING = new Set(['hooks', 'ssh', 'secret.key'])
+const REGENERATED = ['archives']
 
 const REPOSITORY = '^repositories/[0-9a-f]{2}/\\d+(\\.wiki)?\\.git'
 const IS_REPOSITORY = new RegExp(`${REPOSITORY}$`)
 /** Files whose names follow from their bytes: objects of Git, packs, and objects of Git LFS. */
-const BY_CONTENT = new RegExp(`(${REPOSITORY}/objects/([0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\\.(pack|idx|rev))|^lfs/[0-9a-f/]{62})$`)
+const CONTENT_ADDRESSED = new RegExp(`(${REPOSITORY}/objects/([0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\\.(pack|idx|rev))|^lfs/[0-9a-f/]{62})$`)
 /** Files that may be written to in place; all others are replaced as a whole. */
-const WRITTEN = new RegExp(`^repositories/(?!${REPOSITORY.slice('^repositories/'.length)}/objects/)`)
+const WRITTEN_IN_PLACE = new RegExp(`^repositories/(?!${REPOSITORY.slice('^repositories/'.length)}/objects/)`)
 
 /**
  * Named states of a folder, each in a folder of its own on the same file system. What is never written to in place is a
@@ -21,76 +21,76 @@ const WRITTEN = new RegExp(`^repositories/(?!${REPOSITORY.slice('^repositories/'
 export class FolderSnapshots {
   /** Repositories that have been used since each state was kept or put back; all others are as they were then. */
   readonly #used = new Map<string, Set<string>>()
-  readonly #places = new Map<string, string>()
+  readonly #folders = new Map<string, string>()
   #last = 0
 
   constructor(
     private readonly folder: string,
-    /** Where the states are kept. */
-    private readonly keptIn: string,
+    /** The folder of the snapshots. */
+    private readonly snapshotsFolder: string,
   ) {}
 
-  /** A repository of this folder is used from now on, perhaps to write. */
-  use(directory: string): void {
+  /** Marks a repository as possibly changed. */
+  markUsed(directory: string): void {
     for (const used of this.#used.values()) used.add(directory)
   }
 
-  /** Keeps the present state; another of this name is replaced. */
+  /** Saves the current state; replaces a snapshot of the same name. */
   async take(name: string): Promise<void> {
-    const place = join(this.keptIn, String(++this.#last))
-    await mkdir(place, { recursive: true, mode: 0o700 })
-    await this.#put(this.folder, place, null)
+    const target = join(this.snapshotsFolder, String(++this.#last))
+    await mkdir(target, { recursive: true, mode: 0o700 })
+    await this.#sync(this.folder, target, null)
     await this.drop(name)
-    this.#places.set(name, place)
+    this.#folders.set(name, target)
     this.#used.set(name, new Set())
   }
 
-  /** Puts everything back to what it was. */
+  /** Restores the folder. */
   async restore(name: string): Promise<void> {
-    const place = this.#places.get(name)
+    const target = this.#folders.get(name)
     const used = this.#used.get(name)
-    if (place === undefined || !used) throw new Error(`there is no snapshot called ${name}`)
-    for (const cached of CACHED) await rm(join(this.folder, cached), { recursive: true, force: true })
-    await this.#put(place, this.folder, used)
+    if (target === undefined || !used) throw new Error(`there is no snapshot called ${name}`)
+    for (const cached of REGENERATED) await rm(join(this.folder, cached), { recursive: true, force: true })
+    await this.#sync(target, this.folder, used)
     // for the other states these repositories have changed now
     for (const [other, set] of this.#used) if (other !== name) for (const directory of used) set.add(directory)
     used.clear()
   }
 
   async drop(name: string): Promise<void> {
-    const place = this.#places.get(name)
-    this.#places.delete(name)
+    const target = this.#folders.get(name)
+    this.#folders.delete(name)
     this.#used.delete(name)
-    if (place !== undefined) await rm(place, { recursive: true, force: true })
+    if (target !== undefined) await rm(target, { recursive: true, force: true })
   }
 
-  /** Makes one folder what the other is. `used`: repositories that may differ; null: all. */
-  async #put(from: string, to: string, used: ReadonlySet<string> | null): Promise<void> {
-    // with `made`: just made, so there is nothing in it
-    const folders = [{ path: '', made: false }]
+  /** Makes `to` equal to `from`. `used`: the repositories that may differ; null: all. */
+  async #sync(from: string, to: string, used: ReadonlySet<string> | null): Promise<void> {
+    // `isNew`: just created, so it is empty
+    const folders = [{ path: '', isNew: false }]
     for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
-      const { path, made } = next
+      const { path, isNew } = next
       const wanted = entriesOf(from, path)
-      const present = new Map(made ? [] : entriesOf(to, path).map((entry) => [entry.name, entry]))
+      const present = new Map(isNew ? [] : entriesOf(to, path).map((entry) => [entry.name, entry]))
       for (const entry of wanted) {
         const below = path === '' ? entry.name : `${path}/${entry.name}`
-        let there = present.get(entry.name)
+        let existing = present.get(entry.name)
         present.delete(entry.name)
-        if (there && kindOf(there) !== kindOf(entry)) {
+        if (existing && kindOf(existing) !== kindOf(entry)) {
           rmSync(join(to, below), { recursive: true })
-          there = undefined
+          existing = undefined
         }
         if (!entry.isDirectory()) {
-          if (there && isSame(from, to, below)) continue
-          if (there) rmSync(join(to, below), { force: true })
-          bring(from, to, below, entry)
-        } else if (!there) {
+          if (existing && isSame(from, to, below)) continue
+          if (existing) rmSync(join(to, below), { force: true })
+          copyEntry(from, to, below, entry)
+        } else if (!existing) {
           mkdirSync(join(to, below), { mode: lstatSync(join(from, below)).mode })
-          folders.push({ path: below, made: true })
-        } else if (!used || used.has(join(this.folder, below)) || !IS_REPOSITORY.test(below)) folders.push({ path: below, made: false })
+          folders.push({ path: below, isNew: true })
+        } else if (!used || used.has(join(this.folder, below)) || !IS_REPOSITORY.test(below)) folders.push({ path: below, isNew: false })
       }
       for (const name of present.keys()) rmSync(join(to, path, name), { recursive: true, force: true })
-      // the others in this process get their turns
+      // let other worlds of this process run
       if (IS_REPOSITORY.test(path)) await yieldToEventLoop()
     }
   }
@@ -99,21 +99,21 @@ export class FolderSnapshots {
 /** What is in a folder, without what is no part of a state. */
 function entriesOf(root: string, path: string): Dirent[] {
   const entries = readdirSync(join(root, path), { withFileTypes: true })
-  return path === '' ? entries.filter(({ name }) => !CONSTANT.has(name) && !CACHED.includes(name)) : entries
+  return path === '' ? entries.filter(({ name }) => !UNCHANGING.has(name) && !REGENERATED.includes(name)) : entries
 }
 
 const kindOf = (entry: Dirent) => (entry.isDirectory() ? 'folder' : entry.isSymbolicLink() ? 'link' : 'file')
 
 function isSame(from: string, to: string, path: string): boolean {
-  if (BY_CONTENT.test(path)) return true
-  if (!WRITTEN.test(path)) return lstatSync(join(from, path)).ino === lstatSync(join(to, path)).ino
+  if (CONTENT_ADDRESSED.test(path)) return true
+  if (!WRITTEN_IN_PLACE.test(path)) return lstatSync(join(from, path)).ino === lstatSync(join(to, path)).ino
   return readFileSync(join(from, path)).equals(readFileSync(join(to, path)))
 }
 
-/** Where nothing is. */
-function bring(from: string, to: string, path: string, entry: Dirent): void {
+/** Copies or links an entry to a path that does not exist. */
+function copyEntry(from: string, to: string, path: string, entry: Dirent): void {
   const [source, target] = [join(from, path), join(to, path)]
   if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target)
-  else if (WRITTEN.test(path)) copyFileSync(source, target)
+  else if (WRITTEN_IN_PLACE.test(path)) copyFileSync(source, target)
   else linkSync(source, target)
 }

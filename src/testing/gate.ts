@@ -4,25 +4,25 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { settlesWithin } from '../lib/async/settles-within.js'
 import { Unavailable } from '../lib/unavailable.js'
 
-/** Milliseconds that calls get to end after their connections have been closed. */
-const END = 5_000
+/** How long calls may take to end after their connections have been closed, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 5_000
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** How often the gate had been closed when the call passed it. */
-    passed?: number
+    /** The generation of the state when the call passed the gate. */
+    gateGeneration?: number
   }
 }
 
 interface Call {
-  place: string
+  description: string
   socket: Socket
 }
 
-/** Holds the calls of a world back while its state is changed, and knows which are under way. */
+/** Blocks the calls of a world while its state is replaced, and tracks the running ones. */
 export class Gate {
   readonly #running = new Set<Call>()
-  #closed = 0
+  #generation = 0
   /** Settles when the gate is opened again. */
   #opening: Promise<void> | null = null
   #onIdle: (() => void) | undefined
@@ -31,8 +31,8 @@ export class Gate {
   watch(app: FastifyInstance): void {
     app.addHook('onRequest', async (request, reply) => {
       await this.#pass()
-      request.passed = this.#closed
-      // of a connection that has closed while the call waited no event comes any more
+      request.gateGeneration = this.#generation
+      // no close event will come if the client disconnected while the call waited
       if (reply.raw.destroyed) throw new Unavailable('The client has gone')
       reply.raw.once('close', this.#enter(callOf(request)))
     })
@@ -40,8 +40,8 @@ export class Gate {
       const { handler } = route
       const gate = this
       route.handler = function handle(request, reply) {
-        // its client left while it was authenticated, and what it was to change is another state now
-        if (request.passed !== gate.#closed) throw new Unavailable('The state has been replaced')
+        // the client disconnected during authentication, and the state was replaced
+        if (request.gateGeneration !== gate.#generation) throw new Unavailable('The state has been replaced')
         const leave = gate.#enter(callOf(request))
         const answer = handler.call(this, request, reply)
         if (answer instanceof Promise) answer.then(leave, leave)
@@ -52,17 +52,17 @@ export class Gate {
   }
 
   /**
-   * Runs `work` while no call is under way; those that come meanwhile wait. Calls have so many milliseconds to end by
-   * themselves, then their connections are closed. One at a time.
+   * Runs `work` while no call is running; new calls wait. After `timeout` milliseconds the connections of running calls
+   * are closed. Must not run concurrently.
    */
-  async while<T>(patience: number, work: () => Promise<T>): Promise<T> {
+  async runWhenIdle<T>(timeout: number, work: () => Promise<T>): Promise<T> {
     let open = () => {}
     this.#opening = new Promise((resolve) => {
       open = resolve
     })
     try {
-      await this.#idle(patience)
-      this.#closed++
+      await this.#idle(timeout)
+      this.#generation++
       return await work()
     } finally {
       this.#opening = null
@@ -70,10 +70,10 @@ export class Gate {
     }
   }
 
-  /** Runs what a connection of another protocol asks for, like a call. */
-  async run(socket: Socket, work: () => Promise<void>): Promise<void> {
+  /** Runs a request of another protocol as a call. */
+  async runCall(socket: Socket, work: () => Promise<void>): Promise<void> {
     await this.#pass()
-    const leave = this.#enter({ place: 'SSH', socket })
+    const leave = this.#enter({ description: 'SSH', socket })
     await work().finally(leave)
   }
 
@@ -90,15 +90,15 @@ export class Gate {
     }
   }
 
-  async #idle(patience: number): Promise<void> {
-    if (!(await this.#within(patience))) {
+  async #idle(timeout: number): Promise<void> {
+    if (!(await this.#within(timeout))) {
       for (const { socket } of this.#running) socket.destroy()
-      if (!(await this.#within(END))) {
+      if (!(await this.#within(CLOSE_TIMEOUT_MS))) {
         const [call] = this.#running
-        throw new Unavailable(`A call does not end: ${call?.place}`)
+        throw new Unavailable(`A call does not end: ${call?.description}`)
       }
     }
-    // what the end of a connection has set going
+    // let handlers of closed connections run
     await setImmediate()
   }
 
@@ -112,4 +112,4 @@ export class Gate {
   }
 }
 
-const callOf = ({ raw, method, url }: FastifyRequest): Call => ({ place: `${method} ${url.split('?', 1)[0]}`, socket: raw.socket })
+const callOf = ({ raw, method, url }: FastifyRequest): Call => ({ description: `${method} ${url.split('?', 1)[0]}`, socket: raw.socket })

@@ -7,30 +7,30 @@ import { migrationsFolder } from '../db/migrations-folder.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
 import { createLog } from '../log.js'
 
-/** Raised when what is kept in the cache is made in another way. */
-const LAYOUT = 2
+/** Increased when the cached files change in format. */
+const CACHE_VERSION = 2
 
 /**
- * Puts a prepared and migrated Postgres in its place: a copy of one that is made once for each schema and kept in the
- * cache folder, since making one takes a second. Without a cache folder that can be written it is made each time.
+ * Creates a migrated Postgres as a copy of a cached one, since creating one takes a second. There is one per schema in
+ * the cache folder; if that is not writable, a new one is created each time.
  */
 export async function preparePostgres(directory: string, scratch: string): Promise<void> {
-  const kept = join(cacheFolder(), `postgres-${await schemaDigest()}`)
-  if (await copied(kept, directory)) return
-  const made = join(scratch, 'made')
-  const postgres = await startEmbeddedPostgres({ directory: made, log: createLog('error'), durable: false })
-  const make = async () => {
+  const cached = join(cacheFolder(), `postgres-${await schemaDigest()}`)
+  if (await copyFromCache(cached, directory)) return
+  const fresh = join(scratch, 'made')
+  const postgres = await startEmbeddedPostgres({ directory: fresh, log: createLog('error'), durable: false })
+  const build = async () => {
     const [{ migrate }, { createTemplate }] = await Promise.all([import('../db/migrate.js'), import('../db/postgres/copies.js')])
     await migrate(postgres.url)
     await createTemplate(postgres.url)
   }
-  await make().finally(() => postgres.stop())
-  await keep(made, kept).catch(() => undefined)
-  await rename(made, directory)
+  await build().finally(() => postgres.stop())
+  await storeInCache(fresh, cached).catch(() => undefined)
+  await rename(fresh, directory)
 }
 
-/** Nothing else is done meanwhile, and a copy of 1,500 files in one step takes a quarter of the time. */
-async function copied(from: string, to: string): Promise<boolean> {
+/** Copies synchronously: nothing else runs yet, and it takes a quarter of the time. */
+async function copyFromCache(from: string, to: string): Promise<boolean> {
   try {
     cpSync(from, to, { recursive: true })
     // newer Nodes do not copy the modes of folders, and Postgres refuses one that others may enter
@@ -42,20 +42,20 @@ async function copied(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Copies a folder into the cache; it appears there whole, or not at all. */
-async function keep(from: string, to: string): Promise<void> {
+/** Copies a folder into the cache, atomically. */
+async function storeInCache(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 })
-  const aside = await mkdtemp(join(dirname(to), '.making-'))
+  const temporary = await mkdtemp(join(dirname(to), '.making-'))
   try {
-    await cp(from, join(aside, basename(to)), { recursive: true })
-    await rename(join(aside, basename(to)), to)
+    await cp(from, join(temporary, basename(to)), { recursive: true })
+    await rename(join(temporary, basename(to)), to)
   } finally {
-    await rm(aside, { recursive: true, force: true })
+    await rm(temporary, { recursive: true, force: true })
   }
 }
 
 async function schemaDigest(): Promise<string> {
-  const hash = createHash('sha256').update(`${LAYOUT} ${process.platform} ${process.arch} ${process.getuid?.()}`)
+  const hash = createHash('sha256').update(`${CACHE_VERSION} ${process.platform} ${process.arch} ${process.getuid?.()}`)
   const folder = migrationsFolder()
   for (const name of (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()) hash.update(await readFile(join(folder, name)))
   return hash.digest('hex').slice(0, 16)

@@ -3,25 +3,25 @@ import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { checkDescriptors, checkGit } from '../cli/host.js'
-import { Life } from '../cli/life.js'
+import { Lifecycle } from '../cli/lifecycle.js'
 import { loadProgram } from '../cli/open-service.js'
 import { readTestConfig } from '../config.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
-import { Failure, wordsOf } from '../failures.js'
+import { Failure, failureText } from '../failures.js'
 import { memoryFolder } from '../lib/files/memory-folder.js'
 import { isRunning } from '../lib/is-running.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
 import { preparePostgres } from './postgres.js'
-import { seedFile, seedIn } from './seed/read.js'
+import { parseSeed, readSeedFile } from './seed/read.js'
 import type { World } from './world.js'
-import type { WorldSetting } from './worlds.js'
+import type { WorldRequest } from './worlds.js'
 
-/** Bytes of memory that must be free for the data to be there. */
-const ROOM = 512 * 1024 ** 2
+/** Free memory that is needed to store the data in memory. */
+const MIN_FREE_MEMORY_BYTES = 512 * 1024 ** 2
 const PREFIX = 'roost-test-'
 /** Connections of all worlds together. */
-const CONNECTIONS = 400
+const MAX_CONNECTIONS = 400
 
 export interface TestOptions {
   /** Of the first world; 0: a free one. */
@@ -36,18 +36,18 @@ export interface TestOptions {
   seed?: string | undefined
 }
 
-/** Serves worlds for tests and a channel that controls them; what they store goes when the service ends. */
+/** Serves worlds for tests and their control channel; all data is removed at the end. */
 export async function serveForTests(options: TestOptions): Promise<void> {
-  const log = createLog(settingIn('', options)({ name: options.world, first: true }).logLevel)
-  const life = new Life(log)
-  await life.begin(start(options, life))
+  const log = createLog(configIn('', options)({ name: options.world, first: true }).logLevel)
+  const lifecycle = new Lifecycle(log)
+  await lifecycle.untilStarted(start(options, lifecycle))
 }
 
-async function start(options: TestOptions, life: Life): Promise<void> {
-  const { signal } = life
-  const seed = options.seed === undefined ? undefined : await seedFile(options.seed)
-  const [folder] = await Promise.all([ownFolder(life), checkDescriptors(), checkGit()])
-  const postgres = startPostgres(folder, life)
+async function start(options: TestOptions, lifecycle: Lifecycle): Promise<void> {
+  const { signal } = lifecycle
+  const seed = options.seed === undefined ? undefined : await readSeedFile(options.seed)
+  const [folder] = await Promise.all([createDataFolder(lifecycle), checkDescriptors(), checkGit()])
+  const postgres = startPostgres(folder, lifecycle)
   // the program is loaded while Postgres gets ready
   await Promise.race([postgres.launched, postgres.url])
   const [databaseUrl, program, { openWorlds }, { openControl }, { prepareWorld }] = await Promise.all([
@@ -59,29 +59,29 @@ async function start(options: TestOptions, life: Life): Promise<void> {
   ])
   signal.throwIfAborted()
   if (options.clock) await (await import('../db/test-clock.js')).useTestClocks(databaseUrl)
-  const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options), options.clock)
-  const control = await openControl(worlds, life)
+  const worlds = await openWorlds({ program, lifecycle: lifecycle, prepare: prepareWorld }, databaseUrl, configIn(folder, options), options.clock)
+  const control = await openControl(worlds, lifecycle)
   const world = await worlds.open(options.world)
-  if (seed !== undefined) await fill(world, seed)
+  if (seed !== undefined) await seedFirstWorld(world, seed)
   signal.throwIfAborted()
   // From now on: how many servers a machine can hold matters more than the last bit of speed. In a later turn, since
   // the code that is kept for the next start has the flags of this one.
   setImmediate(() => setFlagsFromString('--optimize-for-size'))
-  process.stdout.write(`${JSON.stringify({ ...world.line, control })}\n`)
+  process.stdout.write(`${JSON.stringify({ ...world.info, control })}\n`)
 }
 
-/** Fills a world at the start; a reset leads back to it. */
-async function fill(world: World, text: string): Promise<void> {
+/** Seeds the first world; a reset restores this state. */
+async function seedFirstWorld(world: World, text: string): Promise<void> {
   const { seedStart } = await import('./seed/seed.js')
   try {
-    await seedStart(world, await seedIn(text))
+    await seedStart(world, await parseSeed(text))
   } catch (thrown) {
-    throw thrown instanceof Failure ? new StartFault(`the seed cannot be used: ${wordsOf(thrown.body)}`) : thrown
+    throw thrown instanceof Failure ? new StartFault(`the seed cannot be used: ${failureText(thrown.body)}`) : thrown
   }
 }
 
 /** Starts a prepared Postgres; `launched` resolves when its process has been started, `url` when it answers. */
-function startPostgres(folder: string, life: Life): { launched: Promise<void>; url: Promise<string> } {
+function startPostgres(folder: string, lifecycle: Lifecycle): { launched: Promise<void>; url: Promise<string> } {
   const directory = join(folder, 'postgres')
   let onLaunch = () => {}
   const launched = new Promise<void>((resolve) => {
@@ -89,19 +89,19 @@ function startPostgres(folder: string, life: Life): { launched: Promise<void>; u
   })
   const start = async () => {
     await preparePostgres(directory, folder)
-    const postgres = await startEmbeddedPostgres({ directory, log: life.log, durable: false, connections: CONNECTIONS, onLaunch })
-    life.opened(() => postgres.stop())
+    const postgres = await startEmbeddedPostgres({ directory, log: lifecycle.log, durable: false, connections: MAX_CONNECTIONS, onLaunch })
+    lifecycle.onClose(() => postgres.stop())
     return postgres.url
   }
   return { launched, url: start() }
 }
 
-/** The folder of everything that is stored; removed at the end. */
-async function ownFolder(life: Life): Promise<string> {
-  const parent = await memoryFolder(ROOM)
+/** Creates the folder of all data, which is removed at the end. */
+async function createDataFolder(lifecycle: Lifecycle): Promise<string> {
+  const parent = await memoryFolder(MIN_FREE_MEMORY_BYTES)
   await removeLeftovers(parent)
   const folder = await mkdtemp(join(parent, `${PREFIX}${process.pid}-`))
-  life.opened(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  lifecycle.onClose(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   // as root Postgres runs under another account, which must be able to enter
   await chmod(folder, 0o711)
   await mkdir(join(folder, 'worlds'), { mode: 0o700 })
@@ -116,9 +116,9 @@ async function removeLeftovers(parent: string): Promise<void> {
   }
 }
 
-const settingIn =
+const configIn =
   (folder: string, { port, ssh, clock }: TestOptions) =>
-  ({ name, first }: WorldSetting) =>
+  ({ name, first }: WorldRequest) =>
     readTestConfig({
       folder: join(folder, 'worlds', name),
       port: first ? port : 0,

@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { openConnections } from '../cli/database.js'
-import { checkFolders, settleAddress, settleSsh } from '../cli/host.js'
-import { DRAIN, type Life } from '../cli/life.js'
+import { checkFolders, resolveAddress, resolveSshPort } from '../cli/host.js'
+import { DRAIN_TIMEOUT_MS, type Lifecycle } from '../cli/lifecycle.js'
 import { listen, type loadProgram, stopListening } from '../cli/open-service.js'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
@@ -32,28 +32,28 @@ const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
 const POOL_SIZE = 2
 /** Snapshots of a world at a time. */
 const MAX_SNAPSHOTS = 64
-/** What `reset` restores; no name that a caller can give. */
-const START = ''
-/** Milliseconds that calls get to end by themselves before the state is replaced, and before it is kept. */
-const REPLACING = 1_000
-const KEEPING = 10_000
-/** Milliseconds that jobs which were told to stop, and whose git has been ended, get to end. */
-const ENDING = 10_000
-/** Milliseconds that work in the background gets to be done before the state is kept, and between two looks. */
-const SETTLING = 2_000
-const LOOK = 10
+/** The snapshot that `reset` restores; callers cannot use this name. */
+const START_SNAPSHOT = ''
+/** How long calls may take to end before a restore, and before a snapshot, in milliseconds. */
+const RESTORE_DRAIN_MS = 1_000
+const SNAPSHOT_DRAIN_MS = 10_000
+/** How long stopped jobs may take to end, in milliseconds. */
+const JOB_STOP_TIMEOUT_MS = 10_000
+/** How long a snapshot waits for background work, and how often it polls, in milliseconds. */
+const IDLE_TIMEOUT_MS = 2_000
+const POLL_INTERVAL_MS = 10
 
 /** What all worlds of a process share. */
-export interface Foundation {
+export interface SharedResources {
   program: Awaited<ReturnType<typeof loadProgram>>
-  life: Life
+  lifecycle: Lifecycle
   spawner: Spawner
   argon2: Argon2
   /** Adds hooks to the application of a world before its routes are declared. */
   prepare(world: World, app: FastifyInstance): void
 }
 
-export interface WorldOptions extends Foundation {
+export interface WorldOptions extends SharedResources {
   name: string
   /** Whether it is the world of the start. */
   first: boolean
@@ -67,8 +67,8 @@ export interface WorldOptions extends Foundation {
   clock?: Date | undefined
 }
 
-/** What a program has to know to use a world. */
-export interface WorldLine {
+/** What a client needs to use a world. */
+export interface WorldInfo {
   name: string
   url: string
   username: string
@@ -78,7 +78,7 @@ export interface WorldLine {
 }
 
 /** When a snapshot was taken. */
-interface Moment {
+interface SnapshotTime {
   /** In the milliseconds of this process. */
   at: number
   /** Where the clock stood; null: it is the machine's. */
@@ -90,13 +90,13 @@ type Listener = () => void | Promise<void>
 /** One service among those of the process: its own database, folder, port, application and context. */
 export class World {
   readonly #gate = new Gate()
-  /** One change of the state at a time. */
-  readonly #turns = new KeyedMutex()
+  /** Serializes changes of the state. */
+  readonly #stateMutex = new KeyedMutex()
   readonly #folders: FolderSnapshots
   readonly #snapshots = new Set<string>()
   readonly #resets: Listener[] = []
   readonly #ends: Listener[] = []
-  readonly #moments = new Map<string, Moment>()
+  readonly #snapshotTimes = new Map<string, SnapshotTime>()
   #ended = false
   #databases!: DatabaseSnapshots
   #app!: FastifyInstance
@@ -118,15 +118,15 @@ export class World {
   }
 
   static async open(options: WorldOptions): Promise<World> {
-    const { life, databaseUrl } = options
-    const config = await settleAddress(await settleSsh(options.config, (fault) => life.log.warn(`SSH is off: ${fault.message}`)))
+    const { lifecycle, databaseUrl } = options
+    const config = await resolveAddress(await resolveSshPort(options.config, (fault) => lifecycle.log.warn(`SSH is off: ${fault.message}`)))
     await checkFolders(config)
     const clock = options.clock ? testClock(options.clock) : null
     if (clock) await installTestClock(databaseUrl, clock.now())
-    const db = await openConnections(databaseUrl, config, { log: life.log, poolSize: POOL_SIZE, compact: true })
+    const db = await openConnections(databaseUrl, config, { log: lifecycle.log, poolSize: POOL_SIZE, compact: true })
     const world = new World(options, config, new WorldDatabase(db), clock)
     try {
-      await world.#begin()
+      await world.#start()
     } catch (error) {
       await world.close()
       throw error
@@ -160,7 +160,7 @@ export class World {
     return this.#ctx
   }
 
-  get line(): WorldLine {
+  get info(): WorldInfo {
     const { baseUrl: url, admin } = this.config
     return { name: this.name, url, username: admin.username, token: admin.token ?? '', password: admin.password ?? '', pid: this.options.pid }
   }
@@ -170,33 +170,33 @@ export class World {
     this.#resets.push(listener)
   }
 
-  /** Keeps the present state under a name; another of this name is replaced. */
+  /** Saves the current state under a name; replaces a snapshot of the same name. */
   async snapshot(name: string): Promise<void> {
     if (!this.#snapshots.has(name) && this.#snapshots.size >= MAX_SNAPSHOTS)
       throw new Failure('conflict', { message: `there are ${MAX_SNAPSHOTS} snapshots already` })
-    await this.#keep(name)
+    await this.#saveWhenIdle(name)
     this.#snapshots.add(name)
   }
 
-  /** Puts the state back to what it was at the snapshot. */
+  /** Restores a snapshot. */
   async restore(name: string): Promise<void> {
     if (!this.#snapshots.has(name)) throw new Failure('not_found', { message: `there is no snapshot called ${name}` })
-    await this.#putBack(name)
+    await this.#restoreState(name)
   }
 
-  /** Puts the state back to that of the start. */
+  /** Restores the state of the start. */
   reset(): Promise<void> {
-    return this.#putBack(START)
+    return this.#restoreState(START_SNAPSHOT)
   }
 
-  /** From now on `reset` puts back the present state. */
-  keepAsStart(): Promise<void> {
-    return this.#keep(START)
+  /** Makes the current state the one that `reset` restores. */
+  saveAsStart(): Promise<void> {
+    return this.#saveWhenIdle(START_SNAPSHOT)
   }
 
   /** Ends it and removes its files; the database is its opener's to drop. */
   close(): Promise<void> {
-    return this.#turns.runHere('state', () => this.#close())
+    return this.#stateMutex.runHere('state', () => this.#close())
   }
 
   async #close(): Promise<void> {
@@ -208,8 +208,8 @@ export class World {
     for (const folder of [this.config.dataDir, this.options.snapshots]) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
 
-  async #begin(): Promise<void> {
-    const { program, life } = this.options
+  async #start(): Promise<void> {
+    const { program, lifecycle } = this.options
     this.#ctx = await this.#createContext()
     const prepare = (app: FastifyInstance) => {
       this.#gate.watch(app)
@@ -217,63 +217,63 @@ export class World {
     }
     const requestId = this.clock && { requestId: requestIds(this.clock.requestId) }
     // the one waits for the database, the other takes time of the processor
-    const [app] = await Promise.all([program.buildApp(this.#ctx, { prepare, ...requestId }), this.#keepFirst()])
+    const [app] = await Promise.all([program.buildApp(this.#ctx, { prepare, ...requestId }), this.#prepareStart()])
     this.#app = app
-    this.#ends.push(() => stopListening(app, DRAIN))
+    this.#ends.push(() => stopListening(app, DRAIN_TIMEOUT_MS))
     await listen(app, this.config)
     if (this.config.ssh.port === null) return
-    // it lives as long as the world, not as the first of its contexts
-    const lasting: Context = Object.create(this.#ctx, { stopping: { value: life.signal } })
-    const ssh = await program.startSsh(lasting, { program: SSH_PROGRAM, around: (socket, answer) => this.#gate.run(socket, answer) })
-    this.#ends.push(() => ssh.close(DRAIN))
+    // SSH lives as long as the world, longer than its first context
+    const worldContext: Context = Object.create(this.#ctx, { stopping: { value: lifecycle.signal } })
+    const ssh = await program.startSsh(worldContext, { program: SSH_PROGRAM, wrap: (socket, answer) => this.#gate.runCall(socket, answer) })
+    this.#ends.push(() => ssh.close(DRAIN_TIMEOUT_MS))
   }
 
-  /** Makes the state of the start. */
-  async #keepFirst(): Promise<void> {
+  /** Creates the state of the start. */
+  async #prepareStart(): Promise<void> {
     const { program } = this.options
     await program.bootstrapAdministrator(this.#ctx)
     await program.recordMailEnabled(this.#ctx)
     this.#databases = new DatabaseSnapshots(this.db, await readCatalog(this.db))
-    await this.#take(START)
-    await this.#work(this.#ctx)
+    await this.#take(START_SNAPSHOT)
+    await this.#startBackgroundWork(this.#ctx)
   }
 
   #createContext(): Promise<Context> {
-    const { program, life, spawner, argon2 } = this.options
-    const onUse = (directory: string) => this.#folders.use(directory)
-    const among = { workers: 1, argon2, onUse, ...(this.clock && { source: this.clock }) }
-    return program.createContext(this.config, this.db, life.log, spawner, among)
+    const { program, lifecycle, spawner, argon2 } = this.options
+    const onUse = (directory: string) => this.#folders.markUsed(directory)
+    const contextOptions = { workers: 1, argon2, onUse, ...(this.clock && { source: this.clock }) }
+    return program.createContext(this.config, this.db, lifecycle.log, spawner, contextOptions)
   }
 
-  /** Begins the work in the background. */
-  async #work(ctx: Context): Promise<void> {
+  /** Starts background work. */
+  async #startBackgroundWork(ctx: Context): Promise<void> {
     // no other process is at work here: what was under way when a snapshot was taken is begun anew
     await ctx.jobs.start({ exclusive: true })
     ctx.storages.start()
     this.options.program.startContinuousRecovery(ctx)
   }
 
-  #keep(name: string): Promise<void> {
-    return this.#still(KEEPING, async () => {
-      const until = Date.now() + SETTLING
-      while (Date.now() < until && (await isAnythingDue(this.db))) await sleep(LOOK)
+  #saveWhenIdle(name: string): Promise<void> {
+    return this.#whilePaused(SNAPSHOT_DRAIN_MS, async () => {
+      const until = Date.now() + IDLE_TIMEOUT_MS
+      while (Date.now() < until && (await isAnythingDue(this.db))) await sleep(POLL_INTERVAL_MS)
       return () => this.#take(name)
     })
   }
 
   async #take(name: string): Promise<void> {
-    this.#moments.set(name, { at: performance.now(), clock: this.clock?.state() ?? null })
+    this.#snapshotTimes.set(name, { at: performance.now(), clock: this.clock?.state() ?? null })
     await Promise.all([this.#databases.take(name), this.#folders.take(name)])
   }
 
-  #putBack(name: string): Promise<void> {
-    return this.#still(REPLACING, async () => {
-      // what it would have done is not to be
+  #restoreState(name: string): Promise<void> {
+    return this.#whilePaused(RESTORE_DRAIN_MS, async () => {
+      // the state that the jobs work on is about to be replaced
       await this.#ctx.jobs.stop(0)
       return async () => {
         await Promise.all([this.#databases.restore(name), this.#folders.restore(name)])
-        const { at, clock } = this.#moments.get(name) as Moment
-        // what waited for its time then waits for as long again
+        const { at, clock } = this.#snapshotTimes.get(name) as SnapshotTime
+        // delayed jobs wait for as long as they had left at the snapshot
         await postponeJobs(this.db, performance.now() - at)
         if (clock) await setTestClock(this.db, new Date(clock.moment))
         if (clock) this.clock?.restore(clock)
@@ -283,24 +283,24 @@ export class World {
   }
 
   /**
-   * Runs what `prepare` returns while nothing is at work: no call, no job, no process of git. All that the process
-   * remembers goes with the former context, so nothing is answered from another state.
+   * Runs what `prepare` returns while no call, job or git process is running. Then creates a new context, so that no
+   * cache of the former state is used.
    */
-  #still(patience: number, prepare: () => Promise<() => Promise<unknown>>): Promise<void> {
-    return this.#turns.runHere('state', () => {
+  #whilePaused(timeout: number, prepare: () => Promise<() => Promise<unknown>>): Promise<void> {
+    return this.#stateMutex.runHere('state', () => {
       if (this.#ended) throw new Failure('not_found', { message: `the world ${this.name} has ended` })
-      return this.#gate.while(patience, async () => {
+      return this.#gate.runWhenIdle(timeout, async () => {
         const work = await prepare()
         await this.#ctx.close()
         this.database.forgetListeners()
         try {
-          // one that went on would write to the state that is put back
-          if (!(await settlesWithin(ENDING, this.#ctx.jobs.untilEnded()))) throw new Unavailable('A job does not end')
+          // a job that is still running would write to the restored state
+          if (!(await settlesWithin(JOB_STOP_TIMEOUT_MS, this.#ctx.jobs.untilEnded()))) throw new Unavailable('A job does not end')
           await work()
         } finally {
-          const fresh = await this.#createContext()
-          Object.assign(this.#ctx, fresh)
-          await this.#work(fresh)
+          const newContext = await this.#createContext()
+          Object.assign(this.#ctx, newContext)
+          await this.#startBackgroundWork(newContext)
         }
       })
     })

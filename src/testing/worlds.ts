@@ -4,14 +4,14 @@ import { DatabaseCopies } from '../db/postgres/copies.js'
 import { Failure } from '../failures.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
-import { type Foundation, World } from './world.js'
+import { type SharedResources, World } from './world.js'
 
 /** Worlds at a time. */
 const MAX_WORLDS = 32
 /** The program of the spawner process, beside this one where it is built. */
 const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
 
-export interface WorldSetting {
+export interface WorldRequest {
   name: string
   /** Whether it is the world of the start. */
   first: boolean
@@ -24,21 +24,21 @@ export class Worlds {
   #argon2: Argon2 | undefined
 
   constructor(
-    private readonly foundation: Omit<Foundation, 'argon2'>,
+    private readonly shared: Omit<SharedResources, 'argon2'>,
     private readonly databaseUrl: string,
-    private readonly settingOf: (setting: WorldSetting) => Config,
+    private readonly configFor: (setting: WorldRequest) => Config,
     private readonly clock: Date | undefined,
   ) {
     this.#databases = new DatabaseCopies(databaseUrl)
   }
 
-  /** The world of this name, which is made if there is none. */
+  /** Returns the world of this name; creates it if there is none. */
   open(name: string): Promise<World> {
-    const known = this.#open.get(name)
-    if (known) return known
+    const existing = this.#open.get(name)
+    if (existing) return existing
     if (this.#open.size >= MAX_WORLDS) throw new Failure('conflict', { message: `there are ${MAX_WORLDS} worlds already` })
     const first = this.#open.size === 0
-    const opening = this.#make(this.settingOf({ name, first }), name, first)
+    const opening = this.#make(this.configFor({ name, first }), name, first)
     this.#open.set(name, opening)
     opening.catch(() => this.#open.delete(name))
     return opening
@@ -75,10 +75,10 @@ export class Worlds {
   async #make(config: Config, name: string, first: boolean): Promise<World> {
     this.#argon2 ??= new Argon2(config.argon2, 1)
     const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
-    const { foundation } = this
-    const own = { name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, pid: process.pid, clock: this.clock }
+    const { shared } = this
+    const options = { name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, pid: process.pid, clock: this.clock }
     try {
-      return await World.open({ ...foundation, argon2: this.#argon2, ...own })
+      return await World.open({ ...shared, argon2: this.#argon2, ...options })
     } catch (error) {
       if (!first) await this.#databases.drop(databaseUrl)
       throw error
@@ -86,18 +86,18 @@ export class Worlds {
   }
 }
 
-/** Opens the place of worlds; there is none in it yet. */
+/** Creates an empty set of worlds. */
 export async function openWorlds(
-  foundation: Omit<Foundation, 'spawner' | 'argon2'>,
+  shared: Omit<SharedResources, 'spawner' | 'argon2'>,
   databaseUrl: string,
-  settingOf: (setting: WorldSetting) => Config,
+  configFor: (setting: WorldRequest) => Config,
   clock?: Date,
 ): Promise<Worlds> {
-  const { life } = foundation
+  const { lifecycle: life } = shared
   const spawner = new SpawnerProcess(SPAWNER)
-  life.opened(() => spawner.close())
+  life.onClose(() => spawner.close())
   spawner.prepare()
-  const worlds = new Worlds({ ...foundation, spawner }, databaseUrl, settingOf, clock)
-  life.opened(() => worlds.close())
+  const worlds = new Worlds({ ...shared, spawner }, databaseUrl, configFor, clock)
+  life.onClose(() => worlds.close())
   return worlds
 }

@@ -1,8 +1,8 @@
 import type { ActorUser } from '../access/actor.js'
-import { withoutToken } from '../access/actor.js'
+import { actingAs } from '../access/actor.js'
 import { findProjectAtLevel, findProjectFor, formerProjectId, fullPathOf, type Project, type ProjectSubject } from '../access/rules.js'
-import { type Context, during } from '../context.js'
-import { Failure, nullOnFailure, wordsOf } from '../failures.js'
+import { type Context, withOrigin } from '../context.js'
+import { Failure, failureText, nullOnFailure } from '../failures.js'
 import { RepositoryMissing } from '../git/errors.js'
 import type { GitRepository, RepositoryKey, Service } from '../git/types.js'
 import { readSettings } from '../services/core/settings.js'
@@ -11,67 +11,67 @@ import { createProject, findPushTarget, type PushTarget } from '../services/proj
 import type { LfsHolder } from '../services/repository/lfs/credentials.js'
 import { createWikiRepository } from '../services/repository/repositories.js'
 
-/** What a Git client may do by its credentials alone. */
+/** A Git client, and what its credentials allow. */
 export interface GitCaller {
   user: ActorUser | null
   reads: boolean
   writes: boolean
-  /** The only project they may use, where they presented a token of LFS. */
+  /** The only project that an LFS token gives access to. */
   projectId?: number
-  /** Of a deploy key or deploy token: the level it gives on a project, whoever its creator is; 0: none. */
+  /** For a deploy key or token: the level that it gives on a project, independent of its creator; 0: none. */
   level?: (project: Project) => Promise<number>
-  /** The id of the deploy key, where they presented one. */
+  /** The id of the deploy key. */
   deployKey?: number
 }
 
-/** A refusal as text: over HTTP 401 asks for credentials again, 403 does not. */
+/** A refusal. Over HTTP, Git asks for credentials again after 401, but not after 403. */
 export interface GitRefusal {
   status: 401 | 403 | 404 | 415 | 503
   text: string
 }
 
 export const DENIED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied' }
-/** Texts of refusals, the same over HTTP and SSH and for LFS. */
+/** Messages shared by HTTP, SSH and LFS. */
 export const NO_DOWNLOAD = 'You are not allowed to download code from this project.'
 export const NO_PUSH = 'You are not allowed to push code to this project.'
-export const noAccessOver = (protocol: Asked['protocol']) => `Git access over ${protocol.toUpperCase()} is not allowed`
+export const noAccessOver = (protocol: GitAccessRequest['protocol']) => `Git access over ${protocol.toUpperCase()} is not allowed`
 /** Why code of this project cannot be pushed. */
 export const pushRefusal = ({ project }: ProjectSubject) => (project.archived ? 'This project is archived.' : NO_PUSH)
 
 export const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
 
-/** Whose rights a token of LFS for them has (LF-5); null: they get none. */
+/** The holder of an LFS token for this caller (LF-5); null if they get none. */
 export const lfsHolderOf = ({ user, level, deployKey }: GitCaller): LfsHolder | null =>
   deployKey !== undefined ? { deployKey } : user && !level ? { userId: user.id } : null
 
 export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
 
-/** What a Git client asks for. */
-export interface Asked {
+/** The request of a Git client. */
+export interface GitAccessRequest {
   protocol: 'http' | 'ssh'
   /** Full path of the project, without `.git`. */
   path: string
   service: Service | 'git-upload-archive'
-  /** Only what there is: nothing is created, and nothing is recorded as done. */
+  /** Whether only the refs are advertised: no project is created. */
   advertises: boolean
   client: { address: string; userAgent: string; requestId: string }
 }
 
-/** Who has been admitted, and to what. */
-export interface Admitted {
+/** An admitted caller with the repository. */
+export interface Admission {
   caller: GitCaller
-  /** Null where the project is created by the push that follows. */
+  /** Null if the following push will create the project. */
   subject: ProjectSubject | null
   key?: RepositoryKey
   repository: Pick<GitRepository, 'advertise' | 'uploadPack' | 'receivePack' | 'uploadArchive'>
-  /** Messages for whoever pushes. */
+  /** Messages that are shown to the user after a push. */
   notices: string[]
 }
 
 /** Visibility of the project, then rights on the repository (31.2, 31.3); the credentials have been checked. */
-export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Promise<Admitted | GitRefusal> {
-  const { path, protocol, advertises } = asked
-  const pushes = asked.service === 'git-receive-pack'
+export async function admit(ctx: Context, caller: GitCaller, request: GitAccessRequest): Promise<Admission | GitRefusal> {
+  const { path, protocol, advertises } = request
+  const pushes = request.service === 'git-receive-pack'
   const { user } = caller
   const anonymous = user === null && !caller.level
   const notices: string[] = []
@@ -82,11 +82,11 @@ export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Prom
   const { enabled_git_access_protocol } = await readSettings(ctx)
   if (enabled_git_access_protocol && enabled_git_access_protocol !== protocol) return { status: 403, text: noAccessOver(protocol) }
   if (!found) {
-    const place = user && !caller.level && (await findPushTarget(ctx, withoutToken(user), path))
-    if (!place) return NOT_FOUND
-    // created by the push itself: asking alone leaves nothing behind
+    const target = user && !caller.level && (await findPushTarget(ctx, actingAs(user), path))
+    if (!target) return NOT_FOUND
+    // the push creates the project, the advertisement does not
     if (advertises) return { caller, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
-    const refusal = await createByPush(ctx, user, place, asked.client)
+    const refusal = await createByPush(ctx, user, target, request.client)
     if (refusal) return refusal
     found = await findRepository(ctx, caller, path)
     if (!found) return NOT_FOUND
@@ -124,33 +124,33 @@ async function repositoryKey(ctx: Context, { project }: ProjectSubject, wiki: bo
   return key
 }
 
-const missing = () => Promise.reject(new RepositoryMissing())
+const rejectMissing = () => Promise.reject(new RepositoryMissing())
 
-/** For a project that is created by the push that follows. */
-const NO_REPOSITORY = { uploadPack: missing, receivePack: missing, uploadArchive: missing }
+/** The repository of a project that the following push will create. */
+const NO_REPOSITORY = { uploadPack: rejectMissing, receivePack: rejectMissing, uploadArchive: rejectMissing }
 
 /**
- * Creates the private project that somebody pushes to (GH-26); returns a refusal as text where that is not possible.
+ * Creates the private project that is pushed to (GH-26); returns a refusal if that is not possible.
  */
-async function createByPush(ctx: Context, user: ActorUser, place: PushTarget, client: Asked['client']): Promise<GitRefusal | null> {
-  const caller = withoutToken(user)
+async function createByPush(ctx: Context, user: ActorUser, target: PushTarget, client: GitAccessRequest['client']): Promise<GitRefusal | null> {
+  const caller = actingAs(user)
   try {
-    await createProject(during(ctx, { caller, ...client }), caller, {
-      namespace_id: place.namespace_id,
-      path: place.path,
+    await createProject(withOrigin(ctx, { caller, ...client }), caller, {
+      namespace_id: target.namespace_id,
+      path: target.path,
       visibility: 'private',
     })
     return null
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    // two pushes at once: the other one has created it
-    return (await findRepository(ctx, { user, reads: true, writes: true }, place.full_path))
+    // a concurrent push may have created it
+    return (await findRepository(ctx, { user, reads: true, writes: true }, target.full_path))
       ? null
-      : { status: 403, text: `The project could not be created: ${wordsOf(error.body)}` }
+      : { status: 403, text: `The project could not be created: ${failureText(error.body)}` }
   }
 }
 
-/** The project with the caller's abilities as they are now; null when it is absent or they do not see it. */
+/** The project with the caller's current abilities; null if it does not exist or they may not see it. */
 export async function findSubject(ctx: Context, caller: GitCaller, named: string): Promise<ProjectSubject | null> {
   try {
     return caller.level ? await findProjectAtLevel(ctx, caller.user, named, caller.level) : await findProjectFor(ctx, caller, named)
@@ -160,7 +160,7 @@ export async function findSubject(ctx: Context, caller: GitCaller, named: string
   }
 }
 
-/** The project whose repository, or whose wiki's, a path names; by its former path too (GH-4). Null as above. */
+/** Finds the project of a repository or wiki path, which may be a former one (GH-4); null as in `findSubject`. */
 export async function findRepository(
   ctx: Context,
   caller: GitCaller,

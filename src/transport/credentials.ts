@@ -22,7 +22,7 @@ const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied
  * is anonymous.
  */
 export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string, { lfs = false } = {}): Promise<GitCaller | GitRefusal> {
-  const caller = await judged(ctx, headers, address, lfs)
+  const caller = await callerOf(ctx, headers, address, lfs)
   if (!isRefusal(caller) && caller.user && !caller.level) {
     try {
       await checkAddress(ctx, caller.user.id, address)
@@ -34,10 +34,10 @@ export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, addr
   return caller
 }
 
-async function judged(ctx: Context, headers: IncomingHttpHeaders, address: string, lfs: boolean): Promise<GitCaller | GitRefusal> {
-  const given = headers.authorization
-  if (!given) return { user: null, reads: true, writes: false }
-  const basic = /^Basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(given)?.[1]
+async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: string, lfs: boolean): Promise<GitCaller | GitRefusal> {
+  const authorization = headers.authorization
+  if (!authorization) return { user: null, reads: true, writes: false }
+  const basic = /^Basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(authorization)?.[1]
   if (!basic) return DENIED
   const text = Buffer.from(basic, 'base64').toString('utf8')
   const colon = text.indexOf(':')
@@ -80,7 +80,7 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   return { user: actorOf(user), reads: true, writes: true }
 }
 
-/** Whoever presents a token of LFS; what they, or the deploy key, may do is decided by their rights as they are now. */
+/** The user or deploy key of an LFS token, with their current rights. */
 async function lfsCaller(ctx: Context, token: string, address: string): Promise<GitCaller | GitRefusal> {
   const grant = lfsGrant(ctx, token)
   if (grant === null) await countBadToken(ctx, address)

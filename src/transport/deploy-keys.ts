@@ -4,7 +4,7 @@ import type { SshLogin } from '../services/identity/ssh-logins.js'
 import { deployKeyAccess } from '../services/projects/deploy-keys.js'
 import type { GitCaller } from './admission.js'
 
-/** A deploy key reads what it is attached to, and with `can_push` writes it like a maintainer (DK-7). */
+/** A deploy key can read the projects it is enabled for, and with `can_push` write to them as a maintainer (DK-7). */
 export function deployKeyCaller(ctx: Context, { key, user }: Pick<SshLogin, 'key' | 'user'>): GitCaller {
   const level: GitCaller['level'] = async ({ id }) => {
     const reach = await deployKeyAccess(ctx, key.id, id)

@@ -11,19 +11,19 @@ import { MINIMUM_RATE, type MinimumRate, watchRate } from '../lib/async/minimum-
 import { originOf } from '../lib/origin.js'
 import { sentStatus } from '../lib/sent-status.js'
 import { asUnavailable } from '../lib/unavailable.js'
-import { type Admitted, type Asked, admit, type GitRefusal, isRefusal } from './admission.js'
-import { Answer } from './answer.js'
-import { BodyRefused, limited, ReadAhead, type Waiting } from './bodies.js'
-import { holderOf, SENSELESS } from './clients.js'
+import { type Admission, admit, type GitAccessRequest, type GitRefusal, isRefusal } from './admission.js'
+import { clientNetwork, PROTOCOL_ERROR } from './clients.js'
 import { gitCaller } from './credentials.js'
 import { LFS_ACTION, serveLfs } from './lfs.js'
 import { push } from './push.js'
+import { BodyRefused, type BufferedBytes, limited, ReadAheadBody } from './request-bodies.js'
+import { ResponseBody } from './response-body.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The username of whoever makes a call of Git, once known. */
+    /** The username of the caller of a Git request, once known. */
     gitUser?: string
-    /** It writes its own line of the log and counts itself, also when its client leaves. */
+    /** The request logs and counts itself, even if the client disconnects. */
     recordsItself?: boolean
   }
 }
@@ -31,21 +31,21 @@ declare module 'fastify' {
 const ROUTE = new RegExp(`^(.+?)(\\.git)?/(info/refs|git-upload-pack|git-receive-pack|${LFS_ACTION.source})$`)
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
-/** The headers of git's own server: proxies of any age do not cache such answers. */
-const UNCACHED = { 'cache-control': 'no-cache, max-age=0, must-revalidate', pragma: 'no-cache', expires: 'Fri, 01 Jan 1980 00:00:00 GMT' }
+/** The headers of git http-backend, which prevent caching by old proxies too. */
+const NO_CACHE_HEADERS = { 'cache-control': 'no-cache, max-age=0, must-revalidate', pragma: 'no-cache', expires: 'Fri, 01 Jan 1980 00:00:00 GMT' }
 
-/** What answering needs in addition to the call. */
-interface Serving {
+/** Shared by all calls. */
+interface TransportOptions {
   ctx: Context
-  pace: MinimumRate
-  /** Of the bodies of fetches. */
-  waiting: Waiting
+  minimumRate: MinimumRate
+  /** Bytes buffered for the bodies of fetches. */
+  buffered: BufferedBytes
 }
 
-/** Handles the other paths below those of projects: one route serves them all, because project paths have any depth. */
-type Others = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+/** Handles other paths below project paths: they share one wildcard route, because project paths have any depth. */
+type FallbackHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-const noOthers: Others = async () => {
+const noFallback: FallbackHandler = async () => {
   throw noSuchRoute()
 }
 
@@ -57,30 +57,30 @@ const pathOf = (request: FastifyRequest) => (request.params as { '*': string })[
  */
 export async function gitHttp(
   app: FastifyInstance,
-  { ctx, pace = MINIMUM_RATE, others = noOthers }: { ctx: Context; pace?: MinimumRate; others?: Others },
+  { ctx, minimumRate = MINIMUM_RATE, fallback = noFallback }: { ctx: Context; minimumRate?: MinimumRate; fallback?: FallbackHandler },
 ) {
-  const serving: Serving = { ctx, pace, waiting: { bytes: 0 } }
+  const options: TransportOptions = { ctx, minimumRate, buffered: { bytes: 0 } }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
   app.get('/*', { config, exposeHeadRoute: false }, (request, reply) =>
-    ROUTE.test(pathOf(request)) ? serve(serving, request, reply) : others(request, reply),
+    ROUTE.test(pathOf(request)) ? serve(options, request, reply) : fallback(request, reply),
   )
-  app.post('/*', { config }, (request, reply) => serve(serving, request, reply))
+  app.post('/*', { config }, (request, reply) => serve(options, request, reply))
   // uploads of LFS objects
-  app.put('/*', { config }, (request, reply) => serve(serving, request, reply))
+  app.put('/*', { config }, (request, reply) => serve(options, request, reply))
 }
 
-async function serve(serving: Serving, request: FastifyRequest, reply: FastifyReply) {
-  const { ctx } = serving
+async function serve(options: TransportOptions, request: FastifyRequest, reply: FastifyReply) {
+  const { ctx } = options
   const route = ROUTE.exec(pathOf(request))
   const [, path, suffix, action] = route ?? []
   if (!path || !action || path.includes('\0') || !path.isWellFormed()) throw noSuchRoute()
   const get = request.method === 'GET'
   for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
-  reply.headers(UNCACHED)
+  reply.headers(NO_CACHE_HEADERS)
   if (action.startsWith('info/lfs/')) {
     if (!suffix) throw noSuchRoute()
-    return serveLfs({ ctx, pace: serving.pace }, request, reply, { path, action: action.slice('info/lfs/'.length) })
+    return serveLfs({ ctx, minimumRate: options.minimumRate }, request, reply, { path, action: action.slice('info/lfs/'.length) })
   }
   if (request.method === 'PUT' || get !== (action === 'info/refs')) throw noSuchRoute()
   const asked = get ? (request.query as Record<string, unknown>)['service'] : action
@@ -105,8 +105,8 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
     return { status: 503, text: `${unavailable.message}. Please try again.` }
   })
   if (isRefusal(admitted)) return plain(reply, admitted)
-  return runAsHolder(holderOfCall(admitted.caller.user?.id, holderOf(request.ip)), () =>
-    stream(serving, { request, reply, service, advertises: get, admitted }),
+  return runAsHolder(holderOfCall(admitted.caller.user?.id, clientNetwork(request.ip)), () =>
+    stream(options, { request, reply, service, advertises: get, admitted }),
   )
 }
 
@@ -114,8 +114,8 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
 async function admitRequest(
   ctx: Context,
   request: FastifyRequest,
-  asked: Pick<Asked, 'path' | 'service' | 'advertises'>,
-): Promise<Admitted | GitRefusal> {
+  asked: Pick<GitAccessRequest, 'path' | 'service' | 'advertises'>,
+): Promise<Admission | GitRefusal> {
   const caller = await gitCaller(ctx, request.headers, request.ip)
   if (isRefusal(caller)) return caller
   if (caller.user) request.gitUser = caller.user.username
@@ -128,62 +128,67 @@ function plain(reply: FastifyReply, { status, text }: GitRefusal) {
   return reply.code(status).type('text/plain').send(`${text}\n`)
 }
 
-/** A call of Git whose caller has been admitted. */
+/** An admitted Git request. */
 interface Call {
   request: FastifyRequest
   reply: FastifyReply
   service: Service
-  /** Asks for the refs; otherwise it fetches or pushes. */
+  /** Whether it requests the ref advertisement; otherwise it fetches or pushes. */
   advertises: boolean
-  admitted: Admitted
+  admitted: Admission
 }
 
-/** Connects the request to git: nothing is buffered, and the process ends when its client leaves. */
-async function stream({ ctx, pace, waiting }: Serving, call: Call): Promise<void> {
+/** Streams the request through git; the process ends if the client disconnects. */
+async function stream({ ctx, minimumRate, buffered }: TransportOptions, call: Call): Promise<void> {
   const { request, reply, service, advertises, admitted } = call
   const { repository } = admitted
   reply.hijack()
   const { raw } = reply
-  // of a client that has gone while it was admitted no event comes any more
+  // no close event will come if the client disconnected during admission
   if (raw.destroyed) return
   request.recordsItself = true
   const { bytesRead, bytesWritten } = request.raw.socket
   const bytes = () => Number(request.headers['content-length'] ?? request.raw.socket.bytesRead - bytesRead)
-  const gone = new AbortController()
+  const disconnected = new AbortController()
   raw.once('close', () => {
-    if (!raw.writableFinished) gone.abort(new Error('the client has gone'))
+    if (!raw.writableFinished) disconnected.abort(new Error('the client has gone'))
   })
-  const out = new Answer(raw, () => {
+  const out = new ResponseBody(raw, () => {
     const type = `application/x-${service}-${advertises ? 'advertisement' : 'result'}`
     raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-type': type })
   })
   const protocol = request.headers['git-protocol']
-  const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined, holder: holderOf(request.ip) }
-  const ahead = service === 'git-upload-pack' && !advertises ? new ReadAhead(bodyOf(request), waiting) : null
-  const body = advertises ? null : ahead ? limited(inflated(request, ahead)) : inflated(request)
-  let late = false
-  const slow = () => {
-    late = true
-    gone.abort(new Error('the body comes too slowly'))
+  const shared = {
+    out,
+    signal: disconnected.signal,
+    protocol: typeof protocol === 'string' ? protocol : undefined,
+    holder: clientNetwork(request.ip),
+  }
+  const readAhead = service === 'git-upload-pack' && !advertises ? new ReadAheadBody(bodyOf(request), buffered) : null
+  const body = advertises ? null : readAhead ? limited(inflated(request, readAhead)) : inflated(request)
+  let timedOut = false
+  const onSlow = () => {
+    timedOut = true
+    disconnected.abort(new Error('the body comes too slowly'))
   }
   // each half-sent request occupies a git process
-  const unwatch = advertises ? null : watchRate(request.raw, pace, slow)
+  const unwatch = advertises ? null : watchRate(request.raw, minimumRate, onSlow)
   try {
     if (body === null) await repository.advertise(service, shared)
     else if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
     else await push(ctx, admitted, { ...shared, body }, { log: request.log, ip: request.ip, bytes })
     await out.delivered()
   } catch (error) {
-    if (late) refuseSlow(reply)
-    else if (!gone.signal.aborted) refuseFailed(request, reply, body, error)
+    if (timedOut) refuseSlow(reply)
+    else if (!disconnected.signal.aborted) refuseFailed(request, reply, body, error)
   } finally {
     unwatch?.()
-    ahead?.destroy()
+    readAhead?.destroy()
     record(ctx, call, request.raw.socket.bytesWritten - bytesWritten)
   }
 }
 
-/** Answers with a status, which is possible until the first byte of an answer has gone out. */
+/** Sends a refusal; only possible before the first byte of the response. */
 function refuse(reply: FastifyReply, status: number, text: string, headers: Record<string, string> = {}): void {
   reply.raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), 'content-type': 'text/plain', ...headers })
   reply.raw.end(`${text}\n`)
@@ -194,7 +199,7 @@ function refuseSlow(reply: FastifyReply): void {
   else refuse(reply, 408, 'The request took too long', { connection: 'close' })
 }
 
-/** Answers a call that failed; after the first byte of an answer, the connection can only be cut. */
+/** Answers a failed request; after the first byte of the response, it can only close the connection. */
 function refuseFailed(request: FastifyRequest, reply: FastifyReply, body: Readable | null, error: unknown): void {
   if (body?.errored instanceof BodyRefused) {
     const { status, message, headers } = body.errored
@@ -202,17 +207,17 @@ function refuseFailed(request: FastifyRequest, reply: FastifyReply, body: Readab
     else refuse(reply, status, message, { connection: 'close', ...headers })
     return
   }
-  const senseless = body?.errored || (error instanceof GitFault && SENSELESS.test(error.stderr))
+  const isProtocolError = body?.errored || (error instanceof GitFault && PROTOCOL_ERROR.test(error.stderr))
   const busy = asUnavailable(error)
   if (busy) request.log.warn({ err: error }, 'a Git call could not be served')
-  else if (!senseless) request.log.error({ err: error }, 'a Git call failed')
+  else if (!isProtocolError) request.log.error({ err: error }, 'a Git call failed')
   if (reply.raw.headersSent) reply.raw.destroy()
-  else if (senseless) refuse(reply, 400, 'The request is not of the Git protocol', { connection: 'close' })
+  else if (isProtocolError) refuse(reply, 400, 'The request is not of the Git protocol', { connection: 'close' })
   else if (busy) refuse(reply, 503, `${busy.message}. Please try again.`, { 'retry-after': String(busy.retryAfter) })
   else refuse(reply, 500, 'Internal Server Error')
 }
 
-/** The line of the log and the count of the metrics for one call. */
+/** Logs and counts a request. */
 function record(ctx: Context, { request, reply, service, advertises, admitted }: Call, sent: number): void {
   const { method, ip } = request
   const { subject } = admitted
@@ -234,8 +239,8 @@ const bodyOf = (request: FastifyRequest) => (request.body as Readable | undefine
 function inflated(request: FastifyRequest, body = bodyOf(request)): Readable {
   if (encodingOf(request) === 'identity') return body
   const inflating = createGunzip()
-  inflating.on('error', () => {}) // it may come before git listens; whoever reads from it finds it destroyed
-  // a body that is cut ends the inflating too, and git with it
+  inflating.on('error', () => {}) // may be emitted before git listens; readers find the stream destroyed
+  // an aborted body ends the gunzip stream, and thereby git
   body.once('close', () => {
     if (!body.readableEnded) inflating.destroy(body.errored ?? undefined)
   })

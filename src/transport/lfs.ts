@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { withoutToken } from '../access/actor.js'
+import { actingAs } from '../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { Failure, noSuchRoute, notFound, STATUS, tooLarge, unprocessable, wordsOf } from '../failures.js'
+import { Failure, failureText, noSuchRoute, notFound, STATUS, tooLarge, unprocessable } from '../failures.js'
 import { type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import { isObjectId, WrongObject } from '../lib/files/object-store.js'
 import { originOf } from '../lib/origin.js'
@@ -32,47 +32,52 @@ import { gitCaller } from './credentials.js'
 export const LFS_ACTION = /info\/lfs\/(?:objects\/(?:batch|verify|[0-9a-f]{64})|locks(?:\/verify|\/\d{1,15}\/unlock)?)/
 
 const TYPE = 'application/vnd.git-lfs+json'
-/** Bytes of a body that is JSON, and objects of one batch; clients send a hundred. */
+/** Maximum bytes of a JSON body, and objects of one batch; git-lfs sends 100. */
 const MAX_JSON = 1024 * 1024
 const MAX_OBJECTS = 1_000
-/** Milliseconds without a byte sent or received after which a download is ended. */
-const STALL = 60_000
+/** A download ends after this time without traffic, in milliseconds. */
+const DOWNLOAD_STALL_TIMEOUT_MS = 60_000
 
-interface Serving {
+interface LfsOptions {
   ctx: Context
-  pace: MinimumRate
+  minimumRate: MinimumRate
 }
 
-/** A call that was let in. */
-interface Call extends Serving {
+/** An admitted request. */
+interface Call extends LfsOptions {
   request: FastifyRequest
   reply: FastifyReply
   caller: GitCaller
   subject: ProjectSubject
 }
 
-/** A refusal in the form of the LFS API. */
-class Refused extends Error {
+/** An error in the format of the LFS API. */
+class LfsError extends Error {
   constructor(
     readonly status: number,
     message: string,
-    readonly more: object = {},
+    readonly fields: object = {},
   ) {
     super(message)
   }
 }
 
 /** Git LFS over HTTP (companions 31.5): the batch API with the basic transfer, and locks. */
-export async function serveLfs(serving: Serving, request: FastifyRequest, reply: FastifyReply, { path, action }: { path: string; action: string }) {
+export async function serveLfs(
+  options: LfsOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { path, action }: { path: string; action: string },
+) {
   const handler = handlerOf(request.method, action)
   if (!handler) throw noSuchRoute()
   try {
-    const admitted = await admit(serving.ctx, request, path)
+    const admitted = await admit(options.ctx, request, path)
     if (isRefusal(admitted)) return refuse(reply, admitted.status, admitted.text)
-    return await handler({ ...serving, request, reply, ...admitted })
+    return await handler({ ...options, request, reply, ...admitted })
   } catch (error) {
-    if (error instanceof Refused) return refuse(reply, error.status, error.message, error.more)
-    if (error instanceof Failure) return refuse(reply, STATUS[error.kind], wordsOf(error.body))
+    if (error instanceof LfsError) return refuse(reply, error.status, error.message, error.fields)
+    if (error instanceof Failure) return refuse(reply, STATUS[error.kind], failureText(error.body))
     const unavailable = asUnavailable(error)
     if (!unavailable) throw error
     request.log.warn({ err: error }, 'an LFS call could not be served')
@@ -98,9 +103,9 @@ function handlerOf(method: string, action: string): Handler | undefined {
   return handlers[`${method} ${action}`]
 }
 
-function refuse(reply: FastifyReply, status: number, message: string, more: object = {}) {
+function refuse(reply: FastifyReply, status: number, message: string, fields: object = {}) {
   if (status === 401) reply.header('lfs-authenticate', 'Basic realm="Roost"').header('www-authenticate', 'Basic realm="Roost"')
-  return answer(reply, status, { message, ...more })
+  return answer(reply, status, { message, ...fields })
 }
 
 const answer = (reply: FastifyReply, status: number, body: object) =>
@@ -118,30 +123,30 @@ async function admit(ctx: Context, request: FastifyRequest, path: string): Promi
   if (!found) return anonymous ? DENIED : NOT_FOUND
   const { subject, wiki } = found
   if (caller.projectId !== undefined && caller.projectId !== subject.project.id) return DENIED
-  // over SSH a client gets a token, and goes on over HTTP
+  // a client that authenticated over SSH has an LFS token, and continues over HTTP
   if (caller.projectId === undefined && (await readSettings(ctx)).enabled_git_access_protocol === 'ssh')
     return { status: 403, text: noAccessOver('http') }
   if (!subject.can('download_code')) return anonymous ? DENIED : { status: 403, text: NO_DOWNLOAD }
-  // by this status git-lfs knows that nothing can be locked here, and pushes on silently
-  if (wiki || !servesLfs(subject.project)) throw new Refused(501, 'Git LFS is not enabled for this project')
+  // with this status git-lfs knows that locks are not supported, and pushes without a warning
+  if (wiki || !servesLfs(subject.project)) throw new LfsError(501, 'Git LFS is not enabled for this project')
   return { caller, subject }
 }
 
 /** Throws unless the caller may push (LF-4). */
 function checkWrites({ caller, subject }: Pick<Call, 'caller' | 'subject'>) {
-  if (!caller.user) throw new Refused(401, DENIED.text)
-  if (!caller.writes) throw new Refused(403, 'The token was made for reading only')
-  if (!subject.can('push_code')) throw new Refused(403, pushRefusal(subject))
-  return withoutToken(caller.user)
+  if (!caller.user) throw new LfsError(401, DENIED.text)
+  if (!caller.writes) throw new LfsError(403, 'The token was made for reading only')
+  if (!subject.can('push_code')) throw new LfsError(403, pushRefusal(subject))
+  return actingAs(caller.user)
 }
 
 const bodyOf = (request: FastifyRequest) => (request.body as Readable | undefined) ?? Readable.from([])
 
-/** Runs work on a body; one that comes too slowly is given up (SEC-142). */
-async function paced<T>({ request, pace }: Pick<Call, 'request' | 'pace'>, work: (body: Readable) => Promise<T>): Promise<T> {
+/** Runs work on a body, and aborts it if the client sends too slowly (SEC-142). */
+async function withMinimumRate<T>({ request, minimumRate }: Pick<Call, 'request' | 'minimumRate'>, work: (body: Readable) => Promise<T>): Promise<T> {
   const body = bodyOf(request)
-  const slow = new Refused(408, 'The request took too long')
-  const unwatch = watchRate(request.raw, pace, () => body.destroy(slow))
+  const slow = new LfsError(408, 'The request took too long')
+  const unwatch = watchRate(request.raw, minimumRate, () => body.destroy(slow))
   try {
     return await work(body)
   } finally {
@@ -149,18 +154,18 @@ async function paced<T>({ request, pace }: Pick<Call, 'request' | 'pace'>, work:
   }
 }
 
-/** The body as JSON of a shape; 422 for anything else. */
+/** Parses the JSON body; 422 if it does not match the schema. */
 async function json<Shape extends z.ZodType>(call: Call, shape: Shape): Promise<z.output<Shape>> {
   const { headers } = call.request
   const accept = headers.accept ?? '*/*'
-  if (![TYPE, '*/*', 'application/*', 'application/json'].some((type) => accept.includes(type))) throw new Refused(406, `The answer is ${TYPE}`)
-  if (!/^application\/(vnd\.git-lfs\+)?json\b/.test(headers['content-type'] ?? '')) throw new Refused(415, `The body must be ${TYPE}`)
-  const text = await paced(call, async (body) => {
+  if (![TYPE, '*/*', 'application/*', 'application/json'].some((type) => accept.includes(type))) throw new LfsError(406, `The answer is ${TYPE}`)
+  if (!/^application\/(vnd\.git-lfs\+)?json\b/.test(headers['content-type'] ?? '')) throw new LfsError(415, `The body must be ${TYPE}`)
+  const text = await withMinimumRate(call, async (body) => {
     const chunks: Buffer[] = []
     let size = 0
     for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > MAX_JSON) throw new Refused(413, 'The request is too large')
+      if (size > MAX_JSON) throw new LfsError(413, 'The request is too large')
       chunks.push(chunk)
     }
     return Buffer.concat(chunks).toString('utf8')
@@ -173,11 +178,11 @@ function parsed<Shape extends z.ZodType>(text: string, shape: Shape): z.output<S
   try {
     value = JSON.parse(text)
   } catch {
-    throw new Refused(422, 'The body is not JSON')
+    throw new LfsError(422, 'The body is not JSON')
   }
   const { success, data, error } = shape.safeParse(value)
   if (!success)
-    throw new Refused(
+    throw new LfsError(
       422,
       error.issues
         .map(({ path, message }) => `${path.join('.')}: ${message}`)
@@ -197,8 +202,8 @@ async function batch(call: Call) {
   const { ctx, request, reply, caller, subject } = call
   const { operation, objects, hash_algo = 'sha256' } = await json(call, Batch)
   if (operation === 'upload') checkWrites(call)
-  if (hash_algo !== 'sha256') throw new Refused(409, 'Objects are named by their SHA-256')
-  if (objects.length > MAX_OBJECTS) throw new Refused(413, `A batch may name at most ${MAX_OBJECTS} objects`)
+  if (hash_algo !== 'sha256') throw new LfsError(409, 'Objects are named by their SHA-256')
+  if (objects.length > MAX_OBJECTS) throw new LfsError(413, `A batch may name at most ${MAX_OBJECTS} objects`)
   const href = `${originOf(request, ctx.links)}/${fullPathOf(subject.project)}.git/info/lfs`
   const holder = lfsHolderOf(caller)
   const credentials = holder && lfsCredentials(ctx, holder, subject.project, operation)
@@ -211,22 +216,22 @@ async function batch(call: Call) {
   })
 }
 
-/** An object that arrives: whole, or nothing is kept of it (LF-7). */
+/** Receives an object; an incomplete upload is discarded (LF-7). */
 async function upload(call: Call, oid: string) {
   const { ctx, request, reply, subject } = call
   checkWrites(call)
   const limits = await lfsLimits(ctx)
   const announced = Number(request.headers['content-length'] ?? 0)
-  if (announced > limits.object) throw new Refused(413, tooLargeText(limits.object))
-  if (request.headers['content-encoding'] !== undefined) throw new Refused(415, 'Objects are sent as they are')
-  const staged = await paced(call, (body) => ctx.lfs.stage(body, oid, limits.object)).catch((error: unknown) => {
+  if (announced > limits.object) throw new LfsError(413, tooLargeText(limits.object))
+  if (request.headers['content-encoding'] !== undefined) throw new LfsError(415, 'Objects are sent as they are')
+  const staged = await withMinimumRate(call, (body) => ctx.lfs.stage(body, oid, limits.object)).catch((error: unknown) => {
     if (!(error instanceof WrongObject)) throw error
-    throw error.fault === 'size' ? new Refused(413, tooLargeText(limits.object)) : new Refused(422, 'The bytes are not those of the object')
+    throw error.fault === 'size' ? new LfsError(413, tooLargeText(limits.object)) : new LfsError(422, 'The bytes are not those of the object')
   })
   try {
     await storeObject(ctx, subject.project.id, oid, staged)
   } catch (error) {
-    throw error instanceof Failure && error.kind === tooLarge().kind ? new Refused(413, quotaText(limits.project)) : error
+    throw error instanceof Failure && error.kind === tooLarge().kind ? new LfsError(413, quotaText(limits.project)) : error
   } finally {
     await staged.discard()
   }
@@ -238,12 +243,12 @@ async function verify(call: Call) {
   checkWrites(call)
   const { oid, size } = await json(call, z.object({ oid: z.string().max(200), size: z.number() }))
   const found = isObjectId(oid) ? (await objectsOf(ctx, subject.project.id, [oid])).get(oid) : undefined
-  if (found === undefined || (await ctx.lfs.size(oid)) === null) throw new Refused(404, 'The project does not have this object')
+  if (found === undefined || (await ctx.lfs.size(oid)) === null) throw new LfsError(404, 'The project does not have this object')
   if (found !== size) throw unprocessable(`The object has ${found} bytes`)
   return answer(reply, 200, { oid, size })
 }
 
-/** The bytes of an object, or a range of them, by which clients go on with a download that was cut (LF-8). */
+/** Sends an object, or a range of it, with which clients resume a download (LF-8). */
 async function download({ ctx, request, reply, subject }: Call, oid: string) {
   const size = (await objectsOf(ctx, subject.project.id, [oid])).get(oid)
   if (size === undefined) throw notFound('Object')
@@ -254,8 +259,8 @@ async function download({ ctx, request, reply, subject }: Call, oid: string) {
     ctx.log.error({ oid, project: subject.project.id }, 'an LFS object is missing: see roost doctor')
     throw notFound('Object')
   }
-  // a client that does not read must not hold the file open
-  reply.raw.setTimeout(STALL, () => reply.raw.destroy())
+  // a client that stops reading must not keep the file open
+  reply.raw.setTimeout(DOWNLOAD_STALL_TIMEOUT_MS, () => reply.raw.destroy())
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${size}`)
   return reply
     .header('content-type', 'application/octet-stream')
@@ -266,7 +271,7 @@ async function download({ ctx, request, reply, subject }: Call, oid: string) {
     .send(stream)
 }
 
-/** One range of bytes; null: all of them, also where several are asked for. */
+/** The requested byte range; null for the whole object, also if several ranges are requested. */
 function rangeOf(given: string | undefined, size: number): { start: number; end: number } | 'outside' | null {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(given ?? '') ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return null
@@ -287,9 +292,9 @@ const count = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).option
 
 async function locks({ ctx, request, reply, subject }: Call) {
   const query = z.object({ path: z.string().optional(), id: count, cursor: count, limit: count }).safeParse({ ...(request.query as object) })
-  if (!query.success) throw new Refused(422, 'The query has an invalid path')
+  if (!query.success) throw new LfsError(422, 'The query has an invalid path')
   const { path } = query.data
-  if (path?.includes('\0')) throw new Refused(422, 'The query has an invalid path')
+  if (path?.includes('\0')) throw new LfsError(422, 'The query has an invalid path')
   const { locks, next } = await listLocks(ctx, subject.project.id, query.data)
   return answer(reply, 200, { locks: locks.map(presentLock), ...(next !== null && { next_cursor: String(next) }) })
 }
@@ -299,11 +304,11 @@ async function lockPath(call: Call) {
   const caller = checkWrites(call)
   const { path } = await json(call, z.object({ path: z.string() }))
   const { lock, created } = await lockFile(ctx, caller, subject, path)
-  if (!created) throw new Refused(409, 'The file is locked already', { lock: presentLock(lock) })
+  if (!created) throw new LfsError(409, 'The file is locked already', { lock: presentLock(lock) })
   return answer(reply, 201, { lock: presentLock(lock) })
 }
 
-/** Whose locks a push would meet, for those who may push. */
+/** Lists the locks for a push, grouped by owner: the caller or others. */
 async function verifyLocks(call: Call) {
   const { ctx, reply, subject } = call
   const { user } = checkWrites(call)

@@ -8,57 +8,57 @@ import { confirmWikiMoves, recordWikiMoves } from '../services/core/hook-changes
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
 import { acceptPush, type PushIntent } from '../services/repository/push/door.js'
 import { quotaRefusal } from '../services/repository/quotas.js'
-import { type Admitted, findSubject, NOT_FOUND, pushRefusal } from './admission.js'
+import { type Admission, findSubject, NOT_FOUND, pushRefusal } from './admission.js'
 
-/** Refs of one push that the log names. */
+/** Maximum number of refs in the log line of a push. */
 const MAX_LOGGED = 20
 
-/** What the log says of a push, in addition to what moved. */
-export interface PushLog {
+/** What the log line of a push needs. */
+export interface PushLogging {
   log: Pick<Context['log'], 'info'>
   ip: string
   /** Bytes received so far. */
   bytes: () => number
 }
 
-/** How often a push follows its repository to another storage. */
-const FOLLOWS = 3
+/** How many storage moves a push waits for. */
+const MAX_STORAGE_MOVES = 3
 
 /**
- * Takes a push in, over HTTP or SSH: the same rules, intents and messages (GH-18 to GH-23, GS-5). One that begins while
- * the repository is being moved waits, and goes to its new place (SEC-187).
+ * Receives a push, over HTTP or SSH: the same rules, intents and messages (GH-18 to GH-23, GS-5). A push that starts
+ * during a storage move waits for it, and goes to the new storage (SEC-187).
  */
-export async function push(ctx: Context, admitted: Admitted, request: TransportRequest, logged: PushLog) {
+export async function push(ctx: Context, admitted: Admission, request: TransportRequest, logged: PushLogging) {
   let target = admitted
-  for (let followed = 0; ; followed++) {
+  for (let moves = 0; ; moves++) {
     try {
       return await receive(ctx, target, request, logged)
     } catch (error) {
-      if (!(error instanceof RepositoryMoving) || error.begun || followed === FOLLOWS) throw error
-      target = await arrived(ctx, target)
+      if (!(error instanceof RepositoryMoving) || error.begun || moves === MAX_STORAGE_MOVES) throw error
+      target = await reloadAfterMove(ctx, target)
     }
   }
 }
 
-/** The same, where the repository is once it is not being moved. */
-async function arrived(ctx: Context, admitted: Admitted): Promise<Admitted> {
+/** Waits for the storage move to finish, and loads the subject and repository again. */
+async function reloadAfterMove(ctx: Context, admitted: Admission): Promise<Admission> {
   const { caller, subject, key } = admitted
   if (!subject || !key) throw new RepositoryMoving()
-  const fresh = await afterStorageMove(ctx, async () => await findSubject(ctx, caller, String(subject.project.id)))
-  if (!fresh) throw new RepositoryMoving()
-  const place = { ...key, storage: fresh.project.storage }
-  return { ...admitted, subject: fresh, key: place, repository: ctx.git.open(place) }
+  const reloaded = await afterStorageMove(ctx, async () => await findSubject(ctx, caller, String(subject.project.id)))
+  if (!reloaded) throw new RepositoryMoving()
+  const place = { ...key, storage: reloaded.project.storage }
+  return { ...admitted, subject: reloaded, key: place, repository: ctx.git.open(place) }
 }
 
 async function receive(
   ctx: Context,
-  { caller, subject, key, repository, notices }: Admitted,
+  { caller, subject, key, repository, notices }: Admission,
   request: TransportRequest,
-  { log, ip, bytes }: PushLog,
+  { log, ip, bytes }: PushLogging,
 ) {
   const { user } = caller
   if (!user || !subject || !key) throw new Error('a push without a user or a project was let in')
-  const tell = (commands: PushCommand[]) => {
+  const logPush = (commands: PushCommand[]) => {
     ctx.metrics.push(key.kind)
     const refs = commands.slice(0, MAX_LOGGED).map(({ ref, old, new: to }) => `${ref} ${old.slice(0, 12)}..${to.slice(0, 12)}`)
     log.info(
@@ -66,21 +66,21 @@ async function receive(
       'push',
     )
   }
-  // the rights as they are now: they may have changed while the pack arrived (SEC-14)
-  const current = () => findSubject(ctx, caller, String(subject.project.id))
+  // check current rights: they may have changed while the pack was received (SEC-14)
+  const loadCurrent = () => findSubject(ctx, caller, String(subject.project.id))
   if (key.kind === 'wiki') {
     let recorded: number | null = null
     const policy: PushPolicy = {
       verdict: async (commands) => {
-        const fresh = await current()
-        if (!fresh?.can('write_wiki')) return fresh ? pushRefusal(fresh) : NOT_FOUND.text
+        const reloaded = await loadCurrent()
+        if (!reloaded?.can('write_wiki')) return reloaded ? pushRefusal(reloaded) : NOT_FOUND.text
         const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, ctx.git.open(key)))
         if (full) return full
         recorded = await recordWikiMoves(ctx.db, subject.project.id, user.id, commands)
         return null
       },
       moved: async (commands) => {
-        tell(commands)
+        logPush(commands)
         await confirmWikiMoves(ctx.db, recorded, commands)
         maintainWikiSoon(ctx, subject.project)
         return notices
@@ -91,15 +91,15 @@ async function receive(
   let intent: PushIntent | undefined
   const policy: PushPolicy = {
     async verdict(commands, quarantine) {
-      const fresh = await current()
-      if (!fresh) return NOT_FOUND.text
-      const decided = await acceptPush(ctx, fresh, user.id, commands, quarantine)
+      const reloaded = await loadCurrent()
+      if (!reloaded) return NOT_FOUND.text
+      const decided = await acceptPush(ctx, reloaded, user.id, commands, quarantine)
       if (typeof decided === 'string') return decided
       intent = decided
       return null
     },
     async moved(commands) {
-      tell(commands)
+      logPush(commands)
       await intent?.finish(commands)
       return [...notices, ...(await mergeRequestMessages(ctx, subject, commands))]
     },

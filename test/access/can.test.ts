@@ -6,11 +6,11 @@ import {
   canGroup,
   canProject,
   effectiveLevel,
-  featureOpen,
   INTERNAL,
+  isFeatureOpen,
   LEVELS,
   PRIVATE,
-  type ProjectStanding,
+  type ProjectPolicyInput,
   PUBLIC,
   seesGroup,
   seesProject,
@@ -20,7 +20,12 @@ const user = { admin: false, external: false }
 const external = { admin: false, external: true }
 const admin = { admin: true, external: false }
 
-const on = (who: ProjectStanding['user'], visibility: number, level = 0, more: Partial<ProjectStanding['project']> = {}): ProjectStanding => ({
+const on = (
+  who: ProjectPolicyInput['user'],
+  visibility: number,
+  level = 0,
+  more: Partial<ProjectPolicyInput['project']> = {},
+): ProjectPolicyInput => ({
   user: who,
   level,
   project: {
@@ -160,7 +165,7 @@ describe('what a role may on a project (section 5.1)', () => {
   })
 
   it('AC-11, G-69: in an archived project nobody writes, and everything else stays', () => {
-    const archived = (who: ProjectStanding['user'], ability: ProjectAbility) => canProject(on(who, PUBLIC, 50, { archived: true }), ability)
+    const archived = (who: ProjectPolicyInput['user'], ability: ProjectAbility) => canProject(on(who, PUBLIC, 50, { archived: true }), ability)
     for (const [ability] of FROM) {
       const forbidden = (PROJECT_PROHIBITIONS.archived as readonly string[]).includes(ability)
       expect([ability, archived(user, ability), archived(admin, ability)]).toEqual([ability, !forbidden, !forbidden])
@@ -171,7 +176,7 @@ describe('what a role may on a project (section 5.1)', () => {
   })
 
   it('AC-10, G-68: the switch of the repository closes code to those below it', () => {
-    const code = (who: ProjectStanding['user'], level: number, repository_access_level: number) =>
+    const code = (who: ProjectPolicyInput['user'], level: number, repository_access_level: number) =>
       canProject(on(who, PUBLIC, level, { repository_access_level }), 'download_code')
     expect([code(user, 0, 20), code(user, 0, 10), code(user, 20, 10), code(admin, 0, 10), code(null, 0, 10)]).toEqual([
       true,
@@ -185,7 +190,7 @@ describe('what a role may on a project (section 5.1)', () => {
   })
 
   it('section 5.1 note 3: a guest reads pipelines where the project is open to them, or its jobs are public', () => {
-    const read = (who: ProjectStanding['user'], visibility: number, level: number, public_jobs: boolean) =>
+    const read = (who: ProjectPolicyInput['user'], visibility: number, level: number, public_jobs: boolean) =>
       canProject(on(who, visibility, level, { public_jobs }), 'read_pipeline')
     expect([read(user, PRIVATE, 10, true), read(user, PRIVATE, 10, false), read(user, PRIVATE, 0, true)]).toEqual([true, false, false])
     expect([read(user, PUBLIC, 0, false), read(user, INTERNAL, 10, false), read(external, INTERNAL, 10, false)]).toEqual([true, true, false])
@@ -208,7 +213,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect(canProject(on(user, PUBLIC, 50, { repository_access_level: 0 }), 'create_commit_status')).toBe(false)
   })
 
-  it('AC-10: featureOpen', () => {
+  it('AC-10: isFeatureOpen', () => {
     for (const [level, who, mine, held] of [
       [20, null, 0, true],
       [10, null, 0, false],
@@ -217,7 +222,7 @@ describe('what a role may on a project (section 5.1)', () => {
       [10, admin, 0, true],
       [0, admin, 50, false],
     ] as const)
-      expect(featureOpen(level, { user: who, level: mine })).toBe(held)
+      expect(isFeatureOpen(level, { user: who, level: mine })).toBe(held)
   })
 
   it('a higher level never loses an ability, and what is not seen is not done', () => {
@@ -243,7 +248,7 @@ describe('what a role may on a project (section 5.1)', () => {
 })
 
 describe('groups (G-67, G-74, AC-16, section 5.2)', () => {
-  const of = (who: ProjectStanding['user'], visibility: number, level = 0, seesProjectIn = false) => ({
+  const of = (who: ProjectPolicyInput['user'], visibility: number, level = 0, seesProjectIn = false) => ({
     user: who,
     level,
     group: { visibility },

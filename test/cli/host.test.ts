@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { settleAddress } from '../../src/cli/host.js'
+import { resolveAddress } from '../../src/cli/host.js'
 import { readConfig } from '../../src/config.js'
 
 describe('the address of the service', () => {
-  const at = async (env: NodeJS.ProcessEnv) => (await settleAddress(readConfig(env))).baseUrl
+  const at = async (env: NodeJS.ProcessEnv) => (await resolveAddress(readConfig(env))).baseUrl
 
   it.each([
     [{ PORT: '80' }, 'http://127.0.0.1'],

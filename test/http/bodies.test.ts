@@ -252,7 +252,7 @@ describe('slow bodies (SEC-142)', () => {
   let slow: FastifyInstance
   let url: string
   beforeAll(async () => {
-    slow = await buildApp(t.ctx, { pace: { every: 1_000, bytes: 100 } })
+    slow = await buildApp(t.ctx, { minimumRate: { every: 1_000, bytes: 100 } })
     await slow.listen({ host: '127.0.0.1', port: 0 })
     url = `http://127.0.0.1:${(slow.server.address() as AddressInfo).port}`
     return () => slow.close()

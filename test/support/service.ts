@@ -10,7 +10,7 @@ import { expect } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { buildApp } from '../../src/app.js'
 import { createContext } from '../../src/cli/create-context.js'
-import { settleSsh } from '../../src/cli/host.js'
+import { resolveSshPort } from '../../src/cli/host.js'
 import { type Config, readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { openDatabase } from '../../src/db/client.js'
@@ -117,7 +117,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
   const dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
   const service = { databaseUrl: database.url, dataDir, user } as Service
   const base = configurationOf(dataDir, environment)
-  const config = { ...(await settleSsh(base, (fault) => expect.fail(fault.message))), baseUrl: base.baseUrl ?? '' }
+  const config = { ...(await resolveSshPort(base, (fault) => expect.fail(fault.message))), baseUrl: base.baseUrl ?? '' }
   const log = pino({ level: base.logLevel }, { write: (line: string) => service.user.onLog(line) })
   const onQuery = (text: string) => IN_BETWEEN.test(text) || service.user.onQuery(text)
   const db = new WorldDatabase(await openDatabase(database.url, { log, poolSize: 4, onQuery }))
@@ -142,7 +142,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
       ? null
       : await startSsh(service.ctx, { program: new URL('ssh.js', pathToFileURL(await build())), ...(limits && { limits }) })
   service.rest = () =>
-    gate.while(PATIENCE, async () => {
+    gate.runWhenIdle(PATIENCE, async () => {
       await service.ctx.close()
       await service.ctx.jobs.untilEnded()
       db.forgetListeners()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { Life } from '../../src/cli/life.js'
+import { Lifecycle } from '../../src/cli/lifecycle.js'
 import { loadProgram } from '../../src/cli/open-service.js'
 import { readTestConfig } from '../../src/config.js'
 import { readCatalog } from '../../src/db/snapshots.js'
@@ -34,11 +34,11 @@ export function testWorld(): TestWorld {
     const database = await createTestDatabase()
     const folder = await mkdtemp(join(tmpdir(), 'world-'))
     await chmod(folder, 0o711)
-    const life = new Life(pino({ level: 'warn' }, { write: (line: string) => void t.logged.push(line) }))
+    const life = new Lifecycle(pino({ level: 'warn' }, { write: (line: string) => void t.logged.push(line) }))
     const config = readTestConfig({ folder: join(folder, 'data'), port: 0, ssh: false, token: 'a-token-of-the-world-x', password: 'a long password' })
     const argon2 = new Argon2(config.argon2, 1)
     t.world = await World.open({
-      ...{ program: await loadProgram(), life, spawner: testSpawner, argon2 },
+      ...{ program: await loadProgram(), lifecycle: life, spawner: testSpawner, argon2 },
       prepare: (_, app) => app.addHook('preHandler', async ({ url }) => void t.begun.push(url)),
       ...{ name: 'one', first: true, config, databaseUrl: database.url, snapshots: join(folder, 'snapshots'), pid: process.pid },
     })
@@ -51,7 +51,7 @@ export function testWorld(): TestWorld {
   })
   afterAll(() => end())
   t.call = async (method, path, body, headers = {}) => {
-    const { url, token } = t.world.line
+    const { url, token } = t.world.info
     const form = body instanceof FormData
     const answer = await fetch(`${url}${path.startsWith('/uploads/') || path.startsWith('/root/') ? '' : '/api/v4'}${path}`, {
       method,

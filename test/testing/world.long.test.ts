@@ -13,10 +13,10 @@ import { testWorld } from '../support/world.js'
 const t = testWorld()
 const { url, cloned } = gitClient({
   get url() {
-    return t.world.line.url
+    return t.world.info.url
   },
 } as TestApp)
-const root = () => ({ token: t.world.line.token })
+const root = () => ({ token: t.world.info.token })
 
 interface Made {
   id: number
@@ -240,8 +240,8 @@ describe('calls and work that are under way', () => {
     const sockets = new Set<Socket>()
     const get = () =>
       new Promise<number | undefined>((resolve, reject) => {
-        const { hostname, port } = new URL(t.world.line.url)
-        const headers = { 'private-token': t.world.line.token }
+        const { hostname, port } = new URL(t.world.info.url)
+        const headers = { 'private-token': t.world.info.token }
         request({ agent, hostname, port, path: '/api/v4/projects', headers }, (answer) => {
           answer.resume().once('end', () => resolve(answer.statusCode))
         })
@@ -263,7 +263,7 @@ describe('calls and work that are under way', () => {
     const { port } = t.world.app.server.address() as AddressInfo
     const { path_with_namespace } = await aProject('slow')
     const failed = new Promise<string>((resolve) => {
-      const authorization = `Basic ${Buffer.from(`git:${t.world.line.token}`).toString('base64')}`
+      const authorization = `Basic ${Buffer.from(`git:${t.world.info.token}`).toString('base64')}`
       const headers = { authorization, 'content-type': 'application/x-git-receive-pack-request', 'content-length': '1000' }
       const push = request({ port, method: 'POST', path: `/${path_with_namespace}.git/git-receive-pack`, headers }, () => resolve('an answer'))
       push.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? ''))
@@ -277,7 +277,7 @@ describe('calls and work that are under way', () => {
 
   it('one whose client leaves while it waits for the other state holds nothing up', async () => {
     await t.world.reset()
-    const { hostname, port } = new URL(t.world.line.url)
+    const { hostname, port } = new URL(t.world.info.url)
     const gone: string[] = []
     t.world.onReset(async () => {
       if (gone.length > 0) return

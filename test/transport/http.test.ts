@@ -1023,7 +1023,7 @@ describe('pushing', () => {
 describe('slow bodies (SEC-142)', () => {
   const slow = Fastify()
   beforeAll(async () => {
-    await slow.register(gitHttp, { ctx: t.ctx, pace: { every: 400, bytes: 100 } })
+    await slow.register(gitHttp, { ctx: t.ctx, minimumRate: { every: 400, bytes: 100 } })
     await slow.listen({ host: '127.0.0.1', port: 0 })
     return () => slow.close()
   })

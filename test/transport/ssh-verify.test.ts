@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import ssh2 from 'ssh2'
 import { describe, expect, it } from 'vitest'
-import { isAccepted, isProof } from '../../src/transport/ssh/verify.js'
+import { isAccepted, verifyProof } from '../../src/transport/ssh/verify.js'
 import { ed25519 as anEd25519 } from '../support/ssh.js'
 
 const field = (content: Buffer | string) => {
@@ -24,7 +24,7 @@ describe('signatures of keys on security tokens', () => {
   const name = 'sk-ssh-ed25519@openssh.com'
   const key = Buffer.concat([field(name), field(jwkBytes(ed25519.publicKey, 'x')), field('ssh:')])
   const signed = (state: Buffer, application = 'ssh:') => Buffer.concat([sign(null, ofToken(application, state), ed25519.privateKey), state])
-  const judged = (signature: Buffer, over = text) => isProof({ algorithm: name, key, text: over, signature, hash: undefined })
+  const judged = (signature: Buffer, over = text) => verifyProof({ algorithm: name, key, text: over, signature, hash: undefined })
 
   it('Ed25519: for this text, this application, and a token that was touched', () => {
     expect(judged(signed(TOUCHED))).toBe(true)
@@ -43,9 +43,9 @@ describe('signatures of keys on security tokens', () => {
     const blob = Buffer.concat([field(algorithm), field('nistp256'), field(point), field('ssh:')])
     const raw = sign('sha256', ofToken('ssh:', TOUCHED), { key: pair.privateKey, dsaEncoding: 'ieee-p1363' })
     const signature = Buffer.concat([field(Buffer.concat([Buffer.alloc(1), raw.subarray(0, 32)])), field(raw.subarray(32)), TOUCHED])
-    expect(isProof({ algorithm, key: blob, text, signature, hash: undefined })).toBe(true)
-    expect(isProof({ algorithm, key: blob, text: Buffer.from('another text'), signature, hash: undefined })).toBe(false)
-    expect(() => isProof({ algorithm, key: blob.subarray(0, 60), text, signature, hash: undefined })).toThrow(RangeError)
+    expect(verifyProof({ algorithm, key: blob, text, signature, hash: undefined })).toBe(true)
+    expect(verifyProof({ algorithm, key: blob, text: Buffer.from('another text'), signature, hash: undefined })).toBe(false)
+    expect(() => verifyProof({ algorithm, key: blob.subarray(0, 60), text, signature, hash: undefined })).toThrow(RangeError)
   })
 })
 
@@ -54,7 +54,7 @@ describe('signatures of other keys', () => {
     const one = ssh2.utils.parseKey(anEd25519()) as ssh2.ParsedKey
     const other = ssh2.utils.parseKey(anEd25519()) as ssh2.ParsedKey
     const judged = (key: ssh2.ParsedKey, algorithm: string) =>
-      isProof({ algorithm, key: key.getPublicSSH(), text, signature: one.sign(text) as unknown as Buffer, hash: undefined })
+      verifyProof({ algorithm, key: key.getPublicSSH(), text, signature: one.sign(text) as unknown as Buffer, hash: undefined })
     expect(judged(one, 'ssh-ed25519')).toBe(true)
     expect(judged(other, 'ssh-ed25519')).toBe(false)
     expect(judged(one, 'ecdsa-sha2-nistp256')).toBe(false)

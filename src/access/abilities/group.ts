@@ -1,4 +1,4 @@
-/** What each role adds on a group (companions 5.2). */
+/** Abilities that each role adds on a group (companions 5.2). */
 export const GROUP_ROLES = {
   anonymous: ['read_group'],
   visitor: ['read_member', 'request_access'],

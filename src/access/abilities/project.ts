@@ -1,6 +1,6 @@
 /**
- * What each role adds on a project; a role also has everything that the roles above it in this table have (companions
- * 5.1). A visitor is a signed-in user without a membership, or anybody, on a project they can see.
+ * Abilities that each role adds on a project; a role also has the abilities of the roles before it (companions 5.1). A
+ * visitor is a signed-in user without a membership on a project that they can see.
  */
 export const PROJECT_ROLES = {
   anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue'],
@@ -16,9 +16,9 @@ export const PROJECT_ROLES = {
     'create_note',
     'award_emoji',
     'read_merge_request_if_public',
-    // their own, and those assigned to them
+    // those that they opened or are assigned to
     'read_own_merge_request',
-    // from a fork, or to change one's own proposal
+    // from a fork, or to change their own merge request
     'propose_merge_request',
   ],
   guest: ['read_pipeline_if_jobs_are_public'],
@@ -67,7 +67,7 @@ export const PROJECT_ROLES = {
     'delete_protected_branch',
     'manage_shares',
     'link_fork',
-    // of a file that somebody else has locked
+    // unlock a file that another user has locked
     'force_unlock',
   ],
   owner: [
@@ -93,7 +93,7 @@ const MERGE_REQUEST_WRITES = [
 ] as const
 const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE_REQUEST_WRITES] as const
 
-/** What nobody may do while a state holds. */
+/** Abilities that no role has while a state applies. */
 export const PROJECT_PROHIBITIONS = {
   archived: [
     'push_code',

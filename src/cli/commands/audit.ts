@@ -3,15 +3,15 @@ import { readConfig } from '../../config.js'
 import { withContext } from '../context.js'
 import { printJson } from '../output.js'
 
-const MOMENT = 'YYYY-MM-DD[Thh:mm:ssZ]'
+const TIME_FORMAT = 'YYYY-MM-DD[Thh:mm:ssZ]'
 
 export function auditCommand(program: Command): void {
   program
     .command('audit')
     .summary('print the audit log')
     .description('Print what was done to users, tokens, members and settings, one JSON object a line, oldest first.')
-    .requiredOption('--since <moment>', `the first moment, ${MOMENT}`, moment)
-    .option('--until <moment>', `the last moment, ${MOMENT}`, moment)
+    .requiredOption('--since <moment>', `the first moment, ${TIME_FORMAT}`, moment)
+    .option('--until <moment>', `the last moment, ${TIME_FORMAT}`, moment)
     .action(printAudit)
 }
 

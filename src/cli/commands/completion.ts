@@ -4,7 +4,7 @@ import { print } from '../output.js'
 const SHELLS = ['bash', 'zsh'] as const
 type Shell = (typeof SHELLS)[number]
 
-const USE = `
+const USAGE = `
   bash: source <(roost completion bash)
   zsh:  source <(roost completion zsh)`
 
@@ -14,7 +14,7 @@ export function completionCommand(program: Command): void {
     .summary('print a script for completion in bash or zsh')
     .description('Print a script that completes commands and options on Tab.')
     .addArgument(new Argument('<shell>').choices(SHELLS))
-    .addHelpText('after', USE)
+    .addHelpText('after', USAGE)
     .action((shell: Shell) => print(SCRIPTS[shell](choicesIn(program))))
 }
 

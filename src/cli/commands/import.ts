@@ -50,7 +50,7 @@ const POOL_SIZE = 4
 
 async function importFrom(url: string, options: Options): Promise<void> {
   const { from, group, project, into, dryRun, quiet, json } = options
-  const [token, users] = await Promise.all([tokenOf(options), options.users === undefined ? undefined : mapIn(options.users)])
+  const [token, users] = await Promise.all([tokenOf(options), options.users === undefined ? undefined : readUserMap(options.users)])
   await withContext(
     readConfig(),
     async (ctx) => {
@@ -59,7 +59,7 @@ async function importFrom(url: string, options: Options): Promise<void> {
       const report = await (quiet ? importServer(ctx, given) : withProgress('projects', (onProgress) => importServer(ctx, { ...given, onProgress })))
       if (options.report !== undefined) await writeFile(options.report, `${JSON.stringify(report, null, 2)}\n`)
       if (json) await printJson(report)
-      else if (!quiet) await print(inWords(report))
+      else if (!quiet) await print(reportText(report))
       if (report.fault === null) return
       process.stderr.write(`roost: the import has stopped: ${report.fault}; the same command goes on from there\n`)
       process.exitCode = 1
@@ -77,7 +77,7 @@ async function tokenOf({ token, tokenStdin }: Options): Promise<string> {
 const MAX_LINES = 1_000_000
 
 /** Lower-case usernames there → usernames here; empty lines and those that begin with # are left out. */
-async function mapIn(file: string): Promise<Map<string, string>> {
+async function readUserMap(file: string): Promise<Map<string, string>> {
   const lines = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new StartFault(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`)
   })
@@ -92,15 +92,15 @@ async function mapIn(file: string): Promise<Map<string, string>> {
 }
 
 /** Names under each reason. */
-const EXAMPLES = 5
+const MAX_NAMES_PER_REASON = 5
 
-function inWords({ url, from, dry_run, came, left_out, left_out_count, never }: ImportReport): string {
+function reportText({ url, from, dry_run, came, left_out, left_out_count, never }: ImportReport): string {
   const counts = Object.entries(came).map(([kind, count]) => `  ${String(count).padStart(8)}  ${kind}\n`)
   const groups = new Map<string, string[]>()
   for (const { kind, name, reason } of left_out) groups.set(`${kind}: ${reason}`, [...(groups.get(`${kind}: ${reason}`) ?? []), name])
   const left = [...groups].map(([why, names]) => {
-    const more = names.length > EXAMPLES ? `, and ${names.length - EXAMPLES} more` : ''
-    return `  ${why}\n    ${names.slice(0, EXAMPLES).join(', ')}${more}\n`
+    const more = names.length > MAX_NAMES_PER_REASON ? `, and ${names.length - MAX_NAMES_PER_REASON} more` : ''
+    return `  ${why}\n    ${names.slice(0, MAX_NAMES_PER_REASON).join(', ')}${more}\n`
   })
   return [
     `${dry_run ? 'would come' : 'has come'} from ${url} (${from}):\n`,

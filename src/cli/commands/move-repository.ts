@@ -22,7 +22,7 @@ async function moveRepositories(what: string, storage: string, { all }: { all?: 
     if (!Object.hasOwn(config.storages, name))
       throw new ConfigFault(`there is no storage called ${name}: STORAGES has ${Object.keys(config.storages).join(', ')}`)
   await withContext(config, async (ctx) => {
-    const { moveOne, projectNamed, projectsIn } = await import('../move.js')
+    const { moveOne, projectNamed, projectsIn } = await import('../storage-move.js')
     const ids = all ? await projectsIn(ctx, what) : [await projectNamed(ctx, what)]
     for (const id of ids) await moveOne(ctx, id, storage)
     if (all) await print(`${ids.length} projects were moved to ${storage}\n`)

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
-import { readConfig, readSshCall } from '../../config.js'
+import { readConfig, readSshRequest } from '../../config.js'
 import { StartFault } from '../../lib/start-fault.js'
-import { askKey, askService, socketAt, socketIn } from '../../transport/ssh/client.js'
+import { findKeyId, openRequest, resolveSocket, socketLink } from '../../transport/ssh/client.js'
 import { FRAME, frames } from '../../transport/ssh/frames.js'
 
 export function sshCommands(program: Command): void {
@@ -32,9 +32,10 @@ function id(text: string): number {
 }
 
 /** No shell but the forced command; no forwarding, terminal or file of the user's own. */
-const RESTRICTED = 'restrict'
+const KEY_OPTIONS = 'restrict'
 
-const unreachable = ({ code }: NodeJS.ErrnoException) => new StartFault(`the service cannot be reached (${code}): is it running with this DATA_DIR?`)
+const serviceUnreachable = ({ code }: NodeJS.ErrnoException) =>
+  new StartFault(`the service cannot be reached (${code}): is it running with this DATA_DIR?`)
 
 /**
  * Answers an OpenSSH server that asks which keys may log in: the key it names, with `roost ssh serve` as the only
@@ -44,13 +45,13 @@ async function answerKeys(_user: string, type: string, blob: string): Promise<vo
   const config = readConfig()
   if (!/^[\w@.-]+$/.test(type) || !/^[A-Za-z0-9+/]+=*$/.test(blob)) return
   const sha256 = createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64').replace(/=+$/, '')
-  const key = await askKey(await socketAt(socketIn(config.dataDir)), sha256).catch((error: NodeJS.ErrnoException) => {
-    throw unreachable(error)
+  const key = await findKeyId(await resolveSocket(socketLink(config.dataDir)), sha256).catch((error: NodeJS.ErrnoException) => {
+    throw serviceUnreachable(error)
   })
   if (key === null) return
   // the server runs it with an environment of its own
   const command = ['/usr/bin/env', `DATA_DIR=${config.dataDir}`, process.execPath, process.argv[1] ?? '', 'ssh', 'serve', String(key)].map(quoted)
-  process.stdout.write(`command="${command.join(' ').replace(/["\\]/g, '\\$&')}",${RESTRICTED} ${type} ${blob}\n`)
+  process.stdout.write(`command="${command.join(' ').replace(/["\\]/g, '\\$&')}",${KEY_OPTIONS} ${type} ${blob}\n`)
 }
 
 /** A word for the shell that an OpenSSH server starts a command with. */
@@ -59,10 +60,10 @@ const quoted = (word: string) => (/^[\w./=:-]+$/.test(word) ? word : `'${word.re
 /** The forced command of a key: passes its streams on to the service, which does the work. */
 async function serveKey(key: number): Promise<void> {
   const config = readConfig()
-  const { command, address, protocol } = readSshCall()
+  const { command, address, protocol } = readSshRequest()
   const question = { ask: 'run' as const, key, command, address, ...(protocol && { protocol }) }
-  const service = await askService(await socketAt(socketIn(config.dataDir)), question).catch((error: NodeJS.ErrnoException) => {
-    throw unreachable(error)
+  const service = await openRequest(await resolveSocket(socketLink(config.dataDir)), question).catch((error: NodeJS.ErrnoException) => {
+    throw serviceUnreachable(error)
   })
   process.stdin.on('error', () => {})
   process.stdin.pipe(service)

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { NAME, NAME_RULE } from '../../testing/parameters.js'
 import { serveForTests, type TestOptions } from '../../testing/serve.js'
 
-const USE = `
+const USAGE = `
 Prints one line of JSON when it is ready: url, username, token and password of an administrator, and the address of the
 channel that controls it. What it stores is in memory or in the temporary folder, and is gone when it ends; it ends with
 the process that started it.`
@@ -17,7 +17,7 @@ export function testCommand(program: Command): void {
     .option('--ssh', 'serve SSH as well, on a free port')
     .option('--seed <file>', 'what there is at the start, as YAML or JSON')
     .option('--clock <time>', 'a clock that stands still, at a time such as 2030-01-01T00:00:00Z', moment)
-    .addHelpText('after', USE)
+    .addHelpText('after', USAGE)
     .action(({ port = 0, ssh = false, ...more }: Partial<TestOptions> & { world: string }) => serveForTests({ port, ssh, ...more }))
 }
 

@@ -70,17 +70,17 @@ interface PasswordOptions {
 
 async function create(username: string, options: PasswordOptions & { email: string; name?: string; admin?: boolean }): Promise<void> {
   const { email, name = username, admin = false, json } = options
-  const { password, made } = await chosenPassword(options)
+  const { password, generated } = await chosenPassword(options)
   await withContext(readConfig(), async (ctx) => {
     const { createUser } = await import('../../services/identity/users.js')
     const { id } = await createUser(ctx, { username, email, name, admin, password, skip_confirmation: true })
-    if (json) return printJson({ id, username, email: email.toLowerCase(), admin, ...(made && { password }) })
-    await print(made ? `${password}\n` : `user ${username} has id ${id}\n`)
+    if (json) return printJson({ id, username, email: email.toLowerCase(), admin, ...(generated && { password }) })
+    await print(generated ? `${password}\n` : `user ${username} has id ${id}\n`)
   })
 }
 
 async function setPassword(username: string, options: PasswordOptions): Promise<void> {
-  const { password, made } = await chosenPassword(options)
+  const { password, generated } = await chosenPassword(options)
   await withContext(readConfig(), async (ctx) => {
     const [{ updateUser }, { passwordFault }] = await Promise.all([
       import('../../services/identity/user-update.js'),
@@ -90,8 +90,8 @@ async function setPassword(username: string, options: PasswordOptions): Promise<
     const fault = passwordFault(password)
     if (fault) throw new StartFault(`the password ${fault}`)
     await updateUser(ctx, id, { password })
-    if (options.json) return printJson({ id, username, ...(made && { password }) })
-    await print(made ? `${password}\n` : `user ${username} has a new password\n`)
+    if (options.json) return printJson({ id, username, ...(generated && { password }) })
+    await print(generated ? `${password}\n` : `user ${username} has a new password\n`)
   })
 }
 
@@ -147,7 +147,7 @@ async function userNamed(ctx: Context, username: string): Promise<{ id: number }
 }
 
 /** A password of at most one line of standard input, or a new random one. */
-async function chosenPassword({ passwordStdin }: PasswordOptions): Promise<{ password: string; made: boolean }> {
-  if (!passwordStdin) return { password: randomBytes(18).toString('base64url'), made: true }
-  return { password: (await text(process.stdin)).replace(/\r?\n$/, ''), made: false }
+async function chosenPassword({ passwordStdin }: PasswordOptions): Promise<{ password: string; generated: boolean }> {
+  if (!passwordStdin) return { password: randomBytes(18).toString('base64url'), generated: true }
+  return { password: (await text(process.stdin)).replace(/\r?\n$/, ''), generated: false }
 }

@@ -3,41 +3,41 @@ import { Unavailable } from '../../lib/unavailable.js'
 import type { Begin, MetricsPage, ToParent, ToWorker } from './messages.js'
 
 /**
- * Milliseconds that a lock is waited for. What it guards is right without it, by the locks of git and Postgres; it
- * keeps writers in turn.
+ * How long to wait for a lock, in milliseconds. Git and Postgres ensure correctness; this lock only makes writers wait in
+ * order, so work goes on without it.
  */
-const LOCK_PATIENCE = 10_000
-const PAGE_PATIENCE = 5_000
+const LOCK_TIMEOUT_MS = 10_000
+const PAGE_TIMEOUT_MS = 5_000
 
-/** The side of a worker of the channel to its parent. */
+/** The channel of a worker to its parent. */
 export class ParentLink implements ProcessMutex {
-  /** Resolves when the parent lets this worker begin. */
+  /** Resolves when the parent tells this worker to start. */
   readonly begin: Promise<Begin>
-  /** Resolves when the parent ends it. */
+  /** Resolves when the parent tells it to stop. */
   readonly stop: Promise<void>
-  /** Called when the parent asks for what this worker has counted. */
+  /** Called when the parent requests the metrics of this worker. */
   onCount: (id: number) => void = () => undefined
   readonly #locks = new Map<number, () => void>()
   readonly #pages = new Map<number, (page: MetricsPage) => void>()
   #id = 0
 
   constructor(private readonly channel: NodeJS.Process) {
-    const heard = <Type extends ToWorker['type']>(type: Type) =>
+    const received = <Type extends ToWorker['type']>(type: Type) =>
       new Promise<Extract<ToWorker, { type: Type }>>((resolve) => {
         channel.on('message', (message: ToWorker) => message.type === type && resolve(message as Extract<ToWorker, { type: Type }>))
       })
-    this.begin = heard('begin')
-    this.stop = heard('stop').then(() => undefined)
+    this.begin = received('begin')
+    this.stop = received('stop').then(() => undefined)
     channel.on('message', (message: ToWorker) => {
       if (message.type === 'locked') this.#locks.get(message.id)?.()
       else if (message.type === 'page') this.#pages.get(message.id)?.(message.page)
       else if (message.type === 'count') this.onCount(message.id)
     })
-    // what came before this would be lost
+    // messages before this would be lost
     void this.send({ type: 'awake' })
   }
 
-  /** Resolves when the message has been handed over. Without its parent this process ends anyway. */
+  /** Resolves when the message has been sent, or the parent is gone. */
   send(message: ToParent): Promise<void> {
     return new Promise((resolve) => {
       if (!this.channel.connected) return resolve()
@@ -48,24 +48,24 @@ export class ParentLink implements ProcessMutex {
   acquire(key: string): Promise<() => void> {
     const id = ++this.#id
     return new Promise((resolve) => {
-      const settle = () => {
-        clearTimeout(late)
+      const done = () => {
+        clearTimeout(timer)
         this.#locks.delete(id)
         resolve(() => void this.send({ type: 'unlock', id }))
       }
-      const late = setTimeout(settle, LOCK_PATIENCE)
-      this.#locks.set(id, settle)
+      const timer = setTimeout(done, LOCK_TIMEOUT_MS)
+      this.#locks.set(id, done)
       void this.send({ type: 'lock', id, key })
     })
   }
 
-  /** The page of metrics of the whole service. */
+  /** The metrics of the whole service. */
   page(): Promise<MetricsPage> {
     const id = ++this.#id
     return new Promise<MetricsPage>((resolve, reject) => {
-      const late = setTimeout(() => reject(new Unavailable('the metrics of the other workers did not come in time')), PAGE_PATIENCE)
+      const timer = setTimeout(() => reject(new Unavailable('the metrics of the other workers did not come in time')), PAGE_TIMEOUT_MS)
       this.#pages.set(id, (page) => {
-        clearTimeout(late)
+        clearTimeout(timer)
         resolve(page)
       })
       void this.send({ type: 'page', id })

@@ -1,40 +1,40 @@
-/** A worker that has a lock or waits for it. */
-export interface Asked {
+/** A held or pending lock of a worker. */
+export interface LockRequest {
   owner: number
-  /** Its own number for the lock. */
+  /** The id of the request, unique per worker. */
   id: number
   key: string
-  /** Called when it has the lock. */
+  /** Called when the lock is acquired. */
   grant(): void
 }
 
-/** Locks of keys among workers, each given in the order in which it was asked for. */
+/** Locks by key, shared by workers, granted in the order of the requests. */
 export class Locks {
-  /** The first of each list has the lock. */
-  readonly #byKey = new Map<string, Asked[]>()
-  readonly #asked = new Map<string, Asked>()
+  /** Requests by key; the first holds the lock. */
+  readonly #byKey = new Map<string, LockRequest[]>()
+  readonly #requests = new Map<string, LockRequest>()
 
-  lock(asked: Asked): void {
-    const all = this.#byKey.get(asked.key) ?? []
-    this.#byKey.set(asked.key, all)
-    this.#asked.set(`${asked.owner} ${asked.id}`, asked)
-    if (all.push(asked) === 1) asked.grant()
+  lock(request: LockRequest): void {
+    const queue = this.#byKey.get(request.key) ?? []
+    this.#byKey.set(request.key, queue)
+    this.#requests.set(`${request.owner} ${request.id}`, request)
+    if (queue.push(request) === 1) request.grant()
   }
 
-  /** Gives a lock back, or waits for it no longer. */
+  /** Releases a lock, or cancels a pending request. */
   unlock(owner: number, id: number): void {
-    const asked = this.#asked.get(`${owner} ${id}`)
-    if (!asked) return
-    this.#asked.delete(`${owner} ${id}`)
-    const all = this.#byKey.get(asked.key) ?? []
-    const at = all.indexOf(asked)
-    all.splice(at, 1)
-    if (all.length === 0) this.#byKey.delete(asked.key)
-    else if (at === 0) all[0]?.grant()
+    const request = this.#requests.get(`${owner} ${id}`)
+    if (!request) return
+    this.#requests.delete(`${owner} ${id}`)
+    const queue = this.#byKey.get(request.key) ?? []
+    const at = queue.indexOf(request)
+    queue.splice(at, 1)
+    if (queue.length === 0) this.#byKey.delete(request.key)
+    else if (at === 0) queue[0]?.grant()
   }
 
-  /** The owner has ended. */
+  /** Releases all locks of a worker that has ended. */
   drop(owner: number): void {
-    for (const asked of [...this.#asked.values()]) if (asked.owner === owner) this.unlock(owner, asked.id)
+    for (const request of [...this.#requests.values()]) if (request.owner === owner) this.unlock(owner, request.id)
   }
 }

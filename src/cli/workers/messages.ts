@@ -1,44 +1,44 @@
 import type { Config } from '../../config.js'
 import type { MetricValues } from '../../metrics.js'
 
-/** What a worker needs to begin, beside the environment that it shares with its parent. */
+/** What a worker needs to start, in addition to its environment. */
 export interface Begin {
   type: 'begin'
-  /** Its number, from 1 on; its replacement has the same. */
+  /** Its number, from 1; a replacement has the same. */
   number: number
   databaseUrl: string
   port: number
   baseUrl: string
   ssh: Config['ssh']
-  /** The path that all workers answer questions about SSH on. */
+  /** The path of the SSH socket, which all workers serve. */
   socket: string
-  /** Whether it prepares the database for all. */
+  /** Whether it prepares the database for all workers. */
   first: boolean
   /** Ids, as in the table `processes`, of workers that have been killed. */
-  gone: string[]
+  killed: string[]
 }
 
 export type ToWorker =
   | Begin
   | { type: 'stop' }
-  /** The lock that was asked for under this number. */
+  /** The requested lock has been acquired. */
   | { type: 'locked'; id: number }
-  /** Asks for what it has counted. */
+  /** Requests the metrics of the worker. */
   | { type: 'count'; id: number }
   | { type: 'page'; id: number; page: MetricsPage }
 
 export type ToParent =
-  /** It receives messages from now on. */
+  /** The worker can receive messages. */
   | { type: 'awake' }
-  /** It has joined the job queue under this name; what had to be prepared for all is done. */
+  /** The worker has joined the job queue under this id, and the database is prepared. */
   | { type: 'prepared'; process: string | null }
   | { type: 'listening' }
-  /** It cannot start; a line that says why. */
+  /** The worker cannot start. */
   | { type: 'fault'; line: string }
   | { type: 'lock'; id: number; key: string }
   | { type: 'unlock'; id: number }
   | { type: 'counted'; id: number; values: MetricValues }
-  /** Asks for the page of metrics of the whole service. */
+  /** Requests the metrics of the whole service. */
   | { type: 'page'; id: number }
 
 export interface MetricsPage {

@@ -1,68 +1,68 @@
 import type { MetricValues } from '../../metrics.js'
 import type { MetricsPage } from './messages.js'
 
-/** Milliseconds in which a worker says what it has counted. */
-const PATIENCE = 2_000
+/** How long a worker may take to send its metrics, in milliseconds. */
+const COUNT_TIMEOUT_MS = 2_000
 
-interface Asking {
+interface PendingCount {
   worker: number
   resolve(values: MetricValues | null): void
 }
 
-/** Workers by their state, for the page. */
-export interface Workers {
+/** Numbers of workers by state. */
+export interface WorkerCounts {
   ready: number
   missing: number
-  /** Those that were replaced. */
+  /** Replacements since the start. */
   replaced: number
 }
 
 /**
- * Joins what workers have counted. What one that has ended was last known to have counted stays in the sums, so that
- * they never go backwards.
+ * Merges the metrics of workers. The last known counts of ended workers stay in the sums, so that counters never
+ * decrease.
  */
 export class Totals {
-  /** What each worker said last. */
+  /** The last metrics of each worker. */
   readonly #last = new Map<number, MetricValues>()
-  readonly #asking = new Map<number, Asking>()
+  readonly #pending = new Map<number, PendingCount>()
   #ended: MetricValues = []
   #id = 0
 
-  /** The page of the whole service. `ask` sends a worker the question, under a number that it answers with. */
-  async page(workers: number[], ask: (worker: number, id: number) => void, state: Workers): Promise<MetricsPage> {
+  /** The metrics of the whole service. `ask` sends a request to a worker, which answers with the same id. */
+  async page(workers: number[], ask: (worker: number, id: number) => void, state: WorkerCounts): Promise<MetricsPage> {
     await Promise.all(workers.map((worker) => this.#ask(worker, ask)))
-    const registry = (await aggregator()).aggregate([this.#ended, ...this.#last.values(), own(state)])
+    const registry = (await aggregator()).aggregate([this.#ended, ...this.#last.values(), parentMetrics(state)])
     return { type: registry.contentType, text: await registry.metrics() }
   }
 
-  heard(id: number, values: MetricValues): void {
-    this.#asking.get(id)?.resolve(values)
+  receive(id: number, values: MetricValues): void {
+    this.#pending.get(id)?.resolve(values)
   }
 
-  /** A worker has ended. */
-  async left(worker: number): Promise<void> {
-    for (const asking of this.#asking.values()) if (asking.worker === worker) asking.resolve(null)
+  /** Keeps the counters of a worker that has ended. */
+  async workerEnded(worker: number): Promise<void> {
+    for (const pending of this.#pending.values()) if (pending.worker === worker) pending.resolve(null)
     const last = this.#last.get(worker)
     this.#last.delete(worker)
     if (!last) return
-    const lasting = last.filter(({ type }) => isLasting(type))
-    this.#ended = await (await aggregator()).aggregate([this.#ended, lasting]).getMetricsAsJSON()
+    const cumulative = last.filter(({ type }) => isCumulative(type))
+    this.#ended = await (await aggregator()).aggregate([this.#ended, cumulative]).getMetricsAsJSON()
   }
 
   async #ask(worker: number, ask: (worker: number, id: number) => void): Promise<void> {
     const id = ++this.#id
     const values = await new Promise<MetricValues | null>((resolve) => {
-      const late = setTimeout(() => resolve(null), PATIENCE)
-      this.#asking.set(id, {
+      const timer = setTimeout(() => resolve(null), COUNT_TIMEOUT_MS)
+      this.#pending.set(id, {
         worker,
         resolve(values) {
-          clearTimeout(late)
+          clearTimeout(timer)
           resolve(values)
         },
       })
       ask(worker, id)
     })
-    this.#asking.delete(id)
+    this.#pending.delete(id)
     if (values) this.#last.set(worker, values)
   }
 }
@@ -70,10 +70,10 @@ export class Totals {
 const aggregator = async () => (await import('prom-client')).default.AggregatorRegistry
 
 /** Whether a metric only grows while its process lives. */
-const isLasting = (type: unknown) => ['counter', 'histogram'].includes(String(type).toLowerCase())
+const isCumulative = (type: unknown) => ['counter', 'histogram'].includes(String(type).toLowerCase())
 
-/** What the parent itself has to tell. */
-const own = ({ ready, missing, replaced }: Workers) => [
+/** The parent's own metrics. */
+const parentMetrics = ({ ready, missing, replaced }: WorkerCounts) => [
   {
     name: 'roost_workers',
     help: 'Processes that serve, and those that have ended and are started again',

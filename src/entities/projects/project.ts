@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { featureOpen } from '../../access/can.js'
+import { isFeatureOpen } from '../../access/can.js'
 import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../lib/notifications.js'
 import { visibilityName } from '../../lib/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
@@ -186,7 +186,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
   const { project, owner, shares, direct, group, forked_from } = record
   const standing = { user: view.viewer, level: record.level }
   const level = view.viewer?.admin ? 50 : record.level
-  const open = (feature: number) => featureOpen(feature, standing)
+  const open = (feature: number) => isFeatureOpen(feature, standing)
   const self = view.links.api(`/projects/${project.id}`)
   const issues = open(project.issues_access_level)
   const repository = open(project.repository_access_level)

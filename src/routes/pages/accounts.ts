@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.js'
-import { Failure, noSuchRoute, wordsOf } from '../../failures.js'
+import { Failure, failureText, noSuchRoute } from '../../failures.js'
 import { type HtmlPage, sendPage } from '../../http/html-page.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
 import { findLink } from '../../services/identity/links/links.js'
@@ -78,7 +78,7 @@ function password(app: FastifyInstance, ctx: Context) {
       if (!(await setPassword(forPage(ctx, request), token, textOf(request, 'password')))) return badLink(ctx, request, reply)
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'invalid') throw error
-      return sendPage(reply, 400, page(token, wordsOf(error.body)))
+      return sendPage(reply, 400, page(token, failureText(error.body)))
     }
     return sendPage(reply, 200, { title: 'Thank you', text: 'Your new password is set.' })
   })

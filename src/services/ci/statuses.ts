@@ -191,7 +191,7 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   }
   if (!row || row.pipeline === null || row.ref === null) throw notFound()
   if (row.id === null) throw refusal(row.open as PipelineState, status)
-  for (const follow of ctx.followers.status) await follow(ctx, { caller, projectId: subject.project.id, sha, pipeline: row.pipeline, status })
+  for (const follow of ctx.listeners.status) await follow(ctx, { caller, projectId: subject.project.id, sha, pipeline: row.pipeline, status })
   return { ...row, id: row.id, sha, ref: row.ref, pipeline_id: row.pipeline, status, name }
 }
 

@@ -324,5 +324,5 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
 }
 
 async function notifyRemoval(ctx: Context, event: MemberRemovedEvent): Promise<void> {
-  for (const follow of ctx.followers.memberRemoved) await follow(ctx, event)
+  for (const follow of ctx.listeners.memberRemoved) await follow(ctx, event)
 }

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { type Caller, type SignedIn, withoutToken } from '../../access/actor.js'
+import { actingAs, type Caller, type SignedIn } from '../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { users } from '../../db/schema/index.js'
@@ -8,7 +8,7 @@ import { nullOnFailure } from '../../failures.js'
 import { actorOf } from './users.js'
 
 /** A caller for work that a user requested earlier and that runs now without their token. */
-export const actingUser = (user: typeof users.$inferSelect): SignedIn => withoutToken(actorOf(user))
+export const actingUser = (user: typeof users.$inferSelect): SignedIn => actingAs(actorOf(user))
 
 const activeUser = statement('active user', (db) =>
   db

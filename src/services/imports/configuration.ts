@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import { withoutToken } from '../../access/actor.js'
+import { actingAs } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import { members, protectedBranches, protectedTags, sshKeys, webHooks } from '../../db/schema/index.js'
 import { createHook } from '../hooks/hooks.js'
@@ -113,7 +113,7 @@ export async function importDeployKeysAndProtection(run: Run, scope: Scope, { pr
   await importList(run, 'deploy key', scope, async ({ title, line, can_push, created_at }) => {
     const creator = run.ledger.dry ? 0 : (project.creator_id ?? (await ghostId(run.ctx)))
     return async (tx, ctx) => {
-      const { key } = await addDeployKey(ctx, withoutToken({ ...IMPORTER.user, id: creator }), project, { title, key: line, can_push })
+      const { key } = await addDeployKey(ctx, actingAs({ ...IMPORTER.user, id: creator }), project, { title, key: line, can_push })
       if (created_at) await tx.update(sshKeys).set({ created_at }).where(eq(sshKeys.id, key.id))
       return null
     }

@@ -1,4 +1,4 @@
-import { withoutToken } from '../../access/actor.js'
+import { actingAs } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import { onlyRow } from '../../db/only-row.js'
 import { snippets } from '../../db/schema/index.js'
@@ -18,7 +18,7 @@ export async function importReleases(run: Run, scope: Scope, subject: ProjectSub
 
 async function prepareRelease(run: Run, record: ReleaseRecord, subject: ProjectSubject): Promise<Write> {
   const { key: tag_name, name, description, milestones, links } = record
-  const author = withoutToken({ ...IMPORTER.user, id: await personId(run, record.author) })
+  const author = actingAs({ ...IMPORTER.user, id: await personId(run, record.author) })
   return async (_, ctx) => {
     const created_at = record.created_at ?? ctx.now()
     const released_at = record.released_at ?? created_at

@@ -2,7 +2,7 @@ import type { Context } from '../../context.js'
 import { commitAsynchronously } from '../../db/asynchronous-commit.js'
 import type { Transaction } from '../../db/client.js'
 import { codeOf, databaseError, isUniqueViolation } from '../../db/errors.js'
-import { Failure, invalidRecord, wordsOf } from '../../failures.js'
+import { Failure, failureText, invalidRecord } from '../../failures.js'
 import { actSilently } from '../core/acting.js'
 import type { Run } from './run.js'
 import { NotAvailable } from './source/client.js'
@@ -144,7 +144,7 @@ export async function importItem(run: Run, { kind, key, name }: Item, prepare: (
 /** The reason for the report; null if the error ends the run. */
 export function reasonOf(error: unknown): string | null {
   if (error instanceof CannotImport || error instanceof NotAvailable) return error.message
-  if (error instanceof Failure) return wordsOf(error.body)
+  if (error instanceof Failure) return failureText(error.body)
   if (isUniqueViolation(error)) return 'there is one with the same name or number already'
   // data exceptions (22) and violated constraints (23), such as references to rows deleted meanwhile
   return /^2[23]/.test(codeOf(databaseError(error))) ? 'the database does not accept it' : null

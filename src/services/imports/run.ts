@@ -1,5 +1,5 @@
 import type { SignedIn } from '../../access/actor.js'
-import { withoutToken } from '../../access/actor.js'
+import { actingAs } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { ALL_SEEING_VIEWER } from '../issuables/merge-requests/writing/issue-links.js'
 import type { Ledger } from './ledger.js'
@@ -60,4 +60,4 @@ export interface Run {
 }
 
 /** Acts for the importer itself; sees everything. */
-export const IMPORTER: SignedIn = withoutToken(ALL_SEEING_VIEWER)
+export const IMPORTER: SignedIn = actingAs(ALL_SEEING_VIEWER)

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import { type SignedIn, withoutToken } from '../../access/actor.js'
+import { actingAs, type SignedIn } from '../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context, PushEvent } from '../../context.js'
 import { refIntents, users } from '../../db/schema/index.js'
@@ -98,5 +98,5 @@ async function actorOfIntent(ctx: Context, intent: number): Promise<SignedIn | n
     .innerJoin(users, eq(users.id, refIntents.actor_id))
     .where(eq(refIntents.id, intent))
   // without a token, because the push has been authorised already
-  return row ? withoutToken(actorOf(row.user)) : null
+  return row ? actingAs(actorOf(row.user)) : null
 }

@@ -11,17 +11,17 @@ const Advance = z.strictObject({ advance: z.number().min(0).max(3_155_760_000) }
 
 /** The clock of a world that was started with one. */
 export function clockRoutes(control: FastifyInstance, worlds: Worlds): void {
-  control.get('/worlds/:name/clock', async (request) => ({ now: clockOf(await worldOf(worlds, request)).now() }))
+  control.get('/worlds/:name/clock', async (request) => ({ now: requireClock(await worldOf(worlds, request)).now() }))
   control.post('/worlds/:name/clock', async (request) => {
     const world = await worldOf(worlds, request)
     const { advance } = parsed(Advance, request.body)
-    const now = clockOf(world).advance(advance)
+    const now = requireClock(world).advance(advance)
     await setTestClock(world.db, now)
     return { now }
   })
 }
 
-function clockOf({ clock }: World) {
+function requireClock({ clock }: World) {
   if (!clock) throw conflict('the server was started without --clock')
   return clock
 }

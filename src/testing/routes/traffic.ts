@@ -4,12 +4,12 @@ import { conflict, refused } from '../../failures.js'
 import { parsed, worldOf } from '../parameters.js'
 import { Fault } from '../traffic/faults.js'
 import { Limit } from '../traffic/limits.js'
-import { matching } from '../traffic/matching.js'
+import { filterFields } from '../traffic/matching.js'
 import type { World } from '../world.js'
 import type { Worlds } from '../worlds.js'
 
 const Filter = z.strictObject({
-  ...matching,
+  ...filterFields,
   caller: z.string().max(255).optional(),
   status: z.coerce.number().int().min(100).max(599).optional(),
 })
@@ -26,7 +26,7 @@ export function trafficRoutes(control: FastifyInstance, worlds: Worlds): void {
     ;(await worldOf(worlds, request)).traffic.recorder.clear()
     return reply.code(204).send()
   })
-  const standing = <Value extends { route?: string | undefined }>(
+  const ruleRoutes = <Value extends { route?: string | undefined }>(
     part: string,
     schema: z.ZodType<Value>,
     listOf: (world: World) => { add(value: Value): boolean; clear(): void },
@@ -44,8 +44,8 @@ export function trafficRoutes(control: FastifyInstance, worlds: Worlds): void {
       return reply.code(204).send()
     })
   }
-  standing('faults', Fault, ({ traffic }) => traffic.faults)
-  standing('limits', Limit, ({ traffic }) => traffic.limits)
+  ruleRoutes('faults', Fault, ({ traffic }) => traffic.faults)
+  ruleRoutes('limits', Limit, ({ traffic }) => traffic.limits)
 }
 
 /** Records the calls of a world; another state of it begins without any. */

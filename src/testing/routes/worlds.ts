@@ -4,7 +4,7 @@ import { Name, parsed, worldOf } from '../parameters.js'
 import type { World } from '../world.js'
 import type { Worlds } from '../worlds.js'
 
-const Named = z.strictObject({ name: Name })
+const NewWorld = z.strictObject({ name: Name })
 
 const SnapshotName = z.string().min(1).max(200)
 const NewSnapshot = z.strictObject({ name: SnapshotName })
@@ -12,9 +12,9 @@ const NamedSnapshot = z.strictObject({ snapshot: SnapshotName })
 
 /** The worlds themselves: list, make, remove, keep their states and put them back. */
 export function worldRoutes(control: FastifyInstance, worlds: Worlds): void {
-  const lineOf = ({ line }: World) => ({ ...line, control: control.address })
-  control.get('/worlds', async () => (await worlds.all()).map(lineOf))
-  control.post('/worlds', async ({ body }) => lineOf(await worlds.open(parsed(Named, body).name)))
+  const infoOf = ({ info }: World) => ({ ...info, control: control.address })
+  control.get('/worlds', async () => (await worlds.all()).map(infoOf))
+  control.post('/worlds', async ({ body }) => infoOf(await worlds.open(parsed(NewWorld, body).name)))
   control.delete('/worlds/:name', async (request, reply) => {
     await worlds.remove((await worldOf(worlds, request)).name)
     return reply.code(204).send()

@@ -1,28 +1,28 @@
 import { z } from 'zod'
 
 /** Entries of one list. */
-const MAX = 10_000
+const MAX_ENTRIES = 10_000
 
 const text = (longest: number, least = 0) => z.string().min(least).max(longest)
-const several = <T extends z.ZodType>(type: T) => z.array(type).max(MAX)
-const about = <T extends z.ZodType>(type: T, description: string): T => type.meta({ description })
+const listOf = <T extends z.ZodType>(type: T) => z.array(type).max(MAX_ENTRIES)
+const described = <T extends z.ZodType>(type: T, description: string): T => type.meta({ description })
 
-const Username = about(text(255, 1), 'A username: of this file, or known before.')
+const Username = described(text(255, 1), 'A username: of this file, or known before.')
 const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/, 'is not a day such as 2030-01-31')
-const Time = about(z.iso.datetime({ offset: true, error: 'is not a time such as 2030-01-31T12:00:00Z' }), 'A time such as 2030-01-31T12:00:00Z.')
+const Time = described(z.iso.datetime({ offset: true, error: 'is not a time such as 2030-01-31T12:00:00Z' }), 'A time such as 2030-01-31T12:00:00Z.')
 const Description = text(1_000_000)
 const Visibility = z.enum(['private', 'internal', 'public'])
 const Role = z.enum(['guest', 'reporter', 'developer', 'maintainer', 'owner'])
-const Members = about(z.record(Username, Role), 'Roles by username.')
-const ProjectMembers = about(z.record(Username, Role.exclude(['owner'])), 'Roles by username.')
+const Members = described(z.record(Username, Role), 'Roles by username.')
+const ProjectMembers = described(z.record(Username, Role.exclude(['owner'])), 'Roles by username.')
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'is not a colour such as #428BCA')
 const Access = z.enum(['disabled', 'private', 'enabled'])
 
 const Token = z
   .strictObject({
-    token: about(text(255, 8).regex(/^[\x21-\x7e]+$/, 'has other than printable ASCII characters'), 'The token itself.'),
+    token: described(text(255, 8).regex(/^[\x21-\x7e]+$/, 'has other than printable ASCII characters'), 'The token itself.'),
     name: text(255, 1).optional(),
-    scopes: about(z.array(text(50, 1)).max(20), '`api` unless given.').optional(),
+    scopes: described(z.array(text(50, 1)).max(20), '`api` unless given.').optional(),
     expires_at: Day.optional(),
   })
   .meta({ id: 'SeedToken' })
@@ -30,9 +30,9 @@ const Token = z
 const User = z
   .strictObject({
     username: text(255, 1),
-    name: about(text(255, 1), 'The username unless given.').optional(),
-    email: about(text(255, 1), '`<username>@example.com` unless given.').optional(),
-    password: about(text(128, 8), '`<username>-password` unless given.').optional(),
+    name: described(text(255, 1), 'The username unless given.').optional(),
+    email: described(text(255, 1), '`<username>@example.com` unless given.').optional(),
+    password: described(text(128, 8), '`<username>-password` unless given.').optional(),
     admin: z.boolean().optional(),
     external: z.boolean().optional(),
     can_create_group: z.boolean().optional(),
@@ -41,16 +41,16 @@ const User = z
     location: text(255).optional(),
     organization: text(255).optional(),
     website_url: text(1_000).optional(),
-    state: about(z.enum(['active', 'blocked']), 'The last thing that happens to them.').optional(),
-    tokens: about(several(z.union([Token.shape.token, Token])), 'Personal access tokens, with the text that they shall have.').optional(),
-    keys: about(
-      several(z.strictObject({ title: text(255, 1), key: text(10_000, 1), expires_at: Time.optional() })),
+    state: described(z.enum(['active', 'blocked']), 'The last thing that happens to them.').optional(),
+    tokens: described(listOf(z.union([Token.shape.token, Token])), 'Personal access tokens, with the text that they shall have.').optional(),
+    keys: described(
+      listOf(z.strictObject({ title: text(255, 1), key: text(10_000, 1), expires_at: Time.optional() })),
       'Public keys for SSH.',
     ).optional(),
   })
   .meta({ id: 'SeedUser' })
 
-const Label = about(
+const Label = described(
   z.union([
     text(255, 1),
     z.strictObject({
@@ -63,7 +63,7 @@ const Label = about(
   'The name, or more about it.',
 )
 
-const Milestone = about(
+const Milestone = described(
   z.union([
     text(255, 1),
     z.strictObject({
@@ -85,7 +85,7 @@ const Hook = z
     url: text(2_000, 1),
     token: text(255).optional(),
     name: text(255).optional(),
-    events: about(z.array(z.enum(EVENTS)).max(EVENTS.length), '`push` unless given.').optional(),
+    events: described(z.array(z.enum(EVENTS)).max(EVENTS.length), '`push` unless given.').optional(),
     push_events_branch_filter: text(255).optional(),
     enable_ssl_verification: z.boolean().optional(),
   })
@@ -93,26 +93,26 @@ const Hook = z
 
 const Group = z
   .strictObject({
-    path: about(text(1_000, 1), 'With the paths of the groups above it.'),
-    name: about(text(255, 1), 'The last part of the path unless given.').optional(),
+    path: described(text(1_000, 1), 'With the paths of the groups above it.'),
+    name: described(text(255, 1), 'The last part of the path unless given.').optional(),
     description: text(10_000).optional(),
-    visibility: about(Visibility, '`private` unless given.').optional(),
-    owner: about(Username, 'Who makes it: the first owner among its members unless given, otherwise the administrator.').optional(),
+    visibility: described(Visibility, '`private` unless given.').optional(),
+    owner: described(Username, 'Who makes it: the first owner among its members unless given, otherwise the administrator.').optional(),
     members: Members.optional(),
-    labels: several(Label).optional(),
-    milestones: several(Milestone).optional(),
-    variables: several(Variable).optional(),
-    hooks: several(Hook).optional(),
+    labels: listOf(Label).optional(),
+    milestones: listOf(Milestone).optional(),
+    variables: listOf(Variable).optional(),
+    hooks: listOf(Hook).optional(),
   })
   .meta({ id: 'SeedGroup' })
 
-const Content = about(
+const Content = described(
   z.union([text(8_000_000), z.null(), z.strictObject({ base64: text(8_000_000), executable: z.boolean().optional() })]),
   'The text of a file, its bytes in base64, or null to delete it.',
 )
-const Files = about(z.record(text(4_096, 1), Content), 'By path: created or replaced.')
+const Files = described(z.record(text(4_096, 1), Content), 'By path: created or replaced.')
 
-const Action = about(
+const Action = described(
   z
     .strictObject({
       action: z.enum(['create', 'update', 'delete', 'move']),
@@ -126,24 +126,24 @@ const Action = about(
   'As in the API of commits.',
 )
 
-const Author = about(z.union([Username, z.strictObject({ name: text(255, 1), email: text(255, 1) })]), 'A username, or anybody else.')
+const Author = described(z.union([Username, z.strictObject({ name: text(255, 1), email: text(255, 1) })]), 'A username, or anybody else.')
 
 const Commit = z
   .strictObject({
     message: text(1_000_000),
-    branch: about(text(250, 1), 'The default branch unless given.').optional(),
-    from: about(text(250, 1), 'Where a new branch starts: another branch of this list; the default branch unless given. `null`: with nothing.')
+    branch: described(text(250, 1), 'The default branch unless given.').optional(),
+    from: described(text(250, 1), 'Where a new branch starts: another branch of this list; the default branch unless given. `null`: with nothing.')
       .nullable()
       .optional(),
     author: Author.optional(),
-    committer: about(Author, 'The author unless given.').optional(),
-    date: about(Time, 'Of author and committer: now unless given.').optional(),
+    committer: described(Author, 'The author unless given.').optional(),
+    date: described(Time, 'Of author and committer: now unless given.').optional(),
     files: Files.optional(),
-    actions: several(Action).optional(),
+    actions: listOf(Action).optional(),
   })
   .meta({ id: 'SeedCommit' })
 
-const Branch = about(
+const Branch = described(
   z.union([text(250, 1), z.strictObject({ name: text(250, 1), ref: text(250, 1) })]),
   'Its name, at the head of the default branch, or elsewhere.',
 )
@@ -151,9 +151,9 @@ const Branch = about(
 const Tag = z
   .strictObject({
     name: text(250, 1),
-    ref: about(text(250, 1), 'A branch or a tag: the default branch unless given.').optional(),
-    message: about(Description, 'Makes an annotated tag.').optional(),
-    release: about(
+    ref: described(text(250, 1), 'A branch or a tag: the default branch unless given.').optional(),
+    message: described(Description, 'Makes an annotated tag.').optional(),
+    release: described(
       z.union([Description, z.strictObject({ name: text(255, 1).optional(), description: Description.optional(), released_at: Time.optional() })]),
       'A release with this description.',
     ).optional(),
@@ -161,19 +161,19 @@ const Tag = z
   .meta({ id: 'SeedTag' })
 
 const RefAccess = z.enum(['none', 'developer', 'maintainer'])
-const ProtectedBranch = about(
+const ProtectedBranch = described(
   z.union([
     text(250, 1),
     z.strictObject({ name: text(250, 1), push: RefAccess.optional(), merge: RefAccess.optional(), allow_force_push: z.boolean().optional() }),
   ]),
   'A name or pattern, for maintainers only, or with those who may push and merge.',
 )
-const ProtectedTag = about(
+const ProtectedTag = described(
   z.union([text(250, 1), z.strictObject({ name: text(250, 1), create: RefAccess.optional() })]),
   'A name or pattern, and who may create.',
 )
 
-const Note = about(
+const Note = described(
   z.union([text(1_000_000, 1), z.strictObject({ body: text(1_000_000, 1), author: Username.optional(), created_at: Time.optional() })]),
   'A text of the author of what it is on, or more about it.',
 )
@@ -182,11 +182,11 @@ const Note = about(
 const issuable = {
   title: text(255, 1),
   description: Description.optional(),
-  author: about(Username, 'The creator of the project unless given.').optional(),
+  author: described(Username, 'The creator of the project unless given.').optional(),
   assignees: z.array(Username).max(200).optional(),
   labels: z.array(text(255, 1)).max(1_000).optional(),
-  milestone: about(text(255, 1), 'Its title.').optional(),
-  notes: several(Note).optional(),
+  milestone: described(text(255, 1), 'Its title.').optional(),
+  notes: listOf(Note).optional(),
   discussion_locked: z.boolean().optional(),
 }
 
@@ -196,7 +196,7 @@ const Issue = z
     state: z.enum(['opened', 'closed']).optional(),
     confidential: z.boolean().optional(),
     due_date: Day.optional(),
-    created_at: about(Time, 'Only for authors who may set it.').optional(),
+    created_at: described(Time, 'Only for authors who may set it.').optional(),
   })
   .meta({ id: 'SeedIssue' })
 
@@ -214,14 +214,14 @@ const Status = z
 const MergeRequest = z
   .strictObject({
     ...issuable,
-    source: about(text(250, 1), 'The source branch.'),
-    target: about(text(250, 1), 'The target branch: the default branch unless given.').optional(),
-    state: about(z.enum(['opened', 'closed', 'merged']), 'A merged one is merged after its notes and statuses.').optional(),
+    source: described(text(250, 1), 'The source branch.'),
+    target: described(text(250, 1), 'The target branch: the default branch unless given.').optional(),
+    state: described(z.enum(['opened', 'closed', 'merged']), 'A merged one is merged after its notes and statuses.').optional(),
     draft: z.boolean().optional(),
     squash: z.boolean().optional(),
     remove_source_branch: z.boolean().optional(),
-    merged_by: about(Username, 'The administrator unless given.').optional(),
-    statuses: about(several(Status), 'Of the head of the source branch, which make its pipeline.').optional(),
+    merged_by: described(Username, 'The administrator unless given.').optional(),
+    statuses: described(listOf(Status), 'Of the head of the source branch, which make its pipeline.').optional(),
   })
   .meta({ id: 'SeedMergeRequest' })
 
@@ -231,18 +231,18 @@ const Snippet = z
     file_name: text(255, 1),
     content: text(1_000_000, 1),
     description: Description.optional(),
-    visibility: about(Visibility, '`private` unless given.').optional(),
+    visibility: described(Visibility, '`private` unless given.').optional(),
     author: Username.optional(),
   })
   .meta({ id: 'SeedSnippet' })
 
 const Project = z
   .strictObject({
-    path: about(text(1_000, 1), 'With the path of its group, or with a username.'),
-    name: about(text(255, 1), 'The last part of the path unless given.').optional(),
-    creator: about(Username, 'The user whose namespace it is in, or the administrator, unless given.').optional(),
+    path: described(text(1_000, 1), 'With the path of its group, or with a username.'),
+    name: described(text(255, 1), 'The last part of the path unless given.').optional(),
+    creator: described(Username, 'The user whose namespace it is in, or the administrator, unless given.').optional(),
     description: text(10_000).optional(),
-    visibility: about(Visibility, '`private` unless given.').optional(),
+    visibility: described(Visibility, '`private` unless given.').optional(),
     default_branch: text(250, 1).optional(),
     topics: z.array(text(255, 1)).max(100).optional(),
     merge_method: z.enum(['merge', 'rebase_merge', 'ff']).optional(),
@@ -257,26 +257,26 @@ const Project = z
     request_access_enabled: z.boolean().optional(),
     lfs_enabled: z.boolean().optional(),
     ci_config_path: text(255).optional(),
-    archived: about(z.boolean(), 'The last thing that happens to it.').optional(),
+    archived: described(z.boolean(), 'The last thing that happens to it.').optional(),
     members: ProjectMembers.optional(),
-    labels: several(Label).optional(),
-    milestones: several(Milestone).optional(),
-    files: about(Files, 'Of a first commit to the default branch.').optional(),
-    commits: about(several(Commit), 'One after the other; pushed together with the branches.').optional(),
-    branches: several(Branch).optional(),
-    tags: several(Tag).optional(),
-    protected_branches: several(ProtectedBranch).optional(),
-    protected_tags: several(ProtectedTag).optional(),
-    issues: several(Issue).optional(),
-    merge_requests: several(MergeRequest).optional(),
-    statuses: about(
-      several(Status.extend({ ref: about(text(250, 1), 'A branch or a tag: the default branch unless given.').optional() })),
+    labels: listOf(Label).optional(),
+    milestones: listOf(Milestone).optional(),
+    files: described(Files, 'Of a first commit to the default branch.').optional(),
+    commits: described(listOf(Commit), 'One after the other; pushed together with the branches.').optional(),
+    branches: listOf(Branch).optional(),
+    tags: listOf(Tag).optional(),
+    protected_branches: listOf(ProtectedBranch).optional(),
+    protected_tags: listOf(ProtectedTag).optional(),
+    issues: listOf(Issue).optional(),
+    merge_requests: listOf(MergeRequest).optional(),
+    statuses: described(
+      listOf(Status.extend({ ref: described(text(250, 1), 'A branch or a tag: the default branch unless given.').optional() })),
       'Of commits.',
     ).optional(),
-    variables: several(Variable).optional(),
-    snippets: several(Snippet).optional(),
-    wiki: about(z.record(text(255, 1), text(1_000_000, 1)), 'Texts of pages by title.').optional(),
-    hooks: about(several(Hook), 'Made last, so that the seed itself calls none of them.').optional(),
+    variables: listOf(Variable).optional(),
+    snippets: listOf(Snippet).optional(),
+    wiki: described(z.record(text(255, 1), text(1_000_000, 1)), 'Texts of pages by title.').optional(),
+    hooks: described(listOf(Hook), 'Made last, so that the seed itself calls none of them.').optional(),
   })
   .meta({ id: 'SeedProject' })
 
@@ -284,10 +284,10 @@ const Project = z
 export const Seed = z
   .strictObject({
     $schema: text(2_000).optional(),
-    users: several(User).optional(),
-    groups: about(several(Group), 'Groups above others come first.').optional(),
-    projects: several(Project).optional(),
-    snippets: about(several(Snippet), 'Of users, not of projects.').optional(),
+    users: listOf(User).optional(),
+    groups: described(listOf(Group), 'Groups above others come first.').optional(),
+    projects: listOf(Project).optional(),
+    snippets: described(listOf(Snippet), 'Of users, not of projects.').optional(),
   })
   .meta({ title: 'Seed', description: 'What roost test is filled with.' })
 

@@ -5,10 +5,10 @@ import { parseActions } from '../../services/repository/commits/create.js'
 import { moveRefs } from '../../services/repository/push/door.js'
 import { repositoryOf, signatureOf } from '../../services/repository/repositories.js'
 import type { SeedAuthor, SeedCommit, SeedFiles, SeedProject } from './declaration.js'
-import { below, entries, refusedAt, type Seeder, seedFault } from './seeder.js'
+import { below, entries, type Seeder, seedFault, withPosition } from './seeder.js'
 
 /** What a branch has come to. */
-interface Head {
+interface BranchHead {
   oid: Oid
   files: ReadonlySet<string>
 }
@@ -29,24 +29,24 @@ export async function seedHistory(seeder: Seeder, at: string, given: SeedProject
   const { ctx } = seeder.world
   const caller = await seeder.caller(at, history.creator)
   const subject = await findProjectFor(ctx, caller, String(history.project))
-  const drafting = new Drafting(seeder, repositoryOf(ctx, subject.project), caller, history.defaultBranch)
-  if (files) await drafting.add({ message: 'Initial commit', files }, at)
-  for (const [commit, place] of entries(at, 'commits', commits)) await drafting.add(commit, place)
-  for (const [branch, place] of entries(at, 'branches', branches)) {
+  const builder = new HistoryBuilder(seeder, repositoryOf(ctx, subject.project), caller, history.defaultBranch)
+  if (files) await builder.add({ message: 'Initial commit', files }, at)
+  for (const [commit, position] of entries(at, 'commits', commits)) await builder.add(commit, position)
+  for (const [branch, position] of entries(at, 'branches', branches)) {
     const { name, ref } = typeof branch === 'string' ? { name: branch, ref: history.defaultBranch } : branch
-    drafting.branch(name, ref, place)
+    builder.branch(name, ref, position)
   }
-  const heads = new Map([...drafting.heads].map(([name, { oid }]) => [name, oid]))
+  const heads = new Map([...builder.heads].map(([name, { oid }]) => [name, oid]))
   if (heads.size === 0) return heads
-  await drafting.write()
+  await builder.write()
   const moves = [...heads].map(([name, oid]) => ({ ref: `refs/heads/${name}`, old: ZERO, new: oid }))
-  await refusedAt(below(at, 'branches'), moveRefs(ctx, subject, caller.user.id, moves))
+  await withPosition(below(at, 'branches'), moveRefs(ctx, subject, caller.user.id, moves))
   return heads
 }
 
 /** Makes commits whose branches nobody sees yet. */
-class Drafting {
-  readonly heads = new Map<string, Head>()
+class HistoryBuilder {
+  readonly heads = new Map<string, BranchHead>()
   readonly #signatures = new Map<string, Signature>()
   readonly #history: HistoryDraft
 
@@ -62,13 +62,13 @@ class Drafting {
   async add(given: SeedCommit, at: string): Promise<void> {
     const { branch = this.defaultBranch, message, actions, files } = given
     const start = this.heads.get(branch) ?? this.#start(given, branch, at)
-    const has = new Set(start?.files)
-    const changes: Change[] = await this.#changes(files, actions, has, at)
+    const paths = new Set(start?.files)
+    const changes: Change[] = await this.#changes(files, actions, paths, at)
     const author = await this.#signature(given.author, given.date, below(at, 'author'))
     const committer = given.committer === undefined ? author : await this.#signature(given.committer, given.date, below(at, 'committer'))
     const drafted = await this.#history.commit({ parents: start ? [start.oid] : [], changes, author, committer, message })
-    if ('fault' in drafted) throw seedFault(at, `${drafted.path}: ${REFUSALS[drafted.fault]}`)
-    this.heads.set(branch, { oid: drafted.commit, files: has })
+    if ('fault' in drafted) throw seedFault(at, `${drafted.path}: ${CHANGE_FAULTS[drafted.fault]}`)
+    this.heads.set(branch, { oid: drafted.commit, files: paths })
   }
 
   write(): Promise<void> {
@@ -83,7 +83,7 @@ class Drafting {
   }
 
   /** Where a new branch starts; null: with nothing. */
-  #start({ from }: SeedCommit, branch: string, at: string): Head | null {
+  #start({ from }: SeedCommit, branch: string, at: string): BranchHead | null {
     if (from === null) return null
     const start = this.heads.get(from ?? this.defaultBranch)
     if (!start && (from !== undefined || branch !== this.defaultBranch))
@@ -92,14 +92,14 @@ class Drafting {
   }
 
   /** `has`: the files of the tree before, and afterwards those after it. */
-  async #changes(files: SeedFiles | undefined, actions: SeedCommit['actions'], has: Set<string>, at: string): Promise<Change[]> {
-    const asked = [...Object.entries(files ?? {}).map(([path, content]) => actionFor(path, content, has.has(path))), ...(actions ?? [])]
+  async #changes(files: SeedFiles | undefined, actions: SeedCommit['actions'], paths: Set<string>, at: string): Promise<Change[]> {
+    const asked = [...Object.entries(files ?? {}).map(([path, content]) => actionFor(path, content, paths.has(path))), ...(actions ?? [])]
     const { changes, fault } = await parseActions(asked)
     if (fault) throw seedFault(at, fault)
     for (const change of changes) {
-      if (change.action === 'delete') has.delete(change.path)
-      else has.add(change.path)
-      if (change.action === 'move') has.delete(change.from)
+      if (change.action === 'delete') paths.delete(change.path)
+      else paths.add(change.path)
+      if (change.action === 'move') paths.delete(change.from)
     }
     return changes
   }
@@ -113,17 +113,17 @@ class Drafting {
   async #identity(username: string | undefined, at: string): Promise<Signature> {
     const { ctx } = this.seeder.world
     if (username === undefined) return signatureOf(ctx, this.caller)
-    const known = this.#signatures.get(username) ?? signatureOf(ctx, await this.seeder.caller(at, username))
-    this.#signatures.set(username, known)
-    return known
+    const exists = this.#signatures.get(username) ?? signatureOf(ctx, await this.seeder.caller(at, username))
+    this.#signatures.set(username, exists)
+    return exists
   }
 }
 
-const REFUSALS = { exists: 'there is such a file already', missing: 'there is no such file', invalid_path: 'the path is not valid' } as const
+const CHANGE_FAULTS = { exists: 'there is such a file already', missing: 'there is no such file', invalid_path: 'the path is not valid' } as const
 
-function actionFor(file_path: string, content: SeedFiles[string], known: boolean) {
+function actionFor(file_path: string, content: SeedFiles[string], exists: boolean) {
   if (content === null) return { action: 'delete', file_path }
-  const action = known ? 'update' : 'create'
+  const action = exists ? 'update' : 'create'
   if (typeof content === 'string') return { action, file_path, content }
   const { base64, executable } = content
   return { action, file_path, content: base64, encoding: 'base64', ...(executable !== undefined && { execute_filemode: executable }) }

@@ -1,39 +1,39 @@
 import type { SeedProject, SeedSnippet } from './declaration.js'
+import { groupOf, type ProjectContainer, seedHooks, seedLabels, seedMembers, seedMilestones, seedStatus, seedVariables } from './groups.js'
 import { seedHistory } from './history.js'
 import { seedIssues, seedMergeRequests } from './issuables.js'
-import { groupOf, type ProjectPlace, seedHooks, seedLabels, seedMembers, seedMilestones, seedVariables, statusOf } from './places.js'
 import { below, entries, type Seeder, seedFault } from './seeder.js'
 
 export async function seedProjects(seeder: Seeder, projects: SeedProject[] | undefined): Promise<void> {
   for (const [project, at] of entries('', 'projects', projects)) {
-    const place = await makeProject(seeder, project, at)
-    await seedMembers(seeder, place, project.members)
-    await seedLabels(seeder, place, project.labels)
-    await seedMilestones(seeder, place, project.milestones, place.milestones)
-    await seedRefs(seeder, place, project)
-    await seedIssues(seeder, place, project.issues)
-    await seedMergeRequests(seeder, place, project.merge_requests)
-    for (const [{ ref = place.defaultBranch, ...status }, one] of entries(at, 'statuses', project.statuses)) {
-      const sha = place.heads.get(ref)
-      if (sha === undefined) throw seedFault(below(one, 'ref'), `there is no branch or tag ${ref} in this seed`)
-      await statusOf(seeder, place, { at: one, sha, ref }, status)
+    const container = await createProject(seeder, project, at)
+    await seedMembers(seeder, container, project.members)
+    await seedLabels(seeder, container, project.labels)
+    await seedMilestones(seeder, container, project.milestones, container.milestones)
+    await seedRefs(seeder, container, project)
+    await seedIssues(seeder, container, project.issues)
+    await seedMergeRequests(seeder, container, project.merge_requests)
+    for (const [{ ref = container.defaultBranch, ...status }, position] of entries(at, 'statuses', project.statuses)) {
+      const sha = container.heads.get(ref)
+      if (sha === undefined) throw seedFault(below(position, 'ref'), `there is no branch or tag ${ref} in this seed`)
+      await seedStatus(seeder, container, { at: position, sha, ref }, status)
     }
-    await seedVariables(seeder, place, project.variables)
-    await seedSnippets(seeder, at, project.snippets, { path: `${place.path}/snippets`, as: place.as })
+    await seedVariables(seeder, container, project.variables)
+    await seedSnippets(seeder, at, project.snippets, { path: `${container.path}/snippets`, as: container.as })
     for (const [title, content] of Object.entries(project.wiki ?? {}))
-      await seeder.call({ at: below(at, 'wiki', title), method: 'POST', path: `${place.path}/wikis`, as: place.as, body: { title, content } })
-    await seedHooks(seeder, place, project.hooks)
-    if (project.archived) await seeder.call({ at: below(at, 'archived'), method: 'POST', path: `${place.path}/archive`, as: place.as })
+      await seeder.call({ at: below(at, 'wiki', title), method: 'POST', path: `${container.path}/wikis`, as: container.as, body: { title, content } })
+    await seedHooks(seeder, container, project.hooks)
+    if (project.archived) await seeder.call({ at: below(at, 'archived'), method: 'POST', path: `${container.path}/archive`, as: container.as })
   }
 }
 
-async function makeProject(seeder: Seeder, project: SeedProject, at: string): Promise<ProjectPlace> {
+async function createProject(seeder: Seeder, project: SeedProject, at: string): Promise<ProjectContainer> {
   const { path, name, creator, description, visibility = 'private', default_branch } = project
   const parts = path.split('/')
   const last = parts.pop() ?? ''
   const namespace = parts.join('/')
   if (namespace === '') throw seedFault(below(at, 'path'), 'is not below a group or a username')
-  const owner = await userCalled(seeder, below(at, 'path'), namespace)
+  const owner = await usernameOfNamespace(seeder, below(at, 'path'), namespace)
   const group = owner === null ? await groupOf(seeder, below(at, 'path'), namespace) : null
   if (owner !== null && creator !== undefined && creator !== owner) throw seedFault(below(at, 'creator'), `a project of ${owner} is made by ${owner}`)
   const as = owner ?? creator ?? group?.creator
@@ -62,12 +62,12 @@ async function makeProject(seeder: Seeder, project: SeedProject, at: string): Pr
     as,
     defaultBranch: default_branch ?? seeder.world.config.defaultBranch,
     heads: new Map(),
-    milestones: new Map(above.flatMap((one) => [...(one?.milestones ?? [])])),
+    milestones: new Map(above.flatMap((group) => [...(group?.milestones ?? [])])),
   }
 }
 
 /** The username as it is written, where the namespace is that of a user. */
-async function userCalled(seeder: Seeder, at: string, namespace: string): Promise<string | null> {
+async function usernameOfNamespace(seeder: Seeder, at: string, namespace: string): Promise<string | null> {
   if (namespace.includes('/') || seeder.groups.has(namespace.toLowerCase())) return null
   if (seeder.users.has(namespace.toLowerCase())) return namespace
   const found = await seeder.call({ at, method: 'GET', path: `/users?username=${encodeURIComponent(namespace)}` })
@@ -75,35 +75,39 @@ async function userCalled(seeder: Seeder, at: string, namespace: string): Promis
 }
 
 /** The repository, its tags and releases, and what is protected. */
-async function seedRefs(seeder: Seeder, place: ProjectPlace, project: SeedProject): Promise<void> {
-  const { at, path, as, heads, defaultBranch } = place
+async function seedRefs(seeder: Seeder, container: ProjectContainer, project: SeedProject): Promise<void> {
+  const { at, path, as, heads, defaultBranch } = container
   const history = { project: Number(path.slice('/projects/'.length)), creator: as ?? seeder.administrator, defaultBranch }
   for (const [name, oid] of await seedHistory(seeder, at, project, history)) heads.set(name, oid)
-  for (const [{ name, ref = defaultBranch, message, release }, one] of entries(at, 'tags', project.tags)) {
+  for (const [{ name, ref = defaultBranch, message, release }, position] of entries(at, 'tags', project.tags)) {
     const sha = heads.get(ref)
-    if (sha === undefined) throw seedFault(below(one, 'ref'), `there is no branch or tag ${ref} in this seed`)
-    await seeder.call({ at: one, method: 'POST', path: `${path}/repository/tags`, as, body: { tag_name: name, ref: sha, message } })
+    if (sha === undefined) throw seedFault(below(position, 'ref'), `there is no branch or tag ${ref} in this seed`)
+    await seeder.call({ at: position, method: 'POST', path: `${path}/repository/tags`, as, body: { tag_name: name, ref: sha, message } })
     heads.set(name, sha)
     if (release === undefined) continue
     const about = typeof release === 'string' ? { description: release } : release
-    await seeder.call({ at: below(one, 'release'), method: 'POST', path: `${path}/releases`, as, body: { tag_name: name, ...about } })
+    await seeder.call({ at: below(position, 'release'), method: 'POST', path: `${path}/releases`, as, body: { tag_name: name, ...about } })
   }
-  await seedProtection(seeder, place, project)
+  await seedProtection(seeder, container, project)
 }
 
 const LEVELS = { none: 0, developer: 30, maintainer: 40 } as const
 
-async function seedProtection(seeder: Seeder, { at, path, as }: ProjectPlace, { protected_branches, protected_tags }: SeedProject): Promise<void> {
-  for (const [given, one] of entries(at, 'protected_branches', protected_branches)) {
+async function seedProtection(
+  seeder: Seeder,
+  { at, path, as }: ProjectContainer,
+  { protected_branches, protected_tags }: SeedProject,
+): Promise<void> {
+  for (const [given, position] of entries(at, 'protected_branches', protected_branches)) {
     const { name, push = 'maintainer', merge = 'maintainer', allow_force_push } = typeof given === 'string' ? { name: given } : given
     const body = { name, push_access_level: LEVELS[push], merge_access_level: LEVELS[merge], allow_force_push }
     // the default branch is protected since its first push, as the settings say
-    await seeder.call({ at: one, method: 'DELETE', path: `${path}/protected_branches/${encodeURIComponent(name)}`, as, but: 404 })
-    await seeder.call({ at: one, method: 'POST', path: `${path}/protected_branches`, as, body })
+    await seeder.call({ at: position, method: 'DELETE', path: `${path}/protected_branches/${encodeURIComponent(name)}`, as, nullOn: 404 })
+    await seeder.call({ at: position, method: 'POST', path: `${path}/protected_branches`, as, body })
   }
-  for (const [given, one] of entries(at, 'protected_tags', protected_tags)) {
+  for (const [given, position] of entries(at, 'protected_tags', protected_tags)) {
     const { name, create = 'maintainer' } = typeof given === 'string' ? { name: given } : given
-    await seeder.call({ at: one, method: 'POST', path: `${path}/protected_tags`, as, body: { name, create_access_level: LEVELS[create] } })
+    await seeder.call({ at: position, method: 'POST', path: `${path}/protected_tags`, as, body: { name, create_access_level: LEVELS[create] } })
   }
 }
 
@@ -113,6 +117,6 @@ export async function seedSnippets(
   snippets: SeedSnippet[] | undefined,
   { path, as }: { path: string; as: string | undefined },
 ): Promise<void> {
-  for (const [{ author = as, visibility = 'private', ...body }, one] of entries(at, 'snippets', snippets))
-    await seeder.call({ at: one, method: 'POST', path, as: author, body: { ...body, visibility } })
+  for (const [{ author = as, visibility = 'private', ...body }, position] of entries(at, 'snippets', snippets))
+    await seeder.call({ at: position, method: 'POST', path, as: author, body: { ...body, visibility } })
 }

@@ -6,7 +6,7 @@ import { StartFault } from '../../lib/start-fault.js'
 const MAX_ALIASES = 1_000
 
 /** Reads YAML, of which JSON is a part. */
-export async function seedIn(text: string): Promise<unknown> {
+export async function parseSeed(text: string): Promise<unknown> {
   const { parse, YAMLParseError } = await import('yaml')
   try {
     return parse(text, { maxAliasCount: MAX_ALIASES, prettyErrors: true })
@@ -16,7 +16,7 @@ export async function seedIn(text: string): Promise<unknown> {
   }
 }
 
-export const seedFile = async (path: string): Promise<string> =>
+export const readSeedFile = async (path: string): Promise<string> =>
   readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(`cannot read ${path}: ${error.code ?? error.message}`)
   })

@@ -1,17 +1,17 @@
 import type { z } from 'zod'
 import type { World } from '../world.js'
 import { Seed, type Seeded } from './declaration.js'
-import { blockUsers, seedUsers } from './people.js'
-import { seedGroups } from './places.js'
+import { seedGroups } from './groups.js'
 import { seedProjects, seedSnippets } from './projects.js'
 import { below, Seeder, seedFault } from './seeder.js'
+import { blockUsers, seedUsers } from './users.js'
 
 /**
  * Fills a world, in the order of the seed and through its own API, so that all that follows from each entry is there.
  * What is refused ends it, and what was made before stays.
  */
 export async function seedWorld(world: World, given: unknown): Promise<Seeded> {
-  const { users, groups, projects, snippets } = checked(given)
+  const { users, groups, projects, snippets } = parseDeclaration(given)
   const seeder = new Seeder(world)
   await seedUsers(seeder, users)
   await seedGroups(seeder, groups)
@@ -31,31 +31,31 @@ export async function seedWorld(world: World, given: unknown): Promise<Seeded> {
 export function seedStart(world: World, given: unknown): Promise<Seeded> {
   const fill = async () => {
     const seeded = await seedWorld(world, given)
-    await world.keepAsStart()
+    await world.saveAsStart()
     return seeded
   }
   world.seeded ??= fill()
   return world.seeded
 }
 
-function checked(given: unknown): Seed {
+function parseDeclaration(given: unknown): Seed {
   const parsed = Seed.safeParse(given ?? {})
   if (parsed.success) return parsed.data
-  const { path, why } = deepest(parsed.error.issues, [])
+  const { path, why } = mostSpecific(parsed.error.issues, [])
   throw seedFault(below('', ...path) || 'the seed', why)
 }
 
 type Issue = z.core.$ZodIssue
 
 /** The fault to name: of the alternatives of a value, that of the one which fits best. */
-function deepest(issues: readonly Issue[], above: readonly PropertyKey[]): { path: (string | number)[]; why: string } {
+function mostSpecific(issues: readonly Issue[], above: readonly PropertyKey[]): { path: (string | number)[]; why: string } {
   const [issue] = issues as [Issue, ...Issue[]]
   const path = [...above, ...issue.path] as (string | number)[]
   if (issue.code === 'unrecognized_keys') return { path: [...path, issue.keys[0] ?? ''], why: 'there is no such key' }
   if (issue.code === 'invalid_type') return { path, why: /received undefined$/.test(issue.message) ? 'is missing' : `is no ${issue.expected}` }
   if (issue.code !== 'invalid_union') return { path, why: issue.message }
   const shape = issue.errors.find((errors) => errors.some((one) => one.path.length > 0 || one.code === 'unrecognized_keys'))
-  if (shape) return deepest(shape, path)
+  if (shape) return mostSpecific(shape, path)
   const expected = issue.errors.flatMap((errors) => errors.flatMap((one) => (one.code === 'invalid_type' ? [one.expected] : [])))
   const other = issue.errors.flat().find((one) => one.code !== 'invalid_type')
   return { path, why: other ? other.message : `is none of ${[...new Set(expected)].join(', ')}` }

@@ -1,10 +1,10 @@
-import { type SignedIn, withoutToken } from '../../access/actor.js'
-import { Failure, wordsOf } from '../../failures.js'
+import { actingAs, type SignedIn } from '../../access/actor.js'
+import { Failure, failureText } from '../../failures.js'
 import { actorOf, loadUser } from '../../services/identity/users.js'
 import type { World } from '../world.js'
 
-/** What an answer of the API has. */
-export interface Made {
+/** A response of the API. */
+export interface ApiObject {
   id: number
   iid: number
   [field: string]: unknown
@@ -23,9 +23,9 @@ export function* entries<T>(at: string, name: string, list: readonly T[] | undef
 }
 
 /** Runs what a service does for an entry; its refusals name the entry. */
-export const refusedAt = <T>(at: string, work: Promise<T>): Promise<T> =>
+export const withPosition = <T>(at: string, work: Promise<T>): Promise<T> =>
   work.catch((thrown: unknown) => {
-    throw thrown instanceof Failure ? seedFault(at, wordsOf(thrown.body)) : thrown
+    throw thrown instanceof Failure ? seedFault(at, failureText(thrown.body)) : thrown
   })
 
 interface Call {
@@ -34,11 +34,11 @@ interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/api/v4`. */
   path: string
-  /** The username of whoever makes it; undefined: the administrator. */
+  /** The username of the caller; undefined: the administrator. */
   as?: string | undefined
   body?: object
-  /** A status that is no fault: the answer is null. */
-  but?: number
+  /** A status for which the result is null instead of an error. */
+  nullOn?: number
 }
 
 /** Calls the API of a world for a seed, one after the other, so that ids are the same each time; and knows ids by names. */
@@ -56,27 +56,27 @@ export class Seeder {
   }
 
   /** Makes a call that changes something, or reads. Throws what is wrong with the entry. */
-  async call(call: Call & { but?: never }): Promise<Made>
-  async call(call: Call): Promise<Made | null>
-  async call({ at, method, path, as, body, but }: Call): Promise<Made | null> {
+  async call(call: Call & { nullOn?: never }): Promise<ApiObject>
+  async call(call: Call): Promise<ApiObject | null>
+  async call({ at, method, path, as, body, nullOn }: Call): Promise<ApiObject | null> {
     const { app, config, secret } = this.world
-    const who = as === undefined || as === this.administrator ? {} : { sudo: as }
+    const sudo = as === undefined || as === this.administrator ? {} : { sudo: as }
     const answer = await app.inject({
       method,
       url: `/api/v4${path}`,
-      headers: { 'private-token': config.admin.token ?? '', 'x-roost-own': secret, ...who },
+      headers: { 'private-token': config.admin.token ?? '', 'x-roost-own': secret, ...sudo },
       ...(body && { payload: body }),
     })
     if (answer.statusCode < 300) return answer.payload === '' ? null : answer.json()
-    if (answer.statusCode === but) return null
+    if (answer.statusCode === nullOn) return null
     const by = as === undefined ? '' : ` as ${as}`
-    throw seedFault(at, `${method} ${path}${by} is answered with ${answer.statusCode}: ${reasonIn(answer.payload)}`)
+    throw seedFault(at, `${method} ${path}${by} is answered with ${answer.statusCode}: ${reasonOf(answer.payload)}`)
   }
 
   /** A user, as services see who calls them. */
   async caller(at: string, username: string): Promise<SignedIn> {
     const id = await this.user(at, username)
-    const known = this.#callers.get(id) ?? withoutToken(actorOf(await loadUser(this.world.ctx, id)))
+    const known = this.#callers.get(id) ?? actingAs(actorOf(await loadUser(this.world.ctx, id)))
     this.#callers.set(id, known)
     return known
   }
@@ -86,7 +86,7 @@ export class Seeder {
     const known = this.users.get(username.toLowerCase())
     if (known !== undefined) return known
     const found = await this.call({ at, method: 'GET', path: `/users?username=${encodeURIComponent(username)}` })
-    const [user] = found as unknown as Made[]
+    const [user] = found as unknown as ApiObject[]
     if (!user) throw seedFault(at, `there is no user ${username}`)
     this.users.set(username.toLowerCase(), user.id)
     return user.id
@@ -99,9 +99,9 @@ export class Seeder {
   }
 }
 
-function reasonIn(payload: string): string {
+function reasonOf(payload: string): string {
   try {
-    return wordsOf(JSON.parse(payload))
+    return failureText(JSON.parse(payload))
   } catch {
     return payload.slice(0, 500)
   }

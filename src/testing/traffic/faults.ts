@@ -2,21 +2,21 @@ import { STATUS_CODES } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { matcher, matching, type Place } from './matching.js'
+import { type CallTarget, filterFields, matcher } from './matching.js'
 
 const MAX_FAULTS = 1_000
 /** Seconds. */
-const LONGEST_DELAY = 600
+const MAX_DELAY_SECONDS = 600
 
 const Header = z
   .string()
   .regex(/^[^\r\n\0]*$/, 'is not the value of a header')
   .max(4_000)
 
-/** What happens to calls instead of, or before, what they ask for. */
+/** A fault to inject into matching calls. */
 export const Fault = z
   .strictObject({
-    ...matching,
+    ...filterFields,
     status: z.int().min(400).max(599).optional(),
     body: z.union([z.string().max(1_000_000), z.record(z.string(), z.unknown()), z.array(z.unknown())]).optional(),
     headers: z.record(z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'is not the name of a header'), Header).optional(),
@@ -26,7 +26,7 @@ export const Fault = z
       .min(1)
       .max(2 ** 31)
       .optional(),
-    delay: z.number().min(0).max(LONGEST_DELAY).optional(),
+    delay: z.number().min(0).max(MAX_DELAY_SECONDS).optional(),
     times: z.union([z.int().min(1).max(1_000_000), z.literal('always')]).default(1),
     after: z.int().min(0).max(1_000_000).default(0),
   })
@@ -45,49 +45,54 @@ export const Fault = z
 
 export type Fault = z.output<typeof Fault>
 
-interface Standing {
+interface ActiveFault {
   fault: Fault
-  matches(place: Place): boolean
-  /** Calls still to be let through, and still to be met. */
+  matches(target: CallTarget): boolean
+  /** Calls to skip first, and calls to inject the fault into. */
   after: number
-  left: number
+  remaining: number
 }
 
-/** Faults in the order in which they were asked for; the first that fits a call is what happens to it. */
+/** Active faults in the order of creation; the first that matches a call applies. */
 export class Faults {
-  #standing: Standing[] = []
+  #active: ActiveFault[] = []
 
-  /** False: there are too many. */
+  /** Returns false if there are too many. */
   add(fault: Fault): boolean {
-    if (this.#standing.length >= MAX_FAULTS) return false
-    const left = fault.times === 'always' ? Number.POSITIVE_INFINITY : fault.times
-    this.#standing.push({ fault, matches: matcher(fault), after: fault.after, left })
+    if (this.#active.length >= MAX_FAULTS) return false
+    const remaining = fault.times === 'always' ? Number.POSITIVE_INFINITY : fault.times
+    this.#active.push({ fault, matches: matcher(fault), after: fault.after, remaining })
     return true
   }
 
-  /** What happens to a call, which counts. */
-  take(place: Place): Fault | null {
-    for (const one of this.#standing) {
-      if (!one.matches(place)) continue
-      if (one.after-- > 0) continue
-      one.after = 0
-      if (--one.left <= 0) this.#standing = this.#standing.filter((other) => other !== one)
-      return one.fault
+  /** The fault for a call, which is counted; null if there is none. */
+  next(target: CallTarget): Fault | null {
+    for (const active of this.#active) {
+      if (!active.matches(target)) continue
+      if (active.after-- > 0) continue
+      active.after = 0
+      if (--active.remaining <= 0) this.#active = this.#active.filter((other) => other !== active)
+      return active.fault
     }
     return null
   }
 
   clear(): void {
-    this.#standing = []
+    this.#active = []
   }
 }
 
-/** Does it; true: the call is answered. */
-export async function meet(fault: Fault, request: FastifyRequest, reply: FastifyReply, { place, cut }: { place: Place; cut(after: number): void }) {
+/** Applies a fault; true if the call has been answered. */
+export async function applyFault(
+  fault: Fault,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { target, cut }: { target: CallTarget; cut(after: number): void },
+) {
   if (fault.delay) {
-    const left = new AbortController()
-    reply.raw.once('close', () => left.abort())
-    await sleep(fault.delay * 1_000, undefined, { signal: left.signal, ref: false }).catch(() => undefined)
+    const remaining = new AbortController()
+    reply.raw.once('close', () => remaining.abort())
+    await sleep(fault.delay * 1_000, undefined, { signal: remaining.signal, ref: false }).catch(() => undefined)
   }
   if (fault.cut !== undefined) cut(fault.cut)
   if (fault.disconnect) {
@@ -96,7 +101,7 @@ export async function meet(fault: Fault, request: FastifyRequest, reply: Fastify
     return true
   }
   if (fault.status === undefined) return false
-  const { type, text, headers } = answerOf(fault.status, place.route?.startsWith('/:project.git/') === true, fault.body)
+  const { type, text, headers } = answerOf(fault.status, target.route?.startsWith('/:project.git/') === true, fault.body)
   // the body has not been read
   reply.code(fault.status).headers({ 'content-type': type, ...headers, ...fault.headers })
   reply.serializer(String).send(text)

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { templateOf } from '../../http/path-methods.js'
 
 /** Which calls are meant; what is not given does not matter. */
-export const matching = {
+export const filterFields = {
   method: z
     .string()
     .regex(/^[A-Z]{1,20}$/, 'is not a method in capitals')
@@ -14,10 +14,10 @@ export const matching = {
   path: z.string().min(1).max(2_000).optional(),
 }
 
-export type Matching = Partial<Record<keyof typeof matching, string | undefined>>
+export type CallFilter = Partial<Record<keyof typeof filterFields, string | undefined>>
 
 /** What a rule is compared with. */
-export interface Place {
+export interface CallTarget {
   method: string
   path: string
   route: string | null
@@ -32,7 +32,7 @@ const GIT = /^\/.+\.git\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\
 export const bareRoute = (url: string) => url.replace(/(:[a-z_]+)\([^/]*\)/g, '$1')
 
 /** Where a call goes; the route is null where there is none. */
-export function placeOf(request: FastifyRequest): Place {
+export function targetOf(request: FastifyRequest): CallTarget {
   const path = (request.raw.url ?? '/').split('?', 1)[0] as string
   const [, action] = GIT.exec(path) ?? []
   const git = action && `/:project.git/${action.startsWith('info/lfs/') ? 'info/lfs' : action}`
@@ -41,11 +41,11 @@ export function placeOf(request: FastifyRequest): Place {
 }
 
 /** Tells whether a call is meant. */
-export function matcher({ method, route, path }: Matching): (place: Place) => boolean {
+export function matcher({ method, route, path }: CallFilter): (target: CallTarget) => boolean {
   const parts = path?.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
   const pattern = parts && new RegExp(`^${parts.join('.*')}$`, 's')
-  return (place) =>
-    (method === undefined || place.method === method) &&
-    (route === undefined || place.route === route || place.route === `/api/v4${route}`) &&
-    (pattern === undefined || pattern.test(place.path))
+  return (target) =>
+    (method === undefined || target.method === method) &&
+    (route === undefined || target.route === route || target.route === `/api/v4${route}`) &&
+    (pattern === undefined || pattern.test(target.path))
 }

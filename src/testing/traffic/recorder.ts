@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Matching, matcher, type Place, placeOf } from './matching.js'
+import { type CallFilter, type CallTarget, matcher, targetOf } from './matching.js'
 
-/** Calls that are kept, and bytes of all their bodies; the oldest go first. */
+/** Maximum number of recorded calls, and bytes of their bodies; the oldest are dropped first. */
 const MAX_CALLS = 10_000
 const MAX_BYTES = 64 * 1024 ** 2
 /** Bytes that are kept of one body. */
@@ -13,7 +13,7 @@ const MAX_BODY = 64 * 1024
 type Body = unknown
 
 /** A call that was answered, or whose client has left. */
-export interface RecordedCall extends Place {
+export interface RecordedCall extends CallTarget {
   /** Counted from one since the last reset, in the order in which calls came. */
   number: number
   /** With the question mark; empty: there is none. */
@@ -32,8 +32,8 @@ export interface RecordedCall extends Place {
   duration: number
 }
 
-/** Cuts answers short. */
-interface Cut {
+/** Bytes after which a response is truncated. */
+interface Truncation {
   after: number
 }
 
@@ -46,51 +46,51 @@ export class Recorder {
   /** Calls that began before the last reset are not kept. */
   #epoch = 0
 
-  /** Begins to record a call; what it returns makes its answer end early. */
-  begin(request: FastifyRequest, reply: FastifyReply): { place: Place; cut(after: number): void } {
-    const [began, epoch, number, place] = [performance.now(), this.#epoch, ++this.#number, placeOf(request)]
-    const [sent, answered] = [new Pieces(), new Pieces()]
-    const cut: Cut = { after: Number.POSITIVE_INFINITY }
-    listen(request, sent)
-    tap(reply, answered, cut)
+  /** Records a call; the returned `cut` truncates its response. */
+  record(request: FastifyRequest, reply: FastifyReply): { target: CallTarget; cut(after: number): void } {
+    const [start, epoch, number, target] = [performance.now(), this.#epoch, ++this.#number, targetOf(request)]
+    const [sent, answered] = [new BodyCapture(), new BodyCapture()]
+    const cut: Truncation = { after: Number.POSITIVE_INFINITY }
+    captureBody(request, sent)
+    captureAnswer(reply, answered, cut)
     reply.raw.once('close', () => {
       if (epoch !== this.#epoch) return
       const { caller, headers, raw } = request
       const call: RecordedCall = {
         number,
-        ...place,
-        query: (raw.url ?? '').slice(place.path.length),
+        ...target,
+        query: (raw.url ?? '').slice(target.path.length),
         headers,
         body: sent.as(headers['content-type']),
         caller: caller?.user?.username ?? request.gitUser ?? null,
         sudoer: (caller?.user && caller.sudoer?.username) ?? null,
         status: reply.raw.headersSent ? reply.raw.statusCode : null,
         answer: answered.as(answered.type),
-        duration: Math.round((performance.now() - began) * 10) / 10,
+        duration: Math.round((performance.now() - start) * 10) / 10,
       }
       this.#keep(call, sent.bytes + answered.bytes)
     })
     return {
-      place,
+      target,
       cut(after) {
         cut.after = after
       },
     }
   }
 
-  /** The calls that fit, in the order in which they came, and how many were forgotten. */
-  list({ caller, status, ...where }: Matching & { caller?: string | undefined; status?: number | undefined } = {}): {
+  /** The matching calls in order of arrival, and the number of dropped ones. */
+  list({ caller, status, ...where }: CallFilter & { caller?: string | undefined; status?: number | undefined } = {}): {
     requests: RecordedCall[]
     dropped: number
   } {
-    const fits = matcher(where)
+    const matches = matcher(where)
     const found = this.#calls
       .map(({ call }) => call)
-      .filter((call) => fits(call) && (caller === undefined || call.caller === caller) && (status === undefined || call.status === status))
+      .filter((call) => matches(call) && (caller === undefined || call.caller === caller) && (status === undefined || call.status === status))
     return { requests: found.sort((a, b) => a.number - b.number), dropped: this.#dropped }
   }
 
-  /** Forgets all, also what is under way. */
+  /** Drops all calls, including running ones. */
   clear(): void {
     this.#calls = []
     this.#bytes = this.#number = this.#dropped = 0
@@ -107,8 +107,8 @@ export class Recorder {
   }
 }
 
-/** The beginning of a body. */
-class Pieces {
+/** Captures the beginning of a body. */
+class BodyCapture {
   bytes = 0
   /** Whether there was more. */
   #more = false
@@ -138,16 +138,16 @@ class Pieces {
 }
 
 /** Sees the body as it is read, whoever reads it. */
-function listen({ raw }: FastifyRequest, pieces: Pieces): void {
+function captureBody({ raw }: FastifyRequest, capture: BodyCapture): void {
   const emit = raw.emit.bind(raw)
   raw.emit = (event: string | symbol, ...values: unknown[]) => {
-    if (event === 'data') pieces.add(values[0] as Buffer)
+    if (event === 'data') capture.add(values[0] as Buffer)
     return emit(event as string, ...values)
   }
 }
 
 /** Sees an answer as it is written, and ends it with the connection where it is to be cut. */
-function tap(reply: FastifyReply, pieces: Pieces, cut: Cut): void {
+function captureAnswer(reply: FastifyReply, capture: BodyCapture, cut: Truncation): void {
   const { raw } = reply
   const [write, end] = [raw.write.bind(raw), raw.end.bind(raw)]
   let written = 0
@@ -157,9 +157,9 @@ function tap(reply: FastifyReply, pieces: Pieces, cut: Cut): void {
     if (typeof piece !== 'string' && !(piece instanceof Uint8Array)) return false
     const bytes =
       typeof piece === 'string' ? Buffer.from(piece, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8') : Buffer.from(piece)
-    pieces.type = String(reply.getHeader('content-type') ?? '')
+    capture.type = String(reply.getHeader('content-type') ?? '')
     const kept = bytes.subarray(0, cut.after - written)
-    pieces.add(kept)
+    capture.add(kept)
     written += bytes.length
     if (written <= cut.after) return false
     write(kept, () => raw.destroy())

@@ -10,52 +10,52 @@ import { newRequestId } from '../../lib/request-id.js'
 import { asUnavailable } from '../../lib/unavailable.js'
 import { restrictionOf } from '../../services/identity/keys.js'
 import { findSshLogin, recordKeyUse, type SshLogin } from '../../services/identity/ssh-logins.js'
-import { type Admitted, type Asked, admit, type GitCaller, isRefusal } from '../admission.js'
-import { holderOf, SENSELESS } from '../clients.js'
+import { type Admission, admit, type GitAccessRequest, type GitCaller, isRefusal } from '../admission.js'
+import { clientNetwork, PROTOCOL_ERROR } from '../clients.js'
 import { deployKeyCaller } from '../deploy-keys.js'
 import { push } from '../push.js'
-import type { RunQuestion } from './frames.js'
+import type { RunRequest } from './frames.js'
 import { type LfsCommand, lfsAuthenticate } from './lfs-authenticate.js'
 
 /** The streams of a command. */
 export interface CommandStreams {
   input: Readable
   output: Writable
-  /** Bytes that have come from the client. */
+  /** Bytes received from the client. */
   received(): number
-  /** Writes a line on standard error. */
-  say(line: string): void
-  /** Where git may write in place of `output`. */
+  /** Writes a line to standard error. */
+  writeError(line: string): void
+  /** The socket to which git may write directly instead of `output`. */
   outlet: TransportRequest['outlet']
-  /** Fires when the client has gone. */
-  gone: AbortController
+  /** Fires when the client disconnects. */
+  disconnected: AbortController
 }
 
-/** What a client asks git for. */
+/** A parsed Git command. */
 interface GitCommand {
   service: Service | 'git-upload-archive'
-  /** Without the slash before it and `.git` after it. */
+  /** Without the leading slash and `.git`. */
   path: string
 }
 
-/** Milliseconds without a byte of a push, while git may be waiting for more. */
-const PUSH_STALL = 900_000
+/** A push is aborted after this time without data, in milliseconds. */
+const PUSH_STALL_TIMEOUT_MS = 900_000
 
-/** The one command with one argument that Git sends (GS-3); null for anything else. */
+/** Parses a Git command with its one argument (GS-3); null for anything else. */
 export function parseCommand(command: string): GitCommand | null {
   const [, name, argument] = /^git[ -](upload-pack|receive-pack|upload-archive) +(\S.*?) *$/s.exec(command) ?? []
   const path = argument === undefined ? null : parsePath(argument)
   return path === null ? null : { service: `git-${name}` as GitCommand['service'], path }
 }
 
-/** The command of git-lfs; what older clients say after the operation does not matter. */
+/** Parses the command of git-lfs; the additional argument of older clients is ignored. */
 export function parseLfsCommand(command: string): LfsCommand | null {
   const [, argument, operation] = /^git-lfs-authenticate +(\S.*?) +(download|upload)(?: +\S*)? *$/s.exec(command) ?? []
   const path = argument === undefined ? null : parsePath(argument)
   return path === null ? null : { path, operation: operation as LfsCommand['operation'] }
 }
 
-/** The path in a shell's word, without the slashes around it and `.git`. */
+/** The path in a shell-quoted word, without surrounding slashes and `.git`. */
 function parsePath(argument: string): string | null {
   // a quote and an exclamation mark are escaped outside of quotes
   const whole = /^(?:'[^']*'|\\['!])+$/.test(argument)
@@ -67,61 +67,61 @@ function parsePath(argument: string): string | null {
   return path === '' || /\p{Cc}/u.test(path) || !path.isWellFormed() ? null : path
 }
 
-/** Runs the command of somebody who has proved to have a key; resolves with its exit code. */
-export async function runCommand(ctx: Context, asked: RunQuestion, streams: CommandStreams): Promise<number> {
-  const began = performance.now()
-  const about: Record<string, unknown> = { method: 'SSH', route: 'shell', ip: asked.address }
+/** Runs the command of an authenticated client; resolves with its exit code. */
+export async function runCommand(ctx: Context, request: RunRequest, streams: CommandStreams): Promise<number> {
+  const start = performance.now()
+  const logFields: Record<string, unknown> = { method: 'SSH', route: 'shell', ip: request.address }
   let code = 1
   try {
-    code = await run(ctx, asked, streams, about)
+    code = await run(ctx, request, streams, logFields)
   } catch (error) {
-    if (!streams.gone.signal.aborted) {
+    if (!streams.disconnected.signal.aborted) {
       const busy = asUnavailable(error)
-      const senseless = error instanceof GitFault && SENSELESS.test(error.stderr)
+      const senseless = error instanceof GitFault && PROTOCOL_ERROR.test(error.stderr)
       if (busy) ctx.log.warn({ err: error }, 'a Git call could not be served')
       else if (!senseless) ctx.log.error({ err: error }, 'a Git call failed')
-      if (!senseless) streams.say(busy ? `${busy.message}. Please try again.` : 'Internal error')
+      if (!senseless) streams.writeError(busy ? `${busy.message}. Please try again.` : 'Internal error')
     }
   }
-  ctx.log.info({ ...about, status: code, ms: Math.round(performance.now() - began) }, 'request')
+  ctx.log.info({ ...logFields, status: code, ms: Math.round(performance.now() - start) }, 'request')
   return code
 }
 
-async function run(ctx: Context, asked: RunQuestion, streams: CommandStreams, about: Record<string, unknown>): Promise<number> {
+async function run(ctx: Context, request: RunRequest, streams: CommandStreams, logFields: Record<string, unknown>): Promise<number> {
   const refuse = (line: string) => {
-    streams.say(line)
+    streams.writeError(line)
     return 1
   }
-  // as they are now: the connection may be older than the removal of the key (GS-2)
-  const login = await findSshLogin(ctx, { id: asked.key })
+  // load the current state: the key may have been removed since the client connected (GS-2)
+  const login = await findSshLogin(ctx, { id: request.key })
   if (!login) return refuse('Your key or your account can no longer be used.')
-  if (login.user) about['user'] = login.user.username
+  if (login.user) logFields['user'] = login.user.username
   ctx.jobs.add('ssh key', () => recordKeyUse(ctx, login.key))
   const restriction = await restrictionOf(ctx, login.key)
   if (restriction) return refuse(`Your SSH key ${restriction}.`)
-  const crowded = await addressFault(ctx, login, asked.address)
-  if (crowded) return refuse(crowded)
+  const addressRefusal = await checkClientAddress(ctx, login, request.address)
+  if (addressRefusal) return refuse(addressRefusal)
   const caller: GitCaller = login.deploy ? deployKeyCaller(ctx, login) : { user: login.user, reads: true, writes: true }
-  const lfs = parseLfsCommand(asked.command)
+  const lfs = parseLfsCommand(request.command)
   if (lfs) {
-    about['service'] = 'git-lfs-authenticate'
+    logFields['service'] = 'git-lfs-authenticate'
     const credentials = await lfsAuthenticate(ctx, caller, lfs)
     if (typeof credentials === 'string') return refuse(credentials)
     streams.output.write(`${JSON.stringify(credentials)}\n`)
     return 0
   }
-  const command = parseCommand(asked.command)
+  const command = parseCommand(request.command)
   if (!command) {
     streams.output.write(`Welcome to Roost, ${login.deploy ? `deploy key ${login.key.id}` : `@${login.user?.username}`}!\n`)
-    return asked.command === '' ? 0 : refuse('Disallowed command')
+    return request.command === '' ? 0 : refuse('Disallowed command')
   }
-  about['route'] = `/:project.git/${command.service}`
-  about['service'] = command.service
-  const holder = holderOf(asked.address)
-  return runAsHolder(holderOfCall(login.user?.id, holder), () => serve(ctx, caller, { ...asked, ...command, holder }, streams, about))
+  logFields['route'] = `/:project.git/${command.service}`
+  logFields['service'] = command.service
+  const holder = clientNetwork(request.address)
+  return runAsHolder(holderOfCall(login.user?.id, holder), () => serve(ctx, caller, { ...request, ...command, holder }, streams, logFields))
 }
 
-async function addressFault(ctx: Context, { user, deploy }: SshLogin, address: string): Promise<string | null> {
+async function checkClientAddress(ctx: Context, { user, deploy }: SshLogin, address: string): Promise<string | null> {
   if (!user || deploy) return null
   try {
     await checkAddress(ctx, user.id, address)
@@ -132,48 +132,54 @@ async function addressFault(ctx: Context, { user, deploy }: SshLogin, address: s
   }
 }
 
-type Serving = GitCommand & Pick<RunQuestion, 'protocol' | 'address'> & { holder: string }
+type ResolvedCommand = GitCommand & Pick<RunRequest, 'protocol' | 'address'> & { holder: string }
 
-async function serve(ctx: Context, caller: GitCaller, asked: Serving, streams: CommandStreams, about: Record<string, unknown>): Promise<number> {
-  const { service, path, address } = asked
+async function serve(
+  ctx: Context,
+  caller: GitCaller,
+  command: ResolvedCommand,
+  streams: CommandStreams,
+  logFields: Record<string, unknown>,
+): Promise<number> {
+  const { service, path, address, protocol, holder } = command
   const client = { address, userAgent: '', requestId: newRequestId() }
-  const enter = async (advertises: boolean): Promise<Admitted | null> => {
-    const admitted = await admit(ctx, caller, { protocol: 'ssh', path, service, advertises, client } satisfies Asked)
+  const readmit = async (advertises: boolean): Promise<Admission | null> => {
+    const admitted = await admit(ctx, caller, { protocol: 'ssh', path, service, advertises, client } satisfies GitAccessRequest)
     if (isRefusal(admitted)) {
-      streams.say(admitted.text)
+      streams.writeError(admitted.text)
       return null
     }
-    if (admitted.subject) about['project'] = fullPathOf(admitted.subject.project)
+    if (admitted.subject) logFields['project'] = fullPathOf(admitted.subject.project)
     return admitted
   }
-  const admitted = await enter(service === 'git-receive-pack')
+  const admitted = await readmit(service === 'git-receive-pack')
   if (!admitted) return 1
-  const { input: body, output: out, gone } = streams
-  const request = { body, out, signal: gone.signal, duplex: true, protocol: asked.protocol, holder: asked.holder }
+  const { input: body, output: out, disconnected } = streams
+  const request = { body, out, signal: disconnected.signal, duplex: true, protocol, holder }
   if (service === 'git-upload-pack') await admitted.repository.uploadPack({ ...request, outlet: streams.outlet })
   else if (service === 'git-upload-archive') await admitted.repository.uploadArchive(request)
-  else return takePush(ctx, { admitted, request, enter }, streams, address)
+  else return servePush(ctx, { admitted, request, readmit }, streams, address)
   return 0
 }
 
-interface Pushing {
-  admitted: Admitted
-  request: Parameters<Admitted['repository']['receivePack']>[0]
-  enter(advertises: boolean): Promise<Admitted | null>
+interface PushSession {
+  admitted: Admission
+  request: Parameters<Admission['repository']['receivePack']>[0]
+  readmit(advertises: boolean): Promise<Admission | null>
 }
 
 /**
- * As over HTTP: an advertisement, then a push from its first byte. Whoever packs for an hour in between occupies no
- * process.
+ * As over HTTP, the ref advertisement and the push are separate git processes, so that a client which packs for an hour
+ * occupies none.
  */
-async function takePush(ctx: Context, { admitted, request, enter }: Pushing, streams: CommandStreams, ip: string): Promise<number> {
-  await admitted.repository.advertise('git-receive-pack', { ...request, out: withoutEnd(request.out) })
-  const first = await head(request.body)
+async function servePush(ctx: Context, { admitted, request, readmit }: PushSession, streams: CommandStreams, ip: string): Promise<number> {
+  await admitted.repository.advertise('git-receive-pack', { ...request, out: keepOpen(request.out) })
+  const first = await peekHeader(request.body)
   // nothing to push
   if (first.length < 4 || first.toString('latin1') === '0000') return 0
-  const entered = await enter(false)
+  const entered = await readmit(false)
   if (!entered) return 1
-  const unwatch = watchStall(streams)
+  const unwatch = abortWhenStalled(streams)
   try {
     await push(ctx, entered, request, { log: ctx.log, ip, bytes: streams.received })
   } finally {
@@ -182,15 +188,15 @@ async function takePush(ctx: Context, { admitted, request, enter }: Pushing, str
   return 0
 }
 
-/** Writes to another stream, which stays open. */
-function withoutEnd(out: Writable): Writable {
+/** A stream that writes to another one, but does not end it. */
+function keepOpen(out: Writable): Writable {
   const open = new Writable({ write: (chunk: Buffer, _, done) => void out.write(chunk, done) })
   out.once('close', () => open.destroy())
   return open
 }
 
-/** The first four bytes, which stay to be read; fewer where there are no more. */
-async function head(body: Readable): Promise<Buffer> {
+/** Peeks at the first four bytes; fewer if the stream ends. */
+async function peekHeader(body: Readable): Promise<Buffer> {
   while (!body.readableEnded && !body.destroyed) {
     const bytes = body.read(4) as Buffer | null
     if (bytes?.length === 4) body.unshift(bytes)
@@ -206,13 +212,13 @@ async function head(body: Readable): Promise<Buffer> {
   return Buffer.alloc(0)
 }
 
-/** Ends a push of which nothing comes any more: it occupies a git process. Returns the function that ends the watch. */
-function watchStall({ received, gone }: CommandStreams): () => void {
+/** Aborts a push that has stalled, since it occupies a git process. Returns a function that stops the watch. */
+function abortWhenStalled({ received, disconnected }: CommandStreams): () => void {
   let before = received()
   const timer = setInterval(() => {
-    if (received() === before) gone.abort(new Error('the push has stalled'))
+    if (received() === before) disconnected.abort(new Error('the push has stalled'))
     before = received()
-  }, PUSH_STALL)
+  }, PUSH_STALL_TIMEOUT_MS)
   timer.unref()
   return () => clearInterval(timer)
 }

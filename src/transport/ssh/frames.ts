@@ -2,54 +2,54 @@ import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 
 /**
- * What is said on the socket between the service and whoever holds an SSH connection. The client sends one line of JSON
- * and then bytes as they are. The service answers a question with a line of JSON, and a command with frames: a type,
+ * The protocol on the socket between the service and the process that holds an SSH connection. The client sends one line
+ * of JSON, then raw bytes. The service answers a key request with a line of JSON, and a run request with frames: a type,
  * the length of the content in four bytes, the content.
  */
-export interface RunQuestion {
+export interface RunRequest {
   ask: 'run'
-  /** Of the row of the key that has been checked. */
+  /** The id of the verified key. */
   key: number
-  /** Empty: a shell. */
+  /** Empty for a shell. */
   command: string
   /** The value of GIT_PROTOCOL. */
   protocol?: string
-  /** Of the SSH client. */
+  /** The address of the SSH client. */
   address: string
-  /** Where git may write its answer itself, rather than through the service. */
+  /** The socket to which git may write its output directly. */
   outlet?: { path: string; greeting: string }
 }
 
-/** Which key it is that has this SHA-256, base64 without padding. */
-export interface KeyQuestion {
+/** Looks up a key by its SHA-256, in base64 without padding. */
+export interface KeyRequest {
   ask: 'key'
   sha256: string
 }
 
-export type Question = RunQuestion | KeyQuestion
+export type SocketRequest = RunRequest | KeyRequest
 
-/** The answer to a question about a key: null where nobody may log in with it. */
-export interface KeyAnswer {
+/** The id of the key; null if it may not log in. */
+export interface KeyResponse {
   key: number | null
 }
 
-/** `outlet`: from now on git writes to the outlet; what follows is meant to come after that. */
+/** `outlet`: git now writes to the outlet; later frames come after its output. */
 export const FRAME = { out: 1, err: 2, exit: 3, outlet: 4 } as const
-/** Bytes of output that may be written before the socket takes them. */
-const AHEAD = 262_144
-/** Bytes before the content of a frame. */
-const HEAD = 5
+/** Bytes buffered on the socket before writes wait. */
+const MAX_BUFFERED_BYTES = 262_144
+/** Length of the header of a frame. */
+const HEADER_BYTES = 5
 
-function head(type: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafe(HEAD)
+function frameHeader(type: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES)
   bytes[0] = type
   bytes.writeUInt32BE(length, 1)
   return bytes
 }
 
-export const frame = (type: number, content: Buffer) => Buffer.concat([head(type, content.length), content])
+export const frame = (type: number, content: Buffer) => Buffer.concat([frameHeader(type, content.length), content])
 
-/** Output as frames on a socket, as fast as the socket takes them; its end does not end the socket. */
+/** Writes output as frames to a socket, with backpressure; ending it does not end the socket. */
 export class FrameWriter extends Writable {
   constructor(
     readonly socket: Socket,
@@ -61,14 +61,14 @@ export class FrameWriter extends Writable {
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void) {
     this.socket.cork()
-    this.socket.write(head(this.type, chunk.length))
+    this.socket.write(frameHeader(this.type, chunk.length))
     this.socket.write(chunk)
     this.socket.uncork()
-    if (this.socket.writableLength < AHEAD || this.socket.destroyed) done()
-    else this.#wait(done)
+    if (this.socket.writableLength < MAX_BUFFERED_BYTES || this.socket.destroyed) done()
+    else this.#waitForDrain(done)
   }
 
-  #wait(done: () => void) {
+  #waitForDrain(done: () => void) {
     const more = () => {
       this.socket.off('drain', more).off('close', more)
       done()
@@ -78,43 +78,43 @@ export class FrameWriter extends Writable {
 }
 
 /**
- * The content that arrives. That of one frame may come in several pieces, and what came together is given together:
- * each piece becomes a packet.
+ * Reads frames. The content of a frame may be yielded in several parts, and adjacent frames of a type are merged, since
+ * each yielded part becomes an SSH packet.
  */
 export async function* frames(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ type: number; content: Buffer }> {
   let rest: Buffer = Buffer.alloc(0)
   let type = 0
   let left = 0
   for await (const chunk of chunks) {
-    const found: { type: number; content: Buffer }[] = []
+    const parts: { type: number; content: Buffer }[] = []
     let data = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
     while (data.length > 0) {
       if (left === 0) {
-        if (data.length < HEAD) break
+        if (data.length < HEADER_BYTES) break
         type = data[0] as number
         left = data.readUInt32BE(1)
-        data = data.subarray(HEAD)
+        data = data.subarray(HEADER_BYTES)
       }
       const content = data.subarray(0, left)
       if (content.length === 0) continue
       left -= content.length
       data = data.subarray(content.length)
-      found.push({ type, content })
+      parts.push({ type, content })
     }
     rest = data
-    for (let at = 0; at < found.length; ) {
-      const { type: same } = found[at] as { type: number }
+    for (let at = 0; at < parts.length; ) {
+      const { type: same } = parts[at] as { type: number }
       let end = at + 1
-      while (found[end]?.type === same) end++
-      const pieces = found.slice(at, end).map(({ content }) => content)
+      while (parts[end]?.type === same) end++
+      const pieces = parts.slice(at, end).map(({ content }) => content)
       yield { type: same, content: pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces) }
       at = end
     }
   }
 }
 
-/** The first line of a connection, whose other bytes stay to be read; null where none comes. */
-export function firstLine(socket: Socket, most: number): Promise<string | null> {
+/** Reads the first line of a connection and leaves the rest unread; null if there is none. */
+export function firstLine(socket: Socket, maxBytes: number): Promise<string | null> {
   return new Promise((resolve) => {
     let rest: Buffer = Buffer.alloc(0)
     const end = (line: string | null) => {
@@ -122,18 +122,18 @@ export function firstLine(socket: Socket, most: number): Promise<string | null> 
       for (const [event, listener] of Object.entries(listeners)) socket.off(event, listener)
       resolve(line)
     }
-    const gone = () => end(null)
+    const closed = () => end(null)
     const listeners = {
       data(chunk: Buffer) {
         rest = Buffer.concat([rest, chunk])
         const at = rest.indexOf(10)
-        if (at < 0) return void (rest.length > most && end(null))
+        if (at < 0) return void (rest.length > maxBytes && end(null))
         const line = rest.toString('utf8', 0, at)
         end(line)
         if (rest.length > at + 1) socket.unshift(rest.subarray(at + 1))
       },
-      end: gone,
-      close: gone,
+      end: closed,
+      close: closed,
     }
     if (socket.destroyed) return resolve(null)
     for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)

@@ -4,13 +4,13 @@ import { type LfsCredentials, type LfsOperation, lfsCredentials } from '../../se
 import { servesLfs } from '../../services/repository/lfs/objects.js'
 import { findRepository, type GitCaller, lfsHolderOf, NO_DOWNLOAD, NO_PUSH, NOT_FOUND, noAccessOver } from '../admission.js'
 
-/** What git-lfs asks for over SSH: credentials with which it goes on over HTTP. */
+/** A request of git-lfs over SSH for credentials to use over HTTP. */
 export interface LfsCommand {
   path: string
   operation: LfsOperation
 }
 
-/** Credentials for the LFS routes of a project, or the reason why there are none (GS-9). */
+/** Credentials for the LFS routes of a project, or a refusal as text (GS-9). */
 export async function lfsAuthenticate(ctx: Context, caller: GitCaller, { path, operation }: LfsCommand): Promise<LfsCredentials | string> {
   const holder = lfsHolderOf(caller)
   if (!holder) return NOT_FOUND.text

@@ -1,19 +1,19 @@
-/** What clients may take before and after they have logged in. */
+/** Limits of SSH clients. */
 export interface SshLimits {
-  /** Milliseconds to log in. */
+  /** Time to log in, in milliseconds. */
   login: number
-  /** Keys that a client may offer, signatures included. */
+  /** Authentication attempts per connection, including signatures. */
   attempts: number
-  /** Connections in all, from one address (of IPv6: one network), and of those not logged in yet. */
+  /** Connections in total, per address (IPv6: per /64 network), and not logged in yet. */
   connections: number
   connectionsPerAddress: number
   waiting: number
   channels: number
-  /** Milliseconds without a byte sent after which a fetch is ended. */
+  /** A fetch ends after this time without traffic, in milliseconds. */
   stall: number
-  /** Milliseconds without a byte of a command. */
+  /** A connection ends after this time without traffic, in milliseconds. */
   idle: number
-  /** Bytes that a connection may have pending before its commands wait. */
+  /** Bytes buffered on a connection before its commands wait. */
   pending: number
 }
 

@@ -4,28 +4,28 @@ import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { firstLine } from './frames.js'
 
-/** Bytes of a greeting, and milliseconds for it to come. */
-const GREETING = 64
-const PATIENCE = 10_000
+/** Limits of the greeting. */
+const MAX_GREETING_BYTES = 64
+const GREETING_TIMEOUT_MS = 10_000
 
-/** Where one command may write. */
+/** A target to which one command may write. */
 export interface Outlet {
   path: string
-  /** What a connection says first: a secret that is good once. */
+  /** A one-time secret that a connection sends first. */
   greeting: string
-  /** What is written there; rejects when it is closed before. */
+  /** The connection of git; rejects if the outlet is closed first. */
   source: Promise<Socket>
   close(): void
 }
 
-/** A Unix socket to which git writes without passing the service. Only the service's own account reaches it. */
+/** A Unix socket to which git writes directly, bypassing the service process. Only the service account can connect. */
 export class Outlets {
   readonly #expected = new Map<string, (socket: Socket) => void>()
 
   static async listen(path: string): Promise<Outlets> {
-    rmSync(path, { force: true }) // a thread that has failed leaves its own
+    rmSync(path, { force: true }) // a crashed thread leaves its socket behind
     const outlets = new Outlets(path)
-    const server = createServer((socket) => void outlets.#welcome(socket))
+    const server = createServer((socket) => void outlets.#accept(socket))
     server.listen(path)
     await once(server, 'listening')
     server.unref()
@@ -46,7 +46,7 @@ export class Outlets {
         resolve(given)
       })
     })
-    source.catch(() => {}) // who waits for it learns
+    source.catch(() => {}) // users of `source` see the error
     const close = () => {
       this.#expected.delete(token)
       socket?.destroy()
@@ -55,13 +55,13 @@ export class Outlets {
     return { path: this.path, greeting: `${token}\n`, source, close }
   }
 
-  async #welcome(socket: Socket) {
+  async #accept(socket: Socket) {
     socket.on('error', () => {})
-    const late = setTimeout(() => socket.destroy(), PATIENCE)
-    const token = await firstLine(socket, GREETING)
-    clearTimeout(late)
-    const take = token === null ? undefined : this.#expected.get(token)
-    if (take) take(socket)
+    const timer = setTimeout(() => socket.destroy(), GREETING_TIMEOUT_MS)
+    const token = await firstLine(socket, MAX_GREETING_BYTES)
+    clearTimeout(timer)
+    const accept = token === null ? undefined : this.#expected.get(token)
+    if (accept) accept(socket)
     else socket.destroy()
   }
 }

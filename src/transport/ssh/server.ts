@@ -2,38 +2,38 @@ import type { Context } from '../../context.js'
 import { loadOrCreateHostKeys } from '../../lib/crypto/host-keys.js'
 import { sshFolder } from './client.js'
 import type { SshLimits } from './limits.js'
-import { makeSshPlace } from './place.js'
-import { type Around, answerOnSocket } from './socket.js'
+import { type RequestWrapper, serveSocket } from './socket.js'
+import { createSocketLocation } from './socket-location.js'
 import { type SshService, startSshThread } from './thread.js'
 
-export interface SshSetting {
+export interface SshOptions {
   /** The bundle of `worker.ts`. */
   program: URL
   limits?: SshLimits
-  /** Nobody is let in before it resolves. */
+  /** The server accepts connections after it resolves. */
   prepared?: Promise<void>
-  around?: Around
+  wrap?: RequestWrapper
 }
 
-/** Answers on the local socket, and, unless SSH is off, runs the SSH server. */
-export async function startSsh(ctx: Context, setting: SshSetting): Promise<SshService> {
+/** Serves the local socket, and runs the SSH server unless SSH is off. */
+export async function startSsh(ctx: Context, options: SshOptions): Promise<SshService> {
   const { dataDir, ssh } = ctx.config
   const hostKeys = ssh.port === null ? [] : await loadOrCreateHostKeys(sshFolder(dataDir))
-  const place = await makeSshPlace(dataDir)
-  const answers = await answerOnSocket(ctx, place.socket, setting.around)
-  const ready = Promise.resolve(setting.prepared).then(() => place.publish())
+  const location = await createSocketLocation(dataDir)
+  const socketServer = await serveSocket(ctx, location.socket, options.wrap)
+  const ready = Promise.resolve(options.prepared).then(() => location.publish())
   const { log, stopping } = ctx
-  const thread = await startSshThread(ssh, { ...setting, ready, hostKeys, socket: place.socket, log, stopping }).catch(async (error: unknown) => {
-    await answers.close(0)
-    await place.remove()
+  const thread = await startSshThread(ssh, { ...options, ready, hostKeys, socket: location.socket, log, stopping }).catch(async (error: unknown) => {
+    await socketServer.close(0)
+    await location.remove()
     throw error
   })
   return {
     async close(wait) {
       await thread.close(wait)
-      // what the thread had asked for has ended, or is late
-      await answers.close(ssh.port === null ? wait : 0)
-      await place.remove()
+      // requests of the thread have ended, or have timed out
+      await socketServer.close(ssh.port === null ? wait : 0)
+      await location.remove()
     },
   }
 }

@@ -4,30 +4,30 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../context.js'
 import { findSshLogin } from '../../services/identity/ssh-logins.js'
 import { runCommand } from './command.js'
-import { FRAME, FrameWriter, firstLine, frame, type KeyAnswer, type Question, type RunQuestion } from './frames.js'
+import { FRAME, FrameWriter, firstLine, frame, type KeyResponse, type RunRequest, type SocketRequest } from './frames.js'
 
-/** Bytes of a question. */
-const MAX_QUESTION = 65_536
-export interface SshAnswers {
-  /** Ends when running commands have ended, or after so many milliseconds. */
+/** Maximum bytes of a request line. */
+const MAX_REQUEST_BYTES = 65_536
+export interface SocketServer {
+  /** Closes after running commands have ended, or after `wait` milliseconds. */
   close(wait: number): Promise<void>
 }
 
-/** Runs the answer to what a connection asks, when its time has come. */
-export type Around = (socket: Socket, answer: () => Promise<void>) => Promise<void>
+/** Wraps the handling of a request, to delay or track it. */
+export type RequestWrapper = (socket: Socket, handleRequest: () => Promise<void>) => Promise<void>
 
 /**
- * Answers whoever holds SSH connections, on a Unix socket that only the service's own account reaches: the worker
- * thread, and the commands for an OpenSSH server. Several worker processes listen on the same one.
+ * Serves requests on a Unix socket that only the service account can connect to. Its clients are the SSH thread and the
+ * commands for an OpenSSH server. Worker processes share the socket.
  */
-export async function answerOnSocket(ctx: Context, path: string, around: Around = (_, answer) => answer()): Promise<SshAnswers> {
+export async function serveSocket(ctx: Context, path: string, wrap: RequestWrapper = (_, handleRequest) => handleRequest()): Promise<SocketServer> {
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
-    around(socket, () => answer(ctx, socket)).catch((error: unknown) => {
-      ctx.log.error({ err: error }, 'a question about SSH was not answered')
+    wrap(socket, () => handleRequest(ctx, socket)).catch((error: unknown) => {
+      ctx.log.error({ err: error }, 'an SSH request failed')
       socket.destroy()
     })
   })
@@ -36,35 +36,35 @@ export async function answerOnSocket(ctx: Context, path: string, around: Around 
   return {
     async close(wait) {
       server.close()
-      const late = Date.now() + wait
-      while (sockets.size > 0 && Date.now() < late) await sleep(20)
+      const deadline = Date.now() + wait
+      while (sockets.size > 0 && Date.now() < deadline) await sleep(20)
       for (const socket of sockets) socket.destroy()
     },
   }
 }
 
-async function answer(ctx: Context, socket: Socket): Promise<void> {
-  const line = await firstLine(socket, MAX_QUESTION)
+async function handleRequest(ctx: Context, socket: Socket): Promise<void> {
+  const line = await firstLine(socket, MAX_REQUEST_BYTES)
   if (line === null) return void socket.destroy()
-  const question = JSON.parse(line) as Question
-  if (question.ask === 'run') return run(ctx, socket, question)
-  const login = await findSshLogin(ctx, { sha256: question.sha256 })
-  socket.end(`${JSON.stringify({ key: login?.key.id ?? null } satisfies KeyAnswer)}\n`)
+  const request = JSON.parse(line) as SocketRequest
+  if (request.ask === 'run') return run(ctx, socket, request)
+  const login = await findSshLogin(ctx, { sha256: request.sha256 })
+  socket.end(`${JSON.stringify({ key: login?.key.id ?? null } satisfies KeyResponse)}\n`)
 }
 
-async function run(ctx: Context, socket: Socket, question: RunQuestion): Promise<void> {
-  const gone = new AbortController()
-  socket.once('close', () => gone.abort(new Error('the client has gone')))
+async function run(ctx: Context, socket: Socket, request: RunRequest): Promise<void> {
+  const disconnected = new AbortController()
+  socket.once('close', () => disconnected.abort(new Error('the client has gone')))
   const before = socket.bytesRead
-  const code = await runCommand(ctx, question, {
+  const code = await runCommand(ctx, request, {
     input: socket,
     output: new FrameWriter(socket, FRAME.out).on('error', () => {}),
     received: () => socket.bytesRead - before,
-    say: (line) => void socket.write(frame(FRAME.err, Buffer.from(`${line}\n`))),
-    outlet: question.outlet && { ...question.outlet, opened: () => void socket.write(frame(FRAME.outlet, Buffer.of(0))) },
-    gone,
+    writeError: (line) => void socket.write(frame(FRAME.err, Buffer.from(`${line}\n`))),
+    outlet: request.outlet && { ...request.outlet, opened: () => void socket.write(frame(FRAME.outlet, Buffer.of(0))) },
+    disconnected: disconnected,
   })
   socket.end(frame(FRAME.exit, Buffer.from([code])))
-  // what the client still sends is of no use to anybody
+  // discard what the client still sends
   socket.resume()
 }

@@ -6,18 +6,18 @@ import type { Config } from '../../config.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { SSH_LIMITS, type SshLimits } from './limits.js'
 
-/** Milliseconds before the worker is started again after it has ended by itself, or could not listen. */
-const AGAIN = 1_000
-/** The longest of these pauses: each is twice as long as the one before. */
-const AGAIN_AT_MOST = 60_000
+/** Delay before the thread is restarted after it has crashed or could not listen, in milliseconds. */
+const MIN_RESTART_DELAY_MS = 1_000
+/** The delay doubles up to this. */
+const MAX_RESTART_DELAY_MS = 60_000
 
 /**
- * Megabytes for young objects of the thread. What it moves is in buffers outside; with V8's default it kept 13 MB more
- * after a first start, though no more after a later one.
+ * Size of the young generation of the thread's heap. Its data is in buffers outside of the heap; the default of V8 took
+ * 13 MB more.
  */
-const YOUNG = 4
+const MAX_YOUNG_GENERATION_MB = 4
 
-interface Said {
+interface ThreadMessage {
   listening?: true
   refused?: string
   fault?: string
@@ -25,30 +25,29 @@ interface Said {
 }
 
 export interface SshService {
-  /** Ends connections without a command at once, and the others after so many milliseconds. */
+  /** Closes idle connections at once, and the others after `wait` milliseconds. */
   close(wait: number): Promise<void>
 }
 
-export interface SshThread {
+export interface SshThreadOptions {
   /** The bundle of `worker.ts`. */
   program: URL
   limits?: SshLimits
   hostKeys: string[]
-  /** Where the service answers. */
+  /** The path of the service's socket. */
   socket: string
-  /** It listens once this has resolved, and gets ready meanwhile. */
+  /** The thread listens after this has resolved. */
   ready?: Promise<void>
   log: Logger
   stopping: AbortSignal
 }
 
 /**
- * Runs the SSH server in a worker thread, unless SSH is off. The thread ends with the process, however that ends; when
- * it ends alone, another is started. A port that nobody named may have been taken since it was looked at: then the
- * service goes on without SSH, and tries again.
+ * Runs the SSH server in a worker thread, unless SSH is off. A thread that crashes is restarted. If SSH_PORT is not set
+ * and the default port has been taken meanwhile, the service runs without SSH and retries.
  */
-export async function startSshThread({ host, port, named }: Config['ssh'], setting: SshThread): Promise<SshService> {
-  const { program, limits = SSH_LIMITS, hostKeys, socket, log, stopping, ready = Promise.resolve() } = setting
+export async function startSshThread({ host, port, named }: Config['ssh'], options: SshThreadOptions): Promise<SshService> {
+  const { program, limits = SSH_LIMITS, hostKeys, socket, log, stopping, ready = Promise.resolve() } = options
   let closing = false
   let worker: Worker | undefined
   const start = async () => {
@@ -58,12 +57,12 @@ export async function startSshThread({ host, port, named }: Config['ssh'], setti
       env: {},
       argv: [],
       execArgv: [],
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG },
+      resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_GENERATION_MB },
     })
     worker = started
-    started.on('message', ({ fault }: Said) => fault && log.error({ fault }, 'SSH: a connection caused a fault'))
+    started.on('message', ({ fault }: ThreadMessage) => fault && log.error({ fault }, 'SSH: a connection caused a fault'))
     started.on('error', (error) => log.error({ err: error }, 'the SSH thread has failed'))
-    const { refused } = await new Promise<Said>((resolve) => {
+    const { refused } = await new Promise<ThreadMessage>((resolve) => {
       started.once('message', resolve)
       started.once('exit', () => resolve({ refused: 'it ended' }))
       ready.then(
@@ -76,34 +75,34 @@ export async function startSshThread({ host, port, named }: Config['ssh'], setti
       worker = undefined
       throw new StartFault(`cannot listen for SSH on ${host}:${port} (${refused}): set SSH_HOST and SSH_PORT, or SSH_PORT to nothing`)
     }
-    started.once('exit', () => !closing && void again())
+    started.once('exit', () => !closing && void restart())
   }
-  const again = async () => {
-    for (let pause = AGAIN; !closing; pause = Math.min(2 * pause, AGAIN_AT_MOST)) {
-      await sleep(pause, undefined, { signal: stopping }).catch(() => {})
+  const restart = async () => {
+    for (let delay = MIN_RESTART_DELAY_MS; !closing; delay = Math.min(2 * delay, MAX_RESTART_DELAY_MS)) {
+      await sleep(delay, undefined, { signal: stopping }).catch(() => {})
       if (closing || stopping.aborted) return
       const fault = await start().catch((error: unknown) => error)
       if (!fault) return
       log.error({ err: fault }, 'SSH is not served')
     }
   }
-  const first = async () => {
+  const startFirst = async () => {
     try {
       await start()
     } catch (error) {
       await ready
       if (named) throw error
       log.warn({ err: error }, 'SSH is not served yet')
-      void again()
+      void restart()
     }
   }
-  if (port !== null) await first()
+  if (port !== null) await startFirst()
   await ready
   return {
     async close(wait) {
       closing = true
       if (!worker) return
-      const stopped = new Promise<void>((resolve) => worker?.on('message', ({ stopped: done }: Said) => done && resolve()))
+      const stopped = new Promise<void>((resolve) => worker?.on('message', ({ stopped: done }: ThreadMessage) => done && resolve()))
       worker.postMessage('stop')
       await Promise.race([stopped, once(worker, 'exit'), sleep(wait)])
       await worker.terminate()

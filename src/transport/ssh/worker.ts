@@ -4,14 +4,14 @@ import { dirname, join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import ssh2, { type AuthContext, type ServerChannel } from 'ssh2'
 import { coalesceChunks } from '../../lib/async/coalesce-chunks.js'
-import { askKey, askService } from './client.js'
+import { findKeyId, openRequest } from './client.js'
 import { FRAME, frames } from './frames.js'
 import type { SshLimits } from './limits.js'
 import { type Outlet, Outlets } from './outlets.js'
-import { isAccepted, isProof } from './verify.js'
+import { isAccepted, verifyProof } from './verify.js'
 
-/** The entry of the worker thread that speaks SSH; it knows the service by its socket only. */
-interface Setting {
+/** Settings of the SSH thread, which reaches the service only through its socket. */
+interface WorkerSettings {
   host: string
   port: number
   hostKeys: string[]
@@ -20,10 +20,10 @@ interface Setting {
   limits: SshLimits
 }
 
-const setting = workerData as Setting
-const { limits } = setting
+const settings = workerData as WorkerSettings
+const { limits } = settings
 
-/** What OpenSSH 9 offers by default, as far as ssh2 has it. */
+/** The defaults of OpenSSH 9 that ssh2 supports. */
 const ALGORITHMS = {
   kex: [
     'curve25519-sha256',
@@ -43,12 +43,12 @@ const ALGORITHMS = {
 
 /** One SSH connection. */
 class Connection {
-  /** The row of the key, once somebody is logged in. */
+  /** The id of the key, once logged in. */
   key: number | null = null
   protocol: string | undefined
   #attempts = 0
   #channels = 0
-  readonly #known = new Map<string, number | null>()
+  readonly #keyIds = new Map<string, number | null>()
   readonly #idle: NodeJS.Timeout
 
   constructor(
@@ -58,11 +58,11 @@ class Connection {
   ) {
     this.#idle = setTimeout(() => this.client.end(), limits.idle)
     socket.once('close', () => clearTimeout(this.#idle))
-    client.on('error', () => {}) // it is closed, and a client's mistake is no news
-    // ssh2 offers SHA-1 for RSA host keys whatever it is told
+    client.on('error', () => {}) // close follows; client errors are not logged
+    // ssh2 always offers SHA-1 for RSA host keys
     client.on('handshake', ({ serverHostKey }) => serverHostKey === 'ssh-rsa' && this.client.end())
     client.on('authentication', (auth) => {
-      this.#judge(auth).then(
+      this.#authenticate(auth).then(
         (accepted) => (accepted ? auth.accept() : auth.reject(['publickey'])),
         () => auth.reject(['publickey']),
       )
@@ -78,7 +78,7 @@ class Connection {
     return this.#channels > 0
   }
 
-  async #judge(auth: AuthContext): Promise<boolean> {
+  async #authenticate(auth: AuthContext): Promise<boolean> {
     if (auth.method === 'none') return false
     if (++this.#attempts > limits.attempts) {
       this.client.end()
@@ -87,20 +87,20 @@ class Connection {
     if (auth.method !== 'publickey' || auth.username !== 'git') return false
     const { algo: algorithm, data: key } = auth.key
     if (!isAccepted(algorithm, auth.hashAlgo)) return false
-    const row = await this.#rowOf(createHash('sha256').update(key).digest('base64').replace(/=+$/, ''))
+    const row = await this.#keyIdOf(createHash('sha256').update(key).digest('base64').replace(/=+$/, ''))
     if (row === null) return false
-    // without a signature the client asks whether it is worth the trouble to make one
+    // without a signature the client only asks whether the key is acceptable
     if (!auth.signature) return true
-    if (!auth.blob || !isProof({ algorithm, key, text: auth.blob, signature: auth.signature, hash: auth.hashAlgo })) return false
+    if (!auth.blob || !verifyProof({ algorithm, key, text: auth.blob, signature: auth.signature, hash: auth.hashAlgo })) return false
     this.key = row
     return true
   }
 
-  async #rowOf(sha256: string): Promise<number | null> {
-    const known = this.#known.get(sha256)
+  async #keyIdOf(sha256: string): Promise<number | null> {
+    const known = this.#keyIds.get(sha256)
     if (known !== undefined) return known
-    const row = await askKey(setting.socket, sha256)
-    this.#known.set(sha256, row)
+    const row = await findKeyId(settings.socket, sha256)
+    this.#keyIds.set(sha256, row)
     return row
   }
 
@@ -124,19 +124,19 @@ class Connection {
     const outlet = outlets.open()
     try {
       const { path, greeting } = outlet
-      const asked = { key: this.key, command, address: this.socket.remoteAddress ?? '', outlet: { path, greeting } }
-      const service = await askService(setting.socket, { ask: 'run', ...asked, ...(protocol && { protocol }) })
+      const refreshStall = { key: this.key, command, address: this.socket.remoteAddress ?? '', outlet: { path, greeting } }
+      const service = await openRequest(settings.socket, { ask: 'run', ...refreshStall, ...(protocol && { protocol }) })
       channel.once('close', () => service.destroy())
       if (channel.destroyed || this.socket.destroyed) return void service.destroy()
       channel.pipe(service)
       channel.on('data', () => this.#idle.refresh())
-      let passed: Promise<void> | undefined
+      let forwarded: Promise<void> | undefined
       for await (const { type, content } of frames(service)) {
         if (type === FRAME.outlet) {
-          passed = this.#pass(outlet, channel, service)
+          forwarded = this.#forwardOutlet(outlet, channel, service)
           continue
         }
-        await passed
+        await forwarded
         if (type === FRAME.exit) code = content[0] ?? 1
         else await this.#send(type === FRAME.out ? channel : channel.stderr, content)
       }
@@ -150,11 +150,11 @@ class Connection {
     channel.end()
   }
 
-  /** Passes on what git writes. Ends a fetch that stands still: neither side gets a byte. */
-  async #pass(outlet: Outlet, channel: ServerChannel, service: Socket): Promise<void> {
+  /** Forwards the output of git. Ends a fetch without traffic in either direction. */
+  async #forwardOutlet(outlet: Outlet, channel: ServerChannel, service: Socket): Promise<void> {
     const stalled = setTimeout(() => service.destroy(), limits.stall)
-    const asked = () => void stalled.refresh()
-    channel.on('data', asked)
+    const refreshStall = () => void stalled.refresh()
+    channel.on('data', refreshStall)
     service.once('close', () => outlet.close())
     try {
       for await (const chunk of coalesceChunks(await outlet.source)) {
@@ -165,24 +165,24 @@ class Connection {
       // the service is stopping, or the connection was cut
     } finally {
       clearTimeout(stalled)
-      channel.off('data', asked)
+      channel.off('data', refreshStall)
     }
   }
 
-  /** Waits for the client's window, and for the connection: ssh2 writes to it whether anybody reads or not. */
+  /** Waits for the SSH window, and for the connection: ssh2 ignores its backpressure. */
   async #send(target: NodeJS.WritableStream, content: Buffer) {
     this.#idle.refresh()
-    // its packets of 32 KiB in one call of the system
+    // send the 32 KiB packets in one system call
     this.socket.cork()
     const room = target.write(content)
     this.socket.uncork()
-    if (!room) await either([target, 'drain'], [target, 'close'], [this.socket, 'close'])
-    while (this.socket.writableLength > limits.pending && !this.socket.destroyed) await either([this.socket, 'drain'], [this.socket, 'close'])
+    if (!room) await firstEvent([target, 'drain'], [target, 'close'], [this.socket, 'close'])
+    while (this.socket.writableLength > limits.pending && !this.socket.destroyed) await firstEvent([this.socket, 'drain'], [this.socket, 'close'])
   }
 }
 
-/** Resolves with the first of several events. */
-function either(...events: [NodeJS.EventEmitter, string][]): Promise<void> {
+/** Resolves with the first of the events. */
+function firstEvent(...events: [NodeJS.EventEmitter, string][]): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       for (const [emitter, event] of events) emitter.off(event, done)
@@ -192,30 +192,30 @@ function either(...events: [NodeJS.EventEmitter, string][]): Promise<void> {
   })
 }
 
-/** For IPv6 the network, because one client has as many addresses as it likes. */
-const originOf = (address: string) =>
+/** The address, or the /64 network for IPv6, where a client can use any address. */
+const networkOf = (address: string) =>
   address.includes('.') || !address.includes(':') ? address.replace(/^::ffff:/, '') : address.split(':').slice(0, 4).join(':')
 
-const nameOf = (address: string | undefined, port: number | undefined) => `${address} ${port}`
+const connectionId = (address: string | undefined, port: number | undefined) => `${address} ${port}`
 
-/** Lets connections in, as many as the limits allow, and hands them to ssh2. */
+/** Accepts connections within the limits, and passes them to ssh2. */
 function listen(): Server {
   const sockets = new Map<string, Socket>()
-  const perOrigin = new Map<string, number>()
-  const waiting = new Set<Socket>()
+  const perNetwork = new Map<string, number>()
+  const unauthenticated = new Set<Socket>()
   const connections = new Set<Connection>()
   let stopping = false
   const ssh = new ssh2.Server({
-    hostKeys: setting.hostKeys,
+    hostKeys: settings.hostKeys,
     ident: 'Roost',
     algorithms: ALGORITHMS as ssh2.ServerConfig['algorithms'],
     keepaliveInterval: 30_000,
     keepaliveCountMax: 3,
   } as ssh2.ServerConfig)
   ssh.on('connection', (client, { ip, port }) => {
-    const socket = sockets.get(nameOf(ip, port))
+    const socket = sockets.get(connectionId(ip, port))
     if (!socket) return void client.end()
-    const connection = new Connection(client, socket, () => waiting.delete(socket))
+    const connection = new Connection(client, socket, () => unauthenticated.delete(socket))
     connections.add(connection)
     socket.once('close', () => {
       connections.delete(connection)
@@ -223,25 +223,25 @@ function listen(): Server {
     })
   })
   const server = createServer((socket) => {
-    const origin = originOf(socket.remoteAddress ?? '')
-    const held = perOrigin.get(origin) ?? 0
-    if (stopping || held >= limits.connectionsPerAddress || sockets.size >= limits.connections || waiting.size >= limits.waiting)
+    const network = networkOf(socket.remoteAddress ?? '')
+    const open = perNetwork.get(network) ?? 0
+    if (stopping || open >= limits.connectionsPerAddress || sockets.size >= limits.connections || unauthenticated.size >= limits.waiting)
       return void socket.destroy()
-    const name = nameOf(socket.remoteAddress, socket.remotePort)
+    const name = connectionId(socket.remoteAddress, socket.remotePort)
     sockets.set(name, socket)
-    perOrigin.set(origin, held + 1)
-    waiting.add(socket)
-    const late = setTimeout(() => waiting.has(socket) && socket.destroy(), limits.login)
+    perNetwork.set(network, open + 1)
+    unauthenticated.add(socket)
+    const timer = setTimeout(() => unauthenticated.has(socket) && socket.destroy(), limits.login)
     socket.once('close', () => {
-      clearTimeout(late)
+      clearTimeout(timer)
       sockets.delete(name)
-      waiting.delete(socket)
-      const others = (perOrigin.get(origin) ?? 1) - 1
-      if (others > 0) perOrigin.set(origin, others)
-      else perOrigin.delete(origin)
+      unauthenticated.delete(socket)
+      const others = (perNetwork.get(network) ?? 1) - 1
+      if (others > 0) perNetwork.set(network, others)
+      else perNetwork.delete(network)
     })
     socket.setNoDelay(true)
-    // a client that has itself answered and does not read
+    // a client that makes us send responses and does not read them
     socket.on('data', () => socket.writableLength > limits.pending * 4 && socket.destroy())
     ssh.injectSocket(socket)
   })
@@ -250,21 +250,21 @@ function listen(): Server {
   }
   parentPort?.on('message', (message: 'listen' | 'stop') => {
     if (message === 'listen') {
-      server.listen(setting.port, setting.host, 1_024, () => parentPort?.postMessage({ listening: true }))
+      server.listen(settings.port, settings.host, 1_024, () => parentPort?.postMessage({ listening: true }))
       return
     }
     stopping = true
     server.close()
-    for (const socket of waiting) socket.destroy()
+    for (const socket of unauthenticated) socket.destroy()
     for (const connection of connections) if (!connection.busy) connection.client.end()
     stopWhenDone()
   })
   return server
 }
 
-// what a hostile conversation makes ssh2 throw ends that conversation at most
+// an exception in ssh2 must not end the other connections
 process.on('uncaughtException', (error) => parentPort?.postMessage({ fault: error.stack ?? String(error) }))
 
-const outlets = await Outlets.listen(join(dirname(setting.socket), 'git'))
+const outlets = await Outlets.listen(join(dirname(settings.socket), 'git'))
 const server = listen()
 server.on('error', (error: NodeJS.ErrnoException) => parentPort?.postMessage({ refused: error.code ?? error.message }))

@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import type { IssueTies } from '../../../access/can.js'
+import type { IssueRelations } from '../../../access/can.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Transaction } from '../../../db/client.js'
 import { projects } from '../../../db/schema/index.js'
@@ -10,7 +10,7 @@ import { readersAmong } from './readers.js'
 export const firstAssignable = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
   firstPermitted(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
 
-const UNRELATED: IssueTies = { confidential: false, author_id: 0, assignee_id: null }
+const UNRELATED: IssueRelations = { confidential: false, author_id: 0, assignee_id: null }
 
 /** The columns that decide which of a project's counts of open issues includes an issue. */
 interface CountedIssue {

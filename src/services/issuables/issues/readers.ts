@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { IssueTies } from '../../../access/can.js'
+import type { IssueRelations } from '../../../access/can.js'
 import type { Project } from '../../../access/rules.js'
 import type { Transaction } from '../../../db/client.js'
 import { fetchUserIds, type NumberOrSql, type ProjectAccess, selectReaders } from '../readers.js'
@@ -20,6 +20,6 @@ export const issueReaders = (
 export const readersAmong = (
   tx: Pick<Transaction, 'execute'>,
   project: Pick<Project, 'id' | 'namespace_id' | 'visibility' | 'issues_access_level'>,
-  ties: IssueTies,
+  ties: IssueRelations,
   candidates: SQL,
 ): Promise<number[]> => fetchUserIds(tx, issueReaders({ ...project, feature: project.issues_access_level }, ties, candidates))

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { MergeRequestTies } from '../../../../access/can.js'
+import type { MergeRequestRelations } from '../../../../access/can.js'
 import type { Project } from '../../../../access/rules.js'
 import type { Transaction } from '../../../../db/client.js'
 import { fetchUserIds, type NumberOrSql, type ProjectAccess, selectReaders } from '../../readers.js'
@@ -22,5 +22,5 @@ export const requestsFeature = (project: Pick<Featured, 'merge_requests_access_l
   Math.min(project.merge_requests_access_level, project.repository_access_level)
 
 /** Runs that query. */
-export const readersAmong = (tx: Pick<Transaction, 'execute'>, project: Featured, ties: MergeRequestTies, candidates: SQL): Promise<number[]> =>
+export const readersAmong = (tx: Pick<Transaction, 'execute'>, project: Featured, ties: MergeRequestRelations, candidates: SQL): Promise<number[]> =>
   fetchUserIds(tx, requestReaders({ ...project, feature: requestsFeature(project) }, ties, candidates))

@@ -1,6 +1,6 @@
 import { and, eq, isNull, ne } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
-import { type MergeRequestTies, seesMergeRequest } from '../../../../access/can.js'
+import { type MergeRequestRelations, seesMergeRequest } from '../../../../access/can.js'
 import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Transaction } from '../../../../db/client.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
@@ -8,7 +8,7 @@ import { conflict, unprocessable } from '../../../../failures.js'
 import { firstPermitted } from '../../readers.js'
 import { readersAmong } from '../reading/readers.js'
 
-const UNRELATED: MergeRequestTies = { author_id: 0, assignee_id: null }
+const UNRELATED: MergeRequestRelations = { author_id: 0, assignee_id: null }
 
 /** The first of these users who may read the merge requests of the project (MR-26). */
 export const firstAssignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
@@ -34,7 +34,7 @@ export function refuseSameBranch({ project_id, target_branch, source_project_id,
 export async function findDuplicate(
   tx: Pick<Transaction, 'select'>,
   { id = 0, project_id, target_branch, source_project_id, source_branch }: Branches,
-): Promise<(MergeRequestTies & { title: string }) | null> {
+): Promise<(MergeRequestRelations & { title: string }) | null> {
   if (source_project_id === null) return null
   const [duplicate] = await tx
     .select({ title: mergeRequests.title, author_id: mergeRequests.author_id, assignee_id: mergeRequests.assignee_id })

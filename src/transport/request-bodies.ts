@@ -1,14 +1,14 @@
 import { Readable, Transform } from 'node:stream'
 
 /**
- * Bytes of the body of a fetch, as sent and inflated: a line of fifty bytes for each commit that a client names as
- * wanted or present.
+ * Maximum size of the body of a fetch, in bytes, both compressed and inflated: it has a line of 50 bytes for each commit
+ * that the client wants or has.
  */
-const MAX_ASKED = 16 * 1024 ** 2
-/** Bytes of the bodies of all fetches that git has not read yet. */
-const MAX_WAITING = 64 * 1024 ** 2
+const MAX_BODY_BYTES = 16 * 1024 ** 2
+/** Maximum bytes buffered for all fetches together. */
+const MAX_BUFFERED_BYTES = 64 * 1024 ** 2
 
-/** Thrown when a body is not read any further. */
+/** A body that is refused while it is read. */
 export class BodyRefused extends Error {
   override name = 'BodyRefused'
   constructor(
@@ -22,60 +22,60 @@ export class BodyRefused extends Error {
 
 const tooLarge = () => new BodyRefused(413, 'The request is too large')
 
-/** What all bodies together hold in memory. */
-export interface Waiting {
+/** The bytes that all bodies together hold in memory. */
+export interface BufferedBytes {
   bytes: number
 }
 
 /**
- * Reads a body as fast as it arrives, whether git reads it or not: a connection that is not read from does not show
- * that its client has left. What is buffered is limited, for one body and for all (SEC-150).
+ * Reads a body as fast as it arrives, even if git does not read it: Node notices a disconnect only while it reads from
+ * the connection. The buffer is limited, per body and in total (SEC-150).
  */
-export class ReadAhead extends Readable {
+export class ReadAheadBody extends Readable {
   #chunks: Buffer[] = []
-  #taken = 0
-  #held = 0
+  #received = 0
+  #buffered = 0
   #wanted = false
   #ended = false
 
   constructor(
     body: Readable,
-    readonly waiting: Waiting,
+    readonly total: BufferedBytes,
   ) {
     super({ highWaterMark: 65_536 })
-    this.on('error', () => {}) // it may come before git listens; whoever reads from it finds it destroyed
-    body.on('data', (chunk: Buffer) => this.#take(chunk))
+    this.on('error', () => {}) // may be emitted before git listens; readers find the stream destroyed
+    body.on('data', (chunk: Buffer) => this.#receive(chunk))
     body.once('end', () => {
       this.#ended = true
-      this.#give()
+      this.#deliver()
     })
     body.once('close', () => {
       if (!body.readableEnded) this.destroy()
     })
   }
 
-  #take(chunk: Buffer) {
+  #receive(chunk: Buffer) {
     if (this.destroyed) return
-    this.#taken += chunk.length
-    this.#hold(chunk.length)
-    if (this.#taken > MAX_ASKED) this.destroy(tooLarge())
-    else if (this.waiting.bytes > MAX_WAITING) this.destroy(new BodyRefused(503, 'The server is busy, try again', { 'retry-after': '1' }))
+    this.#received += chunk.length
+    this.#account(chunk.length)
+    if (this.#received > MAX_BODY_BYTES) this.destroy(tooLarge())
+    else if (this.total.bytes > MAX_BUFFERED_BYTES) this.destroy(new BodyRefused(503, 'The server is busy, try again', { 'retry-after': '1' }))
     else {
       this.#chunks.push(chunk)
-      this.#give()
+      this.#deliver()
     }
   }
 
-  #hold(more: number) {
-    this.#held += more
-    this.waiting.bytes += more
+  #account(more: number) {
+    this.#buffered += more
+    this.total.bytes += more
   }
 
-  #give() {
+  #deliver() {
     while (this.#wanted) {
       const chunk = this.#chunks.shift()
       if (!chunk) break
-      this.#hold(-chunk.length)
+      this.#account(-chunk.length)
       this.#wanted = this.push(chunk)
     }
     if (!this.#ended || this.#chunks.length > 0) return
@@ -85,23 +85,23 @@ export class ReadAhead extends Readable {
 
   override _read() {
     this.#wanted = true
-    this.#give()
+    this.#deliver()
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void) {
     this.#chunks = []
-    this.#hold(-this.#held)
+    this.#account(-this.#buffered)
     done(error)
   }
 }
 
-/** Throws when a body inflates to more than a fetch may send. */
+/** Limits the inflated size of a body. */
 export function limited(body: Readable): Readable {
   let size = 0
   const limit = new Transform({
     transform(chunk: Buffer, _, done) {
       size += chunk.length
-      if (size > MAX_ASKED) done(tooLarge())
+      if (size > MAX_BODY_BYTES) done(tooLarge())
       else done(null, chunk)
     },
   })

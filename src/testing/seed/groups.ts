@@ -4,17 +4,17 @@ import { below, entries, type Seeder, seedFault } from './seeder.js'
 const LEVELS = { guest: 10, reporter: 20, developer: 30, maintainer: 40, owner: 50 } as const
 const COLOR = '#428BCA'
 
-/** A group or a project, as the API has it. */
-export interface Place {
+/** A group or project to create objects in. */
+export interface Container {
   at: string
   /** `/groups/1` or `/projects/1`. */
   path: string
-  /** Who makes what is in it. */
+  /** The username that creates objects in it. */
   as: string | undefined
 }
 
 /** A project with what others refer to. */
-export interface ProjectPlace extends Place {
+export interface ProjectContainer extends Container {
   defaultBranch: string
   /** Commits of branches and tags. */
   heads: Map<string, string>
@@ -38,19 +38,19 @@ async function seedGroup(seeder: Seeder, group: SeedGroup, at: string): Promise<
   const { id } = await seeder.call({ at, method: 'POST', path: '/groups', as, body })
   const milestones = new Map<string, number>()
   seeder.groups.set(path.toLowerCase(), { id, creator: as, milestones })
-  const place: Place = { at, path: `/groups/${id}`, as }
-  await seedMembers(seeder, place, members)
-  await seedLabels(seeder, place, group.labels)
-  await seedMilestones(seeder, place, group.milestones, milestones)
-  await seedVariables(seeder, place, group.variables)
-  await seedHooks(seeder, place, group.hooks)
+  const container: Container = { at, path: `/groups/${id}`, as }
+  await seedMembers(seeder, container, members)
+  await seedLabels(seeder, container, group.labels)
+  await seedMilestones(seeder, container, group.milestones, milestones)
+  await seedVariables(seeder, container, group.variables)
+  await seedHooks(seeder, container, group.hooks)
 }
 
 /** A group of the seed, or one that was there before. */
 export async function groupOf(seeder: Seeder, at: string, path: string) {
   const known = seeder.groups.get(path.toLowerCase())
   if (known) return known
-  const found = await seeder.call({ at, method: 'GET', path: `/groups/${encodeURIComponent(path)}?with_projects=false`, but: 404 })
+  const found = await seeder.call({ at, method: 'GET', path: `/groups/${encodeURIComponent(path)}?with_projects=false`, nullOn: 404 })
   if (!found) throw seedFault(at, `there is no group ${path}`)
   const group = { id: found.id, creator: undefined, milestones: new Map<string, number>() }
   seeder.groups.set(path.toLowerCase(), group)
@@ -58,55 +58,59 @@ export async function groupOf(seeder: Seeder, at: string, path: string) {
 }
 
 /** Gives roles; whoever made a group is its owner already. */
-export async function seedMembers(seeder: Seeder, { at, path, as }: Place, members: Record<string, keyof typeof LEVELS> | undefined): Promise<void> {
+export async function seedMembers(
+  seeder: Seeder,
+  { at, path, as }: Container,
+  members: Record<string, keyof typeof LEVELS> | undefined,
+): Promise<void> {
   for (const [username, role] of Object.entries(members ?? {})) {
-    const place = below(at, 'members', username)
-    const user_id = await seeder.user(place, username)
+    const position = below(at, 'members', username)
+    const user_id = await seeder.user(position, username)
     if (path.startsWith('/groups/') && username === as && role === 'owner') continue
-    await seeder.call({ at: place, method: 'POST', path: `${path}/members`, as, body: { user_id, access_level: LEVELS[role] } })
+    await seeder.call({ at: position, method: 'POST', path: `${path}/members`, as, body: { user_id, access_level: LEVELS[role] } })
   }
 }
 
-export async function seedLabels(seeder: Seeder, { at, path, as }: Place, labels: SeedLabel[] | undefined): Promise<void> {
-  for (const [label, place] of entries(at, 'labels', labels)) {
+export async function seedLabels(seeder: Seeder, { at, path, as }: Container, labels: SeedLabel[] | undefined): Promise<void> {
+  for (const [label, position] of entries(at, 'labels', labels)) {
     const body = { color: COLOR, ...(typeof label === 'string' ? { name: label } : label) }
-    await seeder.call({ at: place, method: 'POST', path: `${path}/labels`, as, body })
+    await seeder.call({ at: position, method: 'POST', path: `${path}/labels`, as, body })
   }
 }
 
 /** Makes milestones, and notes their ids by title. */
 export async function seedMilestones(
   seeder: Seeder,
-  { at, path, as }: Place,
+  { at, path, as }: Container,
   milestones: SeedMilestone[] | undefined,
   ids: Map<string, number>,
 ): Promise<void> {
-  for (const [milestone, place] of entries(at, 'milestones', milestones)) {
+  for (const [milestone, position] of entries(at, 'milestones', milestones)) {
     const { state, ...body } = typeof milestone === 'string' ? { title: milestone, state: undefined } : milestone
-    const { id } = await seeder.call({ at: place, method: 'POST', path: `${path}/milestones`, as, body })
+    const { id } = await seeder.call({ at: position, method: 'POST', path: `${path}/milestones`, as, body })
     ids.set(body.title, id)
-    if (state === 'closed') await seeder.call({ at: place, method: 'PUT', path: `${path}/milestones/${id}`, as, body: { state_event: 'close' } })
+    if (state === 'closed') await seeder.call({ at: position, method: 'PUT', path: `${path}/milestones/${id}`, as, body: { state_event: 'close' } })
   }
 }
 
-export async function seedVariables(seeder: Seeder, { at, path, as }: Place, variables: SeedVariable[] | undefined): Promise<void> {
-  for (const [body, place] of entries(at, 'variables', variables))
-    await seeder.call({ at: place, method: 'POST', path: `${path}/variables`, as, body })
+export async function seedVariables(seeder: Seeder, { at, path, as }: Container, variables: SeedVariable[] | undefined): Promise<void> {
+  for (const [body, position] of entries(at, 'variables', variables))
+    await seeder.call({ at: position, method: 'POST', path: `${path}/variables`, as, body })
 }
 
-export async function seedHooks(seeder: Seeder, { at, path, as }: Place, hooks: SeedHook[] | undefined): Promise<void> {
-  for (const [{ events = ['push'], ...hook }, place] of entries(at, 'hooks', hooks)) {
+export async function seedHooks(seeder: Seeder, { at, path, as }: Container, hooks: SeedHook[] | undefined): Promise<void> {
+  for (const [{ events = ['push'], ...hook }, position] of entries(at, 'hooks', hooks)) {
     const listens = Object.fromEntries(events.map((event) => [`${event}_events`, true]))
-    await seeder.call({ at: place, method: 'POST', path: `${path}/hooks`, as, body: { ...hook, push_events: false, ...listens } })
+    await seeder.call({ at: position, method: 'POST', path: `${path}/hooks`, as, body: { ...hook, push_events: false, ...listens } })
   }
 }
 
 /** Gives a commit a status, which makes or joins a pipeline. */
-export async function statusOf(
+export async function seedStatus(
   seeder: Seeder,
-  place: ProjectPlace,
+  container: ProjectContainer,
   { at, sha, ref }: { at: string; sha: string; ref: string },
   { author, ...body }: SeedStatus,
 ): Promise<void> {
-  await seeder.call({ at, method: 'POST', path: `${place.path}/statuses/${sha}`, as: author ?? place.as, body: { ref, ...body } })
+  await seeder.call({ at, method: 'POST', path: `${container.path}/statuses/${sha}`, as: author ?? container.as, body: { ref, ...body } })
 }

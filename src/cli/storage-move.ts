@@ -6,10 +6,10 @@ import { StartFault } from '../lib/start-fault.js'
 import { moveProject, moveRepository, requestMove } from '../services/projects/storage-moves.js'
 import { print } from './output.js'
 
-/** Milliseconds between two looks at a move. */
-const LOOK = 200
+/** How often a move is polled, in milliseconds. */
+const POLL_INTERVAL_MS = 200
 
-/** The id of a project by its id or path. */
+/** The id of a project, given by id or path. */
 export async function projectNamed({ db }: Context, named: string): Promise<number> {
   const [found] = /^\d{1,15}$/.test(named)
     ? await db.write
@@ -25,31 +25,31 @@ export async function projectNamed({ db }: Context, named: string): Promise<numb
 export const projectsIn = async ({ db }: Context, storage: string): Promise<number[]> =>
   (await db.write.select({ id: projects.id }).from(projects).where(eq(projects.storage, storage)).orderBy(asc(projects.id))).map(({ id }) => id)
 
-/** Moves the repositories of a project, or waits until a running service has done it. */
+/** Moves the repositories of a project, or waits for a running service to do it. */
 export async function moveOne(ctx: Context, id: number, storage: string): Promise<void> {
   const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(eq(projects.id, id))
   if (!project) return // deleted meanwhile
   await ctx.db.transaction((tx) => requestMove(ctx, tx, project, storage))
   for (;;) {
-    // the job stays: what a kill of this command leaves is taken back by the service
-    if (!(await isServed(ctx))) await moveProject(ctx, id, AbortSignal.timeout(6 * 3_600_000))
-    if (!(await isAsked(ctx, id))) break
-    const fault = await faultOf(ctx, id)
+    // the job stays in the queue, so that a service can finish the move if this command is killed
+    if (!(await isServiceRunning(ctx))) await moveProject(ctx, id, AbortSignal.timeout(6 * 3_600_000))
+    if (!(await isMovePending(ctx, id))) break
+    const fault = await moveError(ctx, id)
     if (fault !== null) throw new StartFault(`project ${id} was not moved: ${fault}; roost jobs --retry tries it again`)
-    await sleep(LOOK)
+    await sleep(POLL_INTERVAL_MS)
   }
   await print(`project ${id} is in ${storage}\n`)
 }
 
-/** Whether a service works on jobs of this database. */
-const isServed = async ({ db }: Context): Promise<boolean> =>
+/** Whether a service is running on this database. */
+const isServiceRunning = async ({ db }: Context): Promise<boolean> =>
   (await db.write.select({ id: processes.id }).from(processes).where(sql`${processes.alive_until} > pg_catalog.now()`).limit(1)).length > 0
 
-const isAsked = async ({ db }: Context, id: number): Promise<boolean> =>
+const isMovePending = async ({ db }: Context, id: number): Promise<boolean> =>
   (await db.write.select({ id: repositoryMoves.project_id }).from(repositoryMoves).where(eq(repositoryMoves.project_id, id))).length > 0
 
-/** Why the job was set aside; null: it was not. */
-async function faultOf({ db }: Context, id: number): Promise<string | null> {
+/** The error of the job if it has failed for good; otherwise null. */
+async function moveError({ db }: Context, id: number): Promise<string | null> {
   const [failed] = await db.write
     .select({ error: jobs.last_error })
     .from(jobs)

@@ -3,8 +3,8 @@ import { isForeignKeyViolation } from '../db/errors.js'
 import { Failure, notFound } from '../failures.js'
 
 /**
- * What `work` returns. Where it could not do its work because its subject, or something that it refers to, has been
- * removed since `find` found the subject, the answer is that of a call that comes after the removal (W-46).
+ * Runs `work`. If it fails because its subject, or a row that it refers to, was removed after `find` had loaded the
+ * subject, throws what a call after the removal would get (W-46).
  */
 export async function unlessRemoved<T>(log: Pick<Logger, 'warn'>, find: () => Promise<unknown>, work: () => Promise<T>): Promise<T> {
   try {
@@ -15,7 +15,7 @@ export async function unlessRemoved<T>(log: Pick<Logger, 'warn'>, find: () => Pr
       (failure: unknown) => (failure instanceof Failure && failure.kind === 'not_found' ? failure : null),
     )
     if (refusal === null && !isForeignKeyViolation(error)) throw error
-    if (!(error instanceof Failure)) log.warn({ err: error }, 'what a call refers to was removed meanwhile')
+    if (!(error instanceof Failure)) log.warn({ err: error }, 'the subject of a call was removed during the call')
     throw refusal ?? notFound()
   }
 }

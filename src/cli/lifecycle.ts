@@ -4,46 +4,45 @@ import type { Logger } from 'pino'
 import { StartFault } from '../lib/start-fault.js'
 
 /**
- * Milliseconds that running requests get after a signal; with everything else the process ends within ten seconds
- * (SEC-160).
+ * How long running requests may take after a signal, in milliseconds. The process ends within ten seconds (SEC-160).
  */
-export const DRAIN = 7_000
-/** Milliseconds after which the process ends in any case. */
-const AT_MOST = DRAIN + 2_500
+export const DRAIN_TIMEOUT_MS = 7_000
+/** The process exits after this time, in milliseconds. */
+const EXIT_TIMEOUT_MS = DRAIN_TIMEOUT_MS + 2_500
 
-type Step = () => Promise<unknown>
+type CloseStep = () => Promise<unknown>
 
-/** What a process has opened, and its orderly end. */
-export class Life {
+/** Start and shutdown of a process: closes what was opened, in reverse order. */
+export class Lifecycle {
   /** Closed in the reverse order. */
-  readonly #opened: Step[] = []
+  readonly #closeSteps: CloseStep[] = []
   readonly #stop = new AbortController()
 
   constructor(readonly log: Logger) {}
 
-  /** Fires when the process is to end. */
+  /** Fires when the process shuts down. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
 
-  /** `close` is called at the end, before the steps of what was opened earlier. */
-  opened(close: Step): void {
-    this.#opened.push(close)
+  /** Registers a step of the shutdown; steps run in reverse order. */
+  onClose(close: CloseStep): void {
+    this.#closeSteps.push(close)
   }
 
-  /** True when every step succeeded; a failing step does not keep the next from running. */
+  /** Runs all steps; returns false if one has failed. */
   async close(): Promise<boolean> {
     let clean = true
-    for (let step = this.#opened.pop(); step; step = this.#opened.pop()) {
+    for (let step = this.#closeSteps.pop(); step; step = this.#closeSteps.pop()) {
       await step().catch((error: unknown) => {
         clean = false
-        this.log.error({ err: error }, 'a part did not close')
+        this.log.error({ err: error }, 'a shutdown step failed')
       })
     }
     return clean
   }
 
-  /** Closes everything and ends the process; a start that is half done knows what it has opened. */
+  /** Waits for the start to end, closes everything and exits. */
   end(reason: Record<string, unknown>, started: Promise<unknown>): void {
     if (this.signal.aborted) return
     this.#stop.abort(new Error('stopped while starting'))
@@ -52,16 +51,15 @@ export class Life {
       () => this.close(),
       () => this.close(),
     )
-    void Promise.race([closed, sleep(AT_MOST, false)]).then((clean) => {
+    void Promise.race([closed, sleep(EXIT_TIMEOUT_MS, false)]).then((clean) => {
       this.log.flush(() => process.exit(clean ? 0 : 1))
     })
   }
 
   /**
-   * Waits until what this is the life of has started; a signal ends the process, and a start that fails closes what it
-   * has opened. Throws StartFault.
+   * Waits for the start. A signal ends the process; a failed start closes what it has opened and throws StartFault.
    */
-  async begin(started: Promise<unknown>): Promise<void> {
+  async untilStarted(started: Promise<unknown>): Promise<void> {
     this.#endOnSignal(started)
     try {
       await started
@@ -77,7 +75,7 @@ export class Life {
   #endOnSignal(started: Promise<unknown>): void {
     const end = (signal: NodeJS.Signals) => this.end({ signal }, started)
     process.on('SIGTERM', end).on('SIGINT', end)
-    // under nohup a terminal that closes is to be ignored
+    // ignore SIGHUP under nohup
     if (!ignoresHangup()) process.on('SIGHUP', end)
   }
 }

@@ -1,4 +1,4 @@
-import { Failure, wordsOf } from '../../failures.js'
+import { Failure, failureText } from '../../failures.js'
 import { createToken } from '../../services/identity/tokens.js'
 import type { SeedUser } from './declaration.js'
 import { below, entries, type Seeder, seedFault } from './seeder.js'
@@ -14,12 +14,12 @@ export async function seedUsers(seeder: Seeder, users: SeedUser[] | undefined): 
       body: { username, name, email, password, skip_confirmation: true, ...more },
     })
     seeder.users.set(username.toLowerCase(), id)
-    for (const [token, place] of entries(at, 'tokens', tokens)) await seedToken(seeder, place, { id, admin: user.admin ?? false }, token)
-    for (const [key, place] of entries(at, 'keys', keys)) await seeder.call({ at: place, method: 'POST', path: `/users/${id}/keys`, body: key })
+    for (const [token, position] of entries(at, 'tokens', tokens)) await seedToken(seeder, position, { id, admin: user.admin ?? false }, token)
+    for (const [key, position] of entries(at, 'keys', keys)) await seeder.call({ at: position, method: 'POST', path: `/users/${id}/keys`, body: key })
   }
 }
 
-/** What ends what a user can do comes last. */
+/** Runs last, since blocked users cannot create anything. */
 export async function blockUsers(seeder: Seeder, users: SeedUser[] | undefined): Promise<void> {
   for (const [{ state, username }, at] of entries('', 'users', users))
     if (state === 'blocked') await seeder.call({ at: below(at, 'state'), method: 'POST', path: `/users/${await seeder.user(at, username)}/block` })
@@ -33,7 +33,7 @@ async function seedToken({ world }: Seeder, at: string, user: { id: number; admi
   try {
     await createToken(world.ctx, user, { name, scopes, expires_at }, token)
   } catch (thrown) {
-    if (thrown instanceof Failure) throw seedFault(at, wordsOf(thrown.body))
+    if (thrown instanceof Failure) throw seedFault(at, failureText(thrown.body))
     if (/tokens_digest/.test(String((thrown as { cause?: unknown }).cause ?? thrown))) throw seedFault(at, 'there is such a token already')
     throw thrown
   }
