@@ -30,6 +30,8 @@ export interface JobOutcome {
   end: 'done' | 'retried' | 'failed' | 'released' | 'later'
   /** Milliseconds until the next attempt. */
   wait?: number
+  /** The attempt does not count, because something that the job needs was unavailable. */
+  uncounted?: boolean
   error?: string
 }
 
@@ -69,9 +71,9 @@ const DELETE_DONE = statement('delete', 'delete from jobs where worker = $1 and 
 const RELEASE = statement(
   'release',
   `update jobs j set worker = null, run_at = statement_timestamp() + coalesce(e.wait, 0) * interval '1 millisecond',
-    attempts = case e."end" when 'released' then j.attempts - 1 when 'later' then 0 else j.attempts end, last_error = coalesce(e.error, j.last_error),
+    attempts = case when e."end" = 'later' then 0 when e."end" = 'released' or e.uncounted then j.attempts - 1 else j.attempts end, last_error = coalesce(e.error, j.last_error),
     failed_at = case e."end" when 'failed' then statement_timestamp() end
-  from jsonb_to_recordset($2::jsonb) as e (id bigint, "end" text, wait float8, error text)
+  from jsonb_to_recordset($2::jsonb) as e (id bigint, "end" text, wait float8, error text, uncounted boolean)
   where j.id = e.id and j.worker = $1`,
 )
 

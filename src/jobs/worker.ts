@@ -90,8 +90,11 @@ const POLL_INTERVAL_MS = 1_000
 const DEFAULT_DEADLINE_MS = 300_000
 /** How long a run may take to end after its signal is aborted, in milliseconds; then its slot is freed. */
 const ABORT_GRACE_MS = 5_000
-/** A job whose process was killed this often while it ran is failed, because it may be the cause. */
-const MAX_CLAIMS = 40
+/**
+ * The attempts of a job after which it fails without another one. Failed attempts end sooner (see `defaultRetries`), so
+ * most of these were cut short by the end of their process, which the job may have caused.
+ */
+const MAX_ATTEMPTS = 40
 
 interface Running {
   row: ClaimedJob
@@ -307,7 +310,7 @@ class QueueWorker<C> implements Worker {
   async #run(row: ClaimedJob, controller: AbortController): Promise<JobOutcome> {
     const job = this.#kinds.get(row.kind) as AnyJob<C>
     const { id, attempts } = row
-    if (attempts > MAX_CLAIMS) return { id, end: 'failed', error: 'the process ended each time it ran' }
+    if (attempts > MAX_ATTEMPTS) return { id, end: 'failed', error: 'it was attempted too often: the process may have ended each time' }
     const input = job.input.safeParse(row.payload)
     if (!input.success) return { id, end: 'failed', error: `its input cannot be read: ${input.error.message}` }
     const deadline = setTimeout(() => controller.abort(new Error('the deadline of the job is over')), job.deadline ?? DEFAULT_DEADLINE_MS)
@@ -331,8 +334,12 @@ class QueueWorker<C> implements Worker {
     if (signal.reason === STOPPING || this.#stopping) return { id, end: 'released', fault }
     const error = storable((fault instanceof Error ? `${fault.name}: ${fault.message}` : String(fault)).slice(0, 1_000))
     const { retries = defaultRetries } = this.#kinds.get(kind) as AnyJob<C>
-    const wait = retries(attempts) ?? (unavailableIn(fault)?.transient ? MAX_RETRY_MS : null)
-    return wait === null ? { id, end: 'failed', error, fault } : { id, end: 'retried', wait, error, fault }
+    const wait = retries(attempts)
+    if (wait !== null) return { id, end: 'retried', wait, error, fault }
+    // attempts while something is unavailable never fail a job, however long that lasts (SEC-186)
+    return unavailableIn(fault)?.transient
+      ? { id, end: 'retried', wait: MAX_RETRY_MS, uncounted: true, error, fault }
+      : { id, end: 'failed', error, fault }
   }
 
   /** Runs every second: renews leases, and looks for jobs that other processes have enqueued or abandoned. */
