@@ -56,7 +56,8 @@ const LAST_USED_INTERVAL_MS = 600_000
  */
 export type TokenVerdict =
   | { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth'; scopes: Scope[] } }
-  | { ok: false; failure: Failure /** Whether the token exists. */; known: boolean /** Whether its owner is blocked. */; blocked: boolean }
+  /** `known`: the token exists; `blocked`: its owner is blocked. */
+  | { ok: false; failure: Failure; known: boolean; blocked: boolean }
 
 /**
  * Looks a token up by its digest and checks expiry, revocation and the state of its owner, in that order (G-14 to
@@ -143,8 +144,8 @@ export async function authenticate(
   return { user: await sudo(ctx, user, token.scopes, target), token, sudoer: user }
 }
 
-/** Cache of authenticated callers by token digest. */
-export const recentCallers = () => new LRUCache<string, SignedIn>({ maxSize: 10_000, sizeCalculation: () => 1 })
+/** Creates the cache of callers by the digest of the token that they were last authenticated by. */
+export const createRecentCallers = () => new LRUCache<string, SignedIn>({ maxSize: 10_000, sizeCalculation: () => 1 })
 
 /**
  * Predicts the caller that `authenticate` will return: the one it last returned for the same token. The prediction

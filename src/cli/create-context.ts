@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { admittedAddresses } from '../access/addresses.js'
-import { recentCallers } from '../access/authenticate.js'
+import { createRecentCallers } from '../access/authenticate.js'
 import { Counters } from '../access/counters.js'
 import { RequestLimit } from '../access/request-limit.js'
 import { Throttle } from '../access/throttle.js'
@@ -105,7 +105,7 @@ export async function createContext(
     slices: new Slices(),
     mutex: new KeyedMutex(exclusion),
     requestLimit: new RequestLimit(config.requests, counters, now),
-    recentCallers: recentCallers(),
+    recentCallers: createRecentCallers(),
     admittedAddresses: admittedAddresses(),
     settingsCache,
     storages,

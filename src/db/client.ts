@@ -32,7 +32,7 @@ export interface DatabaseOptions {
 export type ReadDatabase = Pick<NodePgDatabase, 'select' | 'selectDistinct' | 'selectDistinctOn' | '$with' | 'with' | '$count' | 'execute'>
 export type Transaction = Parameters<Parameters<NodePgDatabase['transaction']>[0]>[0]
 
-/** The connection a burst is sent on, for `step` of statement.ts. */
+/** The connection that carries the statements of a burst (see `burst`); `step` of statement.ts prepares them on it. */
 export interface Sender {
   client: pg.Client
 }
@@ -81,8 +81,8 @@ export interface Database {
   onReconnect(listener: () => void): void
   /** Registers a listener for commits of transactions and bursts marked with `notifyAfterCommit`. */
   onCommitted(listener: () => void): void
-  /** Notifies those listeners of a commit that was not marked. */
-  committed(): void
+  /** Calls the `onCommitted` listeners, for a commit that `notifyAfterCommit` did not mark. */
+  notifyCommitted(): void
   /** Connections of the pool, and calls that wait for one. */
   poolStats(): { busy: number; idle: number; waiting: number }
   /** Waits for running statements, then closes all connections. */
@@ -292,15 +292,15 @@ async function sendTogether(
  */
 function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pick<Database, 'burst' | 'single'> {
   // a commit that is flushed to disk makes all earlier commits durable
-  const onDisk = coalesced(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
+  const flushToDisk = coalesced(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let active = 0
-  const limited = async <T>(alone: () => Promise<T>, beside: () => Promise<T>): Promise<T> => {
+  const runBurst = async <T>(whenAlone: () => Promise<T>, whenConcurrent: () => Promise<T>): Promise<T> => {
     if (active >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
     active++
     try {
-      if (active === 1) return await alone()
-      const results = await beside()
-      await onDisk()
+      if (active === 1) return await whenAlone()
+      const results = await whenConcurrent()
+      await flushToDisk()
       return results
     } finally {
       active--
@@ -318,8 +318,8 @@ function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pi
         return result
       })
   return {
-    burst: (send) => limited(pipelined(FLUSHED, send), pipelined(UNFLUSHED, send)),
-    single: (send) => limited(autocommitted(send), async () => (await pipelined(UNFLUSHED, (on) => [send(on)])())[0]),
+    burst: (send) => runBurst(pipelined(FLUSHED, send), pipelined(UNFLUSHED, send)),
+    single: (send) => runBurst(autocommitted(send), async () => (await pipelined(UNFLUSHED, (on) => [send(on)])())[0]),
   }
 }
 
@@ -385,7 +385,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     ping: () => withinPingTimeout([...lanes.map((lane) => lane.query({ text: 'select 1' })), pool.query('select 1')]),
     onReconnect: (listener) => connector.availability.onReconnect(listener),
     onCommitted: (listener) => listeners.add(listener),
-    committed: () => listeners.notify(),
+    notifyCommitted: () => listeners.notify(),
     poolStats: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async close() {
       connector.availability.close()

@@ -36,8 +36,10 @@ export class RepositoryMissing extends Unavailable {
 /** The repository is being moved to another storage: no ref has moved (SEC-187). */
 export class RepositoryMoving extends Unavailable {
   /** When `begun` is false, nothing of the request has been read, so the caller can retry it. */
-  constructor(readonly begun = true) {
+  readonly begun: boolean
+  constructor({ begun = true } = {}) {
     super('The repository is being moved, try again')
+    this.begun = begun
   }
 }
 

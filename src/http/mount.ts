@@ -63,6 +63,7 @@ async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
   await access.find(ctx, caller as never, parseInput(access.path, bag))
+  // after `find`, so that 404 comes first: a public endpoint takes no large body from anonymous callers
   if (!caller.user) throw unauthenticated()
 }
 
@@ -130,16 +131,16 @@ function loadForExpected(ctx: Context, { access }: Endpoint, request: FastifyReq
 
 /** Waits for a slot for a large response, once per call. */
 function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () => Promise<void> {
-  let held: Promise<void> | undefined
-  const hold = async () => {
+  let reservation: Promise<void> | undefined
+  const reserve = async () => {
     const release = await queue.acquire({ holder: { key: holder, running: 1, waiting: 32 } })
     if (reply.raw.destroyed) return release()
     reply.raw.once('close', release)
     setTimeout(release, LARGE_ANSWER_MS).unref()
   }
   return () => {
-    held ??= hold()
-    return held
+    reservation ??= reserve()
+    return reservation
   }
 }
 
@@ -155,13 +156,14 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   const { access, input: schema, handler } = declared
   const query = request.query as ParameterBag
   const load = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
-  let first = loaded
-  const loadOnce = () => {
-    const subject = first ?? load()
-    first = undefined
+  let preloaded = loaded
+  // a repeated look-up reads again
+  const loadFirst = () => {
+    const subject = preloaded ?? load()
+    preloaded = undefined
     return subject
   }
-  const find = declared.method === 'GET' || declared.method === 'HEAD' ? loadOnce : () => afterStorageMove(ctx, loadOnce)
+  const find = declared.method === 'GET' || declared.method === 'HEAD' ? loadFirst : () => afterStorageMove(ctx, loadFirst)
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
@@ -177,7 +179,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
       gone: () => disconnectSignal(reply),
       unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
     })
-  // a violated foreign key in a deletion means a leftover reference, which is a bug, not a removed one
+  // a violated foreign key in a deletion means that a row still refers to the deleted one: a bug, and no 404
   const result = declared.method === 'DELETE' ? await work() : await unlessRemoved(request.log, load, work)
   return send(result, declared, request, reply, ctx, query)
 }

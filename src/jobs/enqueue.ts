@@ -65,7 +65,7 @@ async function insertJobs(db: Transaction | Database, all: NewJob[]): Promise<vo
   if (all.length === 0) return
   if ('burst' in db) {
     await db.write.execute(insertStatement(all))
-    db.committed()
+    db.notifyCommitted()
   } else {
     await db.execute(insertStatement(all))
     notifyAfterCommit(db)

@@ -59,6 +59,6 @@ export async function retryFailed(db: Database, id: number | null): Promise<numb
   const { rowCount } = await db.write.execute(
     sql`update ${jobs} set failed_at = null, attempts = 0, run_at = pg_catalog.now() where failed_at is not null${which}`,
   )
-  db.committed()
+  db.notifyCommitted()
   return rowCount ?? 0
 }

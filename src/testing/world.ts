@@ -55,15 +55,15 @@ export interface SharedResources {
 
 export interface WorldOptions extends SharedResources {
   name: string
-  /** Whether it is the world of the start. */
+  /** Whether it is the world that is opened when the server starts. */
   first: boolean
   config: Config
-  /** Of a migrated and empty database of its own. */
+  /** URL of its own database, migrated and empty. */
   databaseUrl: string
   /** Where its snapshots are kept: beside its folder, on the same file system. */
   snapshots: string
   pid: number
-  /** The moment at which its clock stands; undefined: it has the machine's. */
+  /** The time at which its clock is frozen; undefined: it uses the system clock. */
   clock?: Date | undefined
 }
 
@@ -79,9 +79,9 @@ export interface WorldInfo {
 
 /** When a snapshot was taken. */
 interface SnapshotTime {
-  /** In the milliseconds of this process. */
+  /** By `performance.now()`. */
   at: number
-  /** Where the clock stood; null: it is the machine's. */
+  /** The state of the clock; null: the system clock. */
   clock: ClockState | null
 }
 
@@ -95,23 +95,23 @@ export class World {
   readonly #folders: FolderSnapshots
   readonly #snapshots = new Set<string>()
   readonly #resets: Listener[] = []
-  readonly #ends: Listener[] = []
+  readonly #closers: Listener[] = []
   readonly #snapshotTimes = new Map<string, SnapshotTime>()
   #ended = false
   #databases!: DatabaseSnapshots
   #app!: FastifyInstance
   #ctx!: Context
-  /** Sent along by the test service's own calls. */
+  /** A header value by which the test server's own calls are recognised. */
   readonly secret = randomBytes(16).toString('hex')
   readonly traffic = new Traffic(this.secret)
-  /** What it was filled with at its start. */
+  /** The result of its initial seed. */
   seeded: Promise<Seeded> | undefined
 
   private constructor(
     private readonly options: WorldOptions,
     readonly config: Config & { baseUrl: string },
     private readonly database: WorldDatabase,
-    /** Null: it has the machine's. */
+    /** Null: it uses the system clock. */
     readonly clock: TestClock | null,
   ) {
     this.#folders = new FolderSnapshots(config.dataDir, options.snapshots)
@@ -165,7 +165,7 @@ export class World {
     return { name: this.name, url, username: admin.username, token: admin.token ?? '', password: admin.password ?? '', pid: this.options.pid }
   }
 
-  /** Registers a listener that is called when the world has got another state, before the next call is answered. */
+  /** Registers a listener that is called after the state has been replaced, before the next call is answered. */
   onReset(listener: Listener): void {
     this.#resets.push(listener)
   }
@@ -194,14 +194,14 @@ export class World {
     return this.#saveWhenIdle(START_SNAPSHOT)
   }
 
-  /** Ends it and removes its files; the database is its opener's to drop. */
+  /** Ends it and removes its files; the caller that opened it must drop the database. */
   close(): Promise<void> {
     return this.#stateMutex.runHere('state', () => this.#close())
   }
 
   async #close(): Promise<void> {
     this.#ended = true
-    for (let end = this.#ends.pop(); end; end = this.#ends.pop()) await end()
+    for (let close = this.#closers.pop(); close; close = this.#closers.pop()) await close()
     await this.#ctx?.close()
     await this.#databases?.close()
     await this.database.close()
@@ -216,16 +216,16 @@ export class World {
       this.options.prepare(this, app)
     }
     const requestId = this.clock && { requestId: requestIds(this.clock.requestId) }
-    // the one waits for the database, the other takes time of the processor
+    // one waits for the database while the other uses the processor
     const [app] = await Promise.all([program.buildApp(this.#ctx, { prepare, ...requestId }), this.#prepareStart()])
     this.#app = app
-    this.#ends.push(() => stopListening(app, DRAIN_TIMEOUT_MS))
+    this.#closers.push(() => stopListening(app, DRAIN_TIMEOUT_MS))
     await listen(app, this.config)
     if (this.config.ssh.port === null) return
     // SSH lives as long as the world, longer than its first context
     const worldContext: Context = Object.create(this.#ctx, { stopping: { value: lifecycle.signal } })
     const ssh = await program.startSsh(worldContext, { program: SSH_PROGRAM, wrap: (socket, answer) => this.#gate.runCall(socket, answer) })
-    this.#ends.push(() => ssh.close(DRAIN_TIMEOUT_MS))
+    this.#closers.push(() => ssh.close(DRAIN_TIMEOUT_MS))
   }
 
   /** Creates the state of the start. */
@@ -247,7 +247,7 @@ export class World {
 
   /** Starts background work. */
   async #startBackgroundWork(ctx: Context): Promise<void> {
-    // no other process is at work here: what was under way when a snapshot was taken is begun anew
+    // no other process is at work here; work that was in progress at the snapshot is restarted
     await ctx.jobs.start({ exclusive: true })
     ctx.storages.start()
     this.options.program.startContinuousRecovery(ctx)

@@ -11,7 +11,7 @@ const MIN_RESTART_DELAY_MS = 200
 const MAX_RESTART_DELAY_MS = 30_000
 /** A worker that has run for this long did not end early. */
 const STABLE_AFTER_MS = 60_000
-/** How many workers may crash during the start before it fails. */
+/** The start fails when this many workers have ended during it. */
 const MAX_FAILED_STARTS = 5
 /** How long workers may take to exit after their requests have ended, in milliseconds. */
 const EXIT_GRACE_MS = 1_500
@@ -33,10 +33,10 @@ interface WorkerSlot {
   /** Delay before its replacement is started. */
   restartDelay: number
   /** Its id in the job queue, once it has joined. */
-  process: string | null
+  queueId: string | null
   listening: boolean
-  /** The ids of `#killed` that were sent to it. */
-  sentKilled: string[]
+  /** The ids of `#endedQueueIds` that were sent to it. */
+  sentEndedIds: string[]
 }
 
 /**
@@ -48,8 +48,8 @@ export class Workers {
   readonly #slots: WorkerSlot[] = []
   readonly #locks = new Locks()
   readonly #totals = new Totals()
-  /** Ids in the job queue of workers that have ended, until another worker has ended their leases. */
-  readonly #killed = new Set<string>()
+  /** Ids in the job queue of workers that have ended, until a worker that starts has released their leases. */
+  readonly #endedQueueIds = new Set<string>()
   /** Workers that wait until the database is prepared. */
   #waiting: WorkerSlot[] = []
   #preparing: WorkerSlot | undefined
@@ -98,9 +98,9 @@ export class Workers {
       worker: cluster.fork(),
       started: performance.now(),
       restartDelay,
-      process: null,
+      queueId: null,
       listening: false,
-      sentKilled: [],
+      sentEndedIds: [],
     }
     this.#slots[number - 1] = slot
     const { worker } = slot
@@ -114,7 +114,7 @@ export class Workers {
   }
 
   /** The first worker prepares the database; the others start afterwards. */
-  #awake(slot: WorkerSlot): void {
+  #onReady(slot: WorkerSlot): void {
     if (this.#stopping) this.#send(slot, { type: 'stop' })
     else if (this.#preparing && !this.#prepared) this.#waiting.push(slot)
     else {
@@ -124,8 +124,8 @@ export class Workers {
   }
 
   #begin(slot: WorkerSlot): void {
-    slot.sentKilled = [...this.#killed]
-    this.#send(slot, { ...this.options.begin, type: 'begin', number: slot.number, first: !this.#prepared, killed: slot.sentKilled })
+    slot.sentEndedIds = [...this.#endedQueueIds]
+    this.#send(slot, { ...this.options.begin, type: 'begin', number: slot.number, first: !this.#prepared, killed: slot.sentEndedIds })
   }
 
   #send({ worker }: WorkerSlot, message: ToWorker): void {
@@ -140,7 +140,7 @@ export class Workers {
       this.#locks.lock({ owner, id, key, grant: () => this.#send(slot, { type: 'locked', id }) })
     } else if (message.type === 'unlock') this.#locks.unlock(owner, message.id)
     else if (message.type === 'counted') this.#totals.receive(message.id, message.values)
-    else if (message.type === 'page') void this.#page(slot, message.id)
+    else if (message.type === 'page') void this.#sendMetrics(slot, message.id)
     else this.#receiveStartup(slot, message)
   }
 
@@ -149,10 +149,10 @@ export class Workers {
     if (message.type === 'fault') {
       if (this.#startup) this.#startup.reject(new StartFault(message.line))
       else log.error({ worker: slot.number, fault: message.line }, 'a worker cannot start')
-    } else if (message.type === 'awake') this.#awake(slot)
+    } else if (message.type === 'awake') this.#onReady(slot)
     else if (message.type === 'prepared') {
-      slot.process = message.process
-      for (const id of slot.sentKilled) this.#killed.delete(id)
+      slot.queueId = message.process
+      for (const id of slot.sentEndedIds) this.#endedQueueIds.delete(id)
       this.#prepared = true
       for (const waiting of this.#waiting.splice(0)) this.#begin(waiting)
     } else {
@@ -162,11 +162,11 @@ export class Workers {
   }
 
   #ended(slot: WorkerSlot, how: { code: number | null; signal: string | null }): void {
-    const { number, worker, process, started } = slot
+    const { number, worker, queueId, started } = slot
     slot.listening = false
     this.#locks.drop(worker.id)
     void this.#totals.workerEnded(worker.id)
-    if (process !== null) this.#killed.add(process)
+    if (queueId !== null) this.#endedQueueIds.add(queueId)
     this.#waiting = this.#waiting.filter((waiting) => waiting !== slot)
     if (this.#preparing === slot && !this.#prepared) this.#prepareElsewhere()
     if (this.#stopping) return
@@ -183,15 +183,15 @@ export class Workers {
   #prepareElsewhere(): void {
     this.#preparing = undefined
     const next = this.#waiting.shift()
-    if (next) this.#awake(next)
+    if (next) this.#onReady(next)
   }
 
-  async #page(asking: WorkerSlot, id: number): Promise<void> {
+  async #sendMetrics(asking: WorkerSlot, id: number): Promise<void> {
     const running = this.#slots.filter(({ listening }) => listening)
     const byId = new Map(running.map((slot) => [slot.worker.id, slot]))
-    const ask = (worker: number, question: number) => {
+    const ask = (worker: number, requestId: number) => {
       const slot = byId.get(worker)
-      if (slot) this.#send(slot, { type: 'count', id: question })
+      if (slot) this.#send(slot, { type: 'count', id: requestId })
     }
     const state = { ready: running.length, missing: this.#slots.length - running.length, replaced: this.#replaced }
     const page = await this.#totals.page([...byId.keys()], ask, state)

@@ -7,9 +7,9 @@ import { RepositoryMoving } from '../errors.js'
 import { isReceivingPush, WRITER_FILE_PREFIX } from './leftovers.js'
 
 /**
- * Keeps writers out while a repository moves to another storage (SEC-187). While `leaving` is closed, new writes wait;
- * while `left` is closed, no ref may move here. A gate covers a project's repository and its wiki, and stays beside the
- * former copies until they are removed.
+ * The two markers of a move to another storage (SEC-187), each of which keeps writers out while it is closed: `leaving`
+ * lets new pushes wait, `left` refuses every move of a ref. A gate covers a project's repository and its wiki; its
+ * directory lies beside their former copies and is deleted with them.
  */
 export type Gate = 'leaving' | 'left'
 
@@ -35,9 +35,9 @@ export async function isClosed(directory: string, gate: Gate): Promise<boolean> 
 }
 
 /** Throws RepositoryMoving if the repository has moved to another storage, so that no ref may move here. */
-export async function assertNotMoved(directory: string, shared = false): Promise<void> {
+export async function assertNotMoved(directory: string, onNetworkFileSystem = false): Promise<void> {
   // changing the directory makes a network file system fetch its entries from the server again
-  if (shared) await utimes(dirname(directory), new Date(), new Date()).catch(() => undefined)
+  if (onNetworkFileSystem) await utimes(dirname(directory), new Date(), new Date()).catch(() => undefined)
   if (await isClosed(directory, 'left')) throw new RepositoryMoving()
 }
 
@@ -90,15 +90,15 @@ export async function registerWriter(directory: string): Promise<() => Promise<v
   })
   if (!closed) return unregister
   await unregister()
-  throw new RepositoryMoving(false)
+  throw new RepositoryMoving({ begun: false })
 }
 
 /** Identifies a process by boot id, pid namespace, pid and start time; empty if the system does not provide them. */
 async function processIdentity(pid: number): Promise<string> {
   try {
-    const [boot, space] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')])
+    const [boot, pidNamespace] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')])
     const started = startTimeOf(pid)
-    return started === undefined ? '' : `${boot.trim()} ${space} ${pid} ${started}`
+    return started === undefined ? '' : `${boot.trim()} ${pidNamespace} ${pid} ${started}`
   } catch {
     return ''
   }
@@ -106,10 +106,10 @@ async function processIdentity(pid: number): Promise<string> {
 
 /** Whether the process that wrote this file ran on this machine and has ended. */
 async function isWriterDead(path: string): Promise<boolean> {
-  const name = (await readFile(path, 'utf8').catch(() => '')).split(' ')
-  const [boot, space, pid] = name
-  const [ownBoot, ownSpace] = (await processIdentity(process.pid)).split(' ')
-  return pid !== undefined && boot === ownBoot && space === ownSpace && (await processIdentity(Number(pid))) !== name.join(' ')
+  const identity = (await readFile(path, 'utf8').catch(() => '')).split(' ')
+  const [boot, pidNamespace, pid] = identity
+  const [ownBoot, ownNamespace] = (await processIdentity(process.pid)).split(' ')
+  return pid !== undefined && boot === ownBoot && pidNamespace === ownNamespace && (await processIdentity(Number(pid))) !== identity.join(' ')
 }
 
 /** Whether a push to one of a project's repositories is running. */

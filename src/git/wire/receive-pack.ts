@@ -120,22 +120,22 @@ async function verdictOn(push: Push, commands: PushCommand[], { quarantine, isAt
   const { objectBytes, deadline } = limits
   if (quarantine !== undefined && !isInside(directory, quarantine))
     throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
-  const accepted = commands.filter(({ ref }) => isBelow(WRITABLE, ref))
+  const writable = commands.filter(({ ref }) => isBelow(WRITABLE, ref))
   const lines = refusalLines(commands.filter(({ ref }) => !isBelow(WRITABLE, ref)))
   // git would execute the rest of an atomic push
   if (lines.length > 0 && isAtomic()) return lines.join('\n')
-  if (accepted.length === 0) return { accepted, lines }
+  if (writable.length === 0) return { accepted: [], lines }
   const env = quarantine === undefined ? undefined : quarantineEnvironment(directory, quarantine)
   const { fault, pointerCandidates } = env ? await checkObjects({ pool, directory, env, objectBytes, deadline }) : NO_OBJECTS
   if (fault !== null) return fault
   const reader = openWith(env ?? {})
   const newPointers = () => pointersAmong({ pool, directory, env, deadline }, pointerCandidates)
-  const refusal = await policy.verdict(accepted, { ...reader, newPointers }).finally(() => reader.close())
+  const refusal = await policy.verdict(writable, { ...reader, newPointers }).finally(() => reader.close())
   if (refusal !== null) return refusal
   if (quarantine !== undefined) await linkQuarantinedPacks(quarantine, directory)
   // a lock left by a killed process would fail this push and all later ones
-  await removeStaleLocks(directory, ['packed-refs.lock', ...accepted.map(({ ref }) => `${ref}.lock`)], pid)
-  return { accepted, lines }
+  await removeStaleLocks(directory, ['packed-refs.lock', ...writable.map(({ ref }) => `${ref}.lock`)], pid)
+  return { accepted: writable, lines }
 }
 
 /** The environment in which git reads the repository together with the objects of a quarantine. */

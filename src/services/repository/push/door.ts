@@ -21,19 +21,19 @@ import { loadPushRules, refusalOf } from './rules.js'
 export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: RefUpdate[]): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
-  const setting = await loadPushRules(ctx, subject, 'api', repository)
+  const rules = await loadPushRules(ctx, subject, 'api', repository)
   for (const move of moves) {
-    const reason = await refusalOf(setting, move)
+    const reason = await refusalOf(rules, move)
     if (reason) throw refused(reason)
   }
-  const write = { projectId: subject.project.id, actorId, moves, settings: setting.settings, repository }
+  const write = { projectId: subject.project.id, actorId, moves, settings: rules.settings, repository }
   await moveUnderIntent(ctx, write).catch((error: unknown) => {
     throw error instanceof RefNameConflict ? refused(nameConflict(error.ref)) : error
   })
 }
 
-/** Refs that the API is about to move; their objects are already written. */
-export interface Write {
+/** A set of ref moves that a call of the API makes; their objects are already written. */
+export interface ApiMove {
   projectId: number
   actorId: number
   moves: RefUpdate[]
@@ -50,7 +50,7 @@ export interface Write {
  * take this path; a push over Git does the same, but git moves the refs. Rethrows what `move` throws, such as
  * RefChanged, when nothing has moved.
  */
-export async function moveUnderIntent(ctx: Context, write: Write, move = () => write.repository.updateRefs(write.moves)): Promise<void> {
+export async function moveUnderIntent(ctx: Context, write: ApiMove, move = () => write.repository.updateRefs(write.moves)): Promise<void> {
   const { projectId, actorId, moves, settings, repository, merge = null } = write
   const intent = write.intent ?? (await recordIntent(ctx, { projectId, actorId, door: 'api', moves, merge }))
   try {
@@ -104,19 +104,19 @@ export async function acceptPush(
   commands: RefUpdate[],
   repository: Pick<Quarantine, 'isAncestor' | 'objectInfo' | 'newPointers'>,
 ): Promise<PushIntent | string> {
-  const setting = await loadPushRules(ctx, subject, 'git', repository)
-  // the pushed objects are already in the repository's folder and count; deletions bring none
+  const rules = await loadPushRules(ctx, subject, 'git', repository)
+  // the pushed objects are already on disk, so the repository's size includes them; a push of deletions adds none
   const quotaError = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
   if (quotaError) return quotaError
   for (const command of commands) {
     // git treats a ref whose old value is missing as broken, and then moves or deletes it without comparing (GH-22)
     if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))
       return `The old value of ${command.ref} is not known here.`
-    const reason = await refusalOf(setting, command)
+    const reason = await refusalOf(rules, command)
     if (reason) return reason
   }
   const { id } = subject.project
-  if (setting.settings.lfs_pointer_check_enabled && servesLfs(subject.project)) {
+  if (rules.settings.lfs_pointer_check_enabled && servesLfs(subject.project)) {
     const missing = await missingObjects(ctx, actorId, id, await repository.newPointers())
     if (missing.length > 0) return missingObjectsMessage(missing)
   }
@@ -124,7 +124,7 @@ export async function acceptPush(
   let finished = false
   return {
     async finish(moved) {
-      await finishMoves(ctx, { projectId: id, moves: moved, intent, settings: setting.settings, repository: repositoryOf(ctx, subject.project) })
+      await finishMoves(ctx, { projectId: id, moves: moved, intent, settings: rules.settings, repository: repositoryOf(ctx, subject.project) })
       finished = true
     },
     async close() {

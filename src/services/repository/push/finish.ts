@@ -76,7 +76,7 @@ export async function applyMoves(ctx: Context, { projectId, moves, intent, setti
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), queued as (${insertStatement(queued)}), hooked as (${hooked})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     where id = ${projectId}`)
-  ctx.db.committed()
+  ctx.db.notifyCommitted()
 }
 
 /** The id of the user who moved the refs of an intent; null when they have been removed meanwhile. */

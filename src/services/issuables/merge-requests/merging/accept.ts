@@ -101,7 +101,7 @@ async function runDeferredMerge(ctx: Context, id: number): Promise<void> {
       should_remove_source_branch: request.should_remove_source_branch ?? undefined,
       sha: request.sha ?? undefined,
     }
-    if (await merge(ctx, caller, subject, request, { ...given, deferred: true })) await runPostMerge(ctx, caller, subject, id)
+    if (await merge(ctx, caller, subject, request, { ...given, resumesDeferred: true })) await runPostMerge(ctx, caller, subject, id)
   } catch (error) {
     if (error instanceof Failure) await abortDeferredMerge(ctx, request, user.id, error)
     // a job retries what is unavailable now

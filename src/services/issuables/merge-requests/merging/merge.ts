@@ -43,18 +43,18 @@ const cannotBeMerged = () => new Failure('method_not_allowed', { message: 'Branc
 
 /**
  * Merges a merge request, with the checks in the order of MR-59 to MR-63, or defers the merge (MR-65). Returns true if
- * it was merged, false if it was deferred. The checks run under the mutex that all writers of the target branch share.
+ * it was merged, false if it was deferred, or if the deferral that it resumes has been cancelled. The checks run under the mutex that all writers of the target branch share.
  */
 export async function merge(
   ctx: Context,
   caller: SignedIn,
   subject: ProjectSubject,
   { id, target_branch: initialBranch }: Pick<Request, 'id' | 'target_branch'>,
-  { deferred = false, ...given }: Acceptance & { deferred?: boolean },
+  { resumesDeferred = false, ...given }: Acceptance & { resumesDeferred?: boolean },
 ): Promise<boolean> {
   if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
   for (let branch = initialBranch; ; ) {
-    const outcome = await withBranch(ctx, subject.project.id, branch, () => mergeInto(ctx, { caller, subject, id, given, deferred }, branch))
+    const outcome = await withBranch(ctx, subject.project.id, branch, () => mergeInto(ctx, { caller, subject, id, given, resumesDeferred }, branch))
     if (typeof outcome === 'boolean') return outcome
     branch = outcome.newTarget
   }
@@ -67,7 +67,8 @@ interface MergeAttempt {
   subject: ProjectSubject
   id: number
   given: Acceptance
-  deferred: boolean
+  /** The merge was deferred earlier and is due now. */
+  resumesDeferred: boolean
 }
 
 type Outcome = boolean | { newTarget: string }
@@ -81,9 +82,12 @@ async function mergeInto(ctx: Context, attempt: MergeAttempt, branch: string): P
   }
 }
 
-/** 'version due': the source was just pushed to, and no version records that yet. */
+/**
+ * 'version due': the source was just pushed to, and no version records that yet. 'branch moved': the target branch moved
+ * while the merge was written.
+ */
 async function tryMerge(ctx: Context, attempt: MergeAttempt, branch: string): Promise<Outcome | 'version due' | 'branch moved'> {
-  const { caller, subject, id, given, deferred } = attempt
+  const { caller, subject, id, given, resumesDeferred } = attempt
   const [[request], protections, settings] = await Promise.all([
     selectForMerge(ctx.db, null).execute({ id }),
     branchProtectionsOf(ctx, subject.project.id),
@@ -94,7 +98,7 @@ async function tryMerge(ctx: Context, attempt: MergeAttempt, branch: string): Pr
   // the caller must be allowed to merge, and the merge request open and not blocked (MR-59 to MR-61)
   if (!mayMergeInto(subject, protections, branch)) throw unauthenticated()
   if (request.row.state !== 'opened') throw new Failure('not_acceptable', { message: 'Method Not Allowed' })
-  if (deferred && !request.row.merge_when_pipeline_succeeds) return false
+  if (resumesDeferred && !request.row.merge_when_pipeline_succeeds) return false
   const whenPipelineSucceeds = given.merge_when_pipeline_succeeds === true
   if (isBlocked(subject, request, whenPipelineSucceeds)) throw methodNotAllowed()
 
@@ -137,11 +141,11 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAtt
   const message = await messageOf(ctx, caller, subject, request.row, given)
   const ref = `refs/heads/${request.target_branch}`
   const actor = { projectId: subject.project.id, actorId: caller.user.id }
-  const choices = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
+  const mergeIntent = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
   // written concurrently with the objects, but before the ref moves; an intent whose ref never moves has no effect
   const recorded: { intent?: number } = {}
   const writeIntent = async (commit: Oid) => {
-    recorded.intent = await recordIntent(ctx, { ...actor, door: 'api', moves: [{ ref, old: start, new: commit }], merge: choices })
+    recorded.intent = await recordIntent(ctx, { ...actor, door: 'api', moves: [{ ref, old: start, new: commit }], merge: mergeIntent })
   }
   const drafted = await repository
     .draftMerge({ into: start, from: head, author, committer: author, message }, writeIntent)
@@ -153,7 +157,7 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAtt
   if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
   const move = { ref, old: start, new: drafted.commit }
   try {
-    const write = { ...actor, moves: [move], settings, repository, merge: choices, intent }
+    const write = { ...actor, moves: [move], settings, repository, merge: mergeIntent, intent }
     await moveUnderIntent(ctx, write, () => moveTarget(ctx, repository, request, move, head))
   } catch (error) {
     if (error instanceof RefChanged) return false
