@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readSync, writeSync } from 'node:fs'
 
-/** Runs one program after another for `runSync`: reads requests from a pipe and writes results to another, until EOF. */
+/** Runs one program after another for `runSync`: reads requests from one pipe, writes results to another, until EOF. */
 const [requests, results] = [3, 4]
 
 /** Reads exactly `length` bytes; null at EOF. */
