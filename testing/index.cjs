@@ -5,10 +5,10 @@ const { join } = require('node:path')
 
 const program = join(__dirname, '../scripts/start.mjs')
 
-/** Keeps memory low: objects of a test server are short-lived, and there may be many servers on a machine. */
+/** V8 flags that keep memory low: objects of a test server are short-lived, and a machine may run many servers. */
 const SMALL_HEAP = ['--max-semi-space-size=2', '--initial-old-space-size=48', '--heap-growing-percent=20']
 
-/** Lines of the server's output that an error quotes. */
+/** The number of lines of the server's log that an error quotes. */
 const QUOTED = 20
 
 exports.startRoost = async function startRoost({ port, ssh, env, world, clock, seed } = {}) {
@@ -30,7 +30,7 @@ exports.startRoost = async function startRoost({ port, ssh, env, world, clock, s
   const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   const line = JSON.parse(await firstLine(child, ended))
-  // lets the process of a test runner exit without stopping the server, which then ends by itself
+  // lets the test runner exit without calling stop(); the server then ends by itself
   for (const part of [child.stdout, child.stderr, child]) part.unref()
   const stop = async () => {
     child.ref()
@@ -51,14 +51,14 @@ async function seeded(roost, seed) {
   return roost
 }
 
-/** A string is the path of a file. */
+/** Sends a seed: an object, or the path of a file. */
 async function sendSeed(address, seed) {
   return typeof seed === 'string'
     ? send(address, 'POST', 'application/yaml', await readFile(seed))
     : send(address, 'POST', 'application/json', JSON.stringify(seed))
 }
 
-/** The API of a world for tests. */
+/** The `Roost` object of a world, see index.d.cts. */
 function handleOf({ name, control, ...line }, stop) {
   const ask = (method, path, body) => call(control, method, `/worlds/${name}${path}`, body)
   return {
@@ -78,7 +78,7 @@ function handleOf({ name, control, ...line }, stop) {
   }
 }
 
-/** Calls the control API; throws its error message. Does not use fetch, which tests may mock. */
+/** Calls the control API; rejects with its error message. Does not use fetch, which tests may mock. */
 const call = (control, method, path, body) =>
   body === undefined ? send(control + path, method) : send(control + path, method, 'application/json', JSON.stringify(body))
 

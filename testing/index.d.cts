@@ -22,7 +22,7 @@ export interface StartOptions {
   seed?: Seed | string
 }
 
-/** The ids of what a seed created, by names and paths. */
+/** The ids of the objects that a seed created: users by username, groups and projects by path. */
 export interface Seeded {
   users: Record<string, number>
   groups: Record<string, number>

@@ -56,7 +56,7 @@ function actionName({ action, target_type, push }: EventRecord['event']): string
 export function presentEvent(record: EventRecord, view: View): z.infer<typeof Event> {
   const { event, author, project, issue, request, milestone, note } = record
   const person = presentUserRef(author, view)
-  // renamed things have their present names
+  // the current title, if the target has been renamed
   const title =
     event.target_type === 'Project'
       ? project.name

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import type supertest from 'supertest'
 import type { Endpoint } from '../../src/http/endpoint.js'
 
-/** A folder: answers of the API are written there, one line each, as `scripts/examples.mjs` asks for (see there). */
+/** The folder to which API responses are written, one per line, for `scripts/examples.mjs`. */
 const folder = process.env['ROOST_TEST_ANSWERS']
 const MAX_BODY = 64 * 1024
 
-/** Writes down an answer, of which the examples of the reference are made. */
+/** Records a response, as a candidate for the examples in the API reference. */
 export function recordAnswer({ method, path }: Pick<Endpoint, 'method' | 'path'>, response: supertest.Response): void {
   if (!folder) return
   const { _data: sent, url } = response.request as unknown as { _data?: unknown; url: string }

@@ -15,28 +15,29 @@ import { giveBack, type Service, takeService } from './service.js'
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
 
-/** A whole service of one test file: its own database, repositories and port. */
+/** The service of a test file, with its own database, repositories and port. */
 export interface TestApp {
   ctx: Context
   app: FastifyInstance
-  /** Scheme, host and port it listens on. */
+  /** The scheme, host and port that the service listens on. */
   url: string
-  /** A call of the API as somebody, or as nobody. A success is checked against the shape its endpoint declares. */
+  /** Calls the API, anonymously without a caller. Checks successful responses against the schema of the endpoint. */
   api(method: Method, path: string, caller?: Credentialed | null): supertest.Test
   /**
-   * The texts of all SQL statements sent while `work` ran, without what is asked or written once in a while: the settings, and when a token was used.
-   * Jobs are not run meanwhile, or with `jobs` all that come of it.
+   * The texts of all SQL statements sent while `work` runs, except periodic ones: reading the settings, and recording
+   * the use of a token. Jobs do not run in the meantime; with `jobs`, those that `work` enqueues run to the end and are
+   * included.
    */
   queriesOf(work: () => PromiseLike<unknown>, options?: { jobs?: boolean }): Promise<string[]>
-  /** Log lines so far. */
+  /** The log lines so far. */
   logged: string[]
   dataDir: string
   databaseUrl: string
 }
 
 /**
- * Gives the file a service before its tests and takes it back after them; see `takeService`. `environment` adds to the configuration; SSH is off
- * unless it names a port.
+ * Provides a service for the tests of a file, see `takeService`. `environment` is added to the configuration; SSH is
+ * off unless it sets a port.
  */
 export function testApp(environment: Record<string, string> = {}, sshOptions: { limits?: SshLimits } = {}): TestApp {
   const t = { logged: [] as string[] } as TestApp
@@ -63,12 +64,12 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
     return texts
   }
   t.queriesOf = async (work, { jobs = false } = {}) => {
-    await t.ctx.jobs.drain() // what calls before left to be done asks, too
+    await t.ctx.jobs.drain() // pending jobs of earlier calls send statements, too
     if (jobs) return recorded(async () => [await work(), await t.ctx.jobs.drain()])
     return t.ctx.db.transaction(async (tx) => {
-      // else no job is taken meanwhile: its statements would be counted when it is quick
+      // while this lock is held, no job is claimed, so none of their statements are recorded
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('roost jobs', 0))`)
-      // read now, so that they are not read anew meanwhile
+      // read the settings now, so that `work` does not
       await t.ctx.settings()
       return recorded(work)
     })
@@ -76,10 +77,10 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
   return t
 }
 
-/** Keeps the connections of calls, as most clients do; each would have one of its own else. */
+/** Reuses connections, as most clients do. */
 const agent = new Agent({ keepAlive: true })
 
-/** Calls of a service, whose successes are checked against the shapes that are declared. */
+/** Calls a service, and checks successful responses against the declared schemas. */
 export const apiOf =
   (service: { url: string }): TestApp['api'] =>
   (method, path, caller) => {
@@ -94,23 +95,23 @@ const declared = families.flat().map((endpoint) => ({
   fixed: endpoint.path.split('/').filter((part) => part !== '' && !part.startsWith(':')).length,
 }))
 
-/** The endpoint that serves a call: of several patterns that fit, the one with more fixed parts. */
+/** The endpoint that serves a call: of the matching patterns, the one with the most fixed segments. */
 function endpointOf(method: Method, path: string) {
   const bare = path.split('?', 1)[0] ?? ''
   return declared.filter((endpoint) => endpoint.method === method.toUpperCase() && endpoint.pattern.test(bare)).sort((a, b) => b.fixed - a.fixed)[0]
 }
 
-/** Statuses of requests that no endpoint has seen: too slow a body, too large a URL, or a fault of ours. */
+/** Statuses that do not come from endpoints: request timeout, URI too long, internal error. */
 const ELSEWHERE = new Set([408, 414, 500])
 
-/** Every status is one that the reference has for the endpoint. */
+/** Checks that the API reference lists the status for the endpoint. */
 function checkStatus(endpoint: Endpoint, { status, text }: supertest.Response) {
   const { method, path } = endpoint
   if (status !== successOf(endpoint) && !ELSEWHERE.has(status) && !refusalsOf(endpoint).includes(status))
     expect.fail(`${method} ${path} answers ${status}, which its declaration does not have: ${text?.slice(0, 500)}`)
 }
 
-/** Every JSON success is exactly what its endpoint declares, a field too many included (SEC-8). */
+/** Checks that a successful JSON response is exactly what the endpoint declares, without additional fields (SEC-8). */
 function checkShape(method: Method, path: string, response: supertest.Response) {
   const endpoint = endpointOf(method, path)
   if (endpoint) {

@@ -2,7 +2,7 @@ import type { Context } from '../../src/context.js'
 import type { NewProject } from '../../src/services/projects/create.js'
 import { anAdmin, aProject, aUser, type TestProject, type TestUser } from './factories.js'
 
-/** Everybody who may stand before a project, from the least to the most. */
+/** All kinds of callers of a project, in order of increasing permissions. */
 export const CAST = ['anonymous', 'stranger', 'guest', 'reporter', 'developer', 'maintainer', 'owner', 'admin'] as const
 export type Role = (typeof CAST)[number]
 
@@ -11,7 +11,7 @@ export interface Cast {
   as: Record<Exclude<Role, 'anonymous'>, TestUser> & { anonymous: null }
 }
 
-/** A project with one person for each role. */
+/** A project with one user for each role. */
 export async function aCast(ctx: Context, given: Partial<NewProject> & { files?: Record<string, string> } = {}): Promise<Cast> {
   const [stranger, guest, reporter, developer, maintainer, owner, admin] = await Promise.all([
     aUser(ctx),
@@ -26,5 +26,5 @@ export async function aCast(ctx: Context, given: Partial<NewProject> & { files?:
   return { project, as: { anonymous: null, stranger, guest, reporter, developer, maintainer, owner, admin } }
 }
 
-/** The status each role gets, as `[role, status]`: one for all, with exceptions. */
+/** The expected status for each role, as `[role, status]`: `usual`, with exceptions. */
 export const statuses = (usual: number, others: Partial<Record<Role, number>> = {}) => CAST.map((role) => [role, others[role] ?? usual] as const)

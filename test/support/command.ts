@@ -9,7 +9,7 @@ export interface EndedCommand {
   stderr: string
 }
 
-/** Runs a program to its end, with nothing of this process' environment but where programs and temporary files are. */
+/** Runs a program to its end. Of the environment of this process, it gets only `PATH` and `TMPDIR`. */
 export const runProgram = (
   program: string,
   args: string[],
@@ -21,7 +21,7 @@ export const runProgram = (
     child.stdin?.end(input)
   })
 
-/** Runs a command of the built program on a data folder, beside the service or without it. */
+/** Runs a command of the built program on a data folder, whether or not the service is running. */
 export const roostOn =
   (dataDir: string) =>
   (args: string[], input = '') =>

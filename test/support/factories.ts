@@ -11,22 +11,22 @@ import { actorOf, createUser, type NewUser, type User } from '../../src/services
 import { createProject, type NewProject } from '../../src/services/projects/create.js'
 import { createCommit } from '../../src/services/repository/commits/create.js'
 
-/** Somebody who can make calls. */
+/** A caller of the API. */
 export interface Credentialed {
   token: string
 }
 
 export interface TestUser extends User, Credentialed {
   password: string
-  /** The same user, as services see them. */
+  /** The user as the caller of services. */
   caller: SignedIn
 }
 
 let counter = 0
-/** A number no other factory call of this process has given. */
+/** A number that is unique in this process. */
 export const unique = () => ++counter
 
-/** The image that is shown of somebody who has none. */
+/** The URL of the generated avatar of a user without an uploaded one. */
 export const drawnOf = ({ id }: { id: number }) => `http://roost.test/uploads/-/system/user/avatar/${id}/identicon.svg`
 
 /** A user with a token of scope `api` (and `sudo` for an administrator). */
@@ -56,7 +56,7 @@ export async function aUser(ctx: Context, given: Partial<NewUser> & { scopes?: S
 
 export const anAdmin = (ctx: Context, given: Partial<NewUser> = {}) => aUser(ctx, { ...given, admin: true })
 
-/** A further token of a user. */
+/** Another token of a user. */
 export async function aToken(ctx: Context, user: TestUser, scopes: Scope[], expires_at?: string): Promise<string> {
   return (await createToken(ctx, user, { name: 'test', scopes, expires_at })).value
 }
@@ -84,7 +84,10 @@ export interface TestProject {
   creator: TestUser
 }
 
-/** A project of a new (or the given) creator, private unless said otherwise, with members by role. `files` makes its first commit on `main`. */
+/**
+ * A project of a new or the given creator, private by default, with members by role. `files` are its first commit on
+ * `main`.
+ */
 export async function aProject(
   ctx: Context,
   given: Partial<NewProject> & Roles & { creator?: TestUser; files?: Record<string, string> } = {},
@@ -101,7 +104,7 @@ export async function aProject(
   return project
 }
 
-/** A commit that creates files, on `main` unless said otherwise; returns its id. */
+/** Creates a commit that adds files, on `main` by default; returns its id. */
 export async function aCommit(
   ctx: Context,
   project: TestProject,
@@ -120,7 +123,7 @@ export async function aCommit(
   return commit.oid
 }
 
-/** A group of a new (or the given) creator, private unless said otherwise, with members by role. */
+/** A group of a new or the given creator, private by default, with members by role. */
 export async function aGroup(
   ctx: Context,
   given: Partial<NewGroup> & Roles & { creator?: TestUser } = {},
@@ -133,7 +136,7 @@ export async function aGroup(
   return { id, path: `/groups/${id}`, fullPath: attributes.path ?? `group${n}`, creator }
 }
 
-/** Puts settings in force as an administrator would. */
+/** Changes application settings, with immediate effect. */
 export async function setSettings(ctx: Context, values: Partial<Settings>): Promise<void> {
   await ctx.db.write.insert(applicationSettings).values({ id: 1, values }).onConflictDoUpdate({ target: applicationSettings.id, set: { values } })
   ctx.settingsCache.invalidate()

@@ -21,17 +21,17 @@ const ENV = {
   TZ: 'UTC',
 }
 
-/** Native git as its users run it. */
+/** Runs native git as a user would. */
 export const gitRun = (cwd: string, ...args: string[]): Promise<Ended> => run('git', args, { cwd, env: { ...ENV, TMPDIR: process.env['TMPDIR'] } })
 
-/** The same where it must succeed; its output without the last line end. */
+/** Runs git, throws if it fails, and returns its output without the final line break. */
 export async function gitOut(cwd: string, ...args: string[]): Promise<string> {
   const { code, out, err } = await gitRun(cwd, ...args)
   if (code !== 0) throw new Error(`git ${args.join(' ')} ended with ${code}: ${err}`)
   return out.trimEnd()
 }
 
-/** What people at their machines do with a service: clone, commit, push. Their folders go with the test file. */
+/** A Git client of the service: clones, commits and pushes. Its folders are removed after the test file. */
 export function gitClient(t: TestApp) {
   const folders: string[] = []
   afterAll(() => {
@@ -42,7 +42,7 @@ export function gitClient(t: TestApp) {
     folders.push(path)
     return path
   }
-  /** A project's address, with somebody's credentials in it. */
+  /** The URL of a project, with the credentials of the caller. */
   const url = (fullPath: string, caller?: { token: string } | null, name = 'git') =>
     `${caller ? t.url.replace('//', `//${encodeURIComponent(name)}:${encodeURIComponent(caller.token)}@`) : t.url}/${fullPath}.git`
   const clone = async (address: string, ...options: string[]) => {
@@ -58,7 +58,7 @@ export function gitClient(t: TestApp) {
     )
     return { ...ended, work: join(parent, 'w') }
   }
-  /** A clone that must succeed; its folder. */
+  /** Clones, throws if that fails, and returns the folder. */
   const cloned = async (address: string, ...options: string[]) => {
     const { code, err, work } = await clone(address, ...options)
     if (code !== 0) throw new Error(`git clone ended with ${code}: ${err}`)
@@ -67,7 +67,7 @@ export function gitClient(t: TestApp) {
   return { folder, url, clone, cloned }
 }
 
-/** One more commit in a work tree; its id. */
+/** Commits a file in a work tree; returns the commit id. */
 export async function commitIn(work: string, name: string, content = name): Promise<string> {
   writeFileSync(join(work, name), content)
   await gitOut(work, 'add', '--', name)
@@ -79,7 +79,7 @@ export async function commitIn(work: string, name: string, content = name): Prom
 export const directoryOf = (t: TestApp, id: number, kind: 'project' | 'wiki' = 'project') =>
   repositoryDirectory(t.ctx.config.storages['default'] as string, { storage: 'default', id, kind })
 
-/** Git processes that work in a repository, but for the residents that wait for the next question. */
+/** The ids of git processes that run in a repository, except the long-lived ones that wait for the next request. */
 export function gitProcessesIn(directory: string): string[] {
   return readdirSync('/proc').filter((id) => {
     if (!/^\d+$/.test(id)) return false
@@ -94,13 +94,13 @@ export function gitProcessesIn(directory: string): string[] {
   })
 }
 
-/** A pack of no objects. */
+/** A pack without objects. */
 export const EMPTY_PACK = (() => {
   const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')
   return Buffer.concat([head, createHash('sha1').update(head).digest()])
 })()
 
-/** One line as the wire carries it. */
+/** Encodes a line as a pkt-line. */
 export const packet = (text: string | Buffer) => {
   const body = Buffer.from(text)
   return Buffer.concat([Buffer.from((body.length + 4).toString(16).padStart(4, '0')), body])

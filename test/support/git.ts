@@ -5,34 +5,35 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { runSync } from './run-sync.js'
 
-/** What a file becomes in a commit; null takes it away. Content of a `160000` entry is an object id. */
+/** A file in a commit; null deletes it. The content of a `160000` entry is an object id. */
 export type TestFile = string | Buffer | null | { mode: '100644' | '100755' | '120000' | '160000'; content: string | Buffer }
 
 export interface TestCommit {
-  /** `main` unless said otherwise. */
+  /** `main` by default. */
   branch?: string
-  /** Positions of earlier commits of the same call, or object ids; by default the branch's tip. */
+  /** Indexes of earlier commits of the same call, or object ids; by default the tip of the branch. */
   parents?: (number | string)[]
   files?: Record<string, TestFile> | [string | Buffer, TestFile][]
   message?: string | Buffer
-  /** Seconds since 1970; a minute after the last commit by default. */
+  /** Seconds since the epoch; by default a minute after the previous commit. */
   date?: number
   author?: string
 }
 
 export interface TestRepository {
-  /** Holds the bare repository; removed with it. */
+  /** The folder that contains the bare repository, and is removed with it. */
   root: string
   directory: string
-  /** Native git's output as text; throws when it fails. */
+  /** Runs native git and returns its output as text; throws if it fails. */
   git(...args: string[]): string
-  /** The same in bytes, with input. */
+  /** Runs native git with input, and returns its output as bytes. */
   gitBytes(args: string[], input?: string | Buffer): Buffer
-  /** Adds commits through fast-import and tells their object ids. */
+  /** Adds commits with fast-import and returns their object ids. */
   commits(...commits: TestCommit[]): string[]
   /**
-   * Adds an empty commit to a branch while this process goes on, again when somebody else was quicker. The calls above stop this process, and with
-   * it the server that may hold a lock they need: beside calls that are not answered yet, only this one may write.
+   * Adds an empty commit to a branch asynchronously, and retries if another writer was faster. The functions above
+   * block this process, and with it the server, which may hold a lock that they need: while API calls are pending, only
+   * this function may write.
    */
   commitBeside(branch: string): Promise<string>
   remove(): void
@@ -51,7 +52,7 @@ const ENV = {
   TZ: 'UTC',
 }
 
-/** A bare repository of native git, in a temporary directory or where it is told. */
+/** A bare repository created by native git, in a temporary directory or at the given path. */
 export function aBareRepository(at?: string): TestRepository {
   const root = at ?? mkdtempSync(join(tmpdir(), 'roost-git-'))
   const directory = at ?? join(root, 'test.git')
@@ -117,7 +118,7 @@ export function aBareRepository(at?: string): TestRepository {
   return { root, directory, git, gitBytes, commits, commitBeside, remove: () => rmSync(root, { recursive: true, force: true }) }
 }
 
-/** A path as fast-import reads it, byte by byte. */
+/** Quotes a path for fast-import, byte by byte. */
 function quoted(path: string | Buffer) {
   const escaped = [...Buffer.from(path)].map((byte) =>
     byte > 34 && byte < 92 ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`,

@@ -1,5 +1,5 @@
-// Runs a file of tests that use jest's globals, one after the other, as one worker of jest does: jest itself is some
-// 270 packages, one of which may download a program when it is installed.
+// Runs a file of tests that use jest's globals, one after the other, like a worker of jest. jest itself is not a
+// dependency: it has some 270 packages, one of which may download a program when it is installed.
 const { deepStrictEqual } = require('node:assert')
 const { join, resolve } = require('node:path')
 

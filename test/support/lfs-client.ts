@@ -18,7 +18,7 @@ export interface LfsCall {
   body?: Buffer | string
 }
 
-/** One request as it is. */
+/** Sends a request without any defaults. */
 export function send(url: string, { method = 'GET', headers = {}, body }: LfsCall = {}): Promise<LfsAnswer> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { method, agent: false, headers }, (answer) => {
@@ -36,7 +36,7 @@ export function send(url: string, { method = 'GET', headers = {}, body }: LfsCal
   })
 }
 
-/** A file that Git LFS keeps. */
+/** An LFS object and its pointer file. */
 export function anObject(content: Buffer | string) {
   const bytes = Buffer.from(content)
   const oid = createHash('sha256').update(bytes).digest('hex')
@@ -47,7 +47,7 @@ export type TestObject = ReturnType<typeof anObject>
 
 export const basic = (password: string, name = 'git') => ({ authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` })
 
-/** A small client of the batch API, as git-lfs uses it. */
+/** A small client of the batch API that behaves like git-lfs. */
 export function lfsClient(t: TestApp) {
   const call = (fullPath: string, path: string, caller: { token: string } | null, { headers, ...rest }: LfsCall = {}) =>
     send(`${t.url}/${fullPath}.git/info/lfs/${path}`, { ...rest, headers: { accept: LFS_TYPE, ...(caller && basic(caller.token)), ...headers } })
@@ -55,7 +55,7 @@ export function lfsClient(t: TestApp) {
     call(fullPath, path, caller, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': LFS_TYPE } })
   const batch = (fullPath: string, caller: { token: string } | null, operation: 'download' | 'upload', objects: { oid: string; size: number }[]) =>
     post(fullPath, 'objects/batch', caller, { operation, transfers: ['basic'], objects: objects.map(({ oid, size }) => ({ oid, size })) })
-  /** Uploads as git-lfs does; the statuses of the upload and of verify, or null where nothing had to be sent. */
+  /** Uploads as git-lfs does. Returns the statuses of upload and verify, or null if the server has the object. */
   const upload = async (fullPath: string, caller: { token: string }, object: TestObject) => {
     const { body } = await batch(fullPath, caller, 'upload', [object])
     const { actions, error } = body.objects[0]

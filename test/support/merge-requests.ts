@@ -13,18 +13,18 @@ export interface TestRequest {
   source: string
 }
 
-/** A request of a new branch with one commit, or of what is given, of the project's creator into `main`. */
+/** A merge request by the project's creator, by default from a new branch with one commit into `main`. */
 export async function aMergeRequest(
   t: TestApp,
   given: {
     project?: TestProject
     caller?: TestUser
     source?: string
-    /** Files of the branch's commit; null: the branch is there, or is to be missing. */
+    /** Files of the commit on the source branch; null: no branch is created. */
     files?: Record<string, string> | null
     target?: string
     title?: string
-    /** The project the branch is in. */
+    /** The source project; the target project by default. */
     from?: TestProject
     sent?: object
   } = {},
@@ -47,18 +47,18 @@ export async function aMergeRequest(
   return { id: body.id, iid: body.iid, path: `${project.path}/merge_requests/${body.iid}`, project, source }
 }
 
-/** The row, with what no answer tells. */
+/** The row of a merge request, with columns that no response shows. */
 export async function rowOfRequest(t: TestApp, { id }: { id: number }) {
   const [row] = await t.ctx.db.write.select().from(mergeRequests).where(eq(mergeRequests.id, id))
   return row as typeof mergeRequests.$inferSelect
 }
 
-/** As the single view tells it. */
+/** The merge request in its single view. */
 export async function showRequest(t: TestApp, request: TestRequest, caller: TestUser = request.project.creator) {
   return (await t.api('get', request.path, caller).expect(200)).body
 }
 
-/** Waits until something holds; fails when it does not within a time that no machine needs. */
+/** Polls until the condition holds; fails after 20 s. */
 export async function soon(holds: () => Promise<boolean>) {
   const end = Date.now() + 20_000
   while (!(await holds())) {

@@ -3,20 +3,20 @@ import { expect } from 'vitest'
 import type { TestApp } from './app.js'
 import type { TestProject } from './factories.js'
 
-/** What is asked about in a repository. */
+/** What to request from a repository. */
 export interface Asked {
-  /** Names, hashes, prefixes: anything that may name a commit. */
+  /** Ref names, hashes, prefixes: anything that may identify a commit. */
   revisions?: string[]
-  /** Of these only what an endpoint of single commits says. */
+  /** Revisions for which only endpoints of single commits are called. */
   commits?: string[]
-  /** Asked for in the first of the revisions. */
+  /** Paths to request at the first revision. */
   paths?: string[]
   blobs?: string[]
 }
 
 type Answered = { status: number; body: unknown }
 
-/** Bytes of an answer as the text they must be. */
+/** Parses a JSON response; fails if it is not valid UTF-8. */
 function strictly(response: IncomingMessage, done: (fault: Error | null, body?: unknown) => void) {
   const chunks: Buffer[] = []
   response.on('data', (chunk) => chunks.push(chunk))
@@ -31,7 +31,7 @@ function strictly(response: IncomingMessage, done: (fault: Error | null, body?: 
   })
 }
 
-/** Every text within an answer. */
+/** All strings within a response. */
 function* textsOf(body: unknown): Generator<string> {
   if (typeof body === 'string') yield body
   else if (body && typeof body === 'object' && !Buffer.isBuffer(body))
@@ -51,7 +51,10 @@ function* datesOf(body: unknown): Generator<unknown> {
   }
 }
 
-/** Asks for everything about commits, trees, files and refs there is, and checks that each answer is a 200 or a 404 in well-formed JSON of the declared shape. Tells the status of each call. */
+/**
+ * Calls all endpoints for commits, trees, files and refs, and checks that each response has one of the `allowed`
+ * statuses and is well-formed JSON of the declared schema. Returns status and body of each call.
+ */
 export async function askEverything(t: TestApp, project: TestProject, asked: Asked, allowed = [200, 404]): Promise<Map<string, Answered>> {
   const { revisions = [], commits = [], paths = [], blobs = [] } = asked
   const e = encodeURIComponent

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** What the service answers to bytes that no HTTP client would send; resolves when it closes the connection. */
+/** Sends bytes that no HTTP client would send; resolves with the response when the service closes the connection. */
 export function rawAnswer(url: string, bytes: string): Promise<{ status: number; headers: Record<string, string>; body: string }> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {

@@ -5,7 +5,7 @@ import { type ReadResources, readResources } from '../../src/git/reading/resourc
 import { aBareRepository, type TestRepository } from './git.js'
 import { testSpawner } from './spawner.js'
 
-/** Repositories for the tests of one file, each with a reader; all is gone afterwards. */
+/** Repositories for the tests of a file, each with a reader; removed afterwards. */
 export function testRepositories() {
   let resources: ReadResources
   const made: TestRepository[] = []
@@ -31,7 +31,7 @@ export function testRepositories() {
   }
 }
 
-/** A random source that gives the same numbers for the same seed. */
+/** A pseudo-random generator with a seed. */
 export function random(seed: number) {
   let state = seed
   const next = () => {

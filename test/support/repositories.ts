@@ -6,13 +6,13 @@ import type { TestProject, TestUser } from './factories.js'
 import { aBareRepository, type TestRepository } from './git.js'
 import { run } from './spawner.js'
 
-/** A project's repository on the disk, for native git: what any Git client may have pushed is put in here. */
+/** A project's repository on disk, to which tests add directly what a Git client could have pushed. */
 export function bareOf(t: TestApp, { id }: TestProject): TestRepository {
   const storage = t.ctx.config.storages['default'] as string
   return aBareRepository(join(storage, (id % 256).toString(16).padStart(2, '0'), `${id}.git`))
 }
 
-/** All that a write may change: refs, HEAD and rows. Equal before and after a refused call (SEC-2). */
+/** Everything that a write may change: refs, HEAD and rows. Must be equal before and after a refused call (SEC-2). */
 export async function stateOf(t: TestApp, project: TestProject) {
   await t.ctx.jobs.drain()
   const bare = bareOf(t, project)
@@ -27,7 +27,7 @@ export async function stateOf(t: TestApp, project: TestProject) {
   }
 }
 
-/** Pushes from a repository of the test over HTTP; tells git's exit code and words. */
+/** Pushes from a test repository over HTTP; returns git's exit code and output. */
 export function pushAs(t: TestApp, user: TestUser, project: TestProject, source: TestRepository, ...refspecs: string[]) {
   const url = new URL(`${t.url}/${project.fullPath}.git`)
   url.username = user.username

@@ -11,12 +11,12 @@ interface Pipes {
 
 let pipes: Pipes | undefined
 
-/** A small process of this worker, which starts programs three times as cheaply as the worker with its large memory does. */
+/** Starts a small helper process: forking it is three times as fast as forking the worker with its large memory. */
 function start(): Pipes {
   const folder = mkdtempSync(join(tmpdir(), 'roost-run-'))
   const names = [join(folder, 'requests'), join(folder, 'results')] as const
   execFileSync('mkfifo', names)
-  // open for reading and writing first, because to open one end alone waits for the other
+  // open for reading and writing first, because opening only one end of a FIFO blocks
   const both = names.map((name) => openSync(name, 'r+'))
   const [requestsOut, requests] = [openSync(names[0], 'r'), openSync(names[0], 'w')]
   const [results, resultsIn] = [openSync(names[1], 'r'), openSync(names[1], 'w')]
@@ -48,7 +48,7 @@ export interface RunOptions {
   input?: string | Buffer
 }
 
-/** The output of a program that has ended; this process stands still meanwhile. Throws with its messages when it fails, as `execFileSync` does. */
+/** Runs a program synchronously and returns its output. If it fails, throws with its stderr, as `execFileSync` does. */
 export function runSync(program: string, args: string[], { cwd, env, input = '' }: RunOptions = {}): Buffer {
   pipes ??= start()
   const request = Buffer.from(JSON.stringify({ program, args, cwd, env }))

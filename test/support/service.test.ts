@@ -7,7 +7,7 @@ import { giveBack, type Service, takeService } from './service.js'
 const options = { environment: {}, limits: undefined }
 const nobody = { onLog: () => {}, onQuery: () => {} }
 
-/** All rows but those of processes, where sequences stand, and the names of all files. */
+/** All rows except those of `processes`, the values of sequences, and the names of all files. */
 async function everythingOf({ ctx, dataDir }: Service) {
   const { tables, sequences } = await readCatalog(ctx.db)
   const rows = (text: string) => ctx.db.readRows(undefined, text, [])

@@ -24,56 +24,56 @@ import { startSsh } from '../../src/transport/ssh/server.js'
 import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
 
-/** The first request of each second asks for the settings, a token writes down its use now and then, and the job queue asks by itself. */
+/** Statements that are not caused by a call: reading the settings, recording the use of a token, polling for jobs. */
 const IN_BETWEEN = /^(select "values" from "application_settings"|update "tokens" set "last_used_at"|\/\* (jobs|storages) \*\/)/
 const START = 'start'
-/** Milliseconds that calls get to end after the tests of a file. */
+/** How long calls may still run after the tests of a file, in milliseconds. */
 const PATIENCE = 1_000
 
 interface ServiceOptions {
-  /** Adds to the configuration. SSH is off unless it names a port. */
+  /** Added to the configuration. SSH is off unless it sets a port. */
   environment: Record<string, string>
   limits?: SshLimits | undefined
 }
 
 interface ServiceUser {
   onLog(line: string): void
-  /** Told of the texts of all statements but those that come by themselves. */
+  /** Called with the text of each statement, except those that match `IN_BETWEEN`. */
   onQuery(text: string): void
 }
 
-/** A whole service: its own database, repositories and port. */
+/** A complete service, with its own database, repositories and port. */
 export interface Service {
   ctx: Context
   app: FastifyInstance
-  /** Scheme, host and port it listens on. */
+  /** The scheme, host and port that the service listens on. */
   url: string
   dataDir: string
   databaseUrl: string
-  /** Whoever uses it. */
+  /** The test file that currently uses the service. */
   user: ServiceUser
-  /** Ends all that is under way, for whoever uses it next. */
+  /** Ends running calls and jobs, before another test file uses the service. */
   rest(): Promise<void>
-  /** Makes it what it was at its start. */
+  /** Restores the initial state. */
   renew(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Two seconds after a change of a repository its upkeep starts three processes of git. Here it waits for whoever drains the queue: few tests look at
- * what it does, and for all others it took a tenth of a run.
+ * Delays the upkeep of repositories until a test drains the queue. Otherwise it starts three git processes two seconds
+ * after each change of a repository, which took a tenth of the time of a test run, although few tests check upkeep.
  */
 const UPKEEP_WAITS = `create schema tests;
   create function tests.wait() returns trigger language plpgsql as $$ begin new.run_at = new.run_at + interval '1 hour'; return new; end $$;
   create trigger wait before insert on jobs for each row when (new.kind = 'repository upkeep') execute function tests.wait()`
 
-/** Services of this worker without a configuration of their own that no file uses. */
+/** Services of this worker with the default configuration that no test file uses now. */
 const resting: Service[] = []
 
 /**
- * A service that nobody else uses; to be given back. One without a configuration of its own may be that of an earlier
- * file: its application and its connections are kept, and everything else is made anew (as a world of `roost test` is
- * put back). A test that changes what a migration makes needs a configuration of its own.
+ * A service for exclusive use; return it with `giveBack`. With the default configuration, it may be the service of an
+ * earlier test file: its application and connections are kept, and its state is reset as for a world of `roost test`. A
+ * test that changes the database schema must pass its own configuration.
  */
 export async function takeService(options: ServiceOptions, user: ServiceUser): Promise<Service> {
   const kept = isUsual(options) ? resting.pop() : undefined
@@ -92,8 +92,8 @@ export async function giveBack(service: Service, options: ServiceOptions): Promi
 const isUsual = ({ environment, limits }: ServiceOptions) => Object.keys(environment).length === 0 && limits === undefined
 
 /**
- * Refused credentials are not counted, because all tests come from one address, and hashing a password costs as little
- * as argon2 allows.
+ * Failed credentials are not counted, because all calls of tests come from one address, and password hashing uses the
+ * lowest cost that argon2 allows.
  */
 const configurationOf = (dataDir: string, environment: Record<string, string>): Config =>
   readConfig({
@@ -109,7 +109,7 @@ const configurationOf = (dataDir: string, environment: Record<string, string>): 
     ...environment,
   })
 
-/** Hashes passwords for all services of this worker: its threads take long to start. */
+/** Shared by all services of this worker, because its threads take long to start. */
 let argon2: Argon2 | undefined
 
 async function openService({ environment, limits }: ServiceOptions, user: ServiceUser): Promise<Service> {
@@ -150,7 +150,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
     })
   service.renew = async () => {
     await snapshots.restore(START)
-    // of processes that a test has killed
+    // rows of processes that a test has killed
     await db.facade.write.execute(sql`delete from processes`)
     for (const name of await readdir(dataDir)) await rm(join(dataDir, name), { recursive: true, force: true })
     Object.assign(service.ctx, await begin())

@@ -10,7 +10,10 @@ function start(): Promise<Spawner> {
   return started
 }
 
-/** The spawner process of this worker, for all its files: to start git from the worker itself, with its large memory, costs three times as much. */
+/**
+ * The spawner process of this worker, shared by all its test files: starting git from the worker itself, with its large
+ * memory, takes three times as long.
+ */
 export const testSpawner: Spawner = {
   spawn: async (program, args, options) => (await start()).spawn(program, args, options),
   close: async () => {},
@@ -22,7 +25,7 @@ export interface Ended {
   err: string
 }
 
-/** Runs a program beside the event loop of the service it talks to; its output when it has ended. */
+/** Runs a program asynchronously, because it may call the service of this process; resolves with its output. */
 export async function run(program: string, args: string[], { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }): Promise<Ended> {
   const child = await testSpawner.spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], niceness: undefined })
   const ended = { out: '', err: '' }

@@ -1,4 +1,4 @@
-// What git starts as its ssh: `node ssh-command.mjs KEYFILE [options] git@host command`, on ssh2's client.
+// The `ssh` command of git, on the client of ssh2: `node ssh-command.mjs KEYFILE [options] git@host command`.
 import { readFileSync } from 'node:fs'
 import ssh2 from 'ssh2'
 

@@ -12,14 +12,14 @@ import type { Ended } from './spawner.js'
 
 const PROGRAM = fileURLToPath(new URL('./ssh-command.mjs', import.meta.url))
 
-/** A pair of keys: one line as ssh-keygen writes public keys, and a file with the private one. */
+/** A key pair: the public key as a line like those of ssh-keygen, and a file with the private key. */
 export interface KeyPair {
   line: string
   private: string
   file: string
 }
 
-/** A private key. Of those that ssh2 makes it cannot read about one in 256, whose leading zero it has dropped. */
+/** A private key. ssh2 cannot parse about one in 256 of its own keys, where it drops a leading zero byte. */
 export function ed25519(): string {
   const pem = ssh2.utils.generateKeyPairSync('ed25519').private
   return ssh2.utils.parseKey(pem) instanceof Error ? ed25519() : pem
@@ -27,7 +27,7 @@ export function ed25519(): string {
 
 type Session = Ended & { ready: boolean }
 
-/** What people do with an SSH client. Keys and folders go with the test file. */
+/** An SSH client. Its keys and folders are removed after the test file. */
 export function sshClient(t: TestApp) {
   const folder = mkdtempSync(join(tmpdir(), 'roost-ssh-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -57,7 +57,7 @@ export function sshClient(t: TestApp) {
 
   const port = () => t.ctx.config.ssh.port as number
 
-  /** A connection whose client is logged in. */
+  /** Connects and logs in. */
   const connected = (pair: Pick<KeyPair, 'private'>, options: ssh2.ConnectConfig = {}) =>
     new Promise<ssh2.Client>((resolve, reject) => {
       const client = new ssh2.Client()
@@ -68,7 +68,7 @@ export function sshClient(t: TestApp) {
       client.connect({ host: '127.0.0.1', port: port(), username: 'git', privateKey: pair.private, ...options })
     })
 
-  /** Runs a command, or a shell where there is none, on a connection. */
+  /** Runs a command on a connection, or a shell if no command is given. */
   const exec = (client: ssh2.Client, command = '', input?: string | Buffer) =>
     new Promise<Ended>((resolve, reject) => {
       const take = (error: Error | undefined, channel: ssh2.ClientChannel) => {
@@ -84,7 +84,7 @@ export function sshClient(t: TestApp) {
       else client.exec(command, take)
     })
 
-  /** One command on a connection of its own; `ready` says whether the login succeeded. */
+  /** Runs one command on a new connection; `ready` tells whether the login succeeded. */
   const ssh = async (pair: Pick<KeyPair, 'private'>, command = '', options: ssh2.ConnectConfig = {}): Promise<Session> => {
     let client: ssh2.Client
     try {
@@ -100,7 +100,7 @@ export function sshClient(t: TestApp) {
   }
 
   const url = (fullPath: string) => `ssh://git@127.0.0.1:${port()}/${fullPath}.git`
-  /** Stock git, with ssh2's client as its ssh. */
+  /** Runs native git, with the client of ssh2 as its `ssh`. */
   const git = (cwd: string, pair: KeyPair, ...args: string[]) =>
     gitRun(cwd, '-c', `core.sshCommand="${process.execPath}" "${PROGRAM}" "${pair.file}"`, '-c', 'ssh.variant=ssh', ...args)
 

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 
 const SSHD = '/usr/sbin/sshd'
 
-/** The path of OpenSSH's server, which as root wants a folder that only the start of the machine makes. */
+/** The path of `sshd`. As root, it needs `/run/sshd`, which is usually created at boot. */
 export function sshdProgram(): string {
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true })
   return SSHD

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { readSync, writeSync } from 'node:fs'
 
-/** Runs one program after another for `runSync`: reads requests from one pipe and writes results to the other, until nobody writes any more. */
+/** Runs one program after another for `runSync`: reads requests from one pipe, writes results to another, until EOF. */
 const [requests, results] = [3, 4]
 
-/** So many bytes, or null at the end. */
+/** Reads exactly `length` bytes; null at EOF. */
 function read(length) {
   const bytes = Buffer.alloc(length)
   for (let at = 0; at < length; ) {

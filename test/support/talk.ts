@@ -3,15 +3,15 @@ import { aCommit, aProject, type TestProject, type TestUser, unique } from './fa
 
 export const NOTED = ['Issue', 'MergeRequest', 'Snippet'] as const
 
-/** A thing of a project that people talk about. */
+/** An issue, merge request or snippet, which has notes. */
 export interface Thing {
   id: number
   iid: number | null
-  /** Where the API has it. */
+  /** Its path in the API. */
   path: string
 }
 
-/** A project with one thing of each kind that takes notes, and a commit; public, so that everybody who is signed in may talk. */
+/** A public project, so that any user may comment, with a commit and one object of each type that has notes. */
 export async function aTalkingProject(t: TestApp, given: Parameters<typeof aProject>[1] = {}) {
   const project = await aProject(t.ctx, { visibility: 'public', ...given, files: { 'a.txt': 'one\ntwo\n' } })
   const sha = await aCommit(t.ctx, project, { 'b.txt': 'three\nfour\n' }, { branch: `feature${unique()}`, start_branch: 'main' })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 
-/** A migrated database of the caller's own, copied from the template; `drop` ends whatever is still connected. */
+/** Creates a migrated database by copying the template. `drop` also closes remaining connections. */
 export async function createTestDatabase({ statements = [] as string[] } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const server = inject('databaseUrl')
   const name = `test_${randomBytes(6).toString('hex')}`

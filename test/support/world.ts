@@ -13,20 +13,20 @@ import { gitOut } from './git-client.js'
 import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
 
-/** What a world of `roost test` is, in this process: for tests that look at what it stores. */
+/** A world of `roost test` in this process, for tests that inspect its state. */
 export interface TestWorld {
   world: World
-  /** What the log has at the level of warnings and above. */
+  /** Log lines with the level `warn` or above. */
   logged: string[]
-  /** The URLs of calls that have reached their handlers. */
+  /** The URLs of calls that have reached their handler. */
   begun: string[]
-  /** A call as the administrator, or with other headers. */
+  /** Calls the API as the administrator, unless other headers are given. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<{ status: number; body: unknown; text: string }>
-  /** All rows but those of jobs, which schedules add by themselves; all refs, objects and files. */
+  /** All rows except those of jobs, which schedules add at any time; all refs, objects and files. */
   everything(): Promise<Record<string, unknown>>
 }
 
-/** Opens a world before the tests of a file and ends it after them. */
+/** Opens a world before the tests of a file and closes it afterwards. */
 export function testWorld(): TestWorld {
   const t = { logged: [] as string[], begun: [] as string[] } as TestWorld
   let end: () => Promise<void>

@@ -38,8 +38,8 @@ type Call struct {
 	Answer json.RawMessage `json:"answer"`
 }
 
-// Start starts a server that ends with the test. ROOST_PROGRAM is the command, "roost" unless set; args are those of
-// "roost test", such as "--seed", "seed.yaml".
+// Start starts a server that stops when the test ends. ROOST_PROGRAM is the command, "roost" by default; args are the
+// arguments of "roost test", such as "--seed", "seed.yaml".
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	program := strings.Fields(os.Getenv("ROOST_PROGRAM"))

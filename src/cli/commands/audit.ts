@@ -15,7 +15,7 @@ export function auditCommand(program: Command): void {
     .action(printAudit)
 }
 
-/** Prints the audit log (SEC-168); while the service runs or without it. */
+/** Prints the audit log (SEC-168), whether or not the service is running. */
 async function printAudit({ since, until }: { since: Date; until?: Date }): Promise<void> {
   await withContext(readConfig(), async (ctx) => {
     const { auditTrail } = await import('../../services/core/audit.js')

@@ -38,7 +38,7 @@ export function restoreCommand(program: Command): void {
     .action((folder: string, { json }: { json?: boolean }) => restore(resolve(folder), json))
 }
 
-/** Copies everything into a new folder, or reads a backup and reports what is damaged or missing (SEC-163). */
+/** Makes a backup in a new folder, or verifies one and reports what is damaged or missing (SEC-163). */
 async function backup(folder: string, { verify: verifies, lfs, json }: BackupOptions): Promise<void> {
   if (verifies) return verify(folder, json)
   await withContext(readConfig(), async (ctx, databaseUrl) => {
@@ -67,7 +67,7 @@ async function verify(folder: string, json?: boolean): Promise<void> {
 async function restore(folder: string, json?: boolean): Promise<void> {
   const config = readConfig()
   const { restoreRepository, restoreSecretKey, openBackup } = await import('../../services/operations/backup.js')
-  // before anything is written, an instance in an empty data folder included
+  // verify first: nothing may be written for a damaged backup, not even an instance in an empty data folder
   const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))
   await mkdir(config.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   await restoreSecretKey(whole, config.dataDir)

@@ -18,13 +18,13 @@ export function completionCommand(program: Command): void {
     .action((shell: Shell) => print(SCRIPTS[shell](choicesIn(program))))
 }
 
-/** What may follow the words of a command. */
+/** The completions after the words of a command. */
 interface Choice {
   after: string
   words: string[]
 }
 
-/** Longer commands come first. */
+/** Longer commands come first, because the first matching case applies. */
 function choicesIn(command: Command, path: string[] = []): Choice[] {
   const options = command.options.filter(({ hidden }) => !hidden).map(({ long, flags }) => long ?? flags)
   const values = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])

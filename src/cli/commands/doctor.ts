@@ -22,8 +22,8 @@ export function doctorCommand(program: Command): void {
 }
 
 /**
- * Prints a line for each fault, and with `repair` what was done about it; then their number, with exit code 1 while any
- * is left.
+ * Prints a line for each fault, with `repair` the outcome of its repair, and finally the number of faults. The exit
+ * code is 1 if any fault remains.
  */
 export async function printFaults(ctx: Context, { repair, full, json }: Options): Promise<void> {
   const { faults } = await import('../../services/operations/doctor/index.js')

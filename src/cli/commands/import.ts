@@ -45,7 +45,7 @@ export function importCommand(program: Command): void {
     .action(importFrom)
 }
 
-/** Connections for writes: notes on several things come at once. */
+/** Database connections for writes: notes of several issues and merge requests are imported concurrently. */
 const POOL_SIZE = 4
 
 async function importFrom(url: string, options: Options): Promise<void> {
@@ -76,7 +76,7 @@ async function tokenOf({ token, tokenStdin }: Options): Promise<string> {
 
 const MAX_LINES = 1_000_000
 
-/** Lower-case usernames there → usernames here; empty lines and those that begin with # are left out. */
+/** Maps lower-case source usernames to local usernames. Empty lines and lines that start with # are ignored. */
 async function readUserMap(file: string): Promise<Map<string, string>> {
   const lines = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new StartFault(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`)
@@ -91,7 +91,7 @@ async function readUserMap(file: string): Promise<Map<string, string>> {
   return map
 }
 
-/** Names under each reason. */
+/** Names that the report shows for each reason. */
 const MAX_NAMES_PER_REASON = 5
 
 function reportText({ url, from, dry_run, came, left_out, left_out_count, never }: ImportReport): string {

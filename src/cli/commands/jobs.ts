@@ -5,7 +5,7 @@ import { StartFault } from '../../lib/start-fault.js'
 import { withContext } from '../context.js'
 import { print, printJson, table } from '../output.js'
 
-/** Failed jobs that are listed. */
+/** The maximum number of failed jobs to list. */
 const MAX_FAILED = 200
 
 export function jobsCommand(program: Command): void {
@@ -18,7 +18,7 @@ export function jobsCommand(program: Command): void {
     .action(showJobs)
 }
 
-/** Beside a running service or without it. */
+/** Works whether or not the service is running. */
 async function showJobs({ retry, json }: { retry?: number | 'all'; json?: boolean }): Promise<void> {
   await withContext(readConfig(), async ({ db }) => {
     const { countJobs, failedJobs, retryFailed } = await import('../../jobs/overview.js')

@@ -7,7 +7,7 @@ export function serveCommand(program: Command): void {
     .command('serve')
     .summary('run the service; what `roost` alone does')
     .description('Run the service until SIGTERM, SIGINT or SIGHUP.')
-    // the parent of several processes starts each of them like this
+    // the parent process starts its workers with this option
     .addOption(new Option('--worker').hideHelp())
     .action(async ({ worker }: { worker?: boolean }) => {
       const run = worker ? (await import('../workers/worker.js')).serveAsWorker : serve

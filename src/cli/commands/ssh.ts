@@ -31,15 +31,15 @@ function id(text: string): number {
   return Number(text)
 }
 
-/** No shell but the forced command; no forwarding, terminal or file of the user's own. */
+/** Disables forwarding, terminals and `~/.ssh/rc`; only the forced command runs. */
 const KEY_OPTIONS = 'restrict'
 
 const serviceUnreachable = ({ code }: NodeJS.ErrnoException) =>
   new StartFault(`the service cannot be reached (${code}): is it running with this DATA_DIR?`)
 
 /**
- * Answers an OpenSSH server that asks which keys may log in: the key it names, with `roost ssh serve` as the only
- * command, or nothing.
+ * Implements the AuthorizedKeysCommand of an OpenSSH server: prints the offered key with `roost ssh serve` as its
+ * forced command, or nothing if the key is unknown.
  */
 async function answerKeys(_user: string, type: string, blob: string): Promise<void> {
   const config = readConfig()
@@ -49,15 +49,15 @@ async function answerKeys(_user: string, type: string, blob: string): Promise<vo
     throw serviceUnreachable(error)
   })
   if (key === null) return
-  // the server runs it with an environment of its own
+  // sshd does not pass on the environment of this process
   const command = ['/usr/bin/env', `DATA_DIR=${config.dataDir}`, process.execPath, process.argv[1] ?? '', 'ssh', 'serve', String(key)].map(quoted)
   process.stdout.write(`command="${command.join(' ').replace(/["\\]/g, '\\$&')}",${KEY_OPTIONS} ${type} ${blob}\n`)
 }
 
-/** A word for the shell that an OpenSSH server starts a command with. */
+/** Quotes a word for the shell that the OpenSSH server runs the command with. */
 const quoted = (word: string) => (/^[\w./=:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
-/** The forced command of a key: passes its streams on to the service, which does the work. */
+/** The forced command of a key: connects its streams to the service, which does the work. */
 async function serveKey(key: number): Promise<void> {
   const config = readConfig()
   const { command, address, protocol } = readSshRequest()
@@ -67,7 +67,7 @@ async function serveKey(key: number): Promise<void> {
   })
   process.stdin.on('error', () => {})
   process.stdin.pipe(service)
-  // a client that has gone ends the command
+  // a disconnected client ends the command
   process.stdout.on('error', () => service.destroy())
   let code = 1
   for await (const { type, content } of frames(service)) {

@@ -26,7 +26,7 @@ export function tokenCommands(program: Command): void {
     .action(createToken)
 }
 
-/** Creates a personal access token and prints only that (CR-3). */
+/** Creates a personal access token and prints nothing else (CR-3). */
 async function createToken(username: string, { name, scopes, expiresAt: expires_at, json }: Options): Promise<void> {
   await withContext(readConfig(), async (ctx) => {
     const [{ bootstrapAdministrator }, { createTokenFor }] = await Promise.all([

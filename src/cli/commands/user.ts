@@ -10,7 +10,7 @@ import { StartFault } from '../../lib/start-fault.js'
 import { withContext } from '../context.js'
 import { print, printJson, table } from '../output.js'
 
-/** Users that are read at a time. */
+/** Users to read per query. */
 const BATCH = 1_000
 
 const PASSWORD_OPTION = ['--password-stdin', 'read the password from standard input; otherwise one is made and printed'] as const
@@ -115,7 +115,7 @@ async function list({ json, ...filter }: Filter & { json?: boolean }): Promise<v
   })
 }
 
-/** Those that are people, by username. */
+/** Human users that match the filter, ordered by username. */
 async function* usersIn({ db }: Context, { admins, blocked, search }: Filter) {
   const wanted = and(
     eq(users.kind, 'human'),
@@ -146,7 +146,7 @@ async function userNamed(ctx: Context, username: string): Promise<{ id: number }
   return user
 }
 
-/** A password of at most one line of standard input, or a new random one. */
+/** The password from standard input without its final line break, or a new random one. */
 async function chosenPassword({ passwordStdin }: PasswordOptions): Promise<{ password: string; generated: boolean }> {
   if (!passwordStdin) return { password: randomBytes(18).toString('base64url'), generated: true }
   return { password: (await text(process.stdin)).replace(/\r?\n$/, ''), generated: false }

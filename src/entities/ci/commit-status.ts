@@ -21,7 +21,7 @@ export const CommitStatus = z
   })
   .meta({ id: 'CommitStatus', description: 'A status of a commit.' })
 
-/** The answer to posting a status, the only one with a coverage (ST-8). */
+/** The response to posting a status, the only one with `coverage` (ST-8). */
 export const PostedCommitStatus = z
   .strictObject({ ...CommitStatus.shape, coverage: z.number().nullable() })
   .meta({ id: 'PostedCommitStatus', description: 'The status of a commit that was posted.' })

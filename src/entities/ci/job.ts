@@ -33,7 +33,7 @@ export const Job = z
 export interface JobRecord {
   status: Omit<CommitStatusRecord, 'sha' | 'ref' | 'pipeline_id'>
   pipeline: PipelineBasicRecord & { tag: boolean }
-  /** Null where the viewer may not read code, or where the commit is missing. */
+  /** Null if the viewer may not read code, or if the commit does not exist. */
   commit: GitCommit | null
 }
 

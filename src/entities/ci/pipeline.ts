@@ -50,9 +50,9 @@ export interface PipelineRecord extends PipelineBasicRecord {
   tag: boolean
   user: UserRefRecord | null
   started_at: Date | null
-  /** Null until it has finished. */
+  /** Null until the pipeline has finished. */
   finished_at: Date | null
-  /** The mean of the statuses that have one. */
+  /** The mean coverage of the statuses that have one. */
   coverage: number | null
 }
 
@@ -75,7 +75,7 @@ export function presentPipelineBasic(
   }
 }
 
-/** Pipelines are not created by pushes here, so there is no former commit of the ref. */
+/** Pipelines are created from commit statuses, not from pushes, so no previous commit of the ref is known. */
 const BEFORE = '0'.repeat(40)
 
 export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: string }, view: View): z.infer<typeof Pipeline> {
@@ -95,6 +95,6 @@ export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: s
   }
 }
 
-/** States whose text differs from their name. */
+/** Display texts of the states whose text differs from their name. */
 const TEXTS: Partial<Record<PipelineState, string>> = { success: 'passed' }
 const LABELS: Partial<Record<PipelineState, string>> = { success: 'passed', manual: 'manual action' }

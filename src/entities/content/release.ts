@@ -28,7 +28,7 @@ export const Release = z
     released_at: z.iso.datetime(),
     upcoming_release: z.boolean(),
     author: UserRef,
-    // null, contrary to the type in section 12, where the tag points at no commit
+    // null if the tag does not point at a commit, contrary to the type in section 12
     commit: Commit.nullable(),
     milestones: z.array(Milestone),
     commit_path: z.string().nullable(),
@@ -42,7 +42,7 @@ export const Release = z
   })
   .meta({ id: 'Release', description: 'A release of a tag.' })
 
-/** The project of a release, as its URLs spell it. */
+/** The project of a release: what URLs need of it. */
 interface Project {
   id: number
   fullPath: string
@@ -52,7 +52,7 @@ const escaped = (tag: string) => tag.split('/').map(encodeURIComponent).join('/'
 
 const pageOf = (tag: string, { fullPath }: Project, { links }: View) => `${links.project(fullPath)}/-/releases/${encodeURIComponent(tag)}`
 
-/** The address of a link with a path stays when its `url` changes (RL-7). */
+/** A link with a `filepath` has a permanent address, which stays the same when its `url` changes (RL-7). */
 export const presentReleaseLink = (
   { id, name, url, filepath, link_type }: ReleaseLinkRecord,
   tag: string,

@@ -22,7 +22,7 @@ const common = {
   ...noted,
 }
 
-/** A group as lists show it (GR-1). */
+/** A group in lists (GR-1). */
 export const Group = z
   .strictObject({
     ...common,
@@ -60,7 +60,7 @@ function presentCommon(group: GroupRecord, view: View) {
   }
 }
 
-/** `statistics` for callers who may see them and asked for them (GR-12). */
+/** `statistics` only for callers that may see them and ask for them (GR-12). */
 export function presentGroup(group: GroupRecord, view: View, statistics?: GroupStatistics): z.infer<typeof Group> {
   return { ...presentCommon(group, view), ...(statistics && { statistics: presentStatistics(statistics) }) }
 }
@@ -72,7 +72,7 @@ const presentStatistics = ({ repository_size, lfs_objects_size }: GroupStatistic
   job_artifacts_size: 0,
 })
 
-/** Everything but the projects, which are rendered separately. */
+/** All fields except `projects`, which are rendered separately. */
 export const presentGroupDetails = (group: GroupRecord, view: View): z.infer<typeof GroupDetails> => ({
   ...presentCommon(group, view),
   shared_with_groups: [],

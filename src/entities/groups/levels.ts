@@ -1,7 +1,7 @@
-/** Visibility as the wire spells it (G-65). */
+/** Visibility levels as the API spells them (G-65). */
 export const VISIBILITIES = ['private', 'internal', 'public'] as const
 
-/** Feature switches as the wire spells them (AC-10). */
+/** Feature access levels as the API spells them (AC-10). */
 export const FEATURE_LEVELS = ['disabled', 'private', 'enabled'] as const
 
 export const featureName = (level: number): (typeof FEATURE_LEVELS)[number] => (level >= 20 ? 'enabled' : level >= 10 ? 'private' : 'disabled')

@@ -23,7 +23,7 @@ export interface NamespaceRecord {
   full_path: string
   parent_id: number | null
   avatar: string | null
-  /** Only for owners of the group and administrators. */
+  /** Visible only to owners of the group and administrators. */
   members_count?: number | undefined
 }
 

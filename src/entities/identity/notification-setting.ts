@@ -5,12 +5,12 @@ import type { NotificationSetting as Setting } from '../../services/mail/setting
 const events = z.strictObject(Object.fromEntries(MAIL_EVENTS.map((event) => [event, z.boolean()])) as Record<MailEvent, z.ZodBoolean>)
 const base = { level: z.enum(NOTIFICATION_LEVELS), events: events.optional() }
 
-/** What somebody wants to be mailed about in a project or group (OT-9). */
+/** What a user wants to be mailed about in a project or group (OT-9). */
 export const NotificationSetting = z
   .strictObject(base)
   .meta({ id: 'NotificationSetting', description: 'What a user is notified of in a project or group.' })
 
-/** The same for everything, with the address that mails go to. */
+/** The default for all projects and groups, and the address that mails are sent to. */
 export const GlobalNotificationSetting = z
   .strictObject({ ...base, notification_email: z.string() })
   .meta({ id: 'GlobalNotificationSetting', description: 'What a user is notified of, and where.' })

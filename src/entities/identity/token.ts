@@ -16,7 +16,7 @@ export const Token = z
   })
   .meta({ id: 'PersonalAccessToken', description: 'A token of a user, without its value.' })
 
-/** The only answers that hold the value (CR-7). */
+/** The only response that contains the value (CR-7). */
 export const TokenWithValue = z
   .strictObject({ ...Token.shape, token: z.string() })
   .meta({ id: 'PersonalAccessTokenWithValue', description: 'A new token; its value is shown only here.' })

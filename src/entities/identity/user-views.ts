@@ -21,7 +21,7 @@ export const User = z
   })
   .meta({ id: 'User', description: 'A user, as others see them.' })
 
-/** Who a user is at another service that signs them in. */
+/** The account of a user at an external sign-in provider. */
 const Identity = z
   .strictObject({ provider: z.string(), extern_uid: z.string() })
   .meta({ id: 'Identity', description: 'Who a user is at another service that signs them in.' })
@@ -53,7 +53,7 @@ export const AdminUser = z
 
 const currentOnly = { commit_email: z.string(), public_email: z.string().nullable(), private_profile: z.boolean(), namespace_id: z.int().nullable() }
 
-/** The answer of `GET /user` (X-16). */
+/** The response of `GET /user` (X-16). */
 export const CurrentUser = z
   .union([z.strictObject({ ...OwnUser.shape, ...currentOnly }), z.strictObject({ ...AdminUser.shape, ...currentOnly })])
   .meta({ id: 'CurrentUser', description: 'The user of the token.' })
@@ -96,12 +96,12 @@ export function presentAdminUser(user: UserRecord, view: View): z.infer<typeof A
   return { ...presentOwnUser(user, view), is_admin: user.admin }
 }
 
-/** A user in a list: administrators see more (U-9). */
+/** A user in a list; administrators see more fields (U-9). */
 export function presentListedUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof UserRef> {
   return view.viewer?.admin ? presentAdminUser(user, view) : presentUserRef(user, view)
 }
 
-/** A user in the single view, by what the viewer may see (U-17). */
+/** A user in the single view, with the fields that the viewer may see (U-17). */
 export function presentShownUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof User> {
   return view.viewer?.admin ? presentAdminUser(user, view) : presentUser(user, view)
 }

@@ -12,7 +12,7 @@ export interface UserRefRecord {
   name: string
   username: string
   state: string
-  /** The name of an uploaded image, or `@` and the digest of the address. */
+  /** The file name of an uploaded image, or `@` and the hash of the e-mail address. */
   avatar: string | null
 }
 
@@ -30,8 +30,8 @@ export function presentUserRef(user: UserRefRecord, view: View): z.infer<typeof 
 }
 
 /**
- * The avatar of an e-mail address, whoever has it (UP-5). The generated one is the same for every address, so it does
- * not tell whether anybody has it.
+ * The avatar for an e-mail address, with or without an account (UP-5). The generated image is the same for every
+ * address, so it does not reveal whether an account exists.
  */
 export function presentAvatar(found: { user: UserRefRecord | null; hash: string }, size: number | undefined, view: View): string {
   const { user, hash } = found

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { MergeRequestRecord } from '../../services/issuables/merge-requests/reading/load.js'
 
 /**
- * Approvals of a merge request, which review tools read before anything else (X-9). They are not supported here, so
- * none are missing.
+ * Approvals of a merge request, which review tools read first (X-9). Approvals are not supported, so none are ever
+ * missing.
  */
 export const Approvals = z
   .strictObject({

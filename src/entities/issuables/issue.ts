@@ -7,7 +7,7 @@ import { Milestone, presentMilestone } from './milestone.js'
 import { presentReferences, References, type Standpoint } from './references.js'
 import { presentTimeStats, TimeStats } from './time-stats.js'
 
-/** A label with details, for clients of later releases (section 15): without the counts of section 16. */
+/** A label with details, which newer clients ask for (section 15), without the counts of section 16. */
 const LabelDetails = z.strictObject({
   id: z.int(),
   name: z.string(),
@@ -60,7 +60,7 @@ export function presentIssue(record: IssueRecord, today: string, view: View, fro
   const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
   const project = view.links.api(`/projects/${issue.project_id}`)
   const self = `${project}/issues/${issue.iid}`
-  // Without spread, and with absent fields as undefined: engines build only plain literals in one step.
+  // A plain literal without spread, absent fields as undefined: V8 allocates it in one step.
   return {
     id: issue.id,
     iid: issue.iid,

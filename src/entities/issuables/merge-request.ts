@@ -90,7 +90,7 @@ export const FollowedMergeRequest = z
   .strictObject({ ...MergeRequest.shape, subscribed: z.boolean() })
   .meta({ id: 'FollowedMergeRequest', description: 'A merge request, as a todo or an issue refers to it.' })
 
-/** The last two only if asked for. */
+/** `rebase_in_progress` and `diverged_commits_count` are included only on request. */
 export const DetailedMergeRequest = z
   .strictObject({ ...MergeRequest.shape, ...single, rebase_in_progress: z.boolean().optional(), diverged_commits_count: z.int().optional() })
   .meta({ id: 'DetailedMergeRequest', description: 'A merge request.' })
@@ -102,7 +102,7 @@ export function presentSimpleMergeRequest(record: MergeRequestRecord, view: View
   return { iid, title, description, state, web_url: urlOf(record, view) }
 }
 
-/** Nothing conflicts where there is nothing to merge. */
+/** A merge request without changes cannot be merged, but has no conflicts. */
 const hasConflicts = ({ merge_status, changes_count }: MergeRequestRecord['request']) => merge_status === 'cannot_be_merged' && changes_count !== '0'
 
 export function presentMergeRequest(
@@ -114,7 +114,7 @@ export function presentMergeRequest(
   const { request, path, milestone } = record
   const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
   const unfinished = isWorkInProgress(request.title)
-  // Without spread, and with absent fields as undefined: engines build only plain literals in one step.
+  // A plain literal without spread, absent fields as undefined: V8 allocates it in one step.
   return {
     id: request.id,
     iid: request.iid,
@@ -175,7 +175,7 @@ export const presentFollowedMergeRequest = (
   view: View,
 ): z.infer<typeof FollowedMergeRequest> => ({ ...presentMergeRequest(record, today, view), subscribed: record.subscribed })
 
-/** Why it cannot be merged: the first reason that applies (MR-60 to MR-62). */
+/** The first reason that applies why the merge request cannot be merged (MR-60 to MR-62). */
 function detailedStatus({ request, rules, pipeline_status }: SingleMergeRequest): z.infer<typeof DetailedMergeRequest>['detailed_merge_status'] {
   if (request.state !== 'opened') return 'not_open'
   if (request.merge_status === 'unchecked') return 'unchecked'

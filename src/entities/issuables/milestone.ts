@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { MilestoneRecord } from '../../services/issuables/milestones.js'
 import type { View } from '../view.js'
 
-/** Of a project or of a group, whose id it has. */
+/** Has either a `project_id` or a `group_id`. */
 export const Milestone = z
   .strictObject({
     id: z.int(),
@@ -21,7 +21,7 @@ export const Milestone = z
   })
   .meta({ id: 'Milestone', description: 'A milestone of a project or group.' })
 
-/** `path` is the full path of its project or group; `today` decides whether it is overdue (MI-8). */
+/** `path` is the full path of the project or group; `today` determines `expired` (MI-8). */
 export function presentMilestone({ milestone, path }: MilestoneRecord, today: string, view: View): z.infer<typeof Milestone> {
   const { project_id, namespace_id } = milestone
   const home = namespace_id === null ? view.links.project(path) : view.links.group(path)

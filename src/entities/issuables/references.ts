@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
-/** How texts refer to a thing: within its project, from the viewed place, and from anywhere. */
+/** References to an issue, merge request or the like: within its project, from the current list, and from anywhere. */
 export const References = z.strictObject({ short: z.string(), relative: z.string(), full: z.string() })
 
 /**
- * The place a list belongs to: a project, a group by its full path, or everywhere. Relative references start from
- * there.
+ * What a list belongs to: a project, a group by its full path, or the whole instance. Relative references are relative
+ * to it.
  */
 export type Standpoint = { project: true } | { group: string } | 'everywhere'
 
@@ -15,7 +15,7 @@ function relativeTo(from: Standpoint, path: string, short: string): string {
   return path.startsWith(`${from.group}/`) ? `${path.slice(from.group.length + 1)}${short}` : `${path}${short}`
 }
 
-/** `path` is the full path of the project that the thing belongs to. */
+/** `path` is the full path of the project, `short` the reference within it, such as `#3`. */
 export const presentReferences = (path: string, short: string, from: Standpoint): z.infer<typeof References> => ({
   short,
   relative: relativeTo(from, path, short),

@@ -5,12 +5,12 @@ import type { View } from '../view.js'
 
 const place = { path: z.string().nullable(), line: z.int().nullable(), line_type: z.enum(['new', 'old']).nullable() }
 
-/** The answer to a new comment (C-59). */
+/** The response after creation (C-59). */
 export const CommitComment = z
   .strictObject({ note: z.string(), ...place, author: UserRef, created_at: z.iso.datetime() })
   .meta({ id: 'CommitComment', description: 'A comment on a commit.' })
 
-/** Lists also show when the author joined, and their address (C-58). */
+/** A comment in a list, which also has the author's e-mail address and creation date (C-58). */
 export const ListedCommitComment = z
   .strictObject({ ...CommitComment.shape, author: z.strictObject({ ...UserRef.shape, email: z.string(), created_at: z.iso.datetime() }) })
   .meta({ id: 'ListedCommitComment', description: 'A comment on a commit, in a list.' })

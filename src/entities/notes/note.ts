@@ -14,7 +14,7 @@ const Position = z.strictObject({
   new_line: z.int().nullable(),
 })
 
-/** A note (section 18). One on a commit has neither the id nor the number of a thing (S-20). */
+/** A note (section 18). For a note on a commit, `noteable_id` and `noteable_iid` are null (S-20). */
 export const Note = z
   .strictObject({
     id: z.int(),

@@ -4,7 +4,7 @@ import type { AnyKey, DeployKey as DeployKeyRecord } from '../../services/projec
 import type { DeployToken as TokenRecord } from '../../services/projects/deploy-tokens.js'
 import { AdminUser } from '../identity/user-views.js'
 
-/** As administrators see it, apart from any project. */
+/** A deploy key as administrators see it, independent of projects. */
 export const DeployKey = z
   .strictObject({
     id: z.int(),
@@ -36,7 +36,7 @@ export const presentProjectDeployKey = ({ key, can_push }: DeployKeyRecord): z.i
   can_push,
 })
 
-/** Any key, for administrators: with its owner, or of a deploy key its creator and its projects (OT-6). */
+/** Any SSH key, for administrators: with its owner, or for a deploy key with its creator and projects (OT-6). */
 export const KeyWithUser = z
   .strictObject({
     id: z.int(),
@@ -73,7 +73,7 @@ export const DeployToken = z
   })
   .meta({ id: 'DeployToken', description: 'A token of a machine.' })
 
-/** After creation, the only answer that has the value. */
+/** The response after creation, the only one that contains the value. */
 export const NewDeployToken = z
   .strictObject({ ...DeployToken.shape, token: z.string() })
   .meta({ id: 'NewDeployToken', description: 'A new token of a machine; its value is shown only here.' })

@@ -116,7 +116,8 @@ export const ProjectImport = z
   .meta({ id: 'ProjectImport', description: 'The state of the import of a project.' })
 
 /**
- * Why an import failed is shown to those who can do something about it, as in the project's own view (companions 6).
+ * The reason of a failed import is visible only to maintainers and administrators, as in the project's own view
+ * (companions 6).
  */
 export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
   const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
@@ -176,11 +177,11 @@ export const presentProjectAddress = ({ project, namespace }: BasicProjectRecord
 const access = (level: number, notified: NotificationLevel | null) =>
   level ? { access_level: level, notification_level: NOTIFICATION_NUMBERS[notified ?? 'global'] } : null
 
-/** The view for the caller that the record was loaded for; anonymous callers get the basic one (companions 6). */
+/** The view for the caller that the record was loaded for; anonymous callers get the basic view (companions 6). */
 export const presentProject = (record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}) =>
   view.viewer ? presentWholeProject(record, view, show) : presentBasicProject(record, view)
 
-/** The full view, which answers about groups show to everybody (GR-4, companions 6). */
+/** The full view, which responses about groups show to every caller (GR-4, companions 6). */
 export function presentWholeProject(record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}): z.infer<typeof Project> {
   const basic = presentBasicProject(record, view)
   const { project, owner, shares, direct, group, forked_from } = record
@@ -191,8 +192,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
   const issues = open(project.issues_access_level)
   const repository = open(project.repository_access_level)
   const mergeRequests = repository && open(project.merge_requests_access_level)
-  // Without spread, and with absent fields as undefined: building these lists is most of the work of their calls, and
-  // engines build only plain literals in one step.
+  // A plain literal without spread, absent fields as undefined: V8 allocates it in one step. Building these objects is
+  // most of the CPU time of list calls.
   return {
     id: basic.id,
     description: basic.description,
@@ -240,7 +241,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     builds_access_level: featureName(project.builds_access_level),
     repository_access_level: featureName(project.repository_access_level),
     container_registry_enabled: project.container_registry_enabled,
-    // both switches: that of the project, and that of its group (LF-1)
+    // enabled only if both the project and its group allow it (LF-1)
     lfs_enabled: project.lfs_enabled && record.namespace.lfs_enabled,
     shared_runners_enabled: project.shared_runners_enabled,
     public_jobs: project.public_jobs,

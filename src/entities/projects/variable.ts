@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Variable as VariableRecord } from '../../services/projects/variables.js'
 
-/** In lists and single views of a project's: only these two fields (V-2). */
+/** A variable of a project in lists and single views, with only these two fields (V-2). */
 export const Variable = z.strictObject({ key: z.string(), value: z.string() }).meta({ id: 'Variable', description: 'A variable for CI.' })
 
-/** After creation and update (V-4, V-8), and wherever a group's are shown (OT-1). */
+/** A variable after creation and update (V-4, V-8), and any variable of a group (OT-1). */
 export const WrittenVariable = z
   .strictObject({ ...Variable.shape, protected: z.boolean() })
   .meta({ id: 'WrittenVariable', description: 'A variable for CI, and whether only protected branches and tags get it.' })

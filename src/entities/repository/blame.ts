@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { BlamedLines } from '../../services/repository/blame.js'
 import { gitDate } from './commit.js'
 
-/** Lines of a file that come from one commit (RF-4). */
+/** Consecutive lines of a file that were last changed by one commit (RF-4). */
 export const Blame = z
   .strictObject({
     commit: z.strictObject({

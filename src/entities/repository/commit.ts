@@ -33,12 +33,12 @@ export const FoundCommit = z
   .strictObject({ ...Commit.shape, project_id: z.int() })
   .meta({ id: 'FoundCommit', description: 'A commit that a search found.' })
 
-/** Seconds beyond which no Date exists; commits may have such dates (SEC-152). */
+/** The range of `Date` in seconds; commits may have dates outside it (SEC-152). */
 const MAX_SECONDS = 8_640_000_000_000
 
-/** A Git timestamp as UTC text; one beyond the calendar becomes its nearest end (W-16, SEC-152). */
+/** A Git timestamp as ISO 8601 in UTC, clamped to the years 1 to 9999 (W-16, SEC-152). */
 export function gitDate(seconds: number): string {
-  const last = 253_402_300_799 // 9999-12-31: the format and its readers know years of four digits only
+  const last = 253_402_300_799 // 9999-12-31: the format has four-digit years
   const first = -62_135_596_800
   const known = Number.isFinite(seconds) ? Math.min(Math.max(seconds, -MAX_SECONDS), MAX_SECONDS) : 0
   return new Date(Math.min(Math.max(known, first), last) * 1000).toISOString()

@@ -16,7 +16,7 @@ const head = {
 
 export const File = z.strictObject({ ...head, content: z.string() }).meta({ id: 'File', description: 'A file with its content.' })
 
-/** After a write (RF-5). */
+/** The response to a write (RF-5). */
 export const FileChange = z
   .strictObject({ file_path: z.string(), branch: z.string() })
   .meta({ id: 'FileChange', description: 'The file and branch of a change.' })
@@ -38,7 +38,7 @@ export function presentFile(file: FileRecord): z.infer<typeof File> {
   return { ...facts(file), content: file.content.toString('base64') }
 }
 
-/** The facts of a file as headers; what a header cannot hold is percent-encoded (RF-2, SEC-70). */
+/** Metadata of a file as headers; characters that are not printable ASCII are percent-encoded (RF-2, SEC-70). */
 export function fileHeaders(file: FileMetadata): Record<string, string> {
   const entries = Object.entries(facts(file)).map(([name, value]) => [
     `x-gitlab-${name.replaceAll('_', '-')}`,

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { CodeMatch } from '../../services/search/code.js'
 
 /**
- * Lines of a file that was found by its content, or the beginning of one that was found by its path (section 2, S-25,
- * S-26).
+ * A search result in code: the matching lines of a file, or the beginning of a file whose path matches (section 2,
+ * S-25, S-26).
  */
 export const FoundBlob = z
   .strictObject({
@@ -29,7 +29,7 @@ export const presentFoundBlob = ({ path, oid, line, text }: CodeMatch, at: { ref
 
 const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
-/** A leading dot does not begin an extension. */
+/** A leading dot does not start an extension. */
 function withoutExtension(path: string): string {
   const name = nameOf(path)
   const dot = name.lastIndexOf('.')

@@ -9,20 +9,20 @@ export interface Container {
   at: string
   /** `/groups/1` or `/projects/1`. */
   path: string
-  /** The username that creates objects in it. */
+  /** The username that creates objects in it; undefined: the administrator. */
   as: string | undefined
 }
 
-/** A project with what others refer to. */
+/** A project, with what other entries of the seed refer to. */
 export interface ProjectContainer extends Container {
   defaultBranch: string
-  /** Commits of branches and tags. */
+  /** Commit ids by branch and tag name. */
   heads: Map<string, string>
-  /** Ids by title, of its groups as well. */
+  /** Ids by title, including milestones of its groups. */
   milestones: Map<string, number>
 }
 
-/** Makes groups, with their members and all they have besides projects. */
+/** Creates groups with their members, labels, milestones, variables and hooks. */
 export async function seedGroups(seeder: Seeder, groups: SeedGroup[] | undefined): Promise<void> {
   for (const [group, at] of entries('', 'groups', groups)) await seedGroup(seeder, group, at)
 }
@@ -46,7 +46,7 @@ async function seedGroup(seeder: Seeder, group: SeedGroup, at: string): Promise<
   await seedHooks(seeder, container, group.hooks)
 }
 
-/** A group of the seed, or one that was there before. */
+/** A group that the seed created, or one that existed before. */
 export async function groupOf(seeder: Seeder, at: string, path: string) {
   const known = seeder.groups.get(path.toLowerCase())
   if (known) return known
@@ -57,7 +57,7 @@ export async function groupOf(seeder: Seeder, at: string, path: string) {
   return group
 }
 
-/** Gives roles; whoever made a group is its owner already. */
+/** Adds members. The creator of a group is its owner already. */
 export async function seedMembers(
   seeder: Seeder,
   { at, path, as }: Container,
@@ -78,7 +78,7 @@ export async function seedLabels(seeder: Seeder, { at, path, as }: Container, la
   }
 }
 
-/** Makes milestones, and notes their ids by title. */
+/** Creates milestones and stores their ids by title in `ids`. */
 export async function seedMilestones(
   seeder: Seeder,
   { at, path, as }: Container,
@@ -105,7 +105,7 @@ export async function seedHooks(seeder: Seeder, { at, path, as }: Container, hoo
   }
 }
 
-/** Gives a commit a status, which makes or joins a pipeline. */
+/** Posts a commit status, which creates a pipeline or joins the existing one. */
 export async function seedStatus(
   seeder: Seeder,
   container: ProjectContainer,

@@ -7,7 +7,7 @@ import { repositoryOf, signatureOf } from '../../services/repository/repositorie
 import type { SeedAuthor, SeedCommit, SeedFiles, SeedProject } from './declaration.js'
 import { below, entries, type Seeder, seedFault, withPosition } from './seeder.js'
 
-/** What a branch has come to. */
+/** The current commit of a branch, and the paths of its files. */
 interface BranchHead {
   oid: Oid
   files: ReadonlySet<string>
@@ -15,14 +15,14 @@ interface BranchHead {
 
 export interface History {
   project: number
-  /** The username of whoever pushes it. */
+  /** The username that pushes the branches. */
   creator: string
   defaultBranch: string
 }
 
 /**
- * Makes the commits of a project and pushes all its branches at once, as its creator. Returns the branches with the
- * commits that they are at.
+ * Creates the commits of a project and pushes all its branches at once, as its creator. Returns the commit ids by
+ * branch.
  */
 export async function seedHistory(seeder: Seeder, at: string, given: SeedProject, history: History): Promise<Map<string, Oid>> {
   const { files, commits = [], branches } = given
@@ -44,7 +44,7 @@ export async function seedHistory(seeder: Seeder, at: string, given: SeedProject
   return heads
 }
 
-/** Makes commits whose branches nobody sees yet. */
+/** Creates commits and tracks their branches in memory; the refs are pushed afterwards. */
 class HistoryBuilder {
   readonly heads = new Map<string, BranchHead>()
   readonly #signatures = new Map<string, Signature>()
@@ -82,7 +82,7 @@ class HistoryBuilder {
     this.heads.set(name, head)
   }
 
-  /** Where a new branch starts; null: with nothing. */
+  /** The start of a new branch; null for a branch without a parent commit. */
   #start({ from }: SeedCommit, branch: string, at: string): BranchHead | null {
     if (from === null) return null
     const start = this.heads.get(from ?? this.defaultBranch)
@@ -91,7 +91,7 @@ class HistoryBuilder {
     return start ?? null
   }
 
-  /** `has`: the files of the tree before, and afterwards those after it. */
+  /** Parses the changes of a commit, and updates `paths` from the files before the commit to those after it. */
   async #changes(files: SeedFiles | undefined, actions: SeedCommit['actions'], paths: Set<string>, at: string): Promise<Change[]> {
     const asked = [...Object.entries(files ?? {}).map(([path, content]) => actionFor(path, content, paths.has(path))), ...(actions ?? [])]
     const { changes, fault } = await parseActions(asked)
@@ -129,7 +129,7 @@ function actionFor(file_path: string, content: SeedFiles[string], exists: boolea
   return { action, file_path, content: base64, encoding: 'base64', ...(executable !== undefined && { execute_filemode: executable }) }
 }
 
-/** The date and zone of a commit, as they are written. */
+/** The date of a commit in seconds, with the time zone as written. */
 function dateOf(time: string): { seconds: number; offset: string } {
   const [, zone = 'Z'] = /(Z|[+-]\d\d:?\d\d)$/.exec(time) ?? []
   return { seconds: Math.floor(Date.parse(time) / 1_000), offset: zone === 'Z' ? '+0000' : zone.replace(':', '') }

@@ -16,7 +16,10 @@ export async function seedIssues(seeder: Seeder, container: ProjectContainer, is
   }
 }
 
-/** Makes an issue by the service, for a seed may have thousands; returns its iid. `subjects`: the project by authors. */
+/**
+ * Creates an issue and returns its iid. Calls the service instead of the API, because a seed may have thousands of
+ * issues. `subjects` caches the project as each author sees it.
+ */
 async function seedIssue(
   seeder: Seeder,
   container: ProjectContainer,
@@ -76,7 +79,7 @@ interface IssuableParams {
   milestone_id?: number
 }
 
-/** What the seed says by names, as the API wants it. */
+/** Replaces names in the seed by the ids that the API expects. */
 async function issuableParams(
   seeder: Seeder,
   { milestones }: ProjectContainer,

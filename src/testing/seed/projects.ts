@@ -66,7 +66,7 @@ async function createProject(seeder: Seeder, project: SeedProject, at: string): 
   }
 }
 
-/** The username as it is written, where the namespace is that of a user. */
+/** The namespace as written if it is that of a user, otherwise null. */
 async function usernameOfNamespace(seeder: Seeder, at: string, namespace: string): Promise<string | null> {
   if (namespace.includes('/') || seeder.groups.has(namespace.toLowerCase())) return null
   if (seeder.users.has(namespace.toLowerCase())) return namespace
@@ -74,7 +74,7 @@ async function usernameOfNamespace(seeder: Seeder, at: string, namespace: string
   return (found as unknown as unknown[]).length > 0 ? namespace : null
 }
 
-/** The repository, its tags and releases, and what is protected. */
+/** Creates the repository with its tags, releases, and protected branches and tags. */
 async function seedRefs(seeder: Seeder, container: ProjectContainer, project: SeedProject): Promise<void> {
   const { at, path, as, heads, defaultBranch } = container
   const history = { project: Number(path.slice('/projects/'.length)), creator: as ?? seeder.administrator, defaultBranch }
@@ -101,7 +101,7 @@ async function seedProtection(
   for (const [given, position] of entries(at, 'protected_branches', protected_branches)) {
     const { name, push = 'maintainer', merge = 'maintainer', allow_force_push } = typeof given === 'string' ? { name: given } : given
     const body = { name, push_access_level: LEVELS[push], merge_access_level: LEVELS[merge], allow_force_push }
-    // the default branch is protected since its first push, as the settings say
+    // the first push has protected the default branch already, according to the settings
     await seeder.call({ at: position, method: 'DELETE', path: `${path}/protected_branches/${encodeURIComponent(name)}`, as, nullOn: 404 })
     await seeder.call({ at: position, method: 'POST', path: `${path}/protected_branches`, as, body })
   }

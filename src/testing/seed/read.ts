@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { refused } from '../../failures.js'
 import { StartFault } from '../../lib/start-fault.js'
 
-/** Aliases of YAML that may be resolved: a few lines could stand for gigabytes. */
+/** The maximum number of YAML aliases: a few lines of nested aliases could expand to gigabytes. */
 const MAX_ALIASES = 1_000
 
-/** Reads YAML, of which JSON is a part. */
+/** Parses YAML, which includes JSON. */
 export async function parseSeed(text: string): Promise<unknown> {
   const { parse, YAMLParseError } = await import('yaml')
   try {

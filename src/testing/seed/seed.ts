@@ -7,8 +7,8 @@ import { below, Seeder, seedFault } from './seeder.js'
 import { blockUsers, seedUsers } from './users.js'
 
 /**
- * Fills a world, in the order of the seed and through its own API, so that all that follows from each entry is there.
- * What is refused ends it, and what was made before stays.
+ * Fills a world, in the order of the seed and mostly through its own API, so that each entry has its usual side
+ * effects. Stops at the first refused entry; what was created before remains.
  */
 export async function seedWorld(world: World, given: unknown): Promise<Seeded> {
   const { users, groups, projects, snippets } = parseDeclaration(given)
@@ -27,7 +27,10 @@ export async function seedWorld(world: World, given: unknown): Promise<Seeded> {
   }
 }
 
-/** The same once for a world, at its start: a reset leads back to what it makes. Who asks again gets the same. */
+/**
+ * Seeds a world once, when it starts, and makes the result its initial state, which a reset restores. Later calls
+ * return the first result.
+ */
 export function seedStart(world: World, given: unknown): Promise<Seeded> {
   const fill = async () => {
     const seeded = await seedWorld(world, given)
@@ -47,7 +50,7 @@ function parseDeclaration(given: unknown): Seed {
 
 type Issue = z.core.$ZodIssue
 
-/** The fault to name: of the alternatives of a value, that of the one which fits best. */
+/** The fault to report; for a union, that of the alternative that matches best. */
 function mostSpecific(issues: readonly Issue[], above: readonly PropertyKey[]): { path: (string | number)[]; why: string } {
   const [issue] = issues as [Issue, ...Issue[]]
   const path = [...above, ...issue.path] as (string | number)[]

@@ -10,10 +10,10 @@ export interface ApiObject {
   [field: string]: unknown
 }
 
-/** Something in a seed is wrong, or refused by the service: where, and why. */
+/** An invalid entry of a seed, or one that the service refused: its position and the reason. */
 export const seedFault = (at: string, why: string) => new Failure('invalid', { message: `${at}: ${why}` })
 
-/** A position below another one: `projects[0].issues[2]`. */
+/** A position within another one, such as `projects[0].issues[2]`. */
 export const below = (at: string, ...names: (string | number)[]): string =>
   names.reduce<string>((path, name) => (typeof name === 'number' ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`), at)
 
@@ -22,14 +22,14 @@ export function* entries<T>(at: string, name: string, list: readonly T[] | undef
   for (const [i, one] of (list ?? []).entries()) yield [one, below(at, name, i)]
 }
 
-/** Runs what a service does for an entry; its refusals name the entry. */
+/** Adds the position of the entry to failures of a service call. */
 export const withPosition = <T>(at: string, work: Promise<T>): Promise<T> =>
   work.catch((thrown: unknown) => {
     throw thrown instanceof Failure ? seedFault(at, failureText(thrown.body)) : thrown
   })
 
 interface Call {
-  /** The entry of the seed that it is for. */
+  /** The position of the entry in the seed. */
   at: string
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/api/v4`. */
@@ -41,7 +41,10 @@ interface Call {
   nullOn?: number
 }
 
-/** Calls the API of a world for a seed, one after the other, so that ids are the same each time; and knows ids by names. */
+/**
+ * Calls the API of a world for a seed, one call after the other, so that ids are the same each time. Keeps the ids of
+ * users, groups and projects by name.
+ */
 export class Seeder {
   readonly users = new Map<string, number>()
   readonly groups = new Map<string, { id: number; creator: string | undefined; milestones: Map<string, number> }>()
@@ -50,12 +53,12 @@ export class Seeder {
 
   constructor(readonly world: World) {}
 
-  /** The administrator of the start. */
+  /** The username of the initial administrator. */
   get administrator(): string {
     return this.world.config.admin.username
   }
 
-  /** Makes a call that changes something, or reads. Throws what is wrong with the entry. */
+  /** Calls the API. Throws a fault with the position of the entry if the call is refused. */
   async call(call: Call & { nullOn?: never }): Promise<ApiObject>
   async call(call: Call): Promise<ApiObject | null>
   async call({ at, method, path, as, body, nullOn }: Call): Promise<ApiObject | null> {
@@ -73,7 +76,7 @@ export class Seeder {
     throw seedFault(at, `${method} ${path}${by} is answered with ${answer.statusCode}: ${reasonOf(answer.payload)}`)
   }
 
-  /** A user, as services see who calls them. */
+  /** A user as the caller of services. */
   async caller(at: string, username: string): Promise<SignedIn> {
     const id = await this.user(at, username)
     const known = this.#callers.get(id) ?? actingAs(actorOf(await loadUser(this.world.ctx, id)))

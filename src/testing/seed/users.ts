@@ -3,7 +3,7 @@ import { createToken } from '../../services/identity/tokens.js'
 import type { SeedUser } from './declaration.js'
 import { below, entries, type Seeder, seedFault } from './seeder.js'
 
-/** Makes users, with their tokens and keys. */
+/** Creates users with their tokens and keys. */
 export async function seedUsers(seeder: Seeder, users: SeedUser[] | undefined): Promise<void> {
   for (const [user, at] of entries('', 'users', users)) {
     const { state: _, tokens, keys, username, name = username, email = `${username}@example.com`, password = `${username}-password`, ...more } = user
@@ -27,7 +27,7 @@ export async function blockUsers(seeder: Seeder, users: SeedUser[] | undefined):
 
 type SeedToken = NonNullable<SeedUser['tokens']>[number]
 
-/** The API makes up the texts of tokens by itself. */
+/** Does not use the API, which generates the values of tokens itself. */
 async function seedToken({ world }: Seeder, at: string, user: { id: number; admin: boolean }, given: SeedToken): Promise<void> {
   const { token, name = 'seed', scopes = ['api'], expires_at } = typeof given === 'string' ? { token: given } : given
   try {

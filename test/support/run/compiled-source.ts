@@ -5,16 +5,16 @@ import { transformSync } from 'esbuild'
 import type { Plugin } from 'vitest/config'
 
 const SOURCE = fileURLToPath(new URL('../../../src/', import.meta.url))
-/** Below the root, so that what it imports of packages is found. */
+/** Inside the project, so that imports of packages are resolved. */
 const COMPILED = fileURLToPath(new URL('../../../node_modules/.cache/roost-source/', import.meta.url))
 
-/** What is compiled here already, for `server.deps.external`. */
+/** The files that are compiled already, for `server.deps.external`. */
 export const compiled = /\/node_modules\/\.cache\/roost-source\//
 
 /**
- * Compiles `src` before the first test, a file for each, and lets Node load it like a package. Vitest would transform
- * every module by itself while the workers wait, which takes five seconds of each run. In watch mode, which must see
- * changes, it does.
+ * Compiles each file of `src` before the first test, and lets Node load the results like a package. Otherwise Vitest
+ * transforms every module while the workers wait, which takes five seconds of each run. Watch mode, which has to see
+ * changes, leaves this to Vitest.
  */
 export function compiledSource(): Plugin {
   let isOn = false
@@ -42,12 +42,12 @@ function compile(name: string) {
     sourcemap: 'inline',
     sourcefile: source,
     sourcesContent: false,
-    // files beside it are found where the source is
+    // files relative to the module are in the source folder
     define: { 'import.meta.url': JSON.stringify(pathToFileURL(source).href) },
   })
   const path = join(COMPILED, name.replace(/\.ts$/, '.js'))
   mkdirSync(dirname(path), { recursive: true })
-  // whole at any moment: another run may be loading it
+  // replace atomically: another run may be loading the file
   writeFileSync(`${path}.${process.pid}`, code)
   renameSync(`${path}.${process.pid}`, path)
 }

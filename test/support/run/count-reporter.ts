@@ -2,12 +2,12 @@ import { relative } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** Characters of an error's message that its line shows. */
+/** The maximum length of an error message in its line, in characters. */
 const SHOWN = 200
 
 /**
- * Ends the output with a line for each failure, `FAILED file > name: message`, and the one line a build server looks
- * for. A file that could not be loaded counts as a failure.
+ * Ends the output with a line for each failure, `FAILED file > name: message`, and a final line with the counts for
+ * build servers. A file that could not be loaded counts as a failure.
  */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly { message: string }[]) {

@@ -9,19 +9,19 @@ import { memoryFolder } from '../../../src/lib/files/memory-folder.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The server of the tests, at its maintenance database. */
+    /** The URL of the maintenance database of the Postgres server for tests. */
     databaseUrl: string
   }
 }
 
 const quiet = { info: () => undefined, warn: console.warn, error: console.error }
 
-/** Starts one Postgres for all files and makes the migrated database they copy. */
+/** Starts one Postgres for all test files, and creates the migrated template database that they copy. */
 export default async function setup(project: TestProject) {
   const directory = await mkdtemp(join(await memoryFolder(ROOM), 'roost-tests-'))
-  // As root Postgres runs under another account, which must be able to enter.
+  // If this runs as root, Postgres runs as another user, which needs access.
   await chmod(directory, 0o711)
-  // All that tests put into the temporary folder goes with ours, also when they are interrupted; the workers inherit this.
+  // Temporary files of tests are removed with this folder, even after an interruption; workers inherit the variable.
   process.env['TMPDIR'] = join(directory, 'tmp')
   await mkdir(process.env['TMPDIR'], { mode: 0o711 })
   removeAfterwards(directory)
@@ -54,10 +54,13 @@ export default async function setup(project: TestProject) {
   return teardown
 }
 
-/** Bytes of memory that the files of a run may need. Tests kill processes, never the machine, so nothing is lost by it. */
+/** Bytes that a run may need in a memory file system. Durability is not needed: tests kill processes, not machines. */
 const ROOM = 4 * 1024 ** 3
 
-/** Removes the folder when this process is gone, however it went: the workers and what they started may write until they have noticed. */
+/**
+ * Removes the folder after this process has ended, even if killed. Retries for a while, because the workers and their
+ * child processes may still write until they notice.
+ */
 function removeAfterwards(directory: string) {
   const script = 'read -r _; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1"; sleep 0.3; [ -e "$1" ] || exit 0; done'
   const janitor = spawn('/bin/sh', ['-c', script, 'roost-tests', directory], { detached: true, cwd: '/', stdio: ['pipe', 'ignore', 'ignore'] })

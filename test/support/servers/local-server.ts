@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll } from 'vitest'
 
-/** A server of this machine for the tests of one file, which answers as it is told. Its requests are emitted by `server`. */
+/** A local HTTP server for the tests of a file, with the given request listener. `server` emits its requests. */
 export function localServer(answer: RequestListener) {
   const server = createServer(answer)
   const local = { url: '', server }

@@ -15,20 +15,20 @@ import { chooseServer, serverEnvironment } from '../../../src/db/postgres/server
 const PASSWORD = 'a password of the pair'
 const HBA = 'host all all 127.0.0.1/32 scram-sha-256\nhost replication all 127.0.0.1/32 scram-sha-256\n'
 
-/** One of two servers of Postgres. */
+/** One of the two Postgres servers. */
 export interface PairServer {
   port: number
   url: string
   query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]>
-  /** Kills it with all its processes, as a loss of its machine would. */
+  /** Kills all its processes, as if its machine were lost. */
   kill(): Promise<void>
 }
 
 export interface PostgresPair {
   primary: PairServer
-  /** Follows the primary; commits there wait for it. */
+  /** Replicates the primary, whose commits wait for it. */
   standby: PairServer
-  /** Names both hosts, the standby first. */
+  /** The URL with both hosts, the standby first. */
   url: string
   close(): Promise<void>
 }
@@ -42,7 +42,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** A primary and a streaming replica of it, with synchronous replication, in a folder of their own. */
+/** Starts a primary and a standby with synchronous streaming replication, in a temporary folder. */
 export async function startPostgresPair(): Promise<PostgresPair> {
   const folder = mkdtempSync(join(tmpdir(), 'roost-pair-'))
   chmodSync(folder, 0o755)

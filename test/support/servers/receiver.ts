@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll } from 'vitest'
 
-/** A request that a receiver got. */
+/** A request that the receiver got. */
 export interface Received {
   path: string
   headers: IncomingHttpHeaders
@@ -10,29 +10,29 @@ export interface Received {
   body: any
 }
 
-/** How a receiver answers: a status, or what it does with the connection. */
+/** The response of the receiver, or what it does with the connection instead. */
 export interface Reply {
   status?: number
   headers?: Record<string, string>
   body?: string
-  /** Milliseconds before it answers. */
+  /** Delay of the response in milliseconds. */
   after?: number
-  /** Closes the connection without an answer. */
+  /** Closes the connection without a response. */
   hangUp?: boolean
 }
 
 export interface Receiver {
   url: string
   got: Received[]
-  /** What was received at a path. */
+  /** The requests to a path so far. */
   at(path: string): Received[]
-  /** Waits for the first request at a path for which the condition holds. */
+  /** Waits for the first request to a path for which the condition holds. */
   next(path: string, holds?: (received: Received) => boolean): Promise<Received>
-  /** What it answers at a path from now on. */
+  /** Sets the response to requests to a path from now on. */
   reply(path: string, reply: Reply | ((received: Received) => Promise<Reply> | Reply)): void
 }
 
-/** An HTTP server that keeps what it is sent, for the tests of one file. `before` is awaited by `next` before it looks. */
+/** An HTTP server that records requests, for the tests of a file. `next` awaits `before` first. */
 export function receiver(before: () => Promise<void> = async () => {}): Receiver {
   const replies = new Map<string, Parameters<Receiver['reply']>[1]>()
   const waiting = new Set<() => void>()

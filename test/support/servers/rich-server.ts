@@ -6,23 +6,23 @@ import { anObject, lfsClient } from '../lfs-client.js'
 type Body = Record<string, unknown>
 type Answer = Body & { id: number; iid: number; path_with_namespace: string }
 
-/** Ed25519 keys that open nothing. */
+/** Ed25519 public keys without private keys. */
 const KEYS = [
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada',
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPeX0n3m9bGq2l9wq8C4yPpXz4q5M1Jb0T0Hc6rC1j2k deploy',
 ]
 
-/** What Git LFS keeps. */
+/** An LFS object. */
 export const PICTURE = anObject('a picture')
 
-/** Two groups, a personal project, its fork and one project with something of every kind. */
+/** Two groups, a personal project, its fork, and a project with objects of every kind. */
 export interface RichServer {
   admin: TestUser
   ada: TestUser
   grace: TestUser
 }
 
-/** Fills a service through its API. */
+/** Fills a service with data through its API. */
 export async function richServer(t: TestApp): Promise<RichServer> {
   const admin = await anAdmin(t.ctx, { username: 'chief' })
   const ada = await aUser(t.ctx, { username: 'ada', name: 'Ada L', email: 'ada@example.com', bio: 'writes', location: 'London' })

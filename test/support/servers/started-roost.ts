@@ -11,14 +11,14 @@ interface StartedUser extends Credentialed {
   username: string
 }
 
-/** A server as authors of clients start it, reset before each test of a file. */
+/** A server started with `startRoost`, as users of `roost/test` do, and reset before each test of a file. */
 export interface StartedRoost extends Pick<TestApp, 'url' | 'api'> {
   roost: Roost
-  /** Somebody new, with a token of scope `api`. */
+  /** Creates a user with a token of scope `api`. */
   user(): Promise<StartedUser>
 }
 
-/** The environment of servers that are started by tests: one cache for all files of a run, which goes with it. */
+/** The environment of servers that tests start: a cache shared by all files of the run, and removed after it. */
 export const startEnvironment = () => ({ XDG_CACHE_HOME: join(tmpdir(), 'roost-cache') })
 
 export function startedRoost(): StartedRoost {

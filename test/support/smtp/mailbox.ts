@@ -3,32 +3,32 @@ import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { afterAll } from 'vitest'
 
-/** A mail that the server has taken. */
+/** A mail that the server has accepted. */
 export interface Received extends Omit<Email, 'sender'> {
-  /** The recipient of the envelope. */
+  /** The envelope recipient. */
   recipient: string
   sender: string
-  /** As it came. */
+  /** The source of the mail. */
   raw: string
   header(name: string): string | undefined
 }
 
-/** What the server answers to a recipient: a code of SMTP, silence, or once what a function returns. */
+/** The response to RCPT TO: an SMTP code, no response, or for the next mail only the result of a function. */
 type Answer = number | 'silence' | (() => Promise<number>)
 
 export interface Mailbox {
-  /** For SMTP_URL. */
+  /** The value for SMTP_URL. */
   url: string
   got: Received[]
-  /** Runs what is due, and gives the mails that have come to an address since it was last asked. */
+  /** Awaits `before`, and returns the mails to an address since the previous call. */
   to(address: string): Promise<Received[]>
-  /** What it answers to an address from now on; 250 takes mails again. */
+  /** Sets the response to a recipient from now on; 250 accepts mails again. */
   answer(address: string, answer: Answer): void
-  /** Recipients that were named, also in vain. */
+  /** All recipients of RCPT TO, including refused ones. */
   asked: string[]
 }
 
-/** An SMTP server that keeps what it takes, for the tests of one file. `before` is awaited before mails are looked at. */
+/** An SMTP server that stores accepted mails, for the tests of a file. `to` awaits `before` first. */
 export async function mailbox(before: () => Promise<unknown>): Promise<Mailbox> {
   const answers = new Map<string, Answer>()
   const seen = new Set<Received>()
@@ -74,7 +74,7 @@ export async function mailbox(before: () => Promise<unknown>): Promise<Mailbox> 
       })
     },
   })
-  // a service that is killed cuts its connections
+  // the connections of a killed service are reset
   server.on('error', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   box.url = `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`

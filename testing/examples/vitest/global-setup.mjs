@@ -1,6 +1,6 @@
 import { startRoost } from 'roost/test'
 
-/** One server for all workers, which find it by this variable. */
+/** Starts one server for all workers, which find it by the variable. */
 export default async function setup() {
   const roost = await startRoost()
   process.env.ROOST_TEST_CONTROL = roost.control

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { call } from './roost.mjs'
 
-// both files make the same project, each in the world of its worker
+// both files create the same project, each in the world of its worker
 for (const round of [1, 2, 3])
   test(`a project is made for the first time (${round})`, async () => {
     expect((await call('GET', '/projects')).body).toEqual([])

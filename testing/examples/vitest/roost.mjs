@@ -1,7 +1,7 @@
 import { startRoost } from 'roost/test'
 import { beforeEach } from 'vitest'
 
-/** The world of this worker, empty at the start of each test. */
+/** The world of this worker, reset before each test. */
 export const roost = await startRoost({ world: `worker-${process.env.VITEST_POOL_ID}` })
 
 beforeEach(() => roost.reset())

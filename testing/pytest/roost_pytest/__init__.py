@@ -1,4 +1,4 @@
-"""Tests against a Roost server, which is started for them."""
+"""Fixtures that start a Roost server for tests."""
 
 from .server import Roost, RoostError, start
 

@@ -1,4 +1,4 @@
-"""The fixtures and options."""
+"""The fixtures and command-line options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _option(config: pytest.Config, name: str) -> str | None:
 
 @pytest.fixture(scope="session")
 def roost_server(request: pytest.FixtureRequest) -> Iterator[Roost]:
-    """A server for the whole run."""
+    """A server for the whole test run."""
     config = request.config
     program = _option(config, "program") or os.environ.get("ROOST_PROGRAM") or "roost"
     seed = _option(config, "seed")
@@ -45,6 +45,6 @@ def roost_server(request: pytest.FixtureRequest) -> Iterator[Roost]:
 
 @pytest.fixture
 def roost(roost_server: Roost) -> Roost:
-    """The server, as it was at its start."""
+    """The server, reset to its initial state."""
     roost_server.reset()
     return roost_server

@@ -1,4 +1,4 @@
-"""A server for tests, and what can be done to it."""
+"""Starts and controls a test server."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
-# Seconds.
+# Seconds that the server has to stop before it is killed.
 _STOP = 30
-# The server is on this machine, whatever proxy the tests use.
+# Ignores proxy settings, because the server is on this machine.
 _opener = build_opener(ProxyHandler({}))
 
 
 class RoostError(Exception):
-    """The server does not start, or refuses what it is asked to do."""
+    """The server did not start, or refused a control call."""
 
 
 class Roost:
-    """A running server: its address, its administrator, and its state."""
+    """A running server and its administrator."""
 
     url: str
     username: str
@@ -40,42 +40,42 @@ class Roost:
             setattr(self, name, line[name])
 
     def reset(self) -> None:
-        """Put everything back to what it was at the start."""
+        """Restore the initial state."""
         self._call("POST", "/reset")
 
     def snapshot(self, name: str) -> None:
-        """Keep the present state under a name."""
+        """Save the current state under a name."""
         self._call("POST", "/snapshots", {"name": name})
 
     def restore(self, name: str) -> None:
-        """Put everything back to what it was at that snapshot."""
+        """Restore the state of a snapshot."""
         self._call("POST", "/restore", {"snapshot": name})
 
     def seed(self, data: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, dict[str, int]]:
-        """Add to what there is: data, or the path of a YAML or JSON file. Returns ids by names and paths."""
+        """Add data: a mapping, or the path of a YAML or JSON file. Returns the new ids by names and paths."""
         if isinstance(data, Mapping):
             return self._call("POST", "/seed", data)
         with open(data, "rb") as file:
             return self._send("POST", "/seed", file.read(), "application/yaml")
 
     def requests(self, **filter: Any) -> list[dict[str, Any]]:
-        """The calls since the last reset: by method, route, path, caller or status."""
+        """Return the calls since the last reset, filtered by method, route, path, caller or status."""
         return self._call("GET", f"/requests?{urlencode(filter)}")["requests"]
 
     def fail(self, **fault: Any) -> None:
-        """Make the next calls fail: method, route or path, and status, disconnect, cut or delay, times and after."""
+        """Make matching calls fail: by method, route or path; with status, disconnect, cut or delay; times, after."""
         self._call("POST", "/faults", fault)
 
     def rate_limit(self, limit: int, **more: Any) -> None:
-        """Limit the calls of each credential until a reset: window in seconds, method, route or path."""
+        """Limit the calls of each credential until a reset. Options: window in seconds, method, route or path."""
         self._call("POST", "/limits", {"limit": limit, **more})
 
     def advance(self, seconds: float) -> datetime:
-        """Move the clock, and return its time."""
+        """Advance the clock and return its new time."""
         return datetime.fromisoformat(self._call("POST", "/clock", {"advance": seconds})["now"].replace("Z", "+00:00"))
 
     def stop(self) -> None:
-        """End the server; nothing of it is left."""
+        """Stop the server and remove its data."""
         self._process.terminate()
         try:
             self._process.wait(_STOP)
@@ -112,7 +112,7 @@ def start(
     clock: str | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Roost:
-    """Start a server, and return it when it answers."""
+    """Start a server and return it when it is ready."""
     command = [*program, "test"]
     if seed is not None:
         command += ["--seed", os.fspath(seed)]
