@@ -11,7 +11,7 @@ import { parse } from 'yaml'
 import { call, type Service, startService, TOKEN } from '../bench/kill.mjs'
 import { build } from '../scripts/build.mjs'
 import { type EndedCommand, runProgram, startScript } from './support/command.js'
-import { sshdProgram } from './support/sshd.js'
+import { sshdProgram } from './support/ssh/sshd.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

@@ -9,7 +9,7 @@ import { type Answer, call, killRounds, type Service, startService, type Victim,
 import { killMerges } from '../bench/kill-merges.mjs'
 import { build } from '../scripts/build.mjs'
 import { repositoryDirectory } from '../src/git/storage/create.js'
-import { commitIn, gitOut, gitRun } from './support/git-client.js'
+import { commitIn, gitOut, gitRun } from './support/clients/git-client.js'
 import { rounds } from './support/rounds.js'
 import { createTestDatabase } from './support/template-database.js'
 

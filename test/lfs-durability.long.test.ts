@@ -9,7 +9,7 @@ import { startFauxqs } from 'fauxqs'
 import { beforeAll, expect, it } from 'vitest'
 import { call, type Service, startService, withToken } from '../bench/kill.mjs'
 import { build } from '../scripts/build.mjs'
-import { anObject, basic, send, type TestObject } from './support/lfs-client.js'
+import { anObject, basic, send, type TestObject } from './support/clients/lfs-client.js'
 import { rounds } from './support/rounds.js'
 
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { type Answer, call, type Service, startService, withToken } from '../bench/kill.mjs'
 import { build } from '../scripts/build.mjs'
 import { repositoryDirectory } from '../src/git/storage/create.js'
-import { commitIn, gitOut, gitRun } from './support/git-client.js'
+import { commitIn, gitOut, gitRun } from './support/clients/git-client.js'
 import { rounds } from './support/rounds.js'
 import { run } from './support/spawner.js'
 

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { gitClient, gitRun } from '../support/clients/git-client.js'
 import { aGroup, anAdmin, aProject, aUser, type TestUser, unique } from '../support/factories.js'
-import { gitClient, gitRun } from '../support/git-client.js'
 
 const t = testApp()
 const client = gitClient(t)

@@ -2,8 +2,8 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { members } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
+import { gitClient, gitRun } from '../support/clients/git-client.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { gitClient, gitRun } from '../support/git-client.js'
 import { aMergeRequest, type TestRequest } from '../support/merge-requests.js'
 
 const t = testApp()

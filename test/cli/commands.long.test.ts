@@ -78,8 +78,8 @@ describe('roost import', () => {
   it('says what would come, and writes nothing in a dry run', async () => {
     const { code, stdout, stderr } = await roost(['import', service.url, ...token, '--dry-run'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toContain(`would come from ${service.url} (v4):\n`)
-    expect(stdout).toMatch(/never comes:\n {2}passwords and tokens: /)
+    expect(stdout).toContain(`would be imported from ${service.url} (v4):\n`)
+    expect(stdout).toMatch(/never imported:\n {2}passwords and tokens: /)
     expect(await roost(['import', service.url, '--token-stdin', '--dry-run', '--quiet'], `${token[1]}\n`)).toEqual({
       code: 0,
       stdout: '',
@@ -108,7 +108,7 @@ describe('roost import', () => {
     expect(await refusal(service.url)).toEqual({ code: 1, stderr: 'roost: a token is needed: --token or --token-stdin\n' })
     expect(await refusal(service.url, '--token', 'wrong', '--from', 'v4')).toEqual({
       code: 1,
-      stderr: 'roost: the import has stopped: the server does not accept the token; the same command goes on from there\n',
+      stderr: 'roost: the import has stopped: the server does not accept the token; run the same command again to continue\n',
     })
     expect(await refusal('ftp://example.com', ...token)).toEqual({ code: 1, stderr: 'roost: the URL is not a URL of http, https\n' })
     expect(await refusal(service.url, ...token, '--into', 'nowhere')).toEqual({
@@ -119,7 +119,7 @@ describe('roost import', () => {
     writeFileSync(map, '# who is who\nalice = bob\nnonsense\n')
     expect(await refusal(service.url, ...token, '--users', map)).toEqual({
       code: 1,
-      stderr: `roost: line 3 of ${map} is not like: alice = alice.smith\n`,
+      stderr: `roost: line 3 of ${map} does not look like: alice = alice.smith\n`,
     })
     expect(await refusal(service.url, ...token, '--from', 'svn')).toMatchObject({ code: 2 })
   })

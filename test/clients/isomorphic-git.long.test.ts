@@ -5,8 +5,8 @@ import * as git from 'isomorphic-git'
 import http from 'isomorphic-git/http/node'
 import { beforeAll, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { directoryOf, gitClient, gitOut } from '../support/clients/git-client.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { directoryOf, gitClient, gitOut } from '../support/git-client.js'
 
 /** An implementation of Git that shares no code with the native one, nor with ours, clones and checks what the API writes. */
 const t = testApp()

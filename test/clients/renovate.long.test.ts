@@ -2,8 +2,8 @@
 import type { Response } from 'supertest'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { commitIn, gitClient, gitOut } from '../support/clients/git-client.js'
 import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { commitIn, gitClient, gitOut } from '../support/git-client.js'
 
 const t = testApp()
 const git = gitClient(t)

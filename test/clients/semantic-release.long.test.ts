@@ -1,8 +1,8 @@
 // @module-tag long
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { commitIn, gitClient, gitOut } from '../support/clients/git-client.js'
 import { aGroup, aProject, aUser } from '../support/factories.js'
-import { commitIn, gitClient, gitOut } from '../support/git-client.js'
 
 const t = testApp()
 const git = gitClient(t)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { gitClient, gitRun } from '../support/clients/git-client.js'
 import { aProject } from '../support/factories.js'
-import { gitClient, gitRun } from '../support/git-client.js'
 
 describe('a service below a path (W-43)', () => {
   const t = testApp({ BASE_URL: 'http://roost.test/git/roost' })

@@ -15,9 +15,9 @@ import { backUp, backupFaults, openBackup, restoreRepository, restoreSecretKey }
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { testApp } from '../support/app.js'
+import { commitIn, directoryOf, gitClient, gitRun } from '../support/clients/git-client.js'
+import { anObject, basic, lfsClient } from '../support/clients/lfs-client.js'
 import { aCommit, anAdmin, aProject, type TestProject, type TestUser, unique } from '../support/factories.js'
-import { commitIn, directoryOf, gitClient, gitRun } from '../support/git-client.js'
-import { anObject, basic, lfsClient } from '../support/lfs-client.js'
 import { createTestDatabase } from '../support/template-database.js'
 
 const t = testApp()

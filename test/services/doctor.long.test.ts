@@ -20,9 +20,9 @@ import { fileSystems } from '../../src/services/operations/doctor/file-systems.j
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { checkRepositories } from '../../src/services/operations/repository-checks.js'
 import { testApp } from '../support/app.js'
+import { directoryOf, gitClient, gitOut } from '../support/clients/git-client.js'
+import { anObject, lfsClient } from '../support/clients/lfs-client.js'
 import { aCommit, anAdmin, aProject, aUser, drawnOf, setSettings, type TestProject, type TestUser } from '../support/factories.js'
-import { directoryOf, gitClient, gitOut } from '../support/git-client.js'
-import { anObject, lfsClient } from '../support/lfs-client.js'
 import { aMergeRequest, showRequest } from '../support/merge-requests.js'
 
 const t = testApp()

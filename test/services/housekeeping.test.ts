@@ -6,8 +6,8 @@ import { projects } from '../../src/db/schema/index.js'
 import type { Settings } from '../../src/services/core/settings.js'
 import { enqueueMaintenance, maintenance } from '../../src/services/repository/push/maintenance-job.js'
 import { testApp } from '../support/app.js'
+import { directoryOf, gitClient, gitOut, gitRun } from '../support/clients/git-client.js'
 import { aCommit, aProject, setSettings, type TestProject, unique } from '../support/factories.js'
-import { directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
 import { soon } from '../support/merge-requests.js'
 
 const t = testApp()

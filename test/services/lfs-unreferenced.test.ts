@@ -5,9 +5,9 @@ import { lfsObjectProjects } from '../../src/db/schema/index.js'
 import { dropExpiredObjects, dropUnreferenced } from '../../src/services/repository/lfs/unreferenced.js'
 import { repositoryById } from '../../src/services/repository/repositories.js'
 import { testApp } from '../support/app.js'
+import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/clients/git-client.js'
+import { anObject, lfsClient, type TestObject } from '../support/clients/lfs-client.js'
 import { aCommit, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
-import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
-import { anObject, lfsClient, type TestObject } from '../support/lfs-client.js'
 
 const t = testApp()
 const client = gitClient(t)

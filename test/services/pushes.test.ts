@@ -5,8 +5,8 @@ import { jobs, members, projects, protectedBranches, protectedTags, refIntents, 
 import { repositoryDirectory } from '../../src/git/storage/create.js'
 import type { Settings } from '../../src/services/core/settings.js'
 import { testApp } from '../support/app.js'
+import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/clients/git-client.js'
 import { aCommit, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
-import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/git-client.js'
 import { oneIn } from '../support/rounds.js'
 
 const t = testApp()

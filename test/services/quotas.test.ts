@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { directoryOf, gitClient, gitOut, gitRun } from '../support/clients/git-client.js'
 import { aCommit, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
-import { directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
 import { aMergeRequest } from '../support/merge-requests.js'
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })

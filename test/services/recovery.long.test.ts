@@ -9,8 +9,8 @@ import { recover } from '../../src/services/operations/recovery.js'
 import { finishDeletions } from '../../src/services/projects/remove.js'
 import { resolveAbandonedIntents } from '../../src/services/repository/push/recovery.js'
 import { testApp } from '../support/app.js'
+import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/clients/git-client.js'
 import { aCommit, aProject, setSettings, type TestProject } from '../support/factories.js'
-import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
 
 const t = testApp()
 const client = gitClient(t)

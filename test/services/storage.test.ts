@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { gitClient, gitOut } from '../support/clients/git-client.js'
 import { aGroup, anAdmin, aProject, aUser } from '../support/factories.js'
-import { gitClient, gitOut } from '../support/git-client.js'
 
 const t = testApp()
 const git = gitClient(t)

@@ -9,7 +9,7 @@ import { readTestConfig } from '../../src/config.js'
 import { readCatalog } from '../../src/db/snapshots.js'
 import { Argon2 } from '../../src/lib/crypto/argon2.js'
 import { World } from '../../src/testing/world.js'
-import { gitOut } from './git-client.js'
+import { gitOut } from './clients/git-client.js'
 import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
 

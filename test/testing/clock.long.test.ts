@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, type Seed, startRoost } from '../../testing/index.mjs'
-import { packet } from '../support/git-client.js'
+import { packet } from '../support/clients/git-client.js'
 import { startEnvironment } from '../support/servers/started-roost.js'
 
 const START = '2030-01-01T00:00:00Z'

@@ -8,9 +8,9 @@ import ssh2 from 'ssh2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, startRoost } from '../../testing/index.mjs'
-import { gitRun } from '../support/git-client.js'
+import { gitRun } from '../support/clients/git-client.js'
 import { startEnvironment } from '../support/servers/started-roost.js'
-import { ed25519 } from '../support/ssh.js'
+import { ed25519 } from '../support/ssh/ssh.js'
 
 let roost: Roost
 beforeAll(async () => {
@@ -142,7 +142,7 @@ describe('SSH', () => {
     const pem = ed25519()
     const key = ssh2.utils.parseKey(pem) as ssh2.ParsedKey
     writeFileSync(join(folder, 'key'), pem, { mode: 0o600 })
-    const program = fileURLToPath(new URL('../support/ssh-command.mjs', import.meta.url))
+    const program = fileURLToPath(new URL('../support/ssh/ssh-command.mjs', import.meta.url))
     const { body: project } = await call(roost, 'POST', '/projects', { name: 'by ssh', initialize_with_readme: true })
     const remote = () =>
       gitRun(folder, '-c', `core.sshCommand="${process.execPath}" "${program}" "${join(folder, 'key')}"`, 'ls-remote', project.ssh_url_to_repo)

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, type Seed, startRoost } from '../../testing/index.mjs'
-import { gitOut } from '../support/git-client.js'
+import { gitOut } from '../support/clients/git-client.js'
 import { startEnvironment } from '../support/servers/started-roost.js'
 
 const FILE = fileURLToPath(new URL('seed.yaml', import.meta.url))

@@ -3,8 +3,8 @@ import { type ClientRequest, request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { directoryOf, gitClient, gitOut, gitProcessesIn, packet } from '../support/clients/git-client.js'
 import { aCommit, aProject, type TestProject } from '../support/factories.js'
-import { directoryOf, gitClient, gitOut, gitProcessesIn, packet } from '../support/git-client.js'
 
 const t = testApp({ ROOST_TRUSTED_PROXIES: '127.0.0.1' })
 const client = gitClient(t)

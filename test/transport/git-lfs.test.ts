@@ -5,9 +5,9 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { gitClient, gitOut, gitRun } from '../support/clients/git-client.js'
+import { anObject, basic, lfsClient } from '../support/clients/lfs-client.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { gitClient, gitOut, gitRun } from '../support/git-client.js'
-import { anObject, basic, lfsClient } from '../support/lfs-client.js'
 import { rounds, seeds } from '../support/rounds.js'
 
 const t = testApp()

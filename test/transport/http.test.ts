@@ -11,9 +11,9 @@ import { members, projects, tokens, users } from '../../src/db/schema/index.js'
 import { createToken } from '../../src/services/identity/tokens.js'
 import { gitHttp } from '../../src/transport/http.js'
 import { testApp } from '../support/app.js'
+import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/clients/git-client.js'
+import { callAndLeave } from '../support/clients/leaving-client.js'
 import { aCommit, aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
-import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/git-client.js'
-import { callAndLeave } from '../support/leaving-client.js'
 
 const t = testApp()
 const client = gitClient(t)

@@ -23,8 +23,8 @@ import { backUp, openBackup, restoreRepository, restoreSecretKey } from '../../s
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { finishObjectDeletions, releaseObjects, removeOrphanedObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
+import { anObject, basic, lfsClient, send, type TestObject } from '../support/clients/lfs-client.js'
 import { anAdmin, aProject, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
-import { anObject, basic, lfsClient, send, type TestObject } from '../support/lfs-client.js'
 import { createTestDatabase } from '../support/template-database.js'
 
 // a real server of the S3 API, to which the service's client connects over HTTP

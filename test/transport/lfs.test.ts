@@ -9,9 +9,9 @@ import { findVisibleProject } from '../../src/services/identity/acting-users.js'
 import { lfsCredentials } from '../../src/services/repository/lfs/credentials.js'
 import { finishObjectDeletions, releaseObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
+import { commitIn, gitClient, gitRun } from '../support/clients/git-client.js'
+import { anObject, basic, LFS_TYPE, lfsClient, send } from '../support/clients/lfs-client.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
-import { commitIn, gitClient, gitRun } from '../support/git-client.js'
-import { anObject, basic, LFS_TYPE, lfsClient, send } from '../support/lfs-client.js'
 
 const t = testApp()
 const client = gitClient(t)

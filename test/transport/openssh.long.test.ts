@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOrCreateHostKeys } from '../../src/lib/crypto/host-keys.js'
 import { testApp } from '../support/app.js'
+import { commitIn, gitOut, gitRun } from '../support/clients/git-client.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { commitIn, gitOut, gitRun } from '../support/git-client.js'
 import type { Ended } from '../support/spawner.js'
-import { type KeyPair, sshClient } from '../support/ssh.js'
-import { sshdProgram } from '../support/sshd.js'
+import { type KeyPair, sshClient } from '../support/ssh/ssh.js'
+import { sshdProgram } from '../support/ssh/sshd.js'
 
 /** OpenSSH's own programs: needs `ssh` and `/usr/sbin/sshd`, which `.ci/run` installs. */
 const t = testApp({ SSH_PORT: '0' })

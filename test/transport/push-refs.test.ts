@@ -4,8 +4,8 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { events, refIntents } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
+import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/clients/git-client.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
 import { rounds } from '../support/rounds.js'
 
 const t = testApp()

@@ -5,9 +5,9 @@ import { connect, createServer, type Socket } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { SSH_LIMITS } from '../../src/transport/ssh/limits.js'
 import { testApp } from '../support/app.js'
+import { directoryOf, gitProcessesIn } from '../support/clients/git-client.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { directoryOf, gitProcessesIn } from '../support/git-client.js'
-import { type KeyPair, sshClient } from '../support/ssh.js'
+import { type KeyPair, sshClient } from '../support/ssh/ssh.js'
 
 const t = testApp({ SSH_PORT: '0' }, { limits: { ...SSH_LIMITS, login: 4_000, stall: 1_000, connectionsPerAddress: 40, waiting: 30 } })
 const client = sshClient(t)

@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import ssh2 from 'ssh2'
 import { describe, expect, it } from 'vitest'
 import { isAccepted, verifyProof } from '../../src/transport/ssh/verify.js'
-import { ed25519 as anEd25519 } from '../support/ssh.js'
+import { ed25519 as anEd25519 } from '../support/ssh/ssh.js'
 
 const field = (content: Buffer | string) => {
   const bytes = Buffer.from(content)

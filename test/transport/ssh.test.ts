@@ -4,11 +4,11 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sshKeys, users } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
+import { commitIn, gitOut } from '../support/clients/git-client.js'
+import { anObject, lfsClient } from '../support/clients/lfs-client.js'
 import { aGroup, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
-import { commitIn, gitOut } from '../support/git-client.js'
-import { anObject, lfsClient } from '../support/lfs-client.js'
 import { oneIn } from '../support/rounds.js'
-import { type KeyPair, sshClient } from '../support/ssh.js'
+import { type KeyPair, sshClient } from '../support/ssh/ssh.js'
 
 const t = testApp({ SSH_PORT: '0' })
 const client = sshClient(t)

@@ -21,27 +21,27 @@ interface Options {
   quiet?: boolean
 }
 
-const ABOUT = `Bring users, groups, projects with repositories and wikis, issues, merge requests and more over from a server with the v4 API, or from Gitea or Gogs, beside a running service or without it. What has come is not changed: a run that ended early is gone on with by the same command.`
+const ABOUT = `Import users, groups, projects with repositories and wikis, issues, merge requests and more from a server with the v4 API, from Gitea or from Gogs. The service may be running. What is already imported is not changed, so the same command continues an import that ended early.`
 
 const listOf = (path: string, before: string[] = []) => [...before, path]
 
 export function importCommand(program: Command): void {
   program
     .command('import')
-    .summary('bring everything over from another server')
+    .summary('import everything from another server')
     .description(ABOUT)
-    .argument('<url>', 'the address of the other server')
+    .argument('<url>', 'the URL of the other server')
     .addOption(new Option('--token <token>', 'an access token of an administrator there').conflicts('tokenStdin'))
     .option('--token-stdin', 'read the token from standard input')
-    .addOption(new Option('--from <kind>', 'what it is, where that cannot be found out').choices(['v4', 'gitea', 'gogs']))
-    .option('--group <path>', 'only this group with all below it; may be repeated', listOf)
+    .addOption(new Option('--from <kind>', 'the kind of server, if it is not detected').choices(['v4', 'gitea', 'gogs']))
+    .option('--group <path>', 'only this group and everything below it; may be repeated', listOf)
     .option('--project <path>', 'only this project; may be repeated', listOf)
-    .option('--into <group>', 'put groups that have none above them below this group here')
-    .option('--users <file>', 'who is who: lines of a username there, = and a username here')
+    .option('--into <group>', 'import top-level groups into this local group')
+    .option('--users <file>', 'a file that maps users: a username there, = and a username here on each line')
     .option('--dry-run', 'read everything and write nothing')
     .option('--report <file>', 'write the report into this file as JSON as well')
     .option('--json', 'print the report as JSON')
-    .option('--quiet', 'neither a progress bar nor a report')
+    .option('--quiet', 'print neither a progress bar nor a report')
     .action(importFrom)
 }
 
@@ -61,7 +61,7 @@ async function importFrom(url: string, options: Options): Promise<void> {
       if (json) await printJson(report)
       else if (!quiet) await print(reportText(report))
       if (report.fault === null) return
-      process.stderr.write(`roost: the import has stopped: ${report.fault}; the same command goes on from there\n`)
+      process.stderr.write(`roost: the import has stopped: ${report.fault}; run the same command again to continue\n`)
       process.exitCode = 1
     },
     { poolSize: POOL_SIZE },
@@ -85,7 +85,7 @@ async function readUserMap(file: string): Promise<Map<string, string>> {
   for (const [at, line] of lines.split(/\r?\n/, MAX_LINES).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue
     const [, there, here] = /^\s*([^\s=]+)\s*=\s*([^\s=]+)\s*$/.exec(line) ?? []
-    if (there === undefined || here === undefined) throw new StartFault(`line ${at + 1} of ${file} is not like: alice = alice.smith`)
+    if (there === undefined || here === undefined) throw new StartFault(`line ${at + 1} of ${file} does not look like: alice = alice.smith`)
     map.set(there.toLowerCase(), here)
   }
   return map
@@ -103,10 +103,10 @@ function reportText({ url, from, dry_run, came, left_out, left_out_count, never 
     return `  ${why}\n    ${names.slice(0, MAX_NAMES_PER_REASON).join(', ')}${more}\n`
   })
   return [
-    `${dry_run ? 'would come' : 'has come'} from ${url} (${from}):\n`,
+    `${dry_run ? 'would be imported' : 'imported'} from ${url} (${from}):\n`,
     ...(counts.length > 0 ? counts : ['  nothing\n']),
-    ...(left.length > 0 ? [`could not come (${left_out_count}):\n`, ...left] : []),
-    'never comes:\n',
+    ...(left.length > 0 ? [`could not be imported (${left_out_count}):\n`, ...left] : []),
+    'never imported:\n',
     ...never.map(({ kind, reason }) => `  ${kind}: ${reason}\n`),
   ].join('')
 }

@@ -3,9 +3,9 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sshKeys, users } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
+import { commitIn } from '../../support/clients/git-client.js'
 import { anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
-import { commitIn } from '../../support/git-client.js'
-import { type KeyPair, sshClient } from '../../support/ssh.js'
+import { type KeyPair, sshClient } from '../../support/ssh/ssh.js'
 
 const t = testApp({ SSH_PORT: '0' })
 const client = sshClient(t)

@@ -2,8 +2,8 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { deployTokens } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
+import { gitClient, gitRun } from '../../support/clients/git-client.js'
 import { aGroup, anAdmin, aProject, aUser, type TestUser } from '../../support/factories.js'
-import { gitClient, gitRun } from '../../support/git-client.js'
 
 const t = testApp()
 const client = gitClient(t)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
+import { commitIn, gitClient, gitOut } from '../../support/clients/git-client.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, drawnOf, type TestUser } from '../../support/factories.js'
-import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
 import { aMergeRequest, showRequest, soon } from '../../support/merge-requests.js'
 import { receiver } from '../../support/servers/receiver.js'
 

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { notes } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
+import { gitClient, gitRun } from '../../support/clients/git-client.js'
 import { aCommit, aGroup, aProject, type TestProject, type TestUser } from '../../support/factories.js'
-import { gitClient, gitRun } from '../../support/git-client.js'
 
 const t = testApp()
 const client = gitClient(t)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
+import { commitIn, gitClient, gitOut } from '../../support/clients/git-client.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser, unique } from '../../support/factories.js'
-import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
 import { aMergeRequest } from '../../support/merge-requests.js'
 
 const t = testApp()

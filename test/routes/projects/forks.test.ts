@@ -6,8 +6,8 @@ import { recover } from '../../../src/services/operations/recovery.js'
 import { finishDeletions } from '../../../src/services/projects/remove.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
+import { commitIn, directoryOf, gitClient, gitOut } from '../../support/clients/git-client.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
-import { commitIn, directoryOf, gitClient, gitOut } from '../../support/git-client.js'
 import { bareOf } from '../../support/repositories.js'
 
 const t = testApp()

@@ -9,8 +9,8 @@ import { projectImports, projects } from '../../../src/db/schema/index.js'
 import { enqueue } from '../../../src/jobs/enqueue.js'
 import { importJob } from '../../../src/services/projects/import.js'
 import { testApp } from '../../support/app.js'
+import { directoryOf, gitOut } from '../../support/clients/git-client.js'
 import { aProject, aUser, setSettings, type TestUser, unique } from '../../support/factories.js'
-import { directoryOf, gitOut } from '../../support/git-client.js'
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
 const servers: Server[] = []

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { auditEvents, projectShares } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
+import { commitIn, gitClient, gitOut } from '../../support/clients/git-client.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
-import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
 
 const t = testApp()
 const client = gitClient(t)

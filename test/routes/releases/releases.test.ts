@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
+import { commitIn, gitClient, gitRun } from '../../support/clients/git-client.js'
 import { aGroup, aProject, aUser, drawnOf, type TestProject, type TestUser } from '../../support/factories.js'
-import { commitIn, gitClient, gitRun } from '../../support/git-client.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
 
 const t = testApp()

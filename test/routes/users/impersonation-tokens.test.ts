@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { tokens } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
+import { gitRun } from '../../support/clients/git-client.js'
 import { anAdmin, aProject, aToken, aUser, type TestUser } from '../../support/factories.js'
-import { gitRun } from '../../support/git-client.js'
 
 const t = testApp()
 let admin: TestUser

@@ -2,8 +2,8 @@ import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { applicationSettings, emails, identities, users } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
+import { gitRun } from '../../support/clients/git-client.js'
 import { anAdmin, aProject, aUser, type TestUser, unique } from '../../support/factories.js'
-import { gitRun } from '../../support/git-client.js'
 
 const t = testApp()
 let admin: TestUser

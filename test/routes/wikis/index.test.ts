@@ -5,8 +5,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
 import { repositoryDirectory } from '../../../src/git/storage/create.js'
 import { testApp } from '../../support/app.js'
+import { gitClient, gitOut } from '../../support/clients/git-client.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
-import { gitClient, gitOut } from '../../support/git-client.js'
 
 const t = testApp()
 const client = gitClient(t)

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { checkRepositories } from '../../../src/services/operations/repository-checks.js'
 import { testApp } from '../../support/app.js'
+import { directoryOf } from '../../support/clients/git-client.js'
 import { aProject, setSettings } from '../../support/factories.js'
-import { directoryOf } from '../../support/git-client.js'
 import { mailbox } from '../../support/smtp/mailbox.js'
 
 const box = await mailbox(() => t.ctx.jobs.drain())

@@ -11,9 +11,9 @@ import { backUp } from '../../../src/services/operations/backup.js'
 import { faults } from '../../../src/services/operations/doctor/index.js'
 import { moveProject, removeFormerRepositories, requestMove } from '../../../src/services/projects/storage-moves.js'
 import { testApp } from '../../support/app.js'
+import { commitIn, gitClient, gitOut, gitRun } from '../../support/clients/git-client.js'
+import { anObject, lfsClient } from '../../support/clients/lfs-client.js'
 import { aCommit, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
-import { commitIn, gitClient, gitOut, gitRun } from '../../support/git-client.js'
-import { anObject, lfsClient } from '../../support/lfs-client.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'roost-storages-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

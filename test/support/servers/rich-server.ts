@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TestApp } from '../app.js'
+import { anObject, lfsClient } from '../clients/lfs-client.js'
 import { anAdmin, aUser, type TestUser } from '../factories.js'
-import { anObject, lfsClient } from '../lfs-client.js'
 
 type Body = Record<string, unknown>
 type Answer = Body & { id: number; iid: number; path_with_namespace: string }

@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import { repositoryDirectory } from '../../src/git/storage/create.js'
-import type { TestApp } from './app.js'
-import { type Ended, run } from './spawner.js'
+import { repositoryDirectory } from '../../../src/git/storage/create.js'
+import type { TestApp } from '../app.js'
+import { type Ended, run } from '../spawner.js'
 
 const ENV = {
   PATH: process.env['PATH'],

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ssh2 from 'ssh2'
 import { afterAll } from 'vitest'
-import type { TestApp } from './app.js'
-import type { TestUser } from './factories.js'
-import { gitRun } from './git-client.js'
-import type { Ended } from './spawner.js'
+import type { TestApp } from '../app.js'
+import { gitRun } from '../clients/git-client.js'
+import type { TestUser } from '../factories.js'
+import type { Ended } from '../spawner.js'
 
 const PROGRAM = fileURLToPath(new URL('./ssh-command.mjs', import.meta.url))
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
-import type { TestApp } from './app.js'
+import type { TestApp } from '../app.js'
 
 export const LFS_TYPE = 'application/vnd.git-lfs+json'
 
