@@ -222,7 +222,9 @@ export type Config = Readonly<{
     /** Size of the archive cache on disk, in bytes; 0: no cache (RE-13). */
     archiveBytes: number
   }>
-  /** Who may read `/-/metrics`: clients with the token, or from these addresses and networks; neither: none (SEC-169). */
+  /**
+   * Who may read `/-/metrics`: clients with the token, or from these addresses and networks; neither: none (SEC-169).
+   */
   metrics: Readonly<{ token: string | undefined; allowed: readonly string[] }>
   /** Whether webhooks and imports may call local addresses and private networks (SEC-138). */
   allowLocalRequests: boolean

@@ -109,7 +109,9 @@ type Kinds = Pick<typeof import('prom-client'), 'Counter' | 'Gauge'>
 function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, caches: Record<string, CacheCounts>): void {
   const registers = [registry]
   let pendingCounts: Promise<JobCounts[]> | undefined
-  /** Shared by the gauges of one read. Empty if the database is unavailable, so that the other metrics are still served. */
+  /**
+   * Shared by the gauges of one read. Empty if the database is unavailable, so that the other metrics are still served.
+   */
   const jobCounts = () => {
     pendingCounts ??= countJobs(db)
       .catch(() => [])

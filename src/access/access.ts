@@ -3,8 +3,8 @@ import type { Context } from '../context.js'
 import type { Caller, SignedIn } from './actor.js'
 
 /**
- * The access rule of an endpoint, and how its subject is loaded. `find` returns the subject, or throws 404 when the caller does not
- * see it and 403 when the ability is missing.
+ * The access rule of an endpoint, and how its subject is loaded. `find` returns the subject, or throws 404 when the
+ * caller does not see it and 403 when the ability is missing.
  */
 export interface Access<Subject = unknown, Signed extends boolean = boolean> {
   /** The rule as text, for the list of policies and for OpenAPI. */

@@ -52,7 +52,8 @@ const findUser = statement('actor by id or username', (db, by: 'id' | 'username'
 const LAST_USED_INTERVAL_MS = 600_000
 
 /**
- * The result of checking a token: its owner, or why it is refused. Every place that accepts a token uses this check (SEC-12).
+ * The result of checking a token: its owner, or why it is refused. Every place that accepts a token uses this check
+ * (SEC-12).
  */
 export type TokenVerdict =
   | { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth'; scopes: Scope[] } }
@@ -91,8 +92,8 @@ export async function requireToken(ctx: Context, value: string, address: string)
 }
 
 /**
- * Counts an invalid token against the client's address; throws 429 after too many. Valid tokens are never throttled: they cannot be
- * guessed, and many callers may share an address (SEC-26).
+ * Counts an invalid token against the client's address; throws 429 after too many. Valid tokens are never throttled:
+ * they cannot be guessed, and many callers may share an address (SEC-26).
  */
 export async function countBadToken(ctx: Context, address: string): Promise<void> {
   const wait = await ctx.throttle.wait(address)

@@ -191,8 +191,8 @@ export interface GroupPolicyInput {
 }
 
 /**
- * Whether the caller may see the group: it is public, or internal for users who are not external, or the caller is a member,
- * sees one of its projects, or is an administrator (G-67).
+ * Whether the caller may see the group: it is public, or internal for users who are not external, or the caller is a
+ * member, sees one of its projects, or is an administrator (G-67).
  */
 export function seesGroup({ user, level, group, seesProjectIn }: GroupPolicyInput): boolean {
   return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn

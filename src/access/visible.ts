@@ -164,9 +164,9 @@ export function visibleGroups(viewerKind: ViewerKind, group: { id: SQLWrapper; v
 }
 
 /**
- * The groups that lists contain (GR-5 to GR-8): the caller's groups with their descendants and ancestors, and the ancestors
- * of groups that hold a project of theirs; with `all` also the groups open to them. This is not `visibleGroups`: a
- * group that is listed for what is below it may still not be readable itself (GR-6).
+ * The groups that lists contain (GR-5 to GR-8): the caller's groups with their descendants and ancestors, and the
+ * ancestors of groups that hold a project of theirs; with `all` also the groups open to them. This is not
+ * `visibleGroups`: a group that is listed for what is below it may still not be readable itself (GR-6).
  */
 export function listedGroups(viewerKind: ViewerKind, all: boolean, userId: SQLWrapper): SQL {
   if (viewerKind === 'admin') return sql`true`

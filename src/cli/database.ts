@@ -10,7 +10,8 @@ import { connectionsFor } from './postgres.js'
 const MAX_CONNECT_ATTEMPTS = 15
 
 /**
- * Migrates; a database that cannot be reached is a StartFault. With `create` false, the database must have been used by a service.
+ * Migrates; a database that cannot be reached is a StartFault. With `create` false, the database must have been used by
+ * a service.
  */
 export const migrateDatabase = (url: string, { create = true } = {}): Promise<void> =>
   migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })

@@ -47,8 +47,8 @@ function createProgram(version: string): Command {
 }
 
 /**
- * Runs a command line; the default command is `serve`. An invalid command line is reported with a hint to the help, with
- * exit code 2; other errors are thrown.
+ * Runs a command line; the default command is `serve`. An invalid command line is reported with a hint to the help,
+ * with exit code 2; other errors are thrown.
  */
 export async function runProgram(words: readonly string[], version: string): Promise<void> {
   const program = createProgram(version)

@@ -16,7 +16,8 @@ const WRITTEN_IN_PLACE = new RegExp(`^repositories/(?!${REPOSITORY.slice('^repos
 
 /**
  * Named states of a folder, each in a folder of its own on the same file system. What is never written to in place is a
- * hard link, the rest a copy, so a state costs little more than names (docs/adr/0024). Nothing may be written meanwhile.
+ * hard link, the rest a copy, so a state costs little more than names (docs/adr/0024). Nothing may be written
+ * meanwhile.
  */
 export class FolderSnapshots {
   /** Repositories that have been used since each state was kept or put back; all others are as they were then. */

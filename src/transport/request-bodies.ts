@@ -1,8 +1,8 @@
 import { Readable, Transform } from 'node:stream'
 
 /**
- * Maximum size of the body of a fetch, in bytes, both compressed and inflated: it has a line of 50 bytes for each commit
- * that the client wants or has.
+ * Maximum size of the body of a fetch, in bytes, both compressed and inflated: it has a line of 50 bytes for each
+ * commit that the client wants or has.
  */
 const MAX_BODY_BYTES = 16 * 1024 ** 2
 /** Maximum bytes buffered for all fetches together. */

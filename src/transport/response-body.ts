@@ -49,7 +49,9 @@ export class ResponseBody extends Writable {
     done(error)
   }
 
-  /** Sends the headers; returns false if they were sent before. Chunks of the same event loop turn are sent together. */
+  /**
+   * Sends the headers; returns false if they were sent before. Chunks of the same event loop turn are sent together.
+   */
   #start(): boolean {
     if (this.#started) return false
     this.#started = true

@@ -3,8 +3,8 @@ import { Unavailable } from '../../lib/unavailable.js'
 import type { Begin, MetricsPage, ToParent, ToWorker } from './messages.js'
 
 /**
- * How long to wait for a lock, in milliseconds. Git and Postgres ensure correctness; this lock only makes writers wait in
- * order, so work goes on without it.
+ * How long to wait for a lock, in milliseconds. Git and Postgres ensure correctness; this lock only makes writers wait
+ * in order, so work goes on without it.
  */
 const LOCK_TIMEOUT_MS = 10_000
 const PAGE_TIMEOUT_MS = 5_000

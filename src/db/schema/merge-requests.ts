@@ -39,8 +39,8 @@ export const mergeRequests = pgTable(
       .notNull()
       .default('unchecked'),
     /**
-     * Incremented when `merge_status` becomes unknown; the result of a check is stored only if this has not changed since
-     * the check began.
+     * Incremented when `merge_status` becomes unknown; the result of a check is stored only if this has not changed
+     * since the check began.
      */
     merge_checks: integer().notNull().default(0),
     /** Set when the target branch has moved in a way that needs a new version (MR-72). */

@@ -57,7 +57,8 @@ export async function maintain(
     try {
       await pool.run(directory, graph('--changed-paths', split), { deadline: DEADLINE_MS, maxMemoryBytes: graphMemoryBytes, signal })
     } catch (error) {
-      // git exceeded the memory limit, because of paths that pushes no longer allow: write the graph without changed paths
+      // git exceeded the memory limit, because of paths that pushes no longer allow: write the graph without changed
+      // paths
       if (!(error instanceof GitFault && error.exitCode === null)) throw error
       await run(...graph('--no-changed-paths', split))
     }

@@ -18,8 +18,8 @@ const sendImage = (reply: FastifyReply, type: string, image: Buffer | string) =>
   reply.headers({ 'content-type': type, 'content-disposition': 'inline', 'content-security-policy': "default-src 'none'; sandbox" }).send(image)
 
 /**
- * Uploaded avatars, and generated ones for users without an upload, at the URLs in `avatar_url` (UP-3). Plain routes, as
- * they are outside /api/v4.
+ * Uploaded avatars, and generated ones for users without an upload, at the URLs in `avatar_url` (UP-3). Plain routes,
+ * as they are outside /api/v4.
  */
 export function avatarRoutes(app: FastifyInstance, ctx: Context) {
   for (const kind of KINDS) {

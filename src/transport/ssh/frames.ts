@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 
 /**
- * The protocol on the socket between the service and the process that holds an SSH connection. The client sends one line
- * of JSON, then raw bytes. The service answers a key request with a line of JSON, and a run request with frames: a type,
- * the length of the content in four bytes, the content.
+ * The protocol on the socket between the service and the process that holds an SSH connection. The client sends one
+ * line of JSON, then raw bytes. The service answers a key request with a line of JSON, and a run request with frames: a
+ * type, the length of the content in four bytes, the content.
  */
 export interface RunRequest {
   ask: 'run'

@@ -43,7 +43,8 @@ const cannotBeMerged = () => new Failure('method_not_allowed', { message: 'Branc
 
 /**
  * Merges a merge request, with the checks in the order of MR-59 to MR-63, or defers the merge (MR-65). Returns true if
- * it was merged, false if it was deferred, or if the deferral that it resumes has been cancelled. The checks run under the mutex that all writers of the target branch share.
+ * it was merged, false if it was deferred, or if the deferral that it resumes has been cancelled. The checks run under
+ * the mutex that all writers of the target branch share.
  */
 export async function merge(
   ctx: Context,
@@ -83,8 +84,8 @@ async function mergeInto(ctx: Context, attempt: MergeAttempt, branch: string): P
 }
 
 /**
- * 'version due': the source was just pushed to, and no version records that yet. 'branch moved': the target branch moved
- * while the merge was written.
+ * 'version due': the source was just pushed to, and no version records that yet. 'branch moved': the target branch
+ * moved while the merge was written.
  */
 async function tryMerge(ctx: Context, attempt: MergeAttempt, branch: string): Promise<Outcome | 'version due' | 'branch moved'> {
   const { caller, subject, id, given, resumesDeferred } = attempt
