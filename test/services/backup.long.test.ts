@@ -292,7 +292,7 @@ describe('a backup (SEC-163)', () => {
     await expect(restoreRepository(ctx, url, whole)).rejects.toThrow('is not empty')
     await rm(join(ctx.config.storages['default'] as string, 'something'))
     await expect(restoreRepository({ ...ctx, git: t.ctx.git }, t.databaseUrl, whole)).rejects.toThrow('the database is not empty')
-    await expect(restoreSecretKey(whole, folder('full'))).rejects.toThrow('another key')
+    await expect(restoreSecretKey(whole, folder('full'))).rejects.toThrow("differs from the backup's key")
     await expect(openBackup(folder('nowhere'))).rejects.toThrow('is not a complete backup')
     const other = { ...whole, database: { ...whole.database, schema: 1 } }
     await expect(restoreRepository(ctx, url, other)).rejects.toThrow('another version')
