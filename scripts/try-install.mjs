@@ -159,7 +159,7 @@ await check('roost doctor', () => installed.run('doctor'))
 await check('the quick start of the README, as it stands', async () => {
   const checkout = join(folder, 'checkout')
   execFileSync('git', ['clone', '--quiet', root, checkout], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const [, block] = /^## From nothing[\s\S]*?```sh\n([\s\S]*?)```/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))
+  const [, block] = /^## Quick start[\s\S]*?```sh\n([\s\S]*?)```/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))
   const [start, ...others] = block.trim().split('\n')
   // uses any port if 8080 is taken
   const port = await freePort()
