@@ -273,6 +273,8 @@ export async function killRounds(rounds, report, victims = ['all'], { least, mor
     for (const { branch, work } of places) {
       mkdirSync(work)
       git(work, 'init', '-q', '-b', branch)
+      // there is something to push, however early the first kill comes
+      git(work, 'commit', '-q', '--allow-empty', '-m', 'start')
     }
     const state = { project, commits, places, branches: new Map(), made: [], merged: [], pushed: [], moved: [], heads: new Map(), count: 0 }
     for (let round = 1; round <= rounds; round++) {
