@@ -263,8 +263,8 @@ class QueueWorker<C> implements Worker {
     const all = [...this.#kinds.values()]
     const throttled = throttling === null ? [] : all.filter(({ kind }) => throttling.kinds.includes(kind))
     const unthrottled = all.filter((kind) => !throttled.includes(kind))
-    const shared = unthrottled.filter(({ concurrency: atOnce }) => atOnce === undefined)
-    const slotsOf = ({ concurrency: atOnce, network: waits }: AnyJob<C>) => atOnce ?? (waits ? network : work)
+    const shared = unthrottled.filter(({ concurrency }) => concurrency === undefined)
+    const slotsOf = ({ concurrency, network: waits }: AnyJob<C>) => concurrency ?? (waits ? network : work)
     return [
       this.#demand(share(work, 2), shared.filter((kind) => !kind.network)), // biome-ignore format: one line each
       this.#demand(share(network), shared.filter((kind) => kind.network)), // biome-ignore format: one line each

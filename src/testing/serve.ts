@@ -59,7 +59,7 @@ async function start(options: TestOptions, lifecycle: Lifecycle): Promise<void> 
   ])
   signal.throwIfAborted()
   if (options.clock) await (await import('../db/test-clock.js')).useTestClocks(databaseUrl)
-  const worlds = await openWorlds({ program, lifecycle: lifecycle, prepare: prepareWorld }, databaseUrl, configIn(folder, options), options.clock)
+  const worlds = await openWorlds({ program, lifecycle, prepare: prepareWorld }, databaseUrl, configIn(folder, options), options.clock)
   const control = await openControl(worlds, lifecycle)
   const world = await worlds.open(options.world)
   if (seed !== undefined) await seedFirstWorld(world, seed)

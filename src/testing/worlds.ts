@@ -93,11 +93,11 @@ export async function openWorlds(
   configFor: (setting: WorldRequest) => Config,
   clock?: Date,
 ): Promise<Worlds> {
-  const { lifecycle: life } = shared
+  const { lifecycle } = shared
   const spawner = new SpawnerProcess(SPAWNER)
-  life.onClose(() => spawner.close())
+  lifecycle.onClose(() => spawner.close())
   spawner.prepare()
   const worlds = new Worlds({ ...shared, spawner }, databaseUrl, configFor, clock)
-  life.onClose(() => worlds.close())
+  lifecycle.onClose(() => worlds.close())
   return worlds
 }

@@ -89,13 +89,13 @@ export function sourceOf(resources: ReadResources, directory: string, env: NodeJ
     objects,
     diffTree: (kind) => batchProcesses.process(directory, kind, () => new DiffTree(pool, directory, kind, env)),
     commit,
-    cachedCommit: cachedCommit,
+    cachedCommit,
     info,
     peel,
     root,
     entry,
     trees,
-    history: () => ({ pool, directory, env, objects: objects(), links: cache.links, cache, isFile, commit, cachedCommit: cachedCommit }),
+    history: () => ({ pool, directory, env, objects: objects(), links: cache.links, cache, isFile, commit, cachedCommit }),
     searches: () => ({ pool: searches, runningSearches, directory, env, cache, objects: objects(), root }),
   }
 }

@@ -61,9 +61,9 @@ export async function importServer(ctx: Context, options: ImportOptions): Promis
     if (!(error instanceof SourceFailed)) throw error
     fault = error.message
   }
-  const { name, unsupported: lacks } = source.dialect
+  const { name, unsupported } = source.dialect
   const summary = { url: source.client.base, from: name, dry_run: ledger.dry, finished: fault === null, fault }
-  return { ...summary, ...(await ledger.totals()), never: lacks }
+  return { ...summary, ...(await ledger.totals()), never: unsupported }
 }
 
 async function groupNamed(ctx: Context, path: string): Promise<number> {

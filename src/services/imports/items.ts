@@ -79,9 +79,9 @@ export async function notImported<K extends Kind>(run: Run, kind: K, scope: Scop
 /** Reads a list page by page, and reports invalid elements. Returns false if it could not be read in full. */
 export async function readList<K extends Kind>(run: Run, kind: K, scope: Scope, handle: (records: Records[K][]) => Promise<void>): Promise<boolean> {
   try {
-    for await (const { items, invalid: odd } of pagesOf(run.source, kind, scope)) {
+    for await (const { items, invalid } of pagesOf(run.source, kind, scope)) {
       run.signal.throwIfAborted()
-      for (const { key, reason } of odd)
+      for (const { key, reason } of invalid)
         await run.ledger.reportLeftOut(kind, ledgerKey(kind, scope, key), `${scope.path} ${key}`.trim(), `is not valid: ${reason}`)
       await handle(items)
     }

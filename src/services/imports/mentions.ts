@@ -13,7 +13,7 @@ export async function storeMentions(
   { target, note_id, text }: { target: Target; note_id: number | null; text: string },
   readers: (who: SQL) => Promise<number[]>,
 ): Promise<void> {
-  const { users: people } = await findMentionedUsers(IMPORTER, await mentionedNames(ctx.slices, text), readers)
+  const { users } = await findMentionedUsers(IMPORTER, await mentionedNames(ctx.slices, text), readers)
   const row = { project_id: target.project_id, target_type: target.type, target_id: target.id, note_id }
-  if (people.length > 0) await tx.insert(mentions).values(people.map((user_id) => ({ ...row, user_id })))
+  if (users.length > 0) await tx.insert(mentions).values(users.map((user_id) => ({ ...row, user_id })))
 }

@@ -150,9 +150,9 @@ async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Prom
 }
 
 /** Loads an imported project; null if it was deleted since. In a dry run, a placeholder. */
-export async function loadSubject(run: Run, { key, path, localId: here }: ImportedItem): Promise<ProjectSubject | null> {
+export async function loadSubject(run: Run, { key, path, localId }: ImportedItem): Promise<ProjectSubject | null> {
   if (run.ledger.dry) return { project: { id: 0, storage: '' } } as ProjectSubject
-  const subject = await nullOnFailure(findProjectFor(run.ctx, IMPORTER, String(here)))
+  const subject = await nullOnFailure(findProjectFor(run.ctx, IMPORTER, String(localId)))
   if (subject === null) await run.ledger.reportLeftOut('contents of a project', key, path, 'the project has been deleted here since it was imported')
   return subject
 }

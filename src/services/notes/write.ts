@@ -123,10 +123,10 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { users: people, addressed } = await findMentionedUsers(caller, await mentionedNames(ctx.slices, given.body), (candidates) =>
+  const { users: mentionedUsers, addressed } = await findMentionedUsers(caller, await mentionedNames(ctx.slices, given.body), (candidates) =>
     subject.readersAmong(ctx.db.write, candidates),
   )
-  const notified = people.filter((id) => id !== caller.user.id)
+  const notified = mentionedUsers.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, given.body)) : []
   const commit_id = noteable.commit?.oid ?? null
@@ -146,7 +146,7 @@ export async function createNote(
     line_type,
     created_at: created_at.toISOString(),
     title: noteable.commit && titleOf(noteable.commit.message).replaceAll('\0', '\ufffd'),
-    named: people,
+    named: mentionedUsers,
     notified,
     actions: notified.map((id) => (addressed.has(id) ? 'directly_addressed' : 'mentioned')),
   }

@@ -193,7 +193,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   // the total does not depend on the order
   const totalKey = filters.some((name) => UNVERSIONED_FILTERS.has(name)) ? null : JSON.stringify([shape, values])
   return ctx.listCache.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
-    totalKey: totalKey,
+    totalKey,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => countQuery(ctx.db, shape).execute(values),
     rows: (wanted) => rows(ctx.db, viewerKind).execute({ ids: wanted, user: values.user }),

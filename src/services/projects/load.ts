@@ -127,14 +127,14 @@ const records = statement('project records', (db, { viewerKind, keyed }: { viewe
     group_notified: groupNotified,
     shared: decoded(shared, Number),
     source,
-    sourcePlace: sourceNamespace,
+    sourceNamespace,
   }
   return joined(db, viewerKind, columns, inIds(projects.id))
 })
 
 type JoinedRow = Awaited<ReturnType<ReturnType<typeof records>['execute']>>[number]
 
-function recordOf({ shared, source, sourcePlace: sourceNamespace, ...row }: JoinedRow, viewer: ActorUser | null) {
+function recordOf({ shared, source, sourceNamespace, ...row }: JoinedRow, viewer: ActorUser | null) {
   const owns = row.owner !== null && row.owner.id === viewer?.id
   const level = owns ? LEVELS.owner : Math.max(row.direct, row.group, shared)
   return { ...row, level, forked_from: source && sourceNamespace && { project: source, namespace: sourceNamespace } }

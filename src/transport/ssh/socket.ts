@@ -62,7 +62,7 @@ async function run(ctx: Context, socket: Socket, request: RunRequest): Promise<v
     received: () => socket.bytesRead - before,
     writeError: (line) => void socket.write(frame(FRAME.err, Buffer.from(`${line}\n`))),
     outlet: request.outlet && { ...request.outlet, opened: () => void socket.write(frame(FRAME.outlet, Buffer.of(0))) },
-    disconnected: disconnected,
+    disconnected,
   })
   socket.end(frame(FRAME.exit, Buffer.from([code])))
   // discard what the client still sends

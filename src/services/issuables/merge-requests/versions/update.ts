@@ -19,4 +19,4 @@ export async function updateVersion(ctx: Context, request: { id: number }): Prom
  * returns. Returns the ids of those whose merge status is still unchecked.
  */
 export const updatePushedVersions = (ctx: Context, ids: number[], actorId: number | null): Promise<number[]> =>
-  makeVersions(ctx, ids, { byPush: true, actorId: actorId })
+  makeVersions(ctx, ids, { byPush: true, actorId })
