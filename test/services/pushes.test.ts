@@ -64,6 +64,15 @@ describe('the first branch (PU-1, BR-17)', () => {
     expect(await defaults(project)).toEqual({ empty_repo: false, default_branch: 'main' })
   })
 
+  it.each(['--all', '--mirror'])('master, when the configured one is not among all that are pushed with %s', async (option) => {
+    const { project, work, push } = await emptyWithWork({ default_branch_protection: 2 })
+    await gitOut(work, 'branch', '-m', 'master')
+    for (const name of ['aaa', 'zzz']) await gitOut(work, 'branch', name)
+    expect(await push(project.creator, option)).toMatchObject({ code: 0 })
+    expect(await defaults(project)).toEqual({ empty_repo: false, default_branch: 'master' })
+    expect(await protectionOf(project)).toMatchObject([{ name: 'master', push_level: 40, allow_force_push: false }])
+  })
+
   it('the first created, when the configured one is not among them; later ones change nothing', async () => {
     const { project, push } = await emptyWithWork()
     expect(await push(project.creator, 'HEAD:bbb', 'HEAD:ccc')).toMatchObject({ code: 0 })

@@ -96,9 +96,13 @@ async function deleteReleases(ctx: Context, projectId: number, moves: RefUpdate[
   if (deletedTags.length > 0) await ctx.db.write.delete(releases).where(and(eq(releases.project_id, projectId), inArray(releases.tag, deletedTags)))
 }
 
+/** The default branch of older repositories, preferred where the configured name was not pushed (BR-17). */
+const FORMER_DEFAULT = 'refs/heads/master'
+
 /**
  * Makes the first branch of an empty repository the default branch and protects it; marks the repository as empty when
- * its last branch is deleted (PU-1, BR-17).
+ * its last branch is deleted (PU-1). A push does not say which branch the client has checked out, so of several the
+ * configured name comes first, then `master`, then the first of the push (BR-17).
  */
 export async function updateDefaultBranch(ctx: Context, projectId: number, moves: RefUpdate[], settings: Settings) {
   const branches = moves.filter(({ ref }) => ref.startsWith('refs/heads/'))
@@ -121,7 +125,7 @@ export async function updateDefaultBranch(ctx: Context, projectId: number, moves
       return
     }
     const pushed = branches.filter((move) => move.new !== ZERO).map(({ ref }) => ref)
-    const branch = await firstBranch(repository.git, [`refs/heads/${project.default_branch}`, ...pushed, first.name])
+    const branch = await firstBranch(repository.git, [`refs/heads/${project.default_branch}`, FORMER_DEFAULT, ...pushed, first.name])
     if (branch !== project.default_branch) await repository.git.setHeadBranch(branch)
     await tx.update(projects).set({ empty_repo: false, default_branch: branch }).where(eq(projects.id, projectId))
     await protectDefaultBranch(tx, projectId, branch, settings)
