@@ -302,25 +302,10 @@ export function closingReferences(slices: Slices, text: string, base?: string): 
   })
 }
 
-const KEY = /(?<![\p{L}\p{N}_/#-])[A-Z][A-Z0-9_]{1,50}-\d{1,18}(?![\p{L}\p{N}_-])/gu
-
-/** The issue keys of another tracker that a text closes (MR-84), in order. */
-export function externalClosings(slices: Slices, text: string): Promise<string[]> {
-  return slices.steps(function* () {
-    const keys = new Map<number, Span & { key: string }>()
-    let steps = 0
-    for (const { 0: key, index: start } of text.matchAll(KEY)) {
-      if (++steps % STEP_MATCHES === 0) yield
-      keys.set(start, { key, start, end: start + key.length })
-    }
-    return (yield* closedReferences(text, yield* spansOf(text), keys)).map(({ key }) => key)
-  })
-}
-
 /** The references that follow closing words. */
-function* closedReferences<T extends Span>(text: string, code: Span[], named: Map<number, T>): Steps<T[]> {
+function* closedReferences(text: string, code: Span[], named: Map<number, IssueReference>): Steps<IssueReference[]> {
   if (named.size === 0) return []
-  const closedReferences: T[] = []
+  const closedReferences: IssueReference[] = []
   let next = 0
   let span = 0
   let steps = 0

@@ -33,10 +33,6 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     },
   })
 
-/** An issue of an external tracker; only its key is known (MR-84). */
-const ExternalIssue = z
-  .strictObject({ id: z.string(), title: z.string() })
-  .meta({ id: 'ExternalIssue', description: 'An issue of another tracker that a merge request closes.' })
 /**
  * The contract's record also has a number of changed files: that of the merge request that closes the issue (MR-81).
  */
@@ -63,13 +59,12 @@ export const mergeRequestAttention = [
     summary: 'List the issues that a merge request closes',
     access: onMergeRequest('read_merge_request'),
     input: z.object(paging),
-    output: z.array(z.union([ClosedIssue, ExternalIssue])),
+    output: z.array(ClosedIssue),
     async handler({ ctx, caller, subject, input, view }) {
-      return pageOf(await listClosedIssues(ctx, caller, subject, input), input, (closed) =>
-        'key' in closed
-          ? { id: closed.key, title: `External Issue ${closed.key}` }
-          : { ...presentIssue(closed.issue, dayOf(ctx.now()), view), changes_count: subject.request.changes_count },
-      )
+      return pageOf(await listClosedIssues(ctx, caller, subject, input), input, (issue) => ({
+        ...presentIssue(issue, dayOf(ctx.now()), view),
+        changes_count: subject.request.changes_count,
+      }))
     },
   }),
   subscription('subscribe'),

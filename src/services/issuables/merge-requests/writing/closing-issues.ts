@@ -4,7 +4,7 @@ import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { mergeRequests } from '../../../../db/schema/index.js'
-import { closingReferences, externalClosings, type IssueReference } from '../../../../lib/text/references.js'
+import { closingReferences, type IssueReference } from '../../../../lib/text/references.js'
 import { resolveIssues } from '../../../activity/referenced-issues.js'
 import { type Page, type Paging, slice } from '../../../core/page.js'
 import { type IssueRecord, loadIssues } from '../../issues/list.js'
@@ -32,13 +32,9 @@ export async function issuesClosedBy(
 ): Promise<IssueSubject[]> {
   const { project } = subject
   if (request.target_branch !== project.default_branch) return []
-  return issuesClosedIn(ctx, caller, subject, await textsOf(ctx, project, request))
-}
-
-/** The issues that texts say they close, limited to those the caller sees. */
-async function issuesClosedIn(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, texts: string[]): Promise<IssueSubject[]> {
   const references: IssueReference[] = []
-  for (const text of texts) for (const each of await closingReferences(ctx.slices, text, ctx.links.base)) references.push(each)
+  for (const text of await textsOf(ctx, project, request))
+    for (const each of await closingReferences(ctx.slices, text, ctx.links.base)) references.push(each)
   return references.length === 0 ? [] : resolveIssues(ctx, caller, subject, references)
 }
 
@@ -56,29 +52,22 @@ export async function closeIssuesOf(ctx: Context, caller: SignedIn, subject: Pro
   }
 }
 
-/** An issue that a merge request closes: an issue of this service, or the key of one in an external tracker (MR-81). */
-export type ClosedIssue = { issue: IssueRecord } | { key: string }
-
-/** Lists the issues that a merge request closes, those of this service first (MR-81). */
+/** Lists the issues that a merge request closes (MR-81). */
 export async function listClosedIssues(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
   subject: MergeRequestSubject,
   paging: Paging,
-): Promise<Page<ClosedIssue>> {
-  const { request, project } = subject
-  if (request.target_branch !== project.default_branch) return { items: [], total: 0 }
-  const texts = await textsOf(ctx, project, request)
-  const closedIssues = await issuesClosedIn(ctx, caller, subject, texts)
-  const keys = new Set<string>()
-  for (const text of texts) for (const key of await externalClosings(ctx.slices, text)) keys.add(key)
-  const { items, total } = slice<number | string>([...closedIssues.map(({ issue }) => issue.id), ...keys], paging)
-  const ids = items.filter((item) => typeof item === 'number')
-  const recordById = new Map((await loadIssues(ctx, caller, ids)).map((issue) => [issue.issue.id, issue]))
-  const shown = items.flatMap((item): ClosedIssue[] => {
-    if (typeof item === 'string') return [{ key: item }]
-    const issue = recordById.get(item)
-    return issue ? [{ issue }] : []
-  })
-  return { items: shown, total }
+): Promise<Page<IssueRecord>> {
+  const { items, total } = slice(await issuesClosedBy(ctx, caller, subject, subject.request), paging)
+  const recordById = new Map(
+    (
+      await loadIssues(
+        ctx,
+        caller,
+        items.map(({ issue }) => issue.id),
+      )
+    ).map((record) => [record.issue.id, record]),
+  )
+  return { items: items.flatMap(({ issue }) => recordById.get(issue.id) ?? []), total }
 }
