@@ -11,11 +11,11 @@ export const Tag = z
     name: z.string(),
     message: z.string().nullable(),
     target: z.string(),
-    commit: Commit,
+    commit: Commit.nullable().describe('null for a tag of a tree or blob'),
     release: ReleaseNote.nullable(),
     protected: z.boolean(),
   })
-  .meta({ id: 'Tag', description: 'A tag and its commit.' })
+  .meta({ id: 'Tag', description: 'A tag and the commit that it points to.' })
 
 export function presentTag(
   { name, tag, target, commit, protected: isProtected, release }: TagRecord,
@@ -26,7 +26,7 @@ export function presentTag(
     name,
     message: tag ? tag.message.replace(/\n$/, '') : null,
     target,
-    commit: presentCommit(commit, project, view),
+    commit: commit && presentCommit(commit, project, view),
     release,
     protected: isProtected,
   }

@@ -75,7 +75,7 @@ class WorkingTree {
       case 'delete':
         return this.#remove(change.path)
       case 'move': {
-        const { entry } = await this.#file(change.from)
+        const { entry } = change.content ? await this.#file(change.from) : await this.#leaf(change.from)
         const content = change.content ?? entry.content
         await this.#add(change.path, { mode: entry.mode, oid: entry.oid, ...(content && { content }) })
         return this.#remove(change.from)
@@ -129,9 +129,9 @@ class WorkingTree {
     directory.entries.set(name, { oid: '', ...file, name })
   }
 
-  /** Removes a file, and every directory that becomes empty. */
+  /** Removes a file or submodule, and every directory that becomes empty. */
   async #remove(path: string) {
-    const { trail, name } = await this.#file(path)
+    const { trail, name } = await this.#leaf(path)
     trail.at(-1)?.directory.entries.delete(name)
     for (let i = trail.length - 1; i > 0 && trail[i]?.directory.entries.size === 0; i--) {
       trail[i - 1]?.directory.entries.delete(trail[i]?.name as string)
@@ -140,8 +140,15 @@ class WorkingTree {
 
   /** The entry of an existing file or link, and the directories from the root to it. */
   async #file(path: string) {
+    const found = await this.#leaf(path)
+    if (found.entry.mode === '160000') throw new Fault('missing', path)
+    return found
+  }
+
+  /** Like `#file`, but also for a submodule. */
+  async #leaf(path: string) {
     const found = await this.#found(path)
-    if (isTree(found.entry.mode) || found.entry.mode === '160000') throw new Fault('missing', path)
+    if (isTree(found.entry.mode)) throw new Fault('missing', path)
     return found
   }
 

@@ -16,18 +16,20 @@ import { moveRefs } from './push/door.js'
 import { repositoryOf, signatureOf } from './repositories.js'
 
 const TAGS = 'refs/tags/'
+/** Where a tag without a commit stands among those ordered by date: before all commits. */
+const NO_TIME = -Number.MAX_VALUE
 
-/** A tag with its commit and release. `tag` is null for a lightweight tag. */
+/** A tag with its commit (null for a tag of a tree or blob) and release. `tag` is null for a lightweight tag. */
 export interface TagRecord {
   name: string
   target: string
   tag: Tag | null
-  commit: Commit
+  commit: Commit | null
   protected: boolean
   release: { tag_name: string; description: string } | null
 }
 
-/** The tags of a project, ordered by name or date (TG-1); tags of trees and blobs are left out. */
+/** The tags of a project, ordered by name or by date of their commits (TG-1). */
 export async function listTags(
   ctx: Context,
   subject: ProjectSubject,
@@ -36,17 +38,13 @@ export async function listTags(
   const repository = repositoryOf(ctx, subject.project)
   const refs = await repository.refs(TAGS)
   const commits = await repository.commits(refs.map(({ peeled }) => peeled))
-  const times = new Map<string, number>()
-  const known = refs.filter((ref, i) => {
-    const commit = commits[i]
-    if (commit) times.set(ref.name, commit.committer.seconds)
-    return commit !== null && commit !== undefined
-  })
+  const times = new Map(refs.map(({ name }, i) => [name, commits[i]?.committer.seconds ?? NO_TIME]))
   const direction = sort === 'asc' ? 1 : -1
   const byName = (a: Ref, b: Ref) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
-  known.sort((a, b) => direction * (order_by === 'name' ? byName(a, b) : (times.get(a.name) ?? 0) - (times.get(b.name) ?? 0) || byName(a, b)))
+  const byTime = (a: Ref, b: Ref) => (times.get(a.name) as number) - (times.get(b.name) as number)
+  const sorted = [...refs].sort((a, b) => direction * ((order_by === 'updated' && byTime(a, b)) || byName(a, b)))
   const { items, total } = slice(
-    searchNames(known, search, ({ name }) => name.slice(TAGS.length)),
+    searchNames(sorted, search, ({ name }) => name.slice(TAGS.length)),
     paging,
   )
   return { items: await records(ctx, subject, items, 'page'), total }
@@ -62,19 +60,25 @@ const releasesOf = statement('releases of tags', (db) =>
 async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[], size: 'whole' | 'page'): Promise<TagRecord[]> {
   const repository = repositoryOf(ctx, project)
   const names = refs.map(({ name }) => name.slice(TAGS.length))
-  const [protections, commits, tags, releaseRows] = await Promise.all([
+  const commits = repository.commits(refs.map(({ peeled }) => peeled))
+  const [protections, known, tags, releaseRows] = await Promise.all([
     protectionsOf(ctx, project.id),
-    repository.commits(refs.map(({ peeled }) => peeled)),
-    Promise.all(refs.map(({ oid, peeled }) => (oid === peeled ? null : repository.tag(oid)))),
+    commits,
+    commits.then((known) => Promise.all(refs.map(({ oid }, i) => (known[i]?.oid === oid ? null : repository.tag(oid))))),
     names.length > 0 ? releasesOf(ctx.db, null).execute({ project: project.id, tags: names }) : [],
   ])
   await completeTexts(ctx, LONG_TEXTS.releases, releaseRows, size)
   const byTag = new Map(releaseRows.map(({ tag_name, description }) => [tag_name, { tag_name, description }]))
-  return refs.flatMap((ref, i) => {
-    const commit = commits[i]
+  return refs.map((ref, i) => {
     const name = names[i] as string
-    const release = byTag.get(name) ?? null
-    return commit ? [{ name, target: ref.oid, tag: tags[i] ?? null, commit, protected: protections.isTagProtected(name), release }] : []
+    return {
+      name,
+      target: ref.oid,
+      tag: tags[i] ?? null,
+      commit: known[i] ?? null,
+      protected: protections.isTagProtected(name),
+      release: byTag.get(name) ?? null,
+    }
   })
 }
 

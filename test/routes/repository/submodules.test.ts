@@ -60,3 +60,38 @@ describe('PUT /projects/:id/repository/submodules/:submodule (RE-12)', () => {
     await put('other', body, project.creator).expect(200)
   })
 })
+
+describe('submodules in commits of the API', () => {
+  const actions = (...list: object[]) =>
+    t.api('post', `${project.path}/repository/commits`, project.creator).send({ branch: 'moves', commit_message: 'x', actions: list })
+  const ls = () => bare.git('ls-tree', '-r', '--format=%(objectmode) %(objectname) %(path)', 'moves').trim().split('\n')
+
+  beforeAll(() => {
+    const module = { mode: '160000', content: BEFORE } as const
+    bare.commits({ parents: [bare.git('rev-parse', 'main').trim()], branch: 'moves', files: { 'libs/one': module, two: module, three: module } })
+  })
+
+  it('are moved and deleted like files; content is refused (C-40, C-41)', async () => {
+    const { body } = await actions(
+      { action: 'move', previous_path: 'libs/one', file_path: 'deps/one' },
+      { action: 'delete', file_path: 'two' },
+    ).expect(201)
+    expect(body.stats).toEqual({ additions: 0, deletions: 1, total: 1 })
+    const after = [`160000 ${BEFORE} deps/one`, expect.stringContaining(' seed.txt'), `160000 ${BEFORE} three`]
+    expect(ls()).toEqual(after)
+    for (const action of [
+      { action: 'update', file_path: 'three', content: 'x' },
+      { action: 'move', previous_path: 'three', file_path: 'four', content: 'x' },
+      { action: 'delete', file_path: 'deps' },
+    ]) {
+      const { body: refusal } = await actions(action).expect(400)
+      expect([action, refusal]).toEqual([action, { message: "A file with this name doesn't exist" }])
+    }
+    expect(ls()).toEqual(after)
+  })
+
+  it('is deleted by the files API (RF-7)', async () => {
+    await t.api('delete', `${project.path}/repository/files/three`, project.creator).send({ branch: 'moves', commit_message: 'x' }).expect(204)
+    expect(ls()).toHaveLength(2)
+  })
+})

@@ -101,16 +101,30 @@ describe('GET /projects/:id/repository/tags/:tag_name', () => {
     },
   )
 
-  it('SEC-154: tags of trees and blobs name no commit: 404 alone, left out of the list', async () => {
+  it('shows and lists tags of trees and blobs without a commit, older than all others (TG-1, TG-2, SEC-154)', async () => {
     const project = await aProject(t.ctx, { files: { 'a.txt': 'a' } })
+    const { creator } = project
     const bare = bareOf(t, project)
     bare.git('tag', 'tree', 'main^{tree}')
     bare.git('tag', '-a', '-m', 'x', 'blob', 'main:a.txt')
     bare.git('tag', 'good', 'main')
-    for (const name of ['tree', 'blob'])
-      await t.api('get', `${project.path}/repository/tags/${name}`, project.creator).expect(404, { message: '404 Tag Not Found' })
-    const { body, headers } = await t.api('get', `${project.path}/repository/tags`, project.creator).expect(200)
-    expect([body.map(({ name }: { name: string }) => name), headers['x-total']]).toEqual([['good'], '1'])
+    const names = async (query: string) => {
+      const { body, headers } = await t.api('get', `${project.path}/repository/tags${query}`, creator).expect(200)
+      expect(headers['x-total']).toBe('3')
+      return body.map(({ name }: { name: string }) => name)
+    }
+    expect(await names('')).toEqual(['good', 'tree', 'blob'])
+    expect(await names('?sort=asc')).toEqual(['blob', 'tree', 'good'])
+    expect(await names('?order_by=name&sort=asc')).toEqual(['blob', 'good', 'tree'])
+    const { body: tree } = await t.api('get', `${project.path}/repository/tags/tree`, creator).expect(200)
+    expect(tree).toMatchObject({ target: bare.git('rev-parse', 'main^{tree}').trim(), commit: null, message: null, release: null })
+    const { body: blob } = await t.api('get', `${project.path}/repository/tags/blob`, creator).expect(200)
+    expect(blob).toMatchObject({ target: bare.git('rev-parse', 'blob').trim(), commit: null, message: 'x' })
+    await t.api('post', `${project.path}/repository/tags/blob/release`, creator).send({ description: 'the key' }).expect(201)
+    await t.api('get', `${project.path}/releases/blob`, creator).expect(200)
+    expect((await t.api('get', `${project.path}/repository/tags/blob`, creator).expect(200)).body.release.description).toBe('the key')
+    await t.api('delete', `${project.path}/repository/tags/blob`, creator).expect(204)
+    await t.api('get', `${project.path}/repository/tags/blob`, creator).expect(404)
   })
 })
 
