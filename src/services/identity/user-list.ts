@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { inIds } from '../../db/in-ids.js'
-import { identities, users } from '../../db/schema/index.js'
+import { emails, identities, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden } from '../../failures.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
@@ -56,16 +56,27 @@ const FILTERS: Record<string, () => SQL> = {
 const wholeTerm = sql`lower(${sql.placeholder('whole')})`
 
 /**
- * Only callers who may read addresses can search by a part of one; others must give the whole address (U-13, SEC-44).
+ * Administrators find accounts by a part of any of their addresses. Others find their own account by a part of its
+ * address, and must give those of other accounts whole (U-13, SEC-44).
  */
 const matches = (admin: boolean, search: Fuzzy['shape']) =>
   admin
-    ? fuzzyMatch([users.name, users.username, users.email], search)
-    : or(fuzzyMatch([users.name, users.username], search), sql`lower(${users.email}) = ${wholeTerm}`)
+    ? or(
+        fuzzyMatch([users.name, users.username, users.email], search),
+        sql`${users.id} in (select ${emails.user_id} from ${emails} where ${fuzzyMatch([emails.email], search)})`,
+      )
+    : or(
+        fuzzyMatch([users.name, users.username], search),
+        sql`lower(${users.email}) = ${wholeTerm}`,
+        and(eq(users.id, sql.placeholder('viewer')), fuzzyMatch([users.email], search)),
+      )
+
+/** Filters that name an account or ask for external ones; without them others do not see external accounts (U-10). */
+const FINDS_EXTERNAL = ['external', 'username', 'extern_uid']
 
 const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filters' | 'search'>) =>
   and(
-    admin || filters.includes('external') ? undefined : sql`not ${users.external}`,
+    admin || search !== 'all' || filters.some((name) => FINDS_EXTERNAL.includes(name)) ? undefined : sql`not ${users.external}`,
     ...filters.map((name) => FILTERS[name]?.()),
     search === 'all' ? undefined : matches(admin, search),
   )
@@ -152,13 +163,13 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name)
   const shape = { admin, filters, search: words.shape }
-  const values = { ...given, ...words.values, provider: filter.provider, whole: filter.search?.trim() ?? '' }
+  const values = { ...given, ...words.values, provider: filter.provider, whole: filter.search?.trim() ?? '', viewer: viewer?.id ?? null }
   const rows = await listQuery(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
     ...values,
     ...limits(filter),
   })
   const count = () => countQuery(ctx.db, shape).execute(values)
-  // custom attributes are not part of the list's version
-  const key = given.custom_attributes === undefined ? JSON.stringify([shape, values]) : null
+  // custom attributes and secondary addresses are not part of the list's version
+  const key = given.custom_attributes === undefined && !(admin && words.shape !== 'all') ? JSON.stringify([shape, values]) : null
   return ctx.listCache.page('users', key, rows, filter, count)
 }

@@ -43,14 +43,22 @@ describe('GET /users (U-8 to U-16)', () => {
   })
 
   it('U-10, U-11: external people and the ghost show to administrators', async () => {
-    expect(await names('')).not.toContain('outsider')
-    expect(await names('?username=outsider')).toEqual([])
+    for (const query of ['', '?active=true', '?search=%20', '?created_after=2000-01-01']) expect(await names(query)).not.toContain('outsider')
     expect(await names('', admin)).toEqual(expect.arrayContaining(['outsider', 'ghost', 'blockedone']))
     expect(await names('?active=true', admin)).not.toEqual(expect.arrayContaining(['ghost']))
     expect(await names('?active=true')).not.toContain('blockedone')
     expect(await names('?blocked=true')).toEqual(['blockedone'])
     expect(await names('?blocked=true&active=true')).toEqual([])
     expect(await names('?blocked=false&active=false&external=false')).toContain('blockedone')
+  })
+
+  it('finds external accounts that a filter names (U-10)', async () => {
+    await aUser(t.ctx, { username: 'visitor', external: true, provider: 'saml', extern_uid: 'visitor-1' })
+    expect(await names('?username=visitor')).toEqual(['visitor'])
+    expect(await names('?username=visitor', null)).toEqual(['visitor'])
+    expect(await names('?search=visit')).toEqual(['visitor'])
+    expect(await names('?provider=saml&extern_uid=VISITOR-1')).toEqual(['visitor'])
+    expect(await names('?search=visit&blocked=true')).toEqual([])
   })
 
   it('U-12: a username is exact', async () => {
@@ -74,10 +82,27 @@ describe('GET /users (U-8 to U-16)', () => {
     expect(await names('?search=hopper%20grace_h')).toEqual([])
     expect(await names('?search=GRACE@navy.example')).toEqual(['grace_h'])
     for (const part of ['grace@navy', 'navy', '@n', 'navy.example', '@']) {
-      expect(await names(`?search=${part}`)).toEqual([])
+      expect(await names(`?search=${part}`)).not.toContain('grace_h')
       expect(await names(`?search=${part}`, admin)).toContain('grace_h')
     }
     expect((await names('?search=%20')).length).toBe((await names('')).length)
+  })
+
+  it('finds the own account by a part of its address, and any by a secondary one for administrators (U-13, SEC-44)', async () => {
+    await t.ctx.db.write.insert(emails).values({ user_id: user.id, email: 'countess@byron.example' })
+    for (const [part, own] of [
+      ['engine', ['ada']],
+      ['@eng', ['ada']],
+      ['byron', []],
+      ['countess@byron.example', []],
+    ] as const) {
+      expect([part, await names(`?search=${part}`)]).toEqual([part, own])
+      expect([part, await names(`?search=${part}`, admin)]).toEqual([part, ['ada']])
+    }
+    const other = await aUser(t.ctx)
+    for (const part of ['engine', 'byron']) expect(await names(`?search=${part}`, other)).toEqual([])
+    await t.ctx.db.write.delete(emails).where(eq(emails.user_id, user.id))
+    expect(await names('?search=byron', admin)).toEqual([])
   })
 
   it('U-14, U-10, SEC-46: identities and external filter for everybody, and show no more than before', async () => {
@@ -86,7 +111,7 @@ describe('GET /users (U-8 to U-16)', () => {
       expect(await names('?provider=ldap&extern_uid=cn=ldapper', caller)).toEqual(['ldapper'])
       expect(await names('?provider=saml&extern_uid=cn=ldapper', caller)).toEqual([])
       expect(await names('?provider=ldap&extern_uid=cn=ldap', caller)).toEqual([])
-      expect(await names('?external=true', caller)).toEqual(['outsider'])
+      expect(await names('?external=true', caller)).toEqual(['visitor', 'outsider'])
     }
     expect(await names('?external=true&username=outsider', null)).toEqual(['outsider'])
     expect(await names('?provider=ldap&extern_uid=cn=ldapper&username=ldapper', null)).toEqual(['ldapper'])
