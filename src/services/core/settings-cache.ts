@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Database } from '../../db/client.js'
 import { applicationSettings } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { DEFAULTS, type Settings } from './settings-table.js'
+import { type Settings, withDefaults } from './settings-table.js'
 
 /** The settings row; it does not exist until the settings are first shown. */
 export const storedSettings = statement('application settings', (db) => db.select().from(applicationSettings).where(eq(applicationSettings.id, 1)))
@@ -21,7 +21,7 @@ export class SettingsCache {
     if (this.#cached && this.#cached.until > now) return this.#cached.settings
     const settings = storedSettings(this.db, null)
       .execute()
-      .then(([row]) => ({ ...DEFAULTS, ...(row?.values as Partial<Settings> | undefined) }))
+      .then(([row]) => withDefaults(row?.values ?? {}))
     this.#cached = { until: now + CACHE_TTL_MS, settings }
     settings.catch(() => this.invalidate())
     return settings

@@ -40,13 +40,7 @@ const textWithDefault = (value: string): Attribute<'text', string | null> & { ch
   check: 'any',
   effect: null,
 })
-const int = (value: number, bounds: Bounds = {}, effect: string | null = null): Attribute<'int', number | null> & Bounds => ({
-  kind: 'int',
-  default: value,
-  effect,
-  ...bounds,
-})
-/** A number that is always set. */
+/** An integer that is always set. */
 const count = (value: number, bounds: Omit<Bounds, 'present'>, effect: string | null = null): Attribute<'int', number> & Bounds => ({
   kind: 'int',
   default: value,
@@ -121,7 +115,7 @@ export const SETTINGS = {
   ),
   default_group_visibility: visibility('visibility of a new group that is created without one'),
   default_project_visibility: visibility('visibility of a new project that is created without one'),
-  default_projects_limit: int(100_000, { least: 0 }, 'maximum number of personal projects of a new user'),
+  default_projects_limit: count(100_000, { least: 0 }, 'maximum number of personal projects of a new user'),
   default_snippet_visibility: visibility('visibility of a new personal snippet that is created without one'),
   disabled_oauth_sign_in_sources: list([] as string[], null),
   domain_blacklist_enabled: bool(false, 'whether `domain_blacklist` is used'),
@@ -154,15 +148,15 @@ export const SETTINGS = {
   webide_url: text(null, 'url'),
   max_artifacts_size: count(100, { above: 0 }),
   max_attachment_size: count(10, { above: 0 }, 'maximum size of an uploaded file in MiB'),
-  max_pages_size: int(100, { least: 0 }),
+  max_pages_size: count(100, { least: 0 }),
   metrics_enabled: bool(false),
   metrics_host: textWithDefault('localhost'),
-  metrics_method_call_threshold: int(10),
-  metrics_packet_size: int(1),
-  metrics_pool_size: int(16),
-  metrics_port: int(8089),
-  metrics_sample_interval: int(15),
-  metrics_timeout: int(10),
+  metrics_method_call_threshold: count(10, { least: 0 }),
+  metrics_packet_size: count(1, { least: 0 }),
+  metrics_pool_size: count(16, { least: 0 }),
+  metrics_port: count(8089, { least: 0, below: 65_536 }),
+  metrics_sample_interval: count(15, { least: 0 }),
+  metrics_timeout: count(10, { least: 0 }),
   password_authentication_enabled_for_web: bool(true, 'whether the OAuth password grant issues tokens'),
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP accepts passwords as well as tokens'),
   performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
@@ -207,10 +201,10 @@ export const SETTINGS = {
   sign_in_text: text(),
   signup_enabled: bool(true),
   terminal_max_session_time: count(0, { least: 0 }),
-  two_factor_grace_period: int(48, { least: 0 }),
+  two_factor_grace_period: count(48, { least: 0 }),
   unique_ips_limit_enabled: bool(false, 'whether the number of IP addresses a user may call from is limited'),
-  unique_ips_limit_per_user: int(10, {}, 'maximum number of addresses of one user within the time window'),
-  unique_ips_limit_time_window: int(3_600, {}, 'seconds for which an address counts after it was used'),
+  unique_ips_limit_per_user: count(10, { least: 0 }, 'maximum number of addresses of one user within the time window'),
+  unique_ips_limit_time_window: count(3_600, { least: 0 }, 'seconds for which an address counts after it was used'),
   usage_ping_enabled: bool(true),
   user_default_external: bool(false, 'whether a new user is external'),
   user_oauth_applications: bool(true),
@@ -233,6 +227,12 @@ export type Settings = { [Name in SettingName]: (typeof SETTINGS)[Name]['default
 export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[]
 export const SECRETS: ReadonlySet<SettingName> = new Set(SETTING_NAMES.filter((name) => SETTINGS[name].kind === 'secret'))
 export const DEFAULTS = Object.fromEntries(SETTING_NAMES.map((name) => [name, SETTINGS[name].default])) as Settings
+
+/** The stored values and, for the others, the defaults. Earlier versions let some integers be cleared. */
+export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Settings => ({
+  ...DEFAULTS,
+  ...Object.fromEntries(Object.entries(stored).filter(([name, value]) => value !== null || SETTINGS[name as SettingName]?.kind !== 'int')),
+})
 
 const NO_PAGES = 'there are no web pages that would show or use it'
 const NO_TRACKER = 'there is no error tracker; the log has the errors'

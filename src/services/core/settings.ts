@@ -10,7 +10,7 @@ import { isDsn, isUrl } from '../../lib/url.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from './audit.js'
 import { storedSettings } from './settings-cache.js'
-import { DEFAULTS, DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from './settings-table.js'
+import { DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName, type Settings, withDefaults } from './settings-table.js'
 
 export type { Settings } from './settings-table.js'
 
@@ -20,9 +20,6 @@ export const readSettings = (ctx: Context): Promise<Settings> => ctx.settingsCac
 /** Whether only administrators may use a visibility level. */
 export const isRestricted = (settings: Settings, level: number) =>
   settings.restricted_visibility_levels?.some((name) => VISIBILITY_LEVEL[name] === level) ?? false
-
-/** The default limit on a user's personal projects; a cleared setting counts as never set (AS-30). */
-export const defaultProjectsLimit = (settings: Settings): number => settings.default_projects_limit ?? DEFAULTS.default_projects_limit ?? 0
 
 /** The settings row with its secrets decrypted. */
 export interface SettingsRecord {
@@ -52,7 +49,7 @@ async function createRow(ctx: Context) {
 }
 
 function decrypted(ctx: Context, stored: Stored): Settings {
-  const values = { ...DEFAULTS, ...stored } as Record<SettingName, unknown>
+  const values: Record<SettingName, unknown> = withDefaults(stored)
   for (const name of SECRETS) if (typeof values[name] === 'string') values[name] = ctx.encryption.open(values[name], purpose(name))
   return values as Settings
 }
@@ -119,9 +116,7 @@ const isBlank = (value: unknown) =>
  */
 function faultsOf(ctx: Context, next: Settings, given: SettingsInput): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
-  const required = new Set(
-    Object.entries(DEPENDENTS).flatMap(([name, dependents]) => (next[name as SettingName] === true && name !== 'metrics_enabled' ? dependents : [])),
-  )
+  const required = new Set(Object.entries(DEPENDENTS).flatMap(([name, dependents]) => (next[name as SettingName] === true ? dependents : [])))
   for (const name of SETTING_NAMES) {
     if (given[name] === undefined && !required.has(name)) continue
     const texts = required.has(name) && isBlank(next[name]) ? missingTexts(name) : textsOf(ctx, name, next)
@@ -165,7 +160,6 @@ function numberTexts(name: SettingName, value: number, next: Settings): string[]
   if (name === 'housekeeping_full_repack_period') bounds.least = next.housekeeping_incremental_repack_period
   if (name === 'housekeeping_gc_period') bounds.least = next.housekeeping_full_repack_period
   if (next.unique_ips_limit_enabled && name === 'unique_ips_limit_per_user') bounds.least = 1
-  if (next.unique_ips_limit_enabled && name === 'unique_ips_limit_time_window') bounds.least = 0
   const texts: string[] = []
   if (bounds.above !== undefined && value <= bounds.above) texts.push(`must be greater than ${bounds.above}`)
   if (bounds.least !== undefined && value < bounds.least) texts.push(`must be greater than or equal to ${bounds.least}`)

@@ -7,7 +7,7 @@ import { Failure, forbidden, notFound } from '../../failures.js'
 import { normaliseEmail } from '../../lib/email.js'
 import { audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
-import { defaultProjectsLimit, readSettings } from '../core/settings.js'
+import { readSettings } from '../core/settings.js'
 import { removeAvatar, storeAvatar } from './avatars.js'
 import { mailLink } from './links/mail.js'
 import { renameNamespace } from './namespaces.js'
@@ -74,7 +74,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.admin !== undefined && { admin: given.admin }),
         ...(given.bio !== undefined && { bio: given.bio }),
         ...(given.location !== undefined && { location: given.location }),
-        ...limitsOf(given, user, defaultProjectsLimit(settings)),
+        ...limitsOf(given, user, settings.default_projects_limit),
         ...(password_hash !== undefined && { password_hash, password_expired: !isOwn(ctx, id) }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
       }

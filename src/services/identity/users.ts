@@ -15,7 +15,7 @@ import { numericId } from '../../lib/numeric-id.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
-import { defaultProjectsLimit, isRestricted, readSettings } from '../core/settings.js'
+import { isRestricted, readSettings } from '../core/settings.js'
 import { imageFaults, storeAvatar } from './avatars.js'
 import { isEmailTaken } from './emails.js'
 import { mailLink } from './links/mail.js'
@@ -79,7 +79,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         password_hash: hash,
         admin: given.admin ?? false,
         external,
-        projects_limit: external ? 0 : (given.projects_limit ?? defaultProjectsLimit(settings)),
+        projects_limit: external ? 0 : (given.projects_limit ?? settings.default_projects_limit),
         can_create_group: external ? false : (given.can_create_group ?? true),
         confirmed_at: given.skip_confirmation ? ctx.now() : null,
         bio: given.bio ?? null,

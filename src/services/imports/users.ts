@@ -4,7 +4,7 @@ import { emails, sshKeys, users } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
 import { audit } from '../core/audit.js'
-import { defaultProjectsLimit, readSettings } from '../core/settings.js'
+import { readSettings } from '../core/settings.js'
 import { ghostId } from '../identity/ghost.js'
 import { addKey } from '../identity/keys.js'
 import { insertUser, userFaults } from '../identity/users.js'
@@ -126,7 +126,7 @@ async function prepareUser(run: Run, record: UserRecord): Promise<Write> {
     const user = await insertUser(tx, {
       ...values,
       state: record.blocked || email === null ? 'blocked' : 'active',
-      projects_limit: defaultProjectsLimit(settings),
+      projects_limit: settings.default_projects_limit,
       external: record.external || settings.user_default_external,
       confirmed_at: email === null ? null : now,
       created_at: created_at ?? now,

@@ -22,6 +22,20 @@ afterEach(async () => {
 
 type Body = Record<string, unknown>
 const get = async () => (await t.api('get', '/application/settings', admin).expect(200)).body as Body
+/** Settings without which a reader would have to guess: neither blank nor negative. */
+const NATURAL_NUMBERS = [
+  'default_projects_limit',
+  'max_pages_size',
+  'metrics_method_call_threshold',
+  'metrics_packet_size',
+  'metrics_pool_size',
+  'metrics_port',
+  'metrics_sample_interval',
+  'metrics_timeout',
+  'two_factor_grace_period',
+  'unique_ips_limit_per_user',
+  'unique_ips_limit_time_window',
+]
 const put = (given: object, caller: TestUser | null = admin) => t.api('put', '/application/settings', caller).send(given)
 const stored = async () => (await t.ctx.db.read.select().from(applicationSettings))[0]?.values
 
@@ -192,6 +206,21 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     expect(await stored()).toBeUndefined()
   })
 
+  it.each(NATURAL_NUMBERS)('AS-6, 11.3: %s is neither negative nor blank', async (name) => {
+    await put({ [name]: -1 }).expect(400, { message: { [name]: ['must be greater than or equal to 0'] } })
+    for (const blank of [null, '']) await put({ [name]: blank }).expect(400, { message: { [name]: ["can't be blank"] } })
+    expect(await stored()).toEqual({})
+  })
+
+  it('shows the default of an integer that an earlier version cleared (AS-2)', async () => {
+    const values = { default_projects_limit: null, metrics_port: null }
+    await t.ctx.db.write.insert(applicationSettings).values({ id: 1, values, created_at: new Date(), updated_at: new Date() })
+    t.ctx.settingsCache.invalidate()
+    expect(await get()).toMatchObject({ default_projects_limit: 100_000, metrics_port: 8089 })
+    const created = { email: 'early@example.com', username: 'early', name: 'Early', password: 'password1' }
+    expect((await t.api('post', '/users', admin).send(created).expect(201)).body).toMatchObject({ projects_limit: 100_000 })
+  })
+
   it.each([
     [{ admin_notification_email: 'nobody' }, { admin_notification_email: ['is invalid'] }],
     [{ after_sign_out_path: 'javascript:alert(1)' }, { after_sign_out_path: ['must be a valid URL'] }],
@@ -209,7 +238,6 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     [{ container_registry_token_expire_delay: 0 }, { container_registry_token_expire_delay: ['must be greater than 0'] }],
     [{ default_artifacts_expire_in: '' }, { default_artifacts_expire_in: ["can't be blank"] }],
     [{ default_artifacts_expire_in: 'soon' }, { default_artifacts_expire_in: ['is not a correct duration'] }],
-    [{ default_projects_limit: -1 }, { default_projects_limit: ['must be greater than or equal to 0'] }],
     [{ disabled_oauth_sign_in_sources: ['hub'] }, { disabled_oauth_sign_in_sources: ["'hub' is not an OAuth sign-in source"] }],
     [{ rsa_key_restriction: '' }, { rsa_key_restriction: ["can't be blank"] }],
     [
@@ -220,12 +248,11 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     [{ housekeeping_full_repack_period: 9 }, { housekeeping_full_repack_period: ['must be greater than or equal to 10'] }],
     [{ housekeeping_gc_period: 49 }, { housekeeping_gc_period: ['must be greater than or equal to 50'] }],
     [{ max_attachment_size: 0 }, { max_attachment_size: ['must be greater than 0'] }],
-    [{ max_pages_size: -1 }, { max_pages_size: ['must be greater than or equal to 0'] }],
     [{ polling_interval_multiplier: -0.5 }, { polling_interval_multiplier: ['must be greater than or equal to 0'] }],
     [{ polling_interval_multiplier: '' }, { polling_interval_multiplier: ["can't be blank"] }],
     [{ repository_storages: [] }, { repository_storages: ["can't be blank"] }],
     [{ repository_storages: ['default', 'a', 'b'] }, { repository_storages: ["can't include: a, b"] }],
-    [{ two_factor_grace_period: -1 }, { two_factor_grace_period: ['must be greater than or equal to 0'] }],
+    [{ metrics_port: 65_536 }, { metrics_port: ['must be less than 65536'] }],
     [{ restricted_visibility_levels: ['public', 'secret'] }, { restricted_visibility_levels: ["'secret' is not a valid visibility level"] }],
     [{ session_expire_delay: -1 }, { session_expire_delay: ['must be greater than or equal to 0'] }],
     [{ terminal_max_session_time: -1 }, { terminal_max_session_time: ['must be greater than or equal to 0'] }],
@@ -360,6 +387,10 @@ describe('what a switch needs with it (AS-10 to AS-13)', () => {
     [{ clientside_errtracker_enabled: true, clientside_errtracker_dsn: '' }, { clientside_errtracker_dsn: ["can't be blank"] }],
     [{ domain_blacklist_enabled: true, domain_blacklist: '' }, { domain_blacklist: ['Domain blacklist cannot be empty if Blacklist is enabled.'] }],
     [{ webide_enabled: true, webide_url: ' ' }, { webide_url: ["can't be blank"] }],
+    [
+      { metrics_enabled: true, ...Object.fromEntries(METRICS.map((name) => [name, 5])), metrics_host: ' ', metrics_timeout: '' },
+      { metrics_host: ["can't be blank"], metrics_timeout: ["can't be blank", 'is not a number'] },
+    ],
     [{ captcha_enabled: true, captcha_private_key: '', captcha_site_key: 'x' }, { captcha_private_key: ["can't be blank"] }],
     [
       { jobqueue_throttling_enabled: true, jobqueue_throttling_factor: '', jobqueue_throttling_queues: [] },
