@@ -73,7 +73,7 @@ export function presentIssue(record: IssueRecord, today: string, view: View, fro
     closed_at: issue.closed_at ? issue.closed_at.toISOString() : null,
     closed_by: record.closed_by ? presentUserRef(record.closed_by, view) : null,
     labels: record.labels.map(presentLabel) as string[],
-    milestone: milestone && presentMilestone({ milestone, path: record.milestone_path ?? path }, today, view),
+    milestone: milestone && presentMilestone({ milestone, path: record.milestone_path ?? path }, today, view, issue.project_id),
     assignees: assignee ? [assignee] : [],
     author: presentUserRef(record.author, view),
     assignee,

@@ -141,7 +141,7 @@ export function presentMergeRequest(
     labels: record.labels,
     work_in_progress: unfinished,
     draft: unfinished,
-    milestone: milestone && presentMilestone({ milestone, path: record.milestone_path ?? path }, today, view),
+    milestone: milestone && presentMilestone({ milestone, path: record.milestone_path ?? path }, today, view, request.project_id),
     merge_when_pipeline_succeeds: request.merge_when_pipeline_succeeds,
     merge_status: request.merge_status,
     has_conflicts: hasConflicts(request),

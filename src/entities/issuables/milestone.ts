@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { MilestoneRecord } from '../../services/issuables/milestones.js'
 import type { View } from '../view.js'
 
-/** Has either a `project_id` or a `group_id`. */
+/** Has a `project_id` or a `group_id`; both where an issue or merge request shows a milestone of a group. */
 export const Milestone = z
   .strictObject({
     id: z.int(),
@@ -21,14 +21,17 @@ export const Milestone = z
   })
   .meta({ id: 'Milestone', description: 'A milestone of a project or group.' })
 
-/** `path` is the full path of the project or group; `today` determines `expired` (MI-8). */
-export function presentMilestone({ milestone, path }: MilestoneRecord, today: string, view: View): z.infer<typeof Milestone> {
+/**
+ * `path` is the full path of the project or group; `today` determines `expired` (MI-8); `shownIn` is the project of the
+ * issue or merge request that shows it.
+ */
+export function presentMilestone({ milestone, path }: MilestoneRecord, today: string, view: View, shownIn?: number): z.infer<typeof Milestone> {
   const { project_id, namespace_id } = milestone
   const home = namespace_id === null ? view.links.project(path) : view.links.group(path)
   return {
     id: milestone.id,
     iid: milestone.iid,
-    project_id: project_id ?? undefined,
+    project_id: project_id ?? shownIn,
     group_id: namespace_id ?? undefined,
     title: milestone.title,
     description: milestone.description,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
-import { aGroup, aProject, aUser, type TestUser } from '../../support/factories.js'
+import { aCommit, aGroup, aProject, aUser, type TestUser } from '../../support/factories.js'
 
 const t = testApp()
 
@@ -185,18 +185,24 @@ describe('milestones of a group', () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const below = await aGroup(t.ctx, { creator, parent_id: group.id })
-    const project = await aProject(t.ctx, { creator, namespace_id: group.id })
+    const project = await aProject(t.ctx, { creator, namespace_id: group.id, files: { 'seed.txt': 'seed' } })
     const deeper = await aProject(t.ctx, { creator, namespace_id: below.id })
     const milestone = await aMilestone(group, 'v1')
     expect(milestone).toMatchObject({ iid: 1, group_id: group.id, web_url: `http://roost.test/groups/${group.fullPath}/milestones/1` })
     expect(milestone).not.toHaveProperty('project_id')
     const issue = async (place: Place) =>
       (await t.api('post', `${place.path}/issues`, creator).send({ title: 'x', milestone_id: milestone.id }).expect(201)).body
-    expect((await issue(project)).milestone).toEqual(milestone)
+    // the contract's milestone has a project_id: that of the issue or merge request which shows it
+    expect((await issue(project)).milestone).toEqual({ ...milestone, project_id: project.id })
+    await aCommit(t.ctx, project, { 'a.txt': 'a' }, { branch: 'topic', start_branch: 'main' })
+    const asked = { title: 'x', source_branch: 'topic', target_branch: 'main', milestone_id: milestone.id }
+    const { body: request } = await t.api('post', `${project.path}/merge_requests`, creator).send(asked).expect(201)
+    expect(request.milestone).toEqual({ ...milestone, project_id: project.id })
     expect((await issue(deeper)).milestone).toBe(null)
     const { body } = await t.api('get', `${group.path}/milestones/${milestone.id}/issues`, creator).expect(200)
     expect(body).toMatchObject([{ project_id: project.id, references: { relative: `${project.fullPath.split('/')[1]}#1` } }])
-    await t.api('get', `${group.path}/milestones/${milestone.id}/merge_requests`, creator).expect(200, [])
+    const { body: requests } = await t.api('get', `${group.path}/milestones/${milestone.id}/merge_requests`, creator).expect(200)
+    expect(requests).toMatchObject([{ id: request.id, milestone: { id: milestone.id, project_id: project.id, group_id: group.id } }])
     expect((await t.api('get', `${project.path}/issues?milestone=v1`, creator).expect(200)).body.length).toBe(1)
     await t.api('put', `${group.path}/milestones/${milestone.id}`, creator).send({ state_event: 'close' }).expect(200)
     expect((await t.api('get', `${group.path}/milestones?state=closed`, creator).expect(200)).body.length).toBe(1)
