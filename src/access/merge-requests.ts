@@ -57,7 +57,7 @@ export async function findMergeRequestFor(
 
 /**
  * How the endpoints of this family refuse (behaviours, chapter 9): an unreadable merge request is 403 for reads and
- * updates, and 404 where something is accepted, cancelled, deleted or timed; accepting without the right is 401,
+ * updates, and 404 where something is accepted, cancelled or deleted; accepting without the right is 401,
  * everything else 403.
  */
 interface RefusalOptions {

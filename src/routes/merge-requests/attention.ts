@@ -85,8 +85,8 @@ export const mergeRequestAttention = [
   ...timeTrackingOf({
     path: REQUEST,
     noun: 'a merge request',
-    read: onMergeRequest('read_merge_request', { hidden: 'missing' }),
-    write: onMergeRequest('update_merge_request', { hidden: 'missing' }),
+    read: onMergeRequest('read_merge_request'),
+    write: onMergeRequest('update_merge_request'),
     target: targetOf,
     record: ({ request }) => request,
   }),

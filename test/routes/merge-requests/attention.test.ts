@@ -40,9 +40,9 @@ describe('time tracking', () => {
     const secret = await aPlace({ visibility: 'private' })
     for (const [role, status] of statuses(403, { anonymous: 401, developer: ok, maintainer: ok, owner: ok, admin: ok }))
       expect([role, (await post(`${place.at}/${verb}`, place.as[role as Role], sent)).status]).toEqual([role, status])
-    for (const [role, status] of statuses(ok, { anonymous: 401, stranger: 404, guest: 404, reporter: 403 }))
+    for (const [role, status] of statuses(ok, { anonymous: 401, stranger: 404, guest: 403, reporter: 403 }))
       expect([role, (await post(`${secret.at}/${verb}`, secret.as[role as Role], sent)).status]).toEqual([role, status])
-    await post(`${secret.at}/${verb}`, secret.as.guest, sent).expect(404, { message: '404 Not found' })
+    await post(`${secret.at}/${verb}`, secret.as.guest, sent).expect(403, { message: '403 Forbidden' })
     await post(`${place.project.path}/merge_requests/99/${verb}`, place.as.owner, sent).expect(404, { message: '404 Not found' })
   })
 
@@ -50,7 +50,7 @@ describe('time tracking', () => {
     const secret = await aPlace({ visibility: 'private' })
     for (const [role, status] of statuses(200, { anonymous: 401 }))
       expect([role, (await t.api('get', `${place.at}/time_stats`, place.as[role as Role])).status]).toEqual([role, status])
-    for (const [role, status] of statuses(200, { anonymous: 401, stranger: 404, guest: 404 }))
+    for (const [role, status] of statuses(200, { anonymous: 401, stranger: 404, guest: 403 }))
       expect([role, (await t.api('get', `${secret.at}/time_stats`, secret.as[role as Role])).status]).toEqual([role, status])
   })
 
