@@ -25,8 +25,9 @@ const WORDS = '(?:\\s+\\([^()]{1,60}\\))?'
 const FORMS = [
   // 2018-1-1, 2018/01/01
   /^(?<year>\d{4})(?<mark>[-/])(?<month>\d{1,2})\k<mark>(?<day>\d{1,2})$/,
-  // 20180101, 2018-01-01T00:00:00.000Z, 2018-01-01 00:00:00 UTC, 2018-01-01T00:00+01:00[Europe/Paris]
-  /^(?<year>\d{4})(?<mark>[-/]?)(?<month>\d{2})\k<mark>(?<day>\d{2})(?:[t ](?<hour>\d{2})(?::?(?<minute>\d{2})(?::?(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?)?\s*(?<zone>z|utc|gmt|[+-]\d{2}(?::?\d{2})?)?(?:\[[\w/+-]{1,40}\])?)?$/i,
+  // 20180101, 2018-01-01T00:00:00.000Z, 2018-01-01 00:00:00 UTC, 2018-01-01T00:00+01:00[Europe/Paris], and
+  // 2018-01-01T00:00:00 01:00, which a query makes of a `+` that is not escaped
+  /^(?<year>\d{4})(?<mark>[-/]?)(?<month>\d{2})\k<mark>(?<day>\d{2})(?:[t ](?<hour>\d{2})(?::?(?<minute>\d{2})(?::?(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?)?(?:\s*(?<zone>z|utc|gmt|[+-]\d{2}(?::?\d{2})?)| {1,2}(?<east>\d{2}:?\d{2}))?(?:\[[\w/+-]{1,40}\])?)?$/i,
   // 1 Jan 2018, 1-Jan-2018, Mon, 01 Jan 2018 00:00:00 +0000
   new RegExp(`^${WEEKDAY}${DAY}[ -]${MONTH}[ -]${YEAR}(?:,?\\s+${TIME}(?:\\s*${ZONE})?${WORDS})?$`, 'i'),
   // January 1, 2018, Mon Jan 01 2018 00:00:00 GMT+0000 (Coordinated Universal Time)
@@ -54,7 +55,7 @@ function dateOf(parts: Record<string, string | undefined>): ParsedDate | undefin
   const number = (name: string) => Number(parts[name] ?? 0)
   const [year, month, day] = [number('year'), monthOf(parts['month'] ?? ''), number('day')] as const
   const [hour, minute, second] = [number('hour'), number('minute'), number('second')] as const
-  const offset = offsetOf(parts['zone'])
+  const offset = offsetOf(parts['east'] === undefined ? parts['zone'] : `+${parts['east']}`)
   if (!isRealDay(year, month, day) || hour > 23 || minute > 59 || second > 59 || offset === undefined) return undefined
   const milliseconds = Math.trunc(Number(`0.${parts['fraction'] ?? '0'}`) * 1000)
   const moment = new Date(midnight(year, month, day).getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + milliseconds)

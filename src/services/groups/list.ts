@@ -54,16 +54,11 @@ const owned = (viewerKind: ViewerKind): SQL =>
     ? sql`false`
     : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
 
-/** In a list of subgroups, a signed-in caller sees at least what an anonymous caller sees (GR-14). */
-function listedOrPublic({ viewerKind, all, inParent }: Filters): SQL {
-  const visible = listedGroups(viewerKind, all, user)
-  return inParent && !all ? sql`(${visible} or ${listedGroups('anonymous', all, user)})` : visible
-}
-
 const conditions = (shape: Filters) =>
   and(
     eq(namespaces.kind, 'group'),
-    shape.owned ? owned(shape.viewerKind) : listedOrPublic(shape),
+    // a list of subgroups shows what is open to the caller in any case (GR-14)
+    shape.owned ? owned(shape.viewerKind) : listedGroups(shape.viewerKind, shape.all || shape.inParent, user),
     shape.level
       ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${membershipCounts})`
       : undefined,

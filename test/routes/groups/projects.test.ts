@@ -259,16 +259,17 @@ describe('GET /groups/:id and lists, the rest', () => {
     const parent = await aGroup(t.ctx, { creator: owner, visibility: 'public', guest: member })
     const open = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, visibility: 'public', name: 'Open' })
     const closed = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, name: 'Closed' })
+    const inside = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, name: 'Inside', visibility: 'internal' })
     await aGroup(t.ctx, { creator: owner, parent_id: open.id, visibility: 'public' })
     const shown = async (caller: TestUser | null, query = '') =>
       ((await t.api('get', `${parent.path}/subgroups?${query}`, caller).expect(200)).body as { id: number }[]).map(({ id }) => id)
     expect(await shown(null)).toEqual([open.id])
-    expect(await shown(stranger)).toEqual([open.id])
-    expect(await shown(external)).toEqual([open.id])
-    expect(await shown(stranger, 'all_available=false')).toEqual([open.id])
-    expect(await shown(stranger, 'all_available=true')).toEqual([open.id])
+    for (const query of ['', 'all_available=false', 'all_available=true']) {
+      expect(await shown(stranger, query)).toEqual([inside.id, open.id])
+      expect(await shown(external, query)).toEqual([open.id])
+    }
     expect(await shown(stranger, 'owned=true')).toEqual([])
-    expect(await shown(member)).toEqual([closed.id, open.id])
+    expect(await shown(member)).toEqual([closed.id, inside.id, open.id])
     await t.api('get', `${closed.path}/subgroups`, stranger).expect(404, { message: '404 Group Not Found' })
   })
 
