@@ -142,7 +142,7 @@ export async function authenticate(
   await checkAddress(ctx, user.id, address)
   checkScope(token.scopes, route)
   if (target === undefined) return { user, token }
-  return { user: await sudo(ctx, user, token.scopes, target), token, sudoer: user }
+  return { user: await sudo(ctx, { user, token }, route, target), token, sudoer: user }
 }
 
 /** Creates the cache of callers by the digest of the token that they were last authenticated by. */
@@ -170,13 +170,14 @@ function sudoTarget(headers: IncomingHttpHeaders, parameters: Record<string, unk
   return value === undefined || value === '' ? undefined : String(value)
 }
 
-/**
- * Returns the user that an administrator acts as: the token needs scope `sudo` or `api`, and an unknown user is 404
- * (G-24 to G-28, CR-14).
- */
-async function sudo(ctx: Context, user: ActorUser, scopes: Scope[], target: string): Promise<ActorUser> {
+/** The scopes that allow `sudo`; on `GET /user`, whatever opens the route is enough (G-26, CR-14). */
+const maySudo = (scopes: Scope[], { method, path }: ScopedRoute) =>
+  scopes.includes('sudo') || scopes.includes('api') || (method === 'GET' && path === '/user')
+
+/** Returns the user that an administrator acts as; an unknown one is 404 (G-24 to G-28, CR-14). */
+async function sudo(ctx: Context, { user, token }: SignedIn, route: ScopedRoute, target: string): Promise<ActorUser> {
   if (!user.admin) throw forbidden('Must be admin to use sudo')
-  if (!scopes.includes('sudo') && !scopes.includes('api')) throw insufficientScope('sudo')
+  if (!maySudo(token.scopes, route)) throw insufficientScope('sudo')
   const unknown = new Failure('not_found', { message: `404 User with ID or username '${target}' Not Found` })
   const id = numericId(target)
   const [found] = await findUser(ctx.db, id === null ? 'username' : 'id').execute({ value: id ?? target })

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { Scope } from '../../src/access/scopes.js'
 import { tokens, users } from '../../src/db/schema/index.js'
 import { digestOf, newSecret } from '../../src/lib/crypto/secret.js'
 import { families } from '../../src/routes/index.js'
@@ -337,14 +338,23 @@ describe('sudo (G-24 to G-28, CR-14, W-10, SEC-20)', () => {
     await t.api('get', `/user?sudo=${admin.id}`, user).expect(403, { message: '403 Forbidden - Must be admin to use sudo' })
   })
 
-  it('G-26: the token needs sudo or api', async () => {
-    await t.api('get', `/user?sudo=${user.id}`, { token: await aToken(t.ctx, admin, ['read_user']) }).expect(403, {
+  it('needs a token with sudo or api; on GET /user whatever opens it (G-26)', async () => {
+    const withScopes = async (...scopes: Scope[]) => ({ token: await aToken(t.ctx, admin, scopes) })
+    for (const scopes of [['read_user'], ['read_api'], ['api'], ['read_user', 'sudo']] as const) {
+      const { body } = await t.api('get', `/user?sudo=${user.id}`, await withScopes(...scopes)).expect(200)
+      expect([scopes, body.username, body.is_admin]).toEqual([scopes, user.username, undefined])
+    }
+    const refusal = {
       error: 'insufficient_scope',
       error_description: 'The request requires higher privileges than provided by the access token.',
       scope: 'sudo',
-    })
-    await t.api('get', `/user?sudo=${user.id}`, { token: await aToken(t.ctx, admin, ['api']) }).expect(200)
-    await t.api('get', `/user?sudo=${user.id}`, { token: await aToken(t.ctx, admin, ['read_user', 'sudo']) }).expect(200)
+    }
+    for (const path of ['/user/keys', `/users/${user.id}`, '/users'])
+      await t.api('get', `${path}?sudo=${user.id}`, await withScopes('read_user')).expect(403, refusal)
+    await t.api('get', `/projects?sudo=${user.id}`, await withScopes('read_api')).expect(403, refusal)
+    await t
+      .api('get', `/user?sudo=${user.id}`, { token: await aToken(t.ctx, user, ['read_user']) })
+      .expect(403, { message: '403 Forbidden - Must be admin to use sudo' })
   })
 
   it('G-27: an unknown target', async () => {

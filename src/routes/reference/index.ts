@@ -5,6 +5,8 @@ import { plainRoutes, plainTags } from './plain.js'
 const INTRODUCTION = `The v4 REST API of a Roost server: its endpoints, parameters and responses.
 
 - **Tokens** are sent as \`PRIVATE-TOKEN\` or as \`Authorization: Bearer\`. Calls without one see public data.
+- **Administrators** act as another user on any call with \`sudo\`, an id or username, in the query, the body or a
+  \`Sudo\` header. The token needs scope \`sudo\` or \`api\`.
 - **Parameters** of GET and DELETE are in the query, others in a JSON or form body. A list is \`name[]=1&name[]=2\`, also
   \`name=1&name=2\`; a map is \`name[key]=value\`. Times are ISO 8601, days \`YYYY-MM-DD\`.
 - **Lists** are paginated by \`page\` and \`per_page\`; response headers have the totals and links to other pages.

@@ -12,7 +12,8 @@ export const currentUser = [
     path: '/user',
     summary: 'Get the current user',
     access: signedIn,
-    input: z.object({}),
+    // applied by authentication, on every endpoint (W-10); declared here, where the contract has it
+    input: z.object({ sudo: opt(str()) }),
     output: CurrentUser,
     async handler({ ctx, caller, view }) {
       return presentCurrentUser(await loadUser(ctx, caller.user.id), view)

@@ -128,6 +128,15 @@ describe('parameters are shown as they are sent', () => {
     expect(query('/projects/{id}/issues', 'not')).toMatchObject({ style: 'deepObject', schema: { type: 'object', properties: { labels: {} } } })
   })
 
+  it('what everybody may filter by, and sudo where the contract has it (SEC-46, W-10)', () => {
+    const described = (path: string, name: string) => query(path, name)?.description
+    expect(described('/user', 'sudo')).toContain('administrators only')
+    for (const path of ['/users', '/groups', '/projects']) {
+      expect(described(path, 'custom_attributes')).not.toMatch(/administrator/i)
+      expect(described(path, 'with_custom_attributes')).toContain('administrators only')
+    }
+  })
+
   it('SEC-75: files as multipart bodies, and only there', () => {
     const file = { type: 'string', format: 'binary' }
     expect(Object.keys(operation('post', '/projects/{id}/uploads').requestBody?.content ?? {})).toEqual(['multipart/form-data'])
