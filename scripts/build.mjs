@@ -14,7 +14,10 @@ const REFERENCE = 'src/http/reference'
  * the last build. A package without sources counts as built.
  */
 export async function build() {
-  if (!existsSync(join(root, 'src'))) return program
+  if (!existsSync(join(root, 'src'))) {
+    if (!existsSync(program)) throw new Error('this package was made without the program; make it with "npm run package"')
+    return program
+  }
   const sources = fingerprint()
   if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return program
   const { build: bundle, stop } = await import('esbuild')

@@ -1,7 +1,7 @@
 // Installs Roost as users do, as the package that would be published and by the steps of the Dockerfile, and runs it.
 // The last line is "N passed, N failed".
 import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -128,28 +128,39 @@ async function otherDatabase(dataDir) {
   return url.replace('/postgres?', '/image?')
 }
 
-let tarball
-await check('npm pack, below 3 MiB', () => {
-  const [{ filename, size }] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
-      cwd: root,
-      env: environment,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'inherit'],
-    }),
-  )
-  tarball = join(folder, filename)
-  expect(statSync(tarball).size === size && size < LARGEST, `${size} bytes`)
-  return `${size} bytes`
+/** The commands of the first block of a section of a document, without their comments. */
+function documentedCommands(file, heading) {
+  const text = readFileSync(join(root, file), 'utf8')
+  const [, block] = new RegExp(`^## ${heading}$[\\s\\S]*?\`\`\`sh\\n([\\s\\S]*?)\`\`\``, 'm').exec(text)
+  return block
+    .trim()
+    .split('\n')
+    .map((line) => line.replace(/\s+#.*$/, ''))
+}
+
+/** A fresh clone of this checkout, in which nothing has been built. */
+function cloned(name) {
+  const checkout = join(folder, name)
+  execFileSync('git', ['clone', '--quiet', root, checkout], { stdio: ['ignore', 'ignore', 'pipe'] })
+  return checkout
+}
+
+const shell = (script, cwd, more = {}) =>
+  execFileSync('sh', ['-c', script], { cwd, env: { ...environment, ...more }, encoding: 'utf8', timeout: 600_000, stdio: ['ignore', 'pipe', 'pipe'] })
+
+const [makePackage, installPackage] = documentedCommands('docs/installation.md', 'As a package')
+const packed = cloned('packed')
+await check('the package as documented, in a fresh clone, below 3 MiB', () => {
+  shell(makePackage, packed)
+  const [name, ...others] = readdirSync(packed).filter((file) => file.endsWith('.tgz'))
+  expect(name !== undefined && others.length === 0, 'no package was made')
+  const { size } = statSync(join(packed, name))
+  expect(size < LARGEST, `${size} bytes`)
+  return `${name}, ${size} bytes`
 })
-await check('npm install --global', () => {
-  execFileSync('npm', ['install', '--global', '--prefix', join(folder, 'prefix'), '--prefer-offline', '--no-audit', '--no-fund', tarball], {
-    cwd: place,
-    env: environment,
-    timeout: 300_000,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    encoding: 'utf8',
-  })
+await check('its installation as documented', () => {
+  shell(installPackage, packed, { npm_config_prefix: join(folder, 'prefix'), npm_config_prefer_offline: 'true' })
+  rmSync(packed, { recursive: true })
 })
 const installed = new Installed([join(folder, 'prefix/bin/roost')])
 await check('roost version', () => installed.run('version'))
@@ -157,10 +168,8 @@ await check('roost serves, with a database of its own', () => installed.serves()
 await check('roost doctor', () => installed.run('doctor'))
 
 await check('the quick start of the README, as it stands', async () => {
-  const checkout = join(folder, 'checkout')
-  execFileSync('git', ['clone', '--quiet', root, checkout], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const [, block] = /^## Quick start[\s\S]*?```sh\n([\s\S]*?)```/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))
-  const [start, ...others] = block.trim().split('\n')
+  const checkout = cloned('checkout')
+  const [start, ...others] = documentedCommands('README.md', 'Quick start')
   // uses any port if 8080 is taken
   const port = await freePort()
   const env = { ...environment, PORT: String(port), SSH_PORT: '' }
@@ -172,7 +181,7 @@ await check('the quick start of the README, as it stands', async () => {
       void ended.then((code) => reject(new Error(`it ended with ${code}`)))
     })
     const script = ['set -e', ...others].join('\n').replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
-    const log = execFileSync('sh', ['-c', script], { cwd: checkout, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+    const log = shell(script, checkout, { PORT: String(port), SSH_PORT: '' })
     expect(/[0-9a-f]{7} .+\n$/.test(log), log)
     return `${others.length + 1} commands`
   } finally {

@@ -24,11 +24,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 
 const run = async (cwd: string, program: string, ...args: string[]) => (await promisify(execFile)(program, args, { cwd, env })).stdout
 
-/** A folder in which `roost/test` and vitest are installed. */
+/** A folder in which `roost-server/test` and vitest are installed. */
 function project(name: string): string {
   const path = join(folder, name)
   mkdirSync(join(path, 'node_modules'), { recursive: true })
-  symlinkSync(root, join(path, 'node_modules/roost'))
+  symlinkSync(root, join(path, 'node_modules/roost-server'))
   symlinkSync(join(root, 'node_modules/vitest'), join(path, 'node_modules/vitest'))
   return path
 }

@@ -11,7 +11,7 @@ interface StartedUser extends Credentialed {
   username: string
 }
 
-/** A server started with `startRoost`, as users of `roost/test` do, and reset before each test of a file. */
+/** A server started with `startRoost`, as users of `roost-server/test` do, and reset before each test of a file. */
 export interface StartedRoost extends Pick<TestApp, 'url' | 'api'> {
   roost: Roost
   /** Creates a user with a token of scope `api`. */

@@ -1,4 +1,4 @@
-const { startRoost } = require('roost/test')
+const { startRoost } = require('roost-server/test')
 
 /** Starts one server for all workers, which find it by the variable. */
 module.exports = async () => {

@@ -1,4 +1,4 @@
-const { startRoost } = require('roost/test')
+const { startRoost } = require('roost-server/test')
 
 let roost
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { startRoost } from 'roost/test'
+import { startRoost } from 'roost-server/test'
 
 let roost
 before(async () => {

@@ -1,4 +1,4 @@
-import { startRoost } from 'roost/test'
+import { startRoost } from 'roost-server/test'
 
 /** Starts one server for all workers, which find it by the variable. */
 export default async function setup() {

@@ -1,4 +1,4 @@
-import { startRoost } from 'roost/test'
+import { startRoost } from 'roost-server/test'
 import { beforeEach } from 'vitest'
 
 /** The world of this worker, reset before each test. */
