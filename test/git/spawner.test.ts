@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, utimes } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -97,6 +97,19 @@ describe.each<[string, () => Spawner]>([
     const child = await sh(spawner, 'pwd; echo $WHAT; read -r x; nice', { cwd: folder, env: { ...OPTIONS.env, WHAT: 'this' }, niceness: 7 })
     const { out } = await outcome(child, 'go\n')
     expect(out.toString()).toBe(`${folder}\nthis\n${getPriority() + 7}\n`)
+  })
+
+  it('have a priority relative to that of the service, which may have been lowered itself (SEC-180)', () => {
+    const script = `
+      import { spawn } from 'node:child_process'
+      import { getPriority } from 'node:os'
+      import { lowerPriority } from './src/git/process/spawner.ts'
+      const child = spawn('sleep', ['600'])
+      lowerPriority(child.pid, 7)
+      console.log(getPriority(child.pid) - getPriority())
+      child.kill()`
+    const node = [process.execPath, '--import', 'tsx', '--input-type=module', '-e', script]
+    expect(execFileSync('nice', ['-n', '5', ...node], { encoding: 'utf8' })).toBe('7\n')
   })
 
   it('talk over further descriptors, in both directions', async () => {

@@ -40,7 +40,7 @@ export interface PoolLimits {
   wait: number
   /** Milliseconds a process may run. */
   deadline: number
-  /** The nice value of the processes, from 1 to 19. */
+  /** How much lower the priority of the processes is than the service's, from 1 to 19. */
   niceness?: number
 }
 

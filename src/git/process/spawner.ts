@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 
 /** A Unix socket to which a process writes its output, preceded by the greeting. */
@@ -99,14 +99,18 @@ export const whenStarted = (child: ChildProcess) =>
     child.once('error', reject)
   })
 
+/** The largest nice value. */
+const MAX_NICENESS = 19
+
 /**
- * Lowers the priority of a process. Each is a session leader, and where Linux schedules sessions as autogroups, the
- * nice value of the autogroup has to be set as well.
+ * Lowers the priority of a process below this one's, which may itself run at another one than 0. Each is a session
+ * leader, and where Linux schedules sessions as autogroups, the nice value of the autogroup has to be set as well.
  */
 export function lowerPriority(pid: number, niceness: number) {
   try {
-    setPriority(pid, niceness)
-    writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
+    const value = Math.min(MAX_NICENESS, getPriority() + niceness)
+    setPriority(pid, value)
+    writeFileSync(`/proc/${pid}/autogroup`, String(value))
   } catch {
     // the process has just ended, or the system has no autogroups or limits the rate of changes
   }

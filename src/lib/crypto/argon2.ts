@@ -38,8 +38,9 @@ interface Waiting {
 
 /** The script of a thread. On Linux priorities are per thread: requests and Postgres come first. */
 const PROGRAM = `
+const os = require('node:os')
 const { parentPort, workerData } = require('node:worker_threads')
-if (process.platform === 'linux') require('node:os').setPriority(10)
+if (process.platform === 'linux') os.setPriority(Math.min(19, os.getPriority() + 10))
 const { hashSync, verifySync } = require(workerData.module)
 parentPort.on('message', ({ password, stored }) => {
   try {
