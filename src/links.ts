@@ -15,6 +15,7 @@ export interface Links {
 
 /** Host and port of SSH clone URLs, if they differ from the host of the base URL and port 22. */
 export interface SshAddress {
+  /** Null: this service does not serve SSH. */
   port: number | null
   publicHost: string | undefined
   publicPort: number | undefined
@@ -24,8 +25,10 @@ export function linksFor(baseUrl: string, ssh?: SshAddress): Links {
   const base = baseUrl.replace(/\/+$/, '')
   const { hostname, pathname } = new URL(base)
   const host = ssh?.publicHost === undefined ? hostname : ssh.publicHost.includes(':') ? `[${ssh.publicHost}]` : ssh.publicHost
-  // without our own SSH server, an OpenSSH server may listen on port 22
   const port = ssh?.publicPort ?? ssh?.port ?? 22
+  const http = (fullPath: string) => `${base}/${fullPath}.git`
+  // A public host or port names another SSH server; without one, clients get an address that can be cloned (GS-1).
+  const served = ssh?.port !== null || ssh.publicHost !== undefined || ssh.publicPort !== undefined
   return {
     base,
     prefix: pathname === '/' ? '' : pathname,
@@ -33,7 +36,7 @@ export function linksFor(baseUrl: string, ssh?: SshAddress): Links {
     group: (fullPath) => `${base}/groups/${fullPath}`,
     project: (fullPath) => `${base}/${fullPath}`,
     api: (path) => `${base}/api/v4${path}`,
-    http: (fullPath) => `${base}/${fullPath}.git`,
-    ssh: (fullPath) => (port === 22 ? `git@${host}:${fullPath}.git` : `ssh://git@${host}:${port}/${fullPath}.git`),
+    http,
+    ssh: (fullPath) => (!served ? http(fullPath) : port === 22 ? `git@${host}:${fullPath}.git` : `ssh://git@${host}:${port}/${fullPath}.git`),
   }
 }

@@ -17,8 +17,10 @@ describe('clone URLs for SSH (GS-1)', () => {
     expect(ssh(2222, undefined, 2022)).toBe('ssh://git@git.example.com:2022/group/sub/project.git')
   })
 
-  it('are those of a server at the usual port where SSH is off', () => {
-    expect(ssh(null)).toBe('git@git.example.com:group/sub/project.git')
+  it('are HTTP addresses while SSH is off and no other server is named', () => {
+    expect(ssh(null)).toBe('https://git.example.com:8443/roost/group/sub/project.git')
+    expect(ssh(null, undefined, 22)).toBe('git@git.example.com:group/sub/project.git')
+    expect(ssh(null, 'ssh.example.com')).toBe('git@ssh.example.com:group/sub/project.git')
     expect(ssh(null, 'ssh.example.com', 2022)).toBe('ssh://git@ssh.example.com:2022/group/sub/project.git')
   })
 })
