@@ -302,6 +302,29 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   })
 }
 
+/** Variables with these prefixes are meant for this service. */
+const OWN_PREFIXES = /^(?:ROOST|METRICS|SMTP|LFS)_/
+
+/** Variables that start with such a prefix but belong to the test server and its clients (docs/testing.md). */
+const OF_TESTS = /^ROOST_(?:TEST_|PROGRAM$)/
+
+const lettersOf = (name: string) => name.replaceAll('_', '').toUpperCase()
+
+/** What an administrator should know about the environment, though it is valid; a line each. */
+export function configWarnings(config: Config, environment: NodeJS.ProcessEnv = process.env): string[] {
+  const known = Object.keys(Environment.shape)
+  const byLetters = new Map(known.map((name) => [lettersOf(name), name]))
+  const warnings = Object.keys(environment).flatMap((name) => {
+    if (known.includes(name) || OF_TESTS.test(name)) return []
+    const meant = byLetters.get(lettersOf(name))
+    if (meant === undefined && !OWN_PREFIXES.test(name)) return []
+    return [`${name} is no setting of this version and has no effect${meant === undefined ? '' : `; ${meant} is meant`}`]
+  })
+  if (config.baseUrl === undefined && ['0.0.0.0', '::'].includes(config.host))
+    warnings.push('HOST serves other machines, but links in answers and mails say localhost: set BASE_URL to the address that clients use')
+  return warnings
+}
+
 function parseEnvironment(environment: NodeJS.ProcessEnv): z.output<typeof Environment> {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
   const parsed = Environment.safeParse(given)

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ConfigFault, readConfig } from '../src/config.js'
+import { ConfigFault, configWarnings, readConfig } from '../src/config.js'
 
 describe('readConfig', () => {
   it('has a default for everything', () => {
@@ -129,5 +129,31 @@ describe('readConfig', () => {
   it('never repeats a secret in its message', () => {
     expect(() => readConfig({ ROOST_ADMIN_PASSWORD: 'hunter2' })).toThrow(/^(?!.*hunter2)/)
     expect(() => readConfig({ DATABASE_URL: 'hunter2' })).toThrow(/^(?!.*hunter2)/)
+  })
+})
+
+describe('configWarnings', () => {
+  const warnings = (environment: Record<string, string>) => configWarnings(readConfig(environment), environment)
+
+  it('names variables that look like settings and have no effect, and the one that is meant', () => {
+    expect(warnings({ ROOST_WORKRES: '3', ROOST_BASE_URL: 'https://x', DATADIR: '/srv', Smtp_Url: 'smtp://x', METRICS_KEY: 'x' })).toEqual([
+      'ROOST_WORKRES is no setting of this version and has no effect',
+      'ROOST_BASE_URL is no setting of this version and has no effect',
+      'DATADIR is no setting of this version and has no effect; DATA_DIR is meant',
+      'Smtp_Url is no setting of this version and has no effect; SMTP_URL is meant',
+      'METRICS_KEY is no setting of this version and has no effect',
+    ])
+  })
+
+  it('says nothing of settings, of other programs, and of the test server', () => {
+    expect(warnings({ ROOST_WORKERS: '2', SSH_AUTH_SOCK: '/x', MAIL: '/x', PATH: '/bin', ROOST_TEST_CONTROL: 'x', ROOST_PROGRAM: 'roost' })).toEqual([])
+  })
+
+  it('says where links lead while the service listens to other machines without a base URL', () => {
+    for (const HOST of ['0.0.0.0', '::']) {
+      expect(warnings({ HOST })).toEqual([expect.stringContaining('set BASE_URL')])
+      expect(warnings({ HOST, BASE_URL: 'https://git.example.com' })).toEqual([])
+    }
+    expect(warnings({ HOST: '192.0.2.1' })).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config.js'
+import { type Config, configWarnings } from '../config.js'
 import type { Context } from '../context.js'
 import { holderPid } from '../db/postgres/index.js'
 import { loadOrCreateHostKeys } from '../lib/crypto/host-keys.js'
@@ -35,6 +35,7 @@ export async function serve(environmentConfig: Config): Promise<void> {
 
 async function start(environmentConfig: Config, lifecycle: Lifecycle): Promise<void> {
   const { log, signal } = lifecycle
+  for (const warning of configWarnings(environmentConfig)) log.warn(warning)
   await Promise.all([checkDescriptors(), checkGit(), checkAddressFree(environmentConfig)])
   await checkFolders(environmentConfig)
   const resolved = await resolveSshPort(environmentConfig, (fault) => log.warn(`SSH is off: ${fault.message}`))
