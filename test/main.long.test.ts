@@ -2,6 +2,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import http from 'node:http'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,8 +51,10 @@ describe('roost', () => {
   /** Spares tests that are not about the first start the preparation of a database. */
   const useData = () => promisify(execFile)('cp', ['-a', used, dataDir])
 
-  function roost(args: string[] = [], environment: NodeJS.ProcessEnv = {}) {
-    const child = spawn(process.execPath, ['--import', endWithParent, startScript, ...args], {
+  /** `openFiles`: how many files it may have open. */
+  function roost(args: string[] = [], environment: NodeJS.ProcessEnv = {}, openFiles?: number) {
+    const limit = openFiles === undefined ? '' : `ulimit -n ${openFiles}; `
+    const child = spawn('/bin/sh', ['-c', `${limit}exec "$0" "$@"`, process.execPath, '--import', endWithParent, startScript, ...args], {
       detached: true,
       env: {
         PATH: process.env['PATH'],
@@ -363,6 +366,41 @@ describe('roost', () => {
     const { code, stdout, stderr } = await roost([], environment).ended
     expect(stderr).toMatch(line)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  })
+
+  it('works while more connections than it may have files open begin requests and do not end them (SEC-233)', async () => {
+    const service = roost([], { ROOST_ADMIN_TOKEN: 'main-token-0123456789' }, 520)
+    const url = await service.ready
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const call = (method: string, path: string, body = '') =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { 'private-token': 'main-token-0123456789', 'content-type': 'application/json' }
+        const request = http.request(`${url}/api/v4${path}`, { agent, method, headers }, (response) => {
+          response.resume().once('end', () => resolve(response.statusCode))
+        })
+        request.once('error', reject).end(body)
+      })
+    expect(await call('POST', '/projects', '{"path":"one","initialize_with_readme":true}')).toBe(201)
+    const { hostname, port } = new URL(url)
+    let closed = 0
+    const sockets = Array.from({ length: 505 }, () => {
+      const socket = connect(Number(port), hostname)
+        .on('error', () => undefined)
+        .resume()
+      socket.once('close', () => closed++)
+      socket.write('GET / HTTP/1.1\r\n')
+      return socket
+    })
+    // those above the limit are closed unanswered, the others after their time
+    await expect.poll(() => closed, { timeout: 20_000 }).toBeGreaterThanOrEqual(505 - 264)
+    const statuses = new Set<number | undefined>()
+    // an idle connection may be closed to make room, and a new one finds none
+    while (closed < sockets.length) statuses.add(await call('GET', '/projects/root%2Fone/repository/files/README.md?ref=main').catch(() => undefined))
+    statuses.add(await call('GET', '/projects/root%2Fone/repository/tree'))
+    expect([...statuses].filter((status) => status !== undefined)).toEqual([200])
+    agent.destroy()
+    service.child.kill('SIGTERM')
+    expect((await service.ended).stderr).not.toMatch(/storage|EMFILE|files are open/)
   })
 
   it('refuses an old git', async () => {

@@ -1,14 +1,17 @@
 // @module-tag long
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import ssh2 from 'ssh2'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { call, killRounds, type Service, startService, withToken, workersOf } from '../bench/kill.mjs'
 import { build } from '../scripts/build.mjs'
 import { repositoryDirectory } from '../src/git/storage/create.js'
+import { socketLink } from '../src/transport/ssh/client.js'
 import { gitOut } from './support/clients/git-client.js'
 import { roostOn } from './support/command.js'
 import { rounds } from './support/rounds.js'
@@ -200,11 +203,15 @@ describe('a service of two workers', () => {
     const key = `${parsed.type} ${parsed.getPublicSSH().toString('base64')} test`
     expect((await api(1, 'POST', '/user/keys', { title: 'a key', key })).status).toBe(201)
     const { ssh_url_to_repo } = JSON.parse((await api(1, 'GET', '/projects/root%2Fnone')).text)
-    const client = new ssh2.Client()
-    await new Promise<void>((resolve, reject) => {
-      client.once('ready', () => resolve()).once('error', reject)
-      client.connect({ host: '127.0.0.1', port: Number(new URL(ssh_url_to_repo).port), username: 'git', privateKey: pem })
-    })
+    const connect = () => {
+      const client = new ssh2.Client()
+      return new Promise<ssh2.Client>((resolve, reject) => {
+        client.once('ready', () => resolve(client)).once('error', reject)
+        client.connect({ host: '127.0.0.1', port: Number(new URL(ssh_url_to_repo).port), username: 'git', privateKey: pem })
+      })
+    }
+    const connected = () => vi.waitUntil(() => connect().catch(() => null), { timeout: 20_000 })
+    let client = await connect()
     const greeting = () =>
       new Promise<string>((resolve, reject) => {
         client.exec('nothing', (error, channel) => {
@@ -218,6 +225,12 @@ describe('a service of two workers', () => {
       })
     try {
       // one connection, whose commands go to whichever worker takes them
+      for (let n = 0; n < 4; n++) expect(await greeting()).toBe('Welcome to Roost, @root!\n')
+      // another socket is served after something has removed the first (SEC-230)
+      const closed = once(client, 'close')
+      rmSync(dirname(readlinkSync(socketLink(dataDir))), { recursive: true })
+      await closed
+      client = await connected()
       for (let n = 0; n < 4; n++) expect(await greeting()).toBe('Welcome to Roost, @root!\n')
     } finally {
       client.end()
@@ -266,6 +279,21 @@ describe('a service of two workers', () => {
     await expect.poll(() => metric(2, 'roost_workers{state="ready"}'), { timeout: 10_000 }).toBe(2)
   })
 
+  it('replaces a worker that cannot start git, while the other can (SEC-231)', async () => {
+    await connectToAll()
+    const before = (await metric(2, 'roost_workers_replaced_total')) ?? 0
+    const victim = log().findLast(({ worker, msg }) => worker === 1 && msg === 'request')?.pid as number
+    const spawners = descendantsOf(victim)
+    expect(spawners).not.toEqual([])
+    for (const spawner of spawners) process.kill(spawner, 'SIGSTOP')
+    await expect.poll(() => metric(2, 'roost_workers_replaced_total'), { timeout: 60_000 }).toBe(before + 1)
+    for (const spawner of spawners) process.kill(spawner, 'SIGCONT')
+    expect(log().find(({ ended }) => ended === victim)).toMatchObject({ worker: 1 })
+    await expect.poll(() => metric(2, 'roost_workers{state="ready"}'), { timeout: 20_000 }).toBe(2)
+    await connectToAll()
+    expect((await through(1, '/-/readiness')).status).toBe(200)
+  })
+
   it('SEC-160: SIGTERM lets a running request end, and leaves no process', async () => {
     const all = descendantsOf(service.pid)
     expect(all.length).toBeGreaterThan(3)
@@ -281,8 +309,9 @@ describe('a service of two workers', () => {
     socket.write('GET /-/readiness HTTP/1.1\r\nHost: roost\r\n')
     // somebody has taken the connection when another one that came later is answered by each
     await connectToAll()
+    const before = log().filter(({ msg }) => msg === 'stopping').length
     const ended = service.end('SIGTERM')
-    await expect.poll(() => log().filter(({ msg }) => msg === 'stopping')).toHaveLength(4)
+    await expect.poll(() => log().filter(({ msg }) => msg === 'stopping')).toHaveLength(before + 3)
     socket.write('Connection: close\r\n\r\n')
     expect(await answer).toMatch(/^HTTP\/1\.1 (200|503) /)
     expect(await ended).toBe(0)

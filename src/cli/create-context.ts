@@ -164,7 +164,7 @@ async function openRepositories(
     workers: options.workers,
     shared: config.databaseUrl !== undefined,
     onUse: options.onUse,
-    refusal: (storage) => storages.refusal(storage),
+    refusal: (storage, access) => storages.refusal(storage, access),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => void reportMissing({ db, log }, fault, key),
   })
@@ -173,8 +173,10 @@ async function openRepositories(
     storages: Object.keys(config.storages),
     settings: () => settingsCache.read(),
     probe: git.checkStorage,
-    onChange: (storage, blocked) =>
-      blocked ? log.error({ storage }, 'a storage fails; calls that need it are refused') : log.warn({ storage }, 'the storage is used again'),
+    onChange: (storage, access, blocked) =>
+      blocked
+        ? log.error({ storage, access }, 'a storage fails; calls that need it are refused')
+        : log.warn({ storage, access }, 'the storage is used again'),
     onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
   })
   return { git, storages }

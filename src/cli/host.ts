@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../config.js'
 import { ProcessPool } from '../git/process/pool.js'
 import { StartFault } from '../lib/start-fault.js'
+import { SSH_LIMITS, type SshLimits } from '../transport/ssh/limits.js'
 
 const MIN_GIT_VERSION = [2, 38] as const
 
@@ -25,11 +26,29 @@ export async function checkGit(): Promise<void> {
 /** File descriptors needed for connections, git processes and files. */
 const MIN_OPEN_FILES = 512
 
+/** Of these, those that connections of clients never take. */
+const RESERVED_OPEN_FILES = 256
+
+/** How many files this process may have open at once. */
+async function maxOpenFiles(): Promise<number> {
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
+  return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY)
+}
+
+/** How many connections of HTTP and of SSH this process may have, so that files are left for its work (SEC-233). */
+export async function connectionBudget(): Promise<{ http: number; ssh: number }> {
+  const budget = (await maxOpenFiles()) - RESERVED_OPEN_FILES
+  const ssh = Math.min(SSH_LIMITS.connections, Math.floor(budget / 4))
+  return { http: budget - ssh, ssh }
+}
+
+/** The limits of SSH in this process. */
+export const sshLimits = async (): Promise<SshLimits> => ({ ...SSH_LIMITS, connections: (await connectionBudget()).ssh })
+
 /** Throws if the limit of open files is too low. */
 export async function checkDescriptors(): Promise<void> {
-  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
-  const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
-  if (limit !== undefined && Number(limit) < MIN_OPEN_FILES)
+  const limit = await maxOpenFiles()
+  if (limit < MIN_OPEN_FILES)
     throw new StartFault(`only ${limit} files may be open at once and ${MIN_OPEN_FILES} are needed: raise the limit (ulimit -n)`)
 }
 

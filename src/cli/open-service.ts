@@ -5,7 +5,7 @@ import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
 import type { ContextOptions } from './create-context.js'
-import { cannotListen } from './host.js'
+import { cannotListen, connectionBudget } from './host.js'
 import type { Lifecycle } from './lifecycle.js'
 
 /** The program of the spawner process; the build puts it beside this one. */
@@ -73,7 +73,8 @@ export async function openService(
   const prepared = prepare(ctx, program, first)
   onContext?.(ctx, prepared)
   // one waits for the database, the other uses the CPU
-  const [app] = await Promise.all([program.buildApp(ctx), prepared])
+  const [app, { http }] = await Promise.all([program.buildApp(ctx), connectionBudget(), prepared])
+  app.server.maxConnections = Math.min(app.server.maxConnections, http)
   return { ctx, app }
 }
 

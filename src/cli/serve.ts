@@ -11,9 +11,10 @@ import { loadOrCreateHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
 import { sshFolder } from '../transport/ssh/client.js'
-import { createSocketLocation } from '../transport/ssh/socket-location.js'
+import { openSshAt } from '../transport/ssh/reopening.js'
+import { createSocketLocation, type SocketLocation } from '../transport/ssh/socket-location.js'
 import { type SshService, startSshThread } from '../transport/ssh/thread.js'
-import { checkAddress, checkDescriptors, checkFolders, checkGit, resolveAddress, resolveSshPort } from './host.js'
+import { checkAddress, checkDescriptors, checkFolders, checkGit, resolveAddress, resolveSshPort, sshLimits } from './host.js'
 import { DRAIN_TIMEOUT_MS, Lifecycle } from './lifecycle.js'
 import { listen, loadProgram, openService, stopListening } from './open-service.js'
 import { embeddedFolder, openServicePostgres } from './postgres.js'
@@ -89,7 +90,7 @@ async function serveInProcess(
   let listening: FastifyInstance | undefined
   const onContext = (ctx: Context, prepared: Promise<void>) => {
     // start the SSH thread while the application is built
-    ssh = hostKeys.then(() => program.startSsh(ctx, { program: SSH_PROGRAM, prepared }))
+    ssh = hostKeys.then(async () => program.startSsh(ctx, { program: SSH_PROGRAM, limits: await sshLimits(), prepared }))
     const started = ssh.catch(() => undefined)
     lifecycle.onClose(() =>
       Promise.all([listening && stopListening(listening, DRAIN_TIMEOUT_MS), started.then((service) => service?.close(DRAIN_TIMEOUT_MS))]),
@@ -108,15 +109,21 @@ async function serveWithWorkers(config: ResolvedConfig, databaseUrl: string, lif
   await migrateDatabase(databaseUrl)
   await checkConnections(databaseUrl, config)
   const { workers: count, port, baseUrl, ssh } = config
-  const socketLocation = await createSocketLocation(config.dataDir)
-  lifecycle.onClose(() => socketLocation.remove())
-  const workers = new Workers({ count, program: PROGRAM, begin: { databaseUrl, port, baseUrl, ssh, socket: socketLocation.socket }, log })
+  const firstLocation = await createSocketLocation(config.dataDir)
+  lifecycle.onClose(() => firstLocation.remove())
+  const workers = new Workers({ count, program: PROGRAM, begin: { databaseUrl, port, baseUrl, ssh, socket: firstLocation.socket }, log })
   let thread: SshService | undefined
   lifecycle.onClose(() => Promise.all([thread?.close(DRAIN_TIMEOUT_MS), workers.stop(DRAIN_TIMEOUT_MS)]))
   signal.throwIfAborted()
   await workers.start(signal)
-  await socketLocation.publish()
-  thread = await startSshThread(ssh, { program: SSH_PROGRAM, hostKeys: await hostKeys, socket: socketLocation.socket, log, stopping: signal })
+  const openSsh = async ({ socket, publish, remove }: SocketLocation): Promise<SshService> => {
+    workers.serveSocket(socket)
+    await publish()
+    const own = { program: SSH_PROGRAM, limits: await sshLimits(), hostKeys: await hostKeys, socket }
+    const opened = await startSshThread(ssh, { ...own, log, stopping: signal })
+    return { close: (wait) => opened.close(wait).then(remove) }
+  }
+  thread = await openSshAt(firstLocation, openSsh, { dataDir: config.dataDir, log })
   await waitUntilReady(`http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, lifecycle)
 }
 

@@ -4,7 +4,7 @@ import type { Spawner } from './process/spawner.js'
 import { type Reader, readerFor } from './reading/reader.js'
 import { type ReadResources, readResources } from './reading/resources.js'
 import { isStorage, presence, repositoryDirectory } from './storage/create.js'
-import type { RepositoryKey } from './types.js'
+import type { RepositoryKey, StorageAccess } from './types.js'
 
 export interface GitOptions {
   /** Storage directories, by the storage names in repository keys. */
@@ -20,8 +20,8 @@ export interface GitOptions {
   spawner?: Spawner
   /** Whether services on other machines use the storages too. */
   shared?: boolean
-  /** Returns why a storage must not be used now, or null (SEC-188). */
-  refusal?: (storage: string) => Error | null
+  /** Returns why a storage must not be read or written now, or null (SEC-188). */
+  refusal?: (storage: string, access: StorageAccess) => Error | null
   /** Number of service processes on this machine, which share the limits; 1 by default. */
   workers?: number
 }
@@ -29,7 +29,8 @@ export interface GitOptions {
 /** What all repositories share: directories, the process pool, long-lived processes and caches. */
 export interface GitInstallation {
   resources: ReadResources
-  directory(key: RepositoryKey): string
+  /** Throws if the storage must not be read now, or with `write` not written. */
+  directory(key: RepositoryKey, access?: StorageAccess): string
   reader(key: RepositoryKey): Reader & { readonly key: RepositoryKey }
   /** Throws RepositoryMissing if the storage is not mounted or the repository cannot be read. */
   exists(key: RepositoryKey): Promise<boolean>
@@ -41,8 +42,8 @@ export interface GitInstallation {
 /** Opens the storages for reading. */
 export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS, spawner, workers = 1, refusal }: GitOptions): GitInstallation {
   const resources = readResources(new ProcessPool(shareOfLimits(pool, workers), spawner), workers)
-  const directory = (key: RepositoryKey) => {
-    const refused = refusal?.(key.storage)
+  const directory = (key: RepositoryKey, access: StorageAccess = 'read') => {
+    const refused = refusal?.(key.storage, access)
     if (refused) throw refused
     const path = directoryOf(storages, key)
     onUse?.(path)

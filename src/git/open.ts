@@ -41,7 +41,7 @@ export function openGit(options: WriteOptions): Git {
     exists: installation.exists,
     async create(key, branch) {
       if (await installation.exists(key)) return
-      await createRepository(installation.directory(key), branch)
+      await createRepository(installation.directory(key, 'write'), branch)
       // the project of a new wiki may be moving to another storage
       await assertNotMoved(installation.directory(key), resources.shared)
     },
@@ -59,7 +59,7 @@ export function openGit(options: WriteOptions): Git {
       fork(
         installation.resources.pool,
         { directory: installation.directory(from), refs: installation.reader(from).refs },
-        installation.directory(to),
+        installation.directory(to, 'write'),
         branch,
       ),
     async snapshotRefs(key) {
@@ -68,7 +68,7 @@ export function openGit(options: WriteOptions): Git {
       return { head: `refs/heads/${(await reader.headBranch()) ?? 'main'}`, refs: await reader.refs('refs/') }
     },
     saveRepository: (key, refs, target) => saveRepository(installation.directory(key), refs, target),
-    restoreRepository: (saved, key) => restoreRepository(saved, installation.directory(key)),
+    restoreRepository: (saved, key) => restoreRepository(saved, installation.directory(key, 'write')),
     async close() {
       await Promise.all([resources.close(), installation.close()])
     },

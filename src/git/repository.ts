@@ -35,7 +35,8 @@ type Maintenance = Pick<
 
 /** One repository, for reading, writing and the wire protocol. Starts no process before the first call. */
 export function repositoryOf(installation: GitInstallation, resources: WriteResources, key: RepositoryKey): GitRepository {
-  const opened = { key, directory: installation.directory(key), reader: installation.reader(key) }
+  const writable = () => installation.directory(key, 'write')
+  const opened = { key, directory: installation.directory(key), writable, reader: installation.reader(key) }
   return {
     ...opened.reader,
     ...writerOf(installation, resources, opened),
@@ -47,53 +48,57 @@ export function repositoryOf(installation: GitInstallation, resources: WriteReso
 interface Opened {
   key: RepositoryKey
   directory: string
+  /** The directory; throws while the storage must not be written (SEC-188). */
+  writable(): string
   reader: Reader
 }
 
 function writerOf(
   { resources: { pool, cache, batchProcesses } }: GitInstallation,
   { refUpdates, shared }: WriteResources,
-  { directory, reader }: Opened,
+  { directory, writable, reader }: Opened,
 ): Writer {
   const readObject = (oid: Oid) => batchProcesses.catFile(directory).readKnown(oid)
   const context = { directory, pool, readObject }
+  const writing = () => ({ ...context, directory: writable() })
   return {
     fileSizes: (commit, visit) => fileSizes(pool, directory, commit, visit),
-    setHeadBranch: (branch) => writeHead(directory, branch, shared),
-    withRefLocked: (ref, oid, work) => refUpdates.withLocked(directory, ref, oid, work),
-    updateRefs: (moves) => refUpdates.update(directory, moves),
-    draftCommit: (draft) => draftCommit(context, draft),
-    draftHistory: () => draftHistory(context),
-    draftPick: (draft) => draftPick(context, draft),
+    setHeadBranch: (branch) => writeHead(writable(), branch, shared),
+    withRefLocked: (ref, oid, work) => refUpdates.withLocked(writable(), ref, oid, work),
+    updateRefs: (moves) => refUpdates.update(writable(), moves),
+    draftCommit: (draft) => draftCommit(writing(), draft),
+    draftHistory: () => draftHistory(writing()),
+    draftPick: (draft) => draftPick(writing(), draft),
     async canMerge(into, from) {
       const make = async () => ({ merges: await canMerge(context, into, from, await reader.uniqueMergeBase(into, from)) })
       const answer = await cache.getOrCompute(directory, `merges ${into} ${from}`, () => 50, make)
       return answer?.merges ?? false
     },
-    draftMerge: async (draft, whileWriting) => draftMerge(context, draft, await reader.uniqueMergeBase(draft.into, draft.from), whileWriting),
-    writeCommit: (commit) => writeCommit(directory, commit),
-    writeTag: (tag) => writeTag(directory, tag),
+    draftMerge: async (draft, whileWriting) => draftMerge(writing(), draft, await reader.uniqueMergeBase(draft.into, draft.from), whileWriting),
+    writeCommit: (commit) => writeCommit(writable(), commit),
+    writeTag: (tag) => writeTag(writable(), tag),
   }
 }
 
-function wireOf(installation: GitInstallation, { wire, archives, checks }: WriteResources, { directory, reader }: Opened): Wire {
+function wireOf(installation: GitInstallation, { wire, archives, checks }: WriteResources, { directory, writable, reader }: Opened): Wire {
   const { pool } = installation.resources
   const find = peelIn(installation.resources, directory)
   const peel = async (oid: Oid) => (await find(oid))?.oid ?? null
   const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
   return {
     archive: (options) => archive(archives, directory, options),
-    advertise: (service, request) => wire.advertise(directory, service, request),
+    advertise: (service, request) => wire.advertise(service === 'git-receive-pack' ? writable() : directory, service, request),
     uploadPack: (request) => wire.uploadPack(directory, request, peel),
     uploadArchive: (request) => wire.uploadArchive(archives, directory, request),
-    receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
+    receivePack: (request, policy) => wire.receivePack(writable(), request, policy, openWith),
     remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
     fetch(source, signal, { bytes = Number.POSITIVE_INFINITY, refspecs = [] } = {}) {
       const { packBytes, objectBytes } = wire.limits
       const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE_MS, objectBytes, refspecs }
-      return fetchAll(wire.pool, directory, source, limits, signal)
+      return fetchAll(wire.pool, writable(), source, limits, signal)
     },
-    copyObjects: (from, commits, have) => copyObjects(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
+    copyObjects: (from, commits, have) =>
+      copyObjects(pool, { directory: writable(), refs: reader.refs }, installation.directory(from), commits, have),
     lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),
     forEachLfsPointer: (visit) => forEachPointer(checks, directory, visit),
   }

@@ -12,7 +12,7 @@ import type { WriteResources } from './write-resources.js'
 
 type Removal = Pick<Git, 'remove' | 'quarantineRepository' | 'removeQuarantinedRepositories'>
 type Moves = Pick<Git, 'isMoving' | 'relocate' | 'undoRelocation' | 'isFormerCopyInUse' | 'removeFormerCopies'>
-type Storages = Pick<Git, 'listRepositories' | 'claimStorages' | 'checkStorage' | 'ping' | 'removeLeftovers' | 'leftovers'>
+type Storages = Pick<Git, 'listRepositories' | 'claimStorages' | 'checkStorage' | 'checkStart' | 'ping' | 'removeLeftovers' | 'leftovers'>
 
 /** The kinds of repositories that a project has. */
 const KINDS = ['project', 'wiki'] as const
@@ -21,11 +21,11 @@ const KINDS = ['project', 'wiki'] as const
 export function removalOf(installation: GitInstallation, { forget }: WriteResources, { storages }: GitOptions): Removal {
   return {
     async remove(key) {
-      await removeRepository(installation.directory(key))
+      await removeRepository(installation.directory(key, 'write'))
       forget(key)
     },
     async quarantineRepository(key) {
-      const target = await quarantineRepository(storages[key.storage] as string, installation.directory(key))
+      const target = await quarantineRepository(storages[key.storage] as string, installation.directory(key, 'write'))
       forget(key)
       return target
     },
@@ -49,7 +49,7 @@ export function movesOf(installation: GitInstallation, { shared, forget }: Write
       if (!(await isStorage(storages[to] as string))) throw new RepositoryMissing()
       const route = (kind: 'project' | 'wiki') => ({
         from: installation.directory({ storage: from, id, kind }),
-        to: installation.directory({ storage: to, id, kind }),
+        to: installation.directory({ storage: to, id, kind }, 'write'),
       })
       await relocate(installation.resources.pool, [route('project'), route('wiki')], { ...move, shared })
       for (const kind of KINDS) forget({ storage: from, id, kind })
@@ -57,7 +57,7 @@ export function movesOf(installation: GitInstallation, { shared, forget }: Write
     async undoRelocation(id, storage, spared) {
       for (const other of Object.keys(storages)) {
         const keys = KINDS.map((kind) => ({ storage: other, id, kind }))
-        await removeTemporaryCopies(keys.map(installation.directory))
+        await removeTemporaryCopies(keys.map((key) => installation.directory(key, 'write')))
         if (spared.includes(other)) continue
         if (other !== storage) for (const key of keys) await remove(key)
         await removeGates(installation.directory({ storage: other, id, kind: 'project' }))
@@ -78,9 +78,10 @@ export function movesOf(installation: GitInstallation, { shared, forget }: Write
 export function storagesOf({ resources }: GitInstallation, { shared }: WriteResources, { storages, refusal }: GitOptions): Storages {
   const stale = { ...STALE_AFTER, shared }
   const inEach = async <T>(work: (root: string) => Promise<T[]>) => (await Promise.all(Object.values(storages).map(work))).flat()
-  const checkStorage = async (storage: string) => {
+  const checkStorage: Git['checkStorage'] = async (storage, purpose) => {
     const path = storages[storage] as string
-    await access(path, constants.R_OK | constants.W_OK)
+    if (purpose === 'write') return access(path, constants.W_OK)
+    await access(path, constants.R_OK | constants.X_OK)
     if (!(await isStorage(path))) throw new RepositoryMissing()
   }
   return {
@@ -92,11 +93,18 @@ export function storagesOf({ resources }: GitInstallation, { shared }: WriteReso
       return (await Promise.all(claimed)).flat()
     },
     checkStorage,
+    async checkStart() {
+      const git = await resources.pool.start('/', ['--version'])
+      git.stdout?.resume()
+      git.stderr?.resume()
+      const code = await git.closed
+      if (code !== 0) throw new Error(`git ended with ${code}`)
+    },
     async ping() {
       for (const storage of Object.keys(storages)) {
-        const refused = refusal?.(storage)
+        const refused = refusal?.(storage, 'write')
         if (refused) throw refused
-        await checkStorage(storage)
+        for (const purpose of ['read', 'write'] as const) await checkStorage(storage, purpose)
       }
       await resources.pool.run('/', ['--version'])
     },

@@ -7,6 +7,9 @@ export type Oid = string
 /** The object id that stands for "no such ref" in ref updates. */
 export const ZERO: Oid = '0'.repeat(40)
 
+/** What a storage is needed for; what writes reads as well. */
+export type StorageAccess = 'read' | 'write'
+
 /**
  * Where a repository is stored: the storage's name and the project's id. Project names are not part of it, so renaming
  * a project moves nothing.
@@ -629,7 +632,9 @@ export interface Git {
    */
   claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
   /** Throws unless the storage is mounted, readable and writable. */
-  checkStorage(storage: string): Promise<void>
+  checkStorage(storage: string, access: StorageAccess): Promise<void>
+  /** Rejects when git cannot be started; does not wait for other git processes. */
+  checkStart(): Promise<void>
   /** Throws unless every storage is mounted, readable and writable, and git can be run. */
   ping(): Promise<void>
   /** Removes leftovers of killed processes that no process uses; returns their paths (SEC-159). */

@@ -36,6 +36,10 @@ const SYSTEM_MESSAGES: Record<string, string> = {
   EAGAIN: 'Too many processes are running',
 }
 
+/** Whether the process is short of descriptors or memory, which says nothing about what it tried to use. */
+export const isShortage = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && ['EMFILE', 'ENFILE', 'ENOMEM'].includes(String(error.code))
+
 /** A system error (disk, file descriptors, memory, processes) as Unavailable; null for any other error. */
 export function systemFault(error: unknown): Unavailable | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -108,7 +108,7 @@ describe('migrate', () => {
   })
 
   it('refuses a database made before the first migration of the program', async () => {
-    await ask('update drizzle.__drizzle_migrations set created_at = created_at - 1')
+    await ask('update drizzle.__drizzle_migrations set created_at = 1')
     await write([], 'create table first_one (id int)')
     await expect(migrate(test.url, { folder })).rejects.toThrow(/^the database was made before the first release of Roost/)
     expect(await ask("select to_regclass('first_one') as name")).toEqual([{ name: null }])

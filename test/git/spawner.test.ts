@@ -184,20 +184,36 @@ describe('the spawner process', () => {
     await expect(sh(spawner, 'true')).rejects.toThrow(Unavailable)
   })
 
-  it('removes what a service that was killed has left, and leaves that of others alone', async () => {
-    const [left, empty, young, other] = await Promise.all(Array.from({ length: 4 }, () => mkdtemp(join(tmpdir(), 'roost-git-socket-'))))
-    if (!left || !empty || !young || !other) throw new Error('no folders')
-    await utimes(empty, 1, 1)
-    const script = `require('node:net').createServer().listen('${left}/spawner', () => process.kill(process.pid, 'SIGKILL'))`
-    await once(spawn(process.execPath, ['-e', script]), 'exit')
+  it('goes on, with all that it has started, after its socket was removed (SEC-230)', async () => {
+    const spawner = open()
+    const child = await sh(spawner, 'read -r x; echo $x')
+    const pid = await pidOf(spawner)
+    await rm(join(tmpdir(), (await placeOf(pid)) ?? ''), { recursive: true })
+    const pids = await Promise.all(Array.from({ length: 5 }, () => pidOf(spawner)))
+    expect(new Set(pids)).toEqual(new Set([pid]))
+    await rm(join(tmpdir(), (await placeOf(pid)) ?? '', 'spawner'))
+    expect(await pidOf(spawner)).toBe(pid)
+    expect((await outcome(child, 'still here\n')).out.toString()).toBe('still here\n')
+    await spawner.close()
+  })
+
+  it('removes what a service that was killed has left, and leaves that of others alone (SEC-230)', async () => {
+    const folders = await Promise.all(Array.from({ length: 5 }, () => mkdtemp(join(tmpdir(), 'roost-git-socket-'))))
+    const [left, starting, empty, young, other] = folders as [string, string, string, string, string]
+    // a socket that is bound and not listening refuses connections, like that of a killed service
+    for (const folder of [left, starting]) {
+      const script = `require('node:net').createServer().listen('${folder}/spawner', () => process.kill(process.pid, 'SIGKILL'))`
+      await once(spawn(process.execPath, ['-e', script]), 'exit')
+    }
+    for (const folder of [left, empty]) await utimes(folder, 1, 1)
     const server = createServer().listen(join(other, 'spawner'))
     const spawner = open()
     await pidOf(spawner)
     const after = await places()
     for (const gone of [left, empty]) expect(after).not.toContain(basename(gone))
-    for (const kept of [young, other]) expect(after).toContain(basename(kept))
+    for (const kept of [starting, young, other]) expect(after).toContain(basename(kept))
     await spawner.close()
     server.close()
-    for (const path of [young, other]) await rm(path, { recursive: true, force: true })
+    for (const path of [starting, young, other]) await rm(path, { recursive: true, force: true })
   })
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { projects, storageFailures } from '../../src/db/schema/index.js'
-import { StorageWatch } from '../../src/services/core/storage-watch.js'
+import { StorageWatch, type StorageWatchOptions } from '../../src/services/core/storage-watch.js'
 import { testApp } from '../support/app.js'
 import { aProject, setSettings, type TestProject } from '../support/factories.js'
 import { run } from '../support/spawner.js'
@@ -32,7 +32,7 @@ beforeAll(async () => {
     storages: ['default', 'second'],
     settings: () => t.ctx.settings(),
     probe: async () => undefined,
-    onChange: (storage, blocked) => seen.push(`${storage} ${blocked}`),
+    onChange: (storage, access, blocked) => seen.push(`${storage} ${access} ${blocked}`),
     onFault: (fault) => expect.fail(String(fault)),
   })
 })
@@ -41,6 +41,21 @@ beforeEach(async () => {
   await setSettings(t.ctx, { ...FAST, repository_storages: ['second'] })
   await t.ctx.db.write.delete(storageFailures)
   await t.ctx.storages.checkAll()
+})
+
+/** Another process, with checks of its own. */
+const watchWith = (probe: StorageWatchOptions['probe']) =>
+  new StorageWatch({
+    db: t.ctx.db,
+    storages: ['second'],
+    settings: () => t.ctx.settings(),
+    probe,
+    onChange: () => undefined,
+    onFault: (fault) => expect.fail(String(fault)),
+  })
+
+const basic = ({ username, token }: { username: string; token: string }) => ({
+  authorization: `Basic ${Buffer.from(`${username}:${token}`).toString('base64')}`,
 })
 
 const tree = (project: TestProject) => t.api('get', `${project.path}/repository/tree`)
@@ -70,11 +85,10 @@ describe('a storage that fails (SEC-188)', () => {
     await without(async () => {
       await looks(2)
       expect(await failures()).toEqual([{ storage: 'second', failures: 2 }])
-      expect(t.ctx.storages.refusal('second')).toBeNull()
+      expect(t.ctx.storages.refusal('second', 'read')).toBeNull()
       await looks(1)
       const answer = await tree(broken).expect(503, refusal)
-      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(1_700)
-      expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(1_800)
+      expect(answer.headers['retry-after']).toBe('30')
       await tree(sound).expect(200)
       await t.api('get', '/projects', broken.creator).expect(200)
       await t.api('post', `${broken.path}/issues`, broken.creator).send({ title: 'x' }).expect(201)
@@ -84,42 +98,83 @@ describe('a storage that fails (SEC-188)', () => {
       expect(git.headers.get('retry-after')).not.toBeNull()
       expect((await fetch(`${t.url}/-/readiness`)).status).toBe(503)
       // one that finds nothing wrong itself
-      expect(other.refusal('second')).toBeNull()
+      expect(other.refusal('second', 'read')).toBeNull()
       await other.checkAll()
-      expect(other.refusal('second')).toMatchObject({ retryAfter: expect.any(Number) })
-      expect(seen).toEqual(['second true'])
+      expect(other.refusal('second', 'read')).toMatchObject({ retryAfter: expect.any(Number) })
+      expect(seen).toEqual(['second read true'])
     })
-    // it is not asked again before the reset time is over
-    await looks(1)
-    await tree(broken).expect(503)
     expect(t.logged.filter((line) => line.includes('a storage fails'))).toHaveLength(1)
   })
 
-  it('is asked again after the reset time, and a success opens it for all', async () => {
-    await t.ctx.db.write.insert(storageFailures).values({ storage: 'second', failures: 9 })
-    await looks(1)
-    await tree(broken).expect(503)
-    await t.ctx.db.write.update(storageFailures).set({ failed_at: sql`now() - interval '30 minutes'` })
+  it('is used again after three good checks in a row, in all processes (SEC-232)', async () => {
+    await without(() => looks(3))
+    await tree(broken).expect(503, refusal)
+    await looks(2)
+    await tree(broken).expect(503, refusal)
+    await without(() => looks(1))
+    await looks(2)
+    await tree(broken).expect(503, refusal)
     await looks(1)
     await tree(broken).expect(200)
     expect(await failures()).toEqual([])
     await other.checkAll()
-    expect(other.refusal('second')).toBeNull()
+    expect(other.refusal('second', 'read')).toBeNull()
+  })
+
+  it('is still read where only writing fails (SEC-232)', async () => {
+    const readOnly = watchWith(async (_, access) => {
+      if (access === 'write') throw Object.assign(new Error('read-only file system'), { code: 'EROFS' })
+    })
+    for (let n = 0; n < 3; n++) await readOnly.checkAll()
+    expect(readOnly.refusal('second', 'read')).toBeNull()
+    await looks(1)
+    await tree(broken).expect(200)
+    const message = '503 Service Unavailable: The storage of the repository cannot be written'
+    const create = () => t.api('post', `${broken.path}/repository/branches`, broken.creator).send({ branch: 'b', ref: 'main' })
+    await create().expect(503, { message })
+    const commit = { branch: 'main', commit_message: 'x', actions: [{ action: 'create', file_path: 'b', content: '' }] }
+    await t.api('post', `${broken.path}/repository/commits`, broken.creator).send(commit).expect(503, { message })
+    const git = (service: string) => fetch(`${t.url}/${broken.fullPath}.git/info/refs?service=git-${service}`, { headers: basic(broken.creator) })
+    expect([(await git('upload-pack')).status, (await git('receive-pack')).status]).toEqual([200, 503])
+    expect((await fetch(`${t.url}/-/readiness`)).status).toBe(503)
+    await looks(2)
+    await create().expect(201)
+  })
+
+  it.each(['EMFILE', 'ENFILE', 'ENOMEM'])('is not judged by a check that fails with %s (SEC-233)', async (code) => {
+    const short = watchWith(() => Promise.reject(Object.assign(new Error(code), { code })))
+    for (let n = 0; n < 5; n++) await short.checkAll()
+    expect(await failures()).toEqual([])
+    await without(() => looks(3))
+    for (let n = 0; n < 5; n++) await short.checkAll()
+    expect(short.refusal('second', 'read')).not.toBeNull()
+  })
+
+  it('is asked again after the reset time, and a success opens it for all', async () => {
+    await t.ctx.db.write.insert(storageFailures).values({ storage: 'second', access: 'read', failures: 9 })
+    await looks(1)
+    await tree(broken).expect(503)
+    await t.ctx.db.write.update(storageFailures).set({ failed_at: sql`now() - interval '30 minutes'`, passes: 0 })
+    await looks(1)
+    await tree(broken).expect(200)
+    expect(await failures()).toEqual([])
+    await other.checkAll()
+    expect(other.refusal('second', 'read')).toBeNull()
   })
 
   it('a shorter reset time holds for failures of before, and one of 0 refuses nothing', async () => {
     await t.ctx.db.write
       .insert(storageFailures)
-      .values({ storage: 'second', failures: 9, failed_at: sql`now() - interval '1 minute'` as unknown as Date })
+      .values({ storage: 'second', access: 'read', failures: 9, failed_at: sql`now() - interval '1 minute'` as unknown as Date })
     await looks(1)
-    expect(t.ctx.storages.refusal('second')).not.toBeNull()
+    expect(t.ctx.storages.refusal('second', 'read')).not.toBeNull()
     await setSettings(t.ctx, { ...FAST, circuitbreaker_failure_reset_time: 30 })
     await looks(1)
-    expect(t.ctx.storages.refusal('second')).toBeNull()
+    expect(t.ctx.storages.refusal('second', 'read')).toBeNull()
     await setSettings(t.ctx, { ...FAST, circuitbreaker_failure_reset_time: 0 })
     await without(async () => {
       await looks(4)
-      expect(t.ctx.storages.refusal('second')).toBeNull()
+      expect(t.ctx.storages.refusal('second', 'read')).toBeNull()
     })
   })
 
@@ -137,15 +192,7 @@ describe('a storage that fails (SEC-188)', () => {
 
   it('failures that several processes find in one interval count once', async () => {
     await setSettings(t.ctx, { ...FAST, circuitbreaker_check_interval: 60, circuitbreaker_storage_timeout: 60 })
-    const failing = () =>
-      new StorageWatch({
-        db: t.ctx.db,
-        storages: ['second'],
-        settings: () => t.ctx.settings(),
-        probe: () => Promise.reject(new Error('EIO')),
-        onChange: () => undefined,
-        onFault: (fault) => expect.fail(String(fault)),
-      })
+    const failing = () => watchWith(() => Promise.reject(new Error('EIO')))
     await Promise.all([failing().checkAll(), failing().checkAll(), failing().checkAll()])
     expect(await failures()).toEqual([{ storage: 'second', failures: 1 }])
   })
@@ -157,18 +204,11 @@ describe('a storage that fails (SEC-188)', () => {
     try {
       let begun = 0
       const use = t.ctx.git.checkStorage
-      const watch = new StorageWatch({
-        db: t.ctx.db,
-        storages: ['second'],
-        settings: () => t.ctx.settings(),
-        probe: (storage) => {
-          begun++
-          return use(storage)
-        },
-        onChange: () => undefined,
-        onFault: (fault) => expect.fail(String(fault)),
+      const watch = watchWith((storage, access) => {
+        begun++
+        return use(storage, access)
       })
-      while (watch.refusal('second') === null) await watch.checkAll()
+      while (watch.refusal('second', 'read') === null) await watch.checkAll()
       expect(await failures()).toEqual([{ storage: 'second', failures: 3 }])
       expect(begun).toBe(1)
       await looks(1)

@@ -21,6 +21,8 @@ export interface Begin {
 export type ToWorker =
   | Begin
   | { type: 'stop' }
+  /** The path of another SSH socket, to be served instead of the former. */
+  | { type: 'socket'; path: string }
   /** The requested lock has been acquired. */
   | { type: 'locked'; id: number }
   /** Requests the metrics of the worker. */
@@ -33,6 +35,8 @@ export type ToParent =
   /** The worker has joined the job queue under this id, and the database is prepared. */
   | { type: 'prepared'; process: string | null }
   | { type: 'listening' }
+  /** The worker has just read from the database and started git. */
+  | { type: 'healthy' }
   /** The worker cannot start. */
   | { type: 'fault'; line: string }
   | { type: 'lock'; id: number; key: string }

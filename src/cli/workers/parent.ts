@@ -13,6 +13,12 @@ const MAX_RESTART_DELAY_MS = 30_000
 const STABLE_AFTER_MS = 60_000
 /** The start fails when this many workers have ended during it. */
 const MAX_FAILED_STARTS = 5
+/** How often the parent looks for workers that cannot serve, in milliseconds. */
+const HEALTH_INTERVAL_MS = 2_000
+/** A worker that could not serve for this long, while another could, is replaced. */
+const UNHEALTHY_AFTER_MS = 15_000
+/** How long it may take to end what it can still serve. */
+const UNHEALTHY_GRACE_MS = 10_000
 /** How long workers may take to exit after their requests have ended, in milliseconds. */
 const EXIT_GRACE_MS = 1_500
 
@@ -35,6 +41,8 @@ interface WorkerSlot {
   /** Its id in the job queue, once it has joined. */
   queueId: string | null
   listening: boolean
+  /** When it last reported that it can serve; set to the present when it begins to listen. */
+  healthyAt: number
   /** The ids of `#endedQueueIds` that were sent to it. */
   sentEndedIds: string[]
 }
@@ -57,6 +65,7 @@ export class Workers {
   #stopping = false
   #replaced = 0
   #failedStarts = 0
+  #healthTimer: NodeJS.Timeout | undefined
   #startup: { resolve(): void; reject(fault: Error): void } | undefined
 
   constructor(private readonly options: WorkersOptions) {
@@ -79,11 +88,20 @@ export class Workers {
     await started.finally(() => {
       this.#startup = undefined
     })
+    this.#healthTimer = setInterval(() => this.#endUnhealthy(), HEALTH_INTERVAL_MS).unref()
+  }
+
+  /** Makes all workers serve this SSH socket, unless they do already. */
+  serveSocket(path: string): void {
+    if (this.options.begin.socket === path) return
+    this.options.begin.socket = path
+    for (const slot of this.#slots) if (slot.listening) this.#send(slot, { type: 'socket', path })
   }
 
   /** Stops the workers; running requests may take `wait` milliseconds. */
   async stop(wait: number): Promise<void> {
     this.#stopping = true
+    clearInterval(this.#healthTimer)
     const running = this.#slots.filter(({ worker }) => !worker.isDead())
     const ended = Promise.all(running.map(({ worker }) => new Promise((resolve) => worker.once('exit', resolve))))
     for (const slot of running) this.#send(slot, { type: 'stop' })
@@ -100,6 +118,7 @@ export class Workers {
       restartDelay,
       queueId: null,
       listening: false,
+      healthyAt: 0,
       sentEndedIds: [],
     }
     this.#slots[number - 1] = slot
@@ -111,6 +130,21 @@ export class Workers {
       if (worker.process.pid === undefined) this.#ended(slot, { code: null, signal: null })
     })
     worker.once('exit', (code, signal) => this.#ended(slot, { code, signal }))
+  }
+
+  /**
+   * Ends workers that cannot serve, for example because git cannot be started, while others can: they are replaced. What
+   * keeps all of them from serving is outside of them.
+   */
+  #endUnhealthy(): void {
+    const now = performance.now()
+    const listening = this.#slots.filter((slot) => slot.listening)
+    if (!listening.some(({ healthyAt }) => now - healthyAt < 2 * HEALTH_INTERVAL_MS)) return
+    for (const { number, worker, healthyAt } of listening.filter((slot) => now - slot.healthyAt > UNHEALTHY_AFTER_MS)) {
+      const hangs = now - healthyAt > UNHEALTHY_AFTER_MS + UNHEALTHY_GRACE_MS
+      this.options.log.error({ worker: number, pid: worker.process.pid, hangs }, 'a worker cannot serve')
+      worker.process.kill(hangs ? 'SIGKILL' : 'SIGTERM')
+    }
   }
 
   /** The first worker prepares the database; the others start afterwards. */
@@ -140,6 +174,7 @@ export class Workers {
       this.#locks.lock({ owner, id, key, grant: () => this.#send(slot, { type: 'locked', id }) })
     } else if (message.type === 'unlock') this.#locks.unlock(owner, message.id)
     else if (message.type === 'counted') this.#totals.receive(message.id, message.values)
+    else if (message.type === 'healthy') slot.healthyAt = performance.now()
     else if (message.type === 'page') void this.#sendMetrics(slot, message.id)
     else this.#receiveStartup(slot, message)
   }
@@ -157,6 +192,7 @@ export class Workers {
       for (const waiting of this.#waiting.splice(0)) this.#begin(waiting)
     } else {
       slot.listening = true
+      slot.healthyAt = performance.now()
       if (this.#slots.every(({ listening }) => listening)) this.#startup?.resolve()
     }
   }

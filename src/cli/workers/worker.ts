@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../config.js'
 import type { Context } from '../../context.js'
 import { StartFault } from '../../lib/start-fault.js'
@@ -6,6 +7,9 @@ import { openConnections } from '../database.js'
 import { DRAIN_TIMEOUT_MS, Lifecycle } from '../lifecycle.js'
 import { listen, loadProgram, openService, stopListening } from '../open-service.js'
 import { ParentLink } from './link.js'
+
+/** How often a worker checks itself, in milliseconds. */
+const HEALTH_INTERVAL_MS = 2_000
 
 /**
  * Serves as one of several processes, until the parent stops it. After SIGTERM or a crash the parent replaces it. Exits
@@ -54,11 +58,28 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle, link: Pare
       ),
   })
   shareMetrics(ctx, link)
-  const answers = await program.serveSocket(ctx, socket)
+  let answers = await program.serveSocket(ctx, socket)
+  link.onSocket = async (path) => {
+    void answers.close(0)
+    answers = await program.serveSocket(ctx, path)
+  }
   lifecycle.onClose(() => stopListening(app, DRAIN_TIMEOUT_MS, answers.close(DRAIN_TIMEOUT_MS)))
   lifecycle.signal.throwIfAborted()
   await listen(app, config)
-  void link.send({ type: 'listening' })
+  await link.send({ type: 'listening' })
+  void reportHealth(ctx, link, lifecycle.signal)
+}
+
+/** Reports repeatedly that this process can do what readiness asks for; a load of calls is no fault. */
+async function reportHealth({ db, git }: Context, link: ParentLink, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const checked = Promise.all([db.readRows(undefined, 'select 1', []), git.checkStart()])
+    await checked.then(
+      () => link.send({ type: 'healthy' }),
+      () => undefined, // reported by the calls that meet it
+    )
+    await sleep(HEALTH_INTERVAL_MS, undefined, { signal }).catch(() => undefined)
+  }
 }
 
 /** Makes every worker serve the metrics of the whole service. */

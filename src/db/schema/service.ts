@@ -1,4 +1,4 @@
-import { bigint, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { id, moment } from './columns.js'
 
 /** One row with the settings that were changed; the others have their defaults. */
@@ -25,12 +25,20 @@ export const listVersions = pgTable(
   (t) => [index('list_versions_kind_bucket_idx').on(t.kind, t.bucket)],
 )
 
-/** Failed checks of storages, shared by all processes; a storage without a row is healthy (SEC-188). */
-export const storageFailures = pgTable('storage_failures', {
-  storage: text().primaryKey(),
-  failures: integer().notNull(),
-  failed_at: moment().notNull().defaultNow(),
-})
+/** Failed checks of storages, shared by all processes; without a row the access is possible (SEC-188). */
+export const storageFailures = pgTable(
+  'storage_failures',
+  {
+    storage: text().notNull(),
+    access: text({ enum: ['read', 'write'] }).notNull(),
+    failures: integer().notNull(),
+    failed_at: moment().notNull().defaultNow(),
+    /** Good checks in a row since the last failure, and when the last was. */
+    passes: integer().notNull().default(0),
+    passed_at: moment(),
+  },
+  (t) => [primaryKey({ columns: [t.storage, t.access] })],
+)
 /**
  * Counters in time windows, shared by all processes, such as bad credentials of an address. Unlogged: a crash of
  * Postgres resets them.

@@ -48,8 +48,8 @@ async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequ
     report({ id, pid: child.pid as number })
   } catch (error) {
     for (const socket of sockets) socket?.destroy()
-    const { message, code, syscall } = error as NodeJS.ErrnoException
-    report({ id, error: { message, code, syscall } })
+    const { message, code, syscall, address } = error as NodeJS.ErrnoException & { address?: string }
+    report({ id, error: { message, code, syscall, address } })
   }
 }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { makeSocketFolder } from '../../lib/files/socket-folder.js'
+import { isUnreachable, makeSocketFolder, restoreSocketFolder } from '../../lib/files/socket-folder.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitEnvironment } from './environment.js'
 import { type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
@@ -69,9 +69,19 @@ export class SpawnerProcess implements Spawner {
   }
 }
 
-/** The spawner process ended before it reported. */
+/** The spawner process ended before it reported, or could not reach the socket: nothing was started. */
 class SpawnerExited extends Error {
   override name = 'SpawnerExited'
+}
+
+/**
+ * Listens for the spawner. `exclusive`: in a worker the parent would bind the socket for it, and nothing would listen
+ * on it until the worker had received it.
+ */
+const listenAt = async (path: string) => {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen({ path, exclusive: true }, resolve))
+  return server.unref()
 }
 
 /** One spawner process and the socket that it connects to. */
@@ -81,12 +91,15 @@ class SpawnerConnection {
   #lastId = 0
   /** When the spawner last reported something. */
   #lastReportAt = 0
+  #server: Server
+  /** Resolves when the socket has been created anew; undefined while that is not in progress. */
+  #restored: Promise<void> | undefined
+  /** The last request that may have met the former socket. */
+  #lastIdBefore = 0
 
   static async start(entry: string, onLost: () => void): Promise<SpawnerConnection> {
     const socketDirectory = await makeSocketFolder('roost-git-socket', SOCKET_NAME)
-    const server = createServer()
-    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(join(socketDirectory, SOCKET_NAME), resolve))
-    server.unref()
+    const server = await listenAt(join(socketDirectory, SOCKET_NAME))
     const child = fork(entry, [join(socketDirectory, SOCKET_NAME)], {
       cwd: '/',
       env: gitEnvironment(),
@@ -101,10 +114,11 @@ class SpawnerConnection {
 
   private constructor(
     readonly child: ChildProcess,
-    readonly server: Server,
+    server: Server,
     readonly socketDirectory: string,
     readonly onLost: () => void,
   ) {
+    this.#server = server
     server.on('connection', (socket) => this.#onConnection(socket))
     child.on('message', (report: SpawnReport) => this.#onReport(report))
     child.on('error', () => this.#onEnd())
@@ -171,8 +185,10 @@ class SpawnerConnection {
     }
     const pending = this.#pending.get(report.id)
     if (!pending) return
-    if ('error' in report) this.#fail(pending, faultOf(report.error))
-    else {
+    if ('error' in report) {
+      if (this.#isOwnSocket(report.error)) void this.#restoreSocket(pending)
+      else this.#fail(pending, faultOf(report.error))
+    } else {
       pending.process = new RemoteProcess(report.pid, pending.sockets)
       this.#processes.set(report.id, pending.process)
       this.#resolveIfConnected(pending)
@@ -188,6 +204,30 @@ class SpawnerConnection {
     pending.resolve(process)
   }
 
+  #isOwnSocket({ code, address }: SpawnFault): boolean {
+    return isUnreachable(code) && address === join(this.socketDirectory, SOCKET_NAME)
+  }
+
+  /** Creates the socket anew after something else has removed it; then the start fails and may be tried again. */
+  async #restoreSocket(pending: PendingStart) {
+    const restore = async () => {
+      this.#server.close()
+      await restoreSocketFolder(this.socketDirectory, SOCKET_NAME)
+      this.#server = await listenAt(join(this.socketDirectory, SOCKET_NAME))
+      this.#server.on('connection', (socket) => this.#onConnection(socket))
+      this.#lastIdBefore = this.#lastId
+    }
+    if (pending.request.id > this.#lastIdBefore)
+      this.#restored ??= restore()
+        // the next spawner has a socket elsewhere
+        .catch(() => void this.child.kill('SIGKILL'))
+        .finally(() => {
+          this.#restored = undefined
+        })
+    await this.#restored
+    this.#fail(pending, new SpawnerExited('the socket of the spawner process was removed'))
+  }
+
   #fail(pending: PendingStart, reason: unknown) {
     this.#pending.delete(pending.request.id)
     for (const socket of pending.sockets) socket?.destroy()
@@ -197,7 +237,7 @@ class SpawnerConnection {
   /** Kills all processes of this spawner, since their exit could no longer be observed. */
   #onEnd() {
     this.onLost()
-    this.server.close()
+    this.#server.close()
     void rm(this.socketDirectory, { recursive: true, force: true }).catch(() => {}) // the next spawner has its own directory
     for (const pending of [...this.#pending.values()]) this.#fail(pending, new SpawnerExited('the spawner process has ended'))
     for (const process of this.#processes.values()) process.killUnwatched()
@@ -251,4 +291,4 @@ class RemoteProcess implements GitProcess {
   }
 }
 
-const faultOf = ({ message, code, syscall }: SpawnFault) => Object.assign(new Error(message), { code, syscall })
+const faultOf = ({ message, code, syscall }: Omit<SpawnFault, 'address'>) => Object.assign(new Error(message), { code, syscall })

@@ -14,6 +14,8 @@ export interface SpawnFault {
   message: string
   code: string | undefined
   syscall: string | undefined
+  /** The socket that could not be connected to. */
+  address: string | undefined
 }
 
 /** Size of the header of each connection: request id and descriptor, 32 bits each. */

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path'
 import { settleAll } from '../../lib/async/settle-all.js'
 import { syncDirectory, syncFile } from '../../lib/files/durable.js'
+import { isShortage } from '../../lib/unavailable.js'
 import type { RepositoryKey } from '../types.js'
 
 const CONFIG = '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n'
@@ -69,11 +70,14 @@ function accessError(path: string, mode: number): string | null | undefined {
 /** A file in every storage in use. If it is missing, the disk is not mounted, and nothing may be created there. */
 const MARKER = '.roost-storage'
 
-/** Whether this is a mounted storage in use. */
+/** Whether this is a mounted storage in use. Throws where the process is short of descriptors or memory. */
 export const isStorage = (path: string): Promise<boolean> =>
   readFile(join(path, MARKER)).then(
     () => true,
-    () => false,
+    (error: unknown) => {
+      if (isShortage(error)) throw error
+      return false
+    },
   )
 
 /**

@@ -1,16 +1,16 @@
-import { mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** Bytes that the path of a socket may have on every system. */
 const MAX_PATH_BYTES = 100
-/** Milliseconds within which a new folder gets its socket. */
+/** Milliseconds within which a new folder gets its socket, and a bound socket its listener. */
 const STARTUP_GRACE_MS = 60_000
 
 /**
  * Creates a temporary folder of mode 0700 for a Unix socket of this name. Folders with the same prefix whose socket has
- * no listener, left behind by killed services on this machine, are removed.
+ * had no listener for a minute, left behind by killed services on this machine, are removed.
  */
 export async function makeSocketFolder(prefix: string, socket: string): Promise<string> {
   const temporary = await realpath(tmpdir())
@@ -29,9 +29,21 @@ async function removeIfStale(folder: string, socket: string): Promise<void> {
     })
     connection.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
   })
-  // a folder without a socket may belong to a service that is just starting
-  const stale =
-    refusal === 'ECONNREFUSED' ||
-    (refusal === 'ENOENT' && Date.now() - (await stat(folder).then(({ mtimeMs }) => mtimeMs, Date.now)) > STARTUP_GRACE_MS)
-  if (stale) await rm(folder, { recursive: true, force: true }).catch(() => {}) // another user's
+  if (!isUnreachable(refusal)) return
+  // a socket is refused between `bind` and `listen` too: the folder may belong to a service that is just starting
+  const changedAt = await stat(folder).then(({ mtimeMs }) => mtimeMs, Date.now)
+  if (Date.now() - changedAt > STARTUP_GRACE_MS) await rm(folder, { recursive: true, force: true }).catch(() => {}) // another user's
+}
+
+/** Whether connecting to a Unix socket failed because nothing listens there. */
+export const isUnreachable = (code: string | undefined) => code === 'ENOENT' || code === 'ECONNREFUSED'
+
+/** Creates a socket's folder again, at the same path, after something else has removed it or the socket in it. */
+export async function restoreSocketFolder(folder: string, socket: string): Promise<void> {
+  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  const found = await lstat(folder)
+  if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) throw new Error(`${folder} belongs to another user`)
+  await rm(join(folder, socket), { force: true })
 }

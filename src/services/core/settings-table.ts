@@ -101,7 +101,7 @@ export const SETTINGS = {
   circuitbreaker_failure_reset_time: count(
     1800,
     { least: 0 },
-    'seconds after the last failed check after which the storage is tried again; 0: no call is ever refused',
+    'seconds after the last failed check after which the storage is tried again at the latest; 0: no call is ever refused',
   ),
   circuitbreaker_storage_timeout: count(15, { least: 0 }, 'seconds after which a check that hangs has failed; at least half a second'),
   clientside_errtracker_dsn: secret('dsn'),

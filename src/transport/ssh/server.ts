@@ -2,8 +2,9 @@ import type { Context } from '../../context.js'
 import { loadOrCreateHostKeys } from '../../lib/crypto/host-keys.js'
 import { sshFolder } from './client.js'
 import type { SshLimits } from './limits.js'
+import { openSshAt } from './reopening.js'
 import { type RequestWrapper, serveSocket } from './socket.js'
-import { createSocketLocation } from './socket-location.js'
+import { createSocketLocation, type SocketLocation } from './socket-location.js'
 import { type SshService, startSshThread } from './thread.js'
 
 export interface SshOptions {
@@ -19,7 +20,12 @@ export interface SshOptions {
 export async function startSsh(ctx: Context, options: SshOptions): Promise<SshService> {
   const { dataDir, ssh } = ctx.config
   const hostKeys = ssh.port === null ? [] : await loadOrCreateHostKeys(sshFolder(dataDir))
-  const location = await createSocketLocation(dataDir)
+  const open = (location: SocketLocation) => openAt(location, ctx, hostKeys, options)
+  return openSshAt(await createSocketLocation(dataDir), open, { dataDir, log: ctx.log })
+}
+
+async function openAt(location: SocketLocation, ctx: Context, hostKeys: string[], options: SshOptions): Promise<SshService> {
+  const { ssh } = ctx.config
   const socketServer = await serveSocket(ctx, location.socket, options.wrap)
   const ready = Promise.resolve(options.prepared).then(() => location.publish())
   const { log, stopping } = ctx
