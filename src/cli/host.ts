@@ -1,6 +1,7 @@
 import { access, constants, mkdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.js'
 import { ProcessPool } from '../git/process/pool.js'
 import { StartFault } from '../lib/start-fault.js'
@@ -108,11 +109,29 @@ export async function resolveAddress(config: Config): Promise<Config & { baseUrl
   return Object.freeze({ ...config, port, baseUrl: config.baseUrl ?? new URL(`http://${name}:${port}`).origin })
 }
 
-/** Listens briefly to check the address; resolves with the port. */
-function probePort(host: string, port: number): Promise<number> {
+/** How long a port may stay taken after its process was killed, in milliseconds, and how often it is tried. */
+const TAKEN_GRACE_MS = 2_000
+const TAKEN_INTERVAL_MS = 100
+
+/**
+ * Listens briefly to check the address; resolves with the port. The processes of a service that was killed may hold the
+ * port for a moment longer (SEC-235).
+ */
+async function probePort(host: string, port: number): Promise<number> {
+  for (const deadline = performance.now() + TAKEN_GRACE_MS; ; await sleep(TAKEN_INTERVAL_MS)) {
+    try {
+      return await listenBriefly(host, port)
+    } catch (error) {
+      const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+      if (!taken || performance.now() > deadline) throw cannotListen(host, port, error as NodeJS.ErrnoException)
+    }
+  }
+}
+
+function listenBriefly(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
-    server.once('error', (error: NodeJS.ErrnoException) => reject(cannotListen(host, port, error)))
+    server.once('error', reject)
     server.listen(port, host, () => {
       const address = server.address()
       server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))

@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
 import { READ_LANES } from './connection-count.js'
 import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
-import { codeOf, databaseError, translateError } from './errors.js'
+import { codeOf, databaseError, isConnectionLoss, translateError } from './errors.js'
 import { Servers } from './servers.js'
 
 export interface DatabaseOptions {
@@ -323,17 +323,29 @@ function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pi
   }
 }
 
-/** Transactions through drizzle, repeated after a conflict. */
-function createTransaction(write: NodePgDatabase, listeners: CommitListeners): Database['transaction'] {
+/**
+ * Transactions through drizzle, repeated after a conflict. The connection is taken and given back here: drizzle keeps
+ * one whose `begin` has failed, so that the pool would miss it for ever (SEC-234).
+ */
+function createTransaction(pool: BoundedPool, listeners: CommitListeners): Database['transaction'] {
   return (work, config) =>
     withRetries(async () => {
+      const client = await pool.connect()
       let used: Transaction | undefined
-      const result = await write.transaction((tx) => {
-        used = tx
-        return work(tx)
-      }, config)
-      if (used) listeners.committed(used)
-      return result
+      let lost = false
+      try {
+        const result = await drizzle({ client }).transaction((tx) => {
+          used = tx
+          return work(tx)
+        }, config)
+        if (used) listeners.committed(used)
+        return result
+      } catch (error) {
+        lost = isConnectionLoss(databaseError(error))
+        throw error
+      } finally {
+        client.release(lost)
+      }
     })
 }
 
@@ -377,7 +389,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     read: drizzle({ client: { query } as unknown as pg.Client }),
     write,
     readRows: (name, text, values, plan = 'auto') => (plan === 'once' ? plannedOnce : nextLane()).rows(name, text, values),
-    transaction: createTransaction(write, listeners),
+    transaction: createTransaction(pool, listeners),
     ...createBursts(bursts, pool, listeners),
     async queueBurst(send, { durable }) {
       return (await sendTogether(queue, QUEUE_TRANSACTION[durable ? 'durable' : 'unflushed'], send, listeners)) as never

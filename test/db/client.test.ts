@@ -295,6 +295,27 @@ describe('the loss of the database', () => {
     await db.close()
   })
 
+  it('is over when a database that had stopped answers again: no connection is missing, and all are closed (SEC-234)', async () => {
+    const db = await openDatabase(relayed(test.url, relay.port), { log, poolSize: 3, readTimeout: 100, writeTimeout: 100, waitTimeout: 500 })
+    const statement = sql`select 1`
+    const all = () =>
+      Promise.allSettled([
+        db.read.execute(statement),
+        db.readRows('one', 'select 1', [], 'once'),
+        db.write.execute(statement),
+        db.transaction((tx) => tx.execute(statement)),
+        db.burst((on) => [on.client.query('select 1')]),
+        db.queueBurst((on) => [on.client.query('select 1')], { durable: true }),
+      ])
+    await all()
+    relay.freeze(true)
+    for (const { status } of await all()) expect(status).toBe('rejected')
+    relay.freeze(false)
+    await expect.poll(async () => (await all()).every(({ status }) => status === 'fulfilled'), { timeout: 20_000 }).toBe(true)
+    expect(db.poolStats()).toMatchObject({ busy: 0, waiting: 0 })
+    await db.close()
+  })
+
   it('refuses to open a database that is not there', async () => {
     expect(await failureOf(openDatabase('postgresql://roost@127.0.0.1:1/none', { log }))).toBeInstanceOf(Unavailable)
   })
@@ -323,11 +344,12 @@ function withoutStartupParameters(startup: Buffer): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** A door before the database's socket that can be shut. */
+/** A relay before the database's socket that can be shut, or stop to pass anything on. */
 async function startRelay(path: string, change = (startup: Buffer): Buffer => startup) {
   let server: Server
   let port = 0
   const open = new Set<Socket>()
+  let frozen = false
   const listen = () =>
     new Promise<void>((resolve) => {
       server = createServer((outside) => {
@@ -337,6 +359,7 @@ async function startRelay(path: string, change = (startup: Buffer): Buffer => st
           [inside, outside],
         ] as const) {
           open.add(from)
+          if (frozen) from.cork()
           if (from === outside) from.once('data', (startup: Buffer) => to.write(change(startup)) && from.pipe(to))
           else from.pipe(to)
           from.on('error', () => undefined)
@@ -356,6 +379,10 @@ async function startRelay(path: string, change = (startup: Buffer): Buffer => st
   return {
     port,
     listen,
+    freeze(on: boolean) {
+      frozen = on
+      for (const socket of open) on ? socket.cork() : socket.uncork()
+    },
     cut: () =>
       new Promise<void>((resolve) => {
         for (const socket of open) socket.destroy()
