@@ -5,7 +5,7 @@ import type { GitInstallation, GitOptions } from './installation.js'
 import { claimStorage, isStorage, removeRepository } from './storage/create.js'
 import { quarantineRepository, removeQuarantinedRepositories, repositoriesIn } from './storage/examine.js'
 import { isClosed, removeGates } from './storage/gates.js'
-import { hasGitProcesses, removeStale, STALE_AFTER, staleIn } from './storage/leftovers.js'
+import { changedAt, hasGitProcesses, removeStale, STALE_AFTER, staleIn } from './storage/leftovers.js'
 import { relocate, removeTemporaryCopies } from './storage/relocate.js'
 import type { Git } from './types.js'
 import type { WriteResources } from './write-resources.js'
@@ -109,6 +109,10 @@ export function storagesOf({ resources }: GitInstallation, { shared }: WriteReso
       await resources.pool.run('/', ['--version'])
     },
     removeLeftovers: () => inEach((path) => removeStale(path, stale)),
-    leftovers: () => inEach((path) => staleIn(path, stale)),
+    async leftovers(minAgeMs) {
+      const found = await inEach((path) => staleIn(path, stale))
+      const changed = await Promise.all(found.map(changedAt))
+      return found.filter((_, i) => Date.now() - (changed[i] as number) >= minAgeMs)
+    },
   }
 }

@@ -639,8 +639,8 @@ export interface Git {
   ping(): Promise<void>
   /** Removes leftovers of killed processes that no process uses; returns their paths (SEC-159). */
   removeLeftovers(): Promise<string[]>
-  /** The paths that `removeLeftovers` would remove. */
-  leftovers(): Promise<string[]>
+  /** The paths that `removeLeftovers` would remove and that have not changed for so many milliseconds. */
+  leftovers(minAgeMs: number): Promise<string[]>
   /** Ends all processes that were started. */
   close(): Promise<void>
 }

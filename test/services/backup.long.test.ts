@@ -11,7 +11,7 @@ import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
 import { loadOrCreateHostKeys } from '../../src/lib/crypto/host-keys.js'
-import { backUp, backupFaults, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
+import { backUp, backupFaults, checkSpace, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { testApp } from '../support/app.js'
@@ -282,6 +282,19 @@ describe('a backup (SEC-163)', () => {
     expect(await told(ctx)).toEqual([])
     await t.api('delete', project.path, admin).expect(202)
     await t.ctx.jobs.drain()
+  })
+
+  it('refuses before it begins what a file system has no space for (SEC-236)', async () => {
+    const whole = await openBackup(folder('first'))
+    const config = (dataDir: string, more = {}) => readConfig({ DATA_DIR: dataDir, PORT: '0', ...more })
+    const here = config(join(folder('none'), 'data'))
+    await checkSpace(whole, here)
+
+    const refusal = new RegExp(`^\\S+ has \\d+ MiB left and the backup needs ${2 ** 40} MiB, nothing is restored$`)
+    for (const path of ['repositories/default', 'uploads/one', 'lfs/ab', 'database/projects'])
+      await expect(checkSpace({ ...whole, sizes: new Map([[path, 2 ** 60]]) }, here)).rejects.toThrow(refusal)
+    await checkSpace({ ...whole, sizes: new Map([['database/projects', 2 ** 60]]) }, config(folder('none'), { DATABASE_URL: 'postgresql://elsewhere/roost' }))
+    expect(existsSync(folder('none'))).toBe(false)
   })
 
   it('overwrites nothing', async () => {

@@ -66,9 +66,10 @@ async function verify(folder: string, json?: boolean): Promise<void> {
 
 async function restore(folder: string, json?: boolean): Promise<void> {
   const config = readConfig()
-  const { restoreRepository, restoreSecretKey, openBackup } = await import('../../services/operations/backup.js')
+  const { restoreRepository, restoreSecretKey, openBackup, checkSpace } = await import('../../services/operations/backup.js')
   // verify first: nothing may be written for a damaged backup, not even an instance in an empty data folder
   const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))
+  await checkSpace(whole, config)
   await mkdir(config.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   await restoreSecretKey(whole, config.dataDir)
   await withContext(

@@ -1,8 +1,8 @@
-import { eq } from 'drizzle-orm'
+import { asc, eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { findGroupFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { applicationSettings } from '../../db/schema/index.js'
+import { applicationSettings, users } from '../../db/schema/index.js'
 import { invalidRecord, nullOnFailure } from '../../failures.js'
 import { emailFault } from '../../lib/email.js'
 import { parseDuration } from '../../lib/text/duration.js'
@@ -40,9 +40,11 @@ export async function showSettings(ctx: Context): Promise<SettingsRecord> {
 
 const readRow = async (ctx: Context) => (await storedSettings(ctx.db, null).execute())[0]
 
+/** The settings are as old as the installation, whose first user is created at the first start (AS-2). */
 async function createRow(ctx: Context) {
-  const now = ctx.now()
-  await ctx.db.write.insert(applicationSettings).values({ id: 1, values: {}, created_at: now, updated_at: now }).onConflictDoNothing()
+  const [first] = await ctx.db.write.select({ created_at: users.created_at }).from(users).orderBy(asc(users.id)).limit(1)
+  const created_at = first?.created_at ?? ctx.now()
+  await ctx.db.write.insert(applicationSettings).values({ id: 1, values: {}, created_at, updated_at: created_at }).onConflictDoNothing()
   const row = await readRow(ctx)
   if (!row) throw new Error('the settings have no row')
   return row

@@ -80,6 +80,16 @@ async function* partsIn(file: string): AsyncGenerator<Part> {
   for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) yield JSON.parse(line) as Part
 }
 
+/** The bytes of the files in each folder of the list, by the first two segments of their paths. */
+export async function folderSizes(file: string): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>()
+  for await (const { path, bytes } of partsIn(file)) {
+    const folder = path.split('/', 2).join('/')
+    sizes.set(folder, (sizes.get(folder) ?? 0) + bytes)
+  }
+  return sizes
+}
+
 /**
  * Compares the files below `root` with the list, whose own digest must have been checked. Yields one line for each file
  * that is missing, damaged or not in the list. `excluded` are files that the list does not name.

@@ -1,6 +1,7 @@
-import { cp, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, mkdir, readdir, readFile, rm, stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { eq } from 'drizzle-orm'
+import type { Config } from '../../config.js'
 import type { Context } from '../../context.js'
 import { type DatabaseDump, dumpFileName, dumpTables, loadTables } from '../../db/dump.js'
 import { projects } from '../../db/schema/index.js'
@@ -12,7 +13,7 @@ import { StartFault } from '../../lib/start-fault.js'
 import { finishDeletions } from '../projects/remove.js'
 import { resolveAbandonedIntents } from '../repository/push/recovery.js'
 import { restoreObjects, saveObjects } from './backup-objects.js'
-import { listParts, measure, partFaults } from './backup-parts.js'
+import { folderSizes, listParts, measure, partFaults } from './backup-parts.js'
 import type { OnProgress } from './progress.js'
 
 const FORMAT = 2
@@ -43,6 +44,8 @@ interface Manifest {
 /** A verified backup. */
 export interface Backup extends Manifest {
   root: string
+  /** The bytes of its files, by the first two segments of their paths. */
+  sizes: Map<string, number>
 }
 
 const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
@@ -157,8 +160,33 @@ export async function openBackup(root: string, onProgress?: OnProgress): Promise
   if (found > 0) throw new StartFault([`${root} is damaged, nothing is restored:`, ...reported, ...more].join('\n  '))
   const manifest = JSON.parse(await readFile(join(root, MANIFEST), 'utf8')) as Manifest
   if (manifest.format !== FORMAT) throw new StartFault(`${root} has format ${manifest.format}, which this version of Roost does not read`)
-  return { ...manifest, root }
+  return { ...manifest, root, sizes: await folderSizes(join(root, PARTS)) }
 }
+
+/**
+ * Throws a `StartFault` if a file system has less space than the backup needs there, before anything is written
+ * (SEC-236). An embedded database needs at least as much as the copies of its tables.
+ */
+export async function checkSpace({ sizes }: Backup, { dataDir, storages, databaseUrl, lfsBucket }: Config): Promise<void> {
+  const needs = new Map<number, { path: string; bytes: number }>()
+  for (const [folder, bytes] of sizes) {
+    const [kind, name = ''] = folder.split('/')
+    if ((kind === 'database' && databaseUrl !== undefined) || (kind === 'lfs' && lfsBucket)) continue
+    const path = await existingParent((kind === 'repositories' && storages[name]) || dataDir)
+    const { dev } = await stat(path)
+    needs.set(dev, { path, bytes: bytes + (needs.get(dev)?.bytes ?? 0) })
+  }
+  for (const { path, bytes } of needs.values()) {
+    const { bavail, bsize } = await statfs(path)
+    if (bytes > bavail * bsize)
+      throw new StartFault(`${path} has ${mebibytes(bavail * bsize)} MiB left and the backup needs ${mebibytes(bytes)} MiB, nothing is restored`)
+  }
+}
+
+const mebibytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2)
+
+/** The path, or the folder that it will be made in. */
+const existingParent = async (path: string): Promise<string> => ((await exists(path)) ? path : existingParent(dirname(path)))
 
 /** Restores the key of encrypted columns; must run before anything creates another key. */
 export async function restoreSecretKey({ root, secret }: Backup, dataDir: string): Promise<void> {

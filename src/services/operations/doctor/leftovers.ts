@@ -7,10 +7,12 @@ import type { Check } from './fault.js'
 
 /** A running service finishes everything within this time. */
 const STALE = '1 minute'
+/** A service that has just started removes what a killed process left within this time. */
+const STALE_FILE_MS = 120_000
 
 /** Unfinished work of killed processes. A start of the service repairs the same. */
 export async function* leftovers(ctx: Context): Check {
-  for (const path of await ctx.git.leftovers()) {
+  for (const path of await ctx.git.leftovers(STALE_FILE_MS)) {
     const repair = async () => ((await ctx.git.removeLeftovers()).includes(path) ? 'removed' : 'left: a process holds it')
     yield { kind: 'stale file', of: path, text: 'a killed process left it behind', repair }
   }
