@@ -10,8 +10,8 @@ const stamp = join(root, 'dist/sources')
 const REFERENCE = 'src/http/reference'
 
 /**
- * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js and dist/ssh.js, if the sources have changed since
- * the last build. A package without sources counts as built.
+ * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js and dist/markdown.js, if the sources
+ * have changed since the last build. A package without sources counts as built.
  */
 export async function build() {
   if (!existsSync(join(root, 'src'))) {
@@ -54,8 +54,13 @@ export async function build() {
   const text = inAscii(main.outputFiles.find(({ path }) => path.endsWith('program.js')).text)
   const others = await bundle({
     ...common,
-    // the spawner process and the SSH worker thread have their own bundles
-    entryPoints: { main: 'src/load.ts', spawner: 'src/git/process/spawner-entry.ts', ssh: 'src/transport/ssh/worker.ts' },
+    // the spawner process and the threads have their own bundles
+    entryPoints: {
+      main: 'src/load.ts',
+      spawner: 'src/git/process/spawner-entry.ts',
+      ssh: 'src/transport/ssh/worker.ts',
+      markdown: 'src/lib/text/markdown-entry.ts',
+    },
     format: 'esm',
     define: { PROGRAM_DIGEST: JSON.stringify(createHash('sha1').update(text).digest('hex')) },
     banner: {

@@ -6,10 +6,10 @@ import { Failure, invalidInput, noSuchRoute } from './failures.js'
 import { closeUnreadBodies, parseBodies } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
 import { costOf } from './http/cost.js'
+import { type Drain, drainOf } from './http/drain.js'
 import { renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
-import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
 import { ROUTER, refuseOtherMethods, servedBy, templateOf } from './http/path-methods.js'
 import { referenceRoutes } from './http/reference.js'
@@ -51,6 +51,9 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. The application does not start with a route that has no policy (SEC-6). */
     policy?: string
+  }
+  interface FastifyInstance {
+    drain: Drain
   }
 }
 
@@ -129,8 +132,9 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
   app.server.maxConnections = shareOf(ctx.config.limits.connections, ctx.workers)
   // close idle connections to make room for new ones
   app.server.on('drop', () => app.server.closeIdleConnections())
-  const closeIdle = idleCloser(app.server)
-  app.addHook('preClose', async () => closeIdle())
+  const drain = drainOf(app.server)
+  app.decorate('drain', drain)
+  app.addHook('preClose', async () => drain.closeIdle())
   return app
 }
 

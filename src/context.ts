@@ -21,6 +21,7 @@ import type { FileCache } from './lib/files/file-cache.js'
 import type { ObjectStore } from './lib/files/object-store.js'
 import type { Mailer } from './lib/mailer.js'
 import type { PipelineState } from './lib/pipeline-states.js'
+import type { MarkdownThread } from './lib/text/markdown-thread.js'
 import type { Links } from './links.js'
 import type { Metrics } from './metrics.js'
 import type { ListCache } from './services/core/list-cache.js'
@@ -100,6 +101,8 @@ export interface Context extends Source {
   jobs: Jobs
   /** Null if mail is not configured (ML-1). */
   mailer: Mailer | null
+  /** Renders long texts. */
+  markdown: MarkdownThread
   listeners: EventListeners
   links: Links
   /** Cache of repository archives. */

@@ -26,6 +26,7 @@ import { type Source, systemSource } from '../lib/crypto/random.js'
 import { FileCache } from '../lib/files/file-cache.js'
 import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
 import { openMailer } from '../lib/mailer.js'
+import { MarkdownThread } from '../lib/text/markdown-thread.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
 import { type CacheCounts, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
@@ -40,11 +41,16 @@ import { kinds } from './kinds.js'
 /** How long running jobs may take to end when the service stops. */
 const JOB_STOP_TIMEOUT_MS = 2_000
 
+/** The program of the thread that renders Markdown; the build puts it beside this one. */
+const MARKDOWN_PROGRAM = new URL('./markdown.js', import.meta.url)
+
 /** Options that differ between processes of the service. */
 export interface ContextOptions {
   /** Number of worker processes. */
   workers: number
   exclusion?: ProcessMutex
+  /** The bundle of `markdown-entry.ts`; by default it is beside the running program. */
+  markdown?: URL
   /** A password hasher shared by several contexts; its owner closes it. */
   argon2?: Argon2
   /** Source of time and random values; the default is the system. */
@@ -71,7 +77,7 @@ export async function createContext(
   spawner: Spawner = directSpawner,
   options: ContextOptions = { workers: 1 },
 ): Promise<Context> {
-  const { workers, exclusion, argon2: shared, source = systemSource } = options
+  const { workers, exclusion, argon2: shared, source = systemSource, markdown = MARKDOWN_PROGRAM } = options
   const { listCache, renderedCache } = openCaches(db)
   const metrics = await openMetrics(config, db, { totals: listCache, fragments: renderedCache })
   const settingsCache = new SettingsCache(db)
@@ -94,6 +100,7 @@ export async function createContext(
     lfs: await openObjectStore(config, encryption.sign('objects', 'owner of a bucket')),
     jobs: openJobs(parts, () => ctx),
     mailer: config.mail === undefined ? null : openMailer(config.mail),
+    markdown: new MarkdownThread(markdown),
     listeners: eventListeners,
     links: linksFor(config.baseUrl, config.ssh),
     renderedCache,
@@ -126,9 +133,9 @@ export async function createContext(
   return ctx
 }
 
-async function closeParts({ jobs, storages, archives, git, argon2, lfs, mailer }: Context, argon2IsShared: boolean): Promise<void> {
+async function closeParts({ jobs, storages, archives, git, argon2, lfs, mailer, markdown }: Context, argon2IsShared: boolean): Promise<void> {
   await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), archives.close()])
-  await Promise.all([git.close(), argon2IsShared ? undefined : argon2.close()])
+  await Promise.all([git.close(), markdown.close(), argon2IsShared ? undefined : argon2.close()])
   lfs.close()
   mailer?.close()
 }

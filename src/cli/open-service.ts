@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.js'
@@ -98,8 +99,21 @@ export const listen = (app: FastifyInstance, { host, port }: Config): Promise<st
     throw cannotListen(host, port, error)
   })
 
+/**
+ * How long a service that stops still takes requests, in milliseconds: a proxy learns from the readiness check that it
+ * has to send them elsewhere, and a client from `Connection: close` (SEC-160).
+ */
+const LAST_REQUESTS_MS = 2_000
+
+/** Takes the last requests, then stops listening, after running ones have ended or after `wait` milliseconds in all. */
+export async function stopServing(app: FastifyInstance, wait: number): Promise<void> {
+  app.drain.begin()
+  await sleep(LAST_REQUESTS_MS)
+  await stopListening(app, wait - LAST_REQUESTS_MS)
+}
+
 /** Stops listening, after running requests have ended or after `wait` milliseconds. */
-export async function stopListening(app: FastifyInstance, wait: number, ...others: (Promise<unknown> | undefined)[]): Promise<void> {
+export async function stopListening(app: FastifyInstance, wait: number): Promise<void> {
   const late = setTimeout(() => app.server.closeAllConnections(), wait)
-  await Promise.all([...others, app.close()]).finally(() => clearTimeout(late))
+  await app.close().finally(() => clearTimeout(late))
 }

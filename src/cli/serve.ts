@@ -16,7 +16,7 @@ import { createSocketLocation, type SocketLocation } from '../transport/ssh/sock
 import { type SshService, startSshThread } from '../transport/ssh/thread.js'
 import { checkAddress, checkDescriptors, checkFolders, checkGit, resolveAddress, resolveSshPort, sshLimits } from './host.js'
 import { DRAIN_TIMEOUT_MS, Lifecycle } from './lifecycle.js'
-import { listen, loadProgram, openService, stopListening } from './open-service.js'
+import { listen, loadProgram, openService, stopServing } from './open-service.js'
 import { embeddedFolder, openServicePostgres } from './postgres.js'
 
 /** How often a slow start is logged, in milliseconds. */
@@ -93,7 +93,7 @@ async function serveInProcess(
     ssh = hostKeys.then(async () => program.startSsh(ctx, { program: SSH_PROGRAM, limits: await sshLimits(), prepared }))
     const started = ssh.catch(() => undefined)
     lifecycle.onClose(() =>
-      Promise.all([listening && stopListening(listening, DRAIN_TIMEOUT_MS), started.then((service) => service?.close(DRAIN_TIMEOUT_MS))]),
+      Promise.all([listening && stopServing(listening, DRAIN_TIMEOUT_MS), started.then((service) => service?.close(DRAIN_TIMEOUT_MS))]),
     )
   }
   const { app } = await openService(config, database, lifecycle, { program, first: true, onContext })

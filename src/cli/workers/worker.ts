@@ -5,7 +5,7 @@ import { StartFault } from '../../lib/start-fault.js'
 import { createLog } from '../../log.js'
 import { openConnections } from '../database.js'
 import { DRAIN_TIMEOUT_MS, Lifecycle } from '../lifecycle.js'
-import { listen, loadProgram, openService, stopListening } from '../open-service.js'
+import { listen, loadProgram, openService, stopServing } from '../open-service.js'
 import { ParentLink } from './link.js'
 
 /** How often a worker checks itself, in milliseconds. */
@@ -63,7 +63,7 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle, link: Pare
     void answers.close(0)
     answers = await program.serveSocket(ctx, path)
   }
-  lifecycle.onClose(() => stopListening(app, DRAIN_TIMEOUT_MS, answers.close(DRAIN_TIMEOUT_MS)))
+  lifecycle.onClose(() => Promise.all([stopServing(app, DRAIN_TIMEOUT_MS), answers.close(DRAIN_TIMEOUT_MS)]))
   lifecycle.signal.throwIfAborted()
   await listen(app, config)
   await link.send({ type: 'listening' })

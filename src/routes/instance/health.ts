@@ -6,10 +6,8 @@ export function healthRoutes(app: FastifyInstance, ctx: Context) {
   const config = { policy: 'anyone' }
   for (const url of ['/-/health', '/-/liveness']) app.get(url, { config }, async (_, reply) => reply.type('text/plain').send('OK'))
   app.get('/-/readiness', { config }, async (_, reply) => {
-    const ready = await Promise.all([ctx.db.ping(), ctx.git.ping()]).then(
-      () => true,
-      () => false,
-    )
+    const served = !app.drain.begun && Promise.all([ctx.db.ping(), ctx.git.ping()]).then(() => true)
+    const ready = await Promise.resolve(served).catch(() => false)
     return reply
       .code(ready ? 200 : 503)
       .header('content-type', 'application/json')

@@ -2,7 +2,6 @@ import type { Context } from '../../context.js'
 import type { JobOptions } from '../../jobs/enqueue.js'
 import { MAIL_CONNECTIONS, type Mail, MailRefused } from '../../lib/mailer.js'
 import { escapeHtml } from '../../lib/text/html.js'
-import { markdownToHtml } from '../../lib/text/markdown.js'
 import { readSettings } from './settings.js'
 
 /** A part of a mail: a paragraph, a user's Markdown, or a link. */
@@ -47,7 +46,7 @@ export async function sendMessage(ctx: Context, { kind, parts, footer, headers, 
   const sent: Mail = {
     ...mail,
     text: `${parts.map(asText).join('\n\n')}\n\n-- \n${footer.map(asText).join('\n')}\n`,
-    html: html_emails_enabled ? pageOf(ctx.links.base, parts, footer) : undefined,
+    html: html_emails_enabled ? await pageOf(ctx, parts, footer) : undefined,
     headers: { 'Auto-Submitted': 'auto-generated', ...headers },
   }
   try {
@@ -63,10 +62,11 @@ export async function sendMessage(ctx: Context, { kind, parts, footer, headers, 
 
 const asText = (part: MailPart): string => (typeof part === 'string' ? part : 'link' in part ? `${part.text}: ${part.link}` : part.markdown)
 
-const asHtml = (site: string, part: MailPart): string => {
+const asHtml = async ({ links: { base: site }, markdown }: Context, part: MailPart): Promise<string> => {
   if (typeof part === 'string') return `<p>${escapeHtml(part)}</p>`
   if ('link' in part) return `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.text)}</a></p>`
-  return `<div>${forMail(markdownToHtml(part.markdown), (path) => `${/^\/(?!uploads\/)/.test(path) ? site : `${part.base}/`}${path.replace(/^\/(?=uploads\/)/, '')}`)}</div>`
+  const absolute = (path: string) => `${/^\/(?!uploads\/)/.test(path) ? site : `${part.base}/`}${path.replace(/^\/(?=uploads\/)/, '')}`
+  return `<div>${forMail(await markdown.html(part.markdown), absolute)}</div>`
 }
 
 /** Mails load no remote content: images become links, and links become absolute (ML-14). */
@@ -75,10 +75,12 @@ const forMail = (html: string, absolute: (path: string) => string) =>
     .replace(/<img src="([^"]*)" alt="([^"]*)"[^>]*>/g, (_, src: string, alt: string) => `<a href="${src}">${alt || src}</a>`)
     .replace(/(<a href=")(?![a-z][a-z0-9+.-]*:|\/\/)([^"]*)/gi, (_, before: string, path: string) => before + absolute(path))
 
-const pageOf = (site: string, parts: MailPart[], footer: MailPart[]) => `<!DOCTYPE html>
+const partsAsHtml = async (ctx: Context, parts: MailPart[]) => (await Promise.all(parts.map((part) => asHtml(ctx, part)))).join('\n')
+
+const pageOf = async (ctx: Context, parts: MailPart[], footer: MailPart[]) => `<!DOCTYPE html>
 <html><head><meta charset="utf-8"></head><body style="font-family: sans-serif">
-${parts.map((part) => asHtml(site, part)).join('\n')}
+${await partsAsHtml(ctx, parts)}
 <hr><div style="font-size: small; color: #666">
-${footer.map((part) => asHtml(site, part)).join('\n')}
+${await partsAsHtml(ctx, footer)}
 </div></body></html>
 `
