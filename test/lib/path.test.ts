@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { groupNameFaults, namespacePathFaults, pathFromName, projectNameFaults, projectPathFaults } from '../../src/lib/path.js'
+import { groupNameFaults, lengthOf, namespacePathFaults, pathFromName, projectNameFaults, projectPathFaults } from '../../src/lib/path.js'
+
+it.each(['', 'abc', 'é😀', '😀'.repeat(5)])('counts the characters of %j as users do', (text) => expect(lengthOf(text)).toBe([...text].length))
+
+it('counts the characters of a body of 8 MiB without a list of them, for which there is no room here (SEC-145)', () => {
+  // an array cannot have so many elements, and a string can have so many characters
+  expect(lengthOf('a'.repeat(2 ** 28))).toBe(2 ** 28)
+})
 
 describe('AC-17 paths of users and groups', () => {
   it.each(['a', 'a.b', '_x', 'A-1', '.hidden', 'x'.repeat(255)])('takes %s', (path) => expect(namespacePathFaults(path, 'top')).toEqual([]))

@@ -293,7 +293,10 @@ describe('a backup (SEC-163)', () => {
     const refusal = new RegExp(`^\\S+ has \\d+ MiB left and the backup needs ${2 ** 40} MiB, nothing is restored$`)
     for (const path of ['repositories/default', 'uploads/one', 'lfs/ab', 'database/projects'])
       await expect(checkSpace({ ...whole, sizes: new Map([[path, 2 ** 60]]) }, here)).rejects.toThrow(refusal)
-    await checkSpace({ ...whole, sizes: new Map([['database/projects', 2 ** 60]]) }, config(folder('none'), { DATABASE_URL: 'postgresql://elsewhere/roost' }))
+    await checkSpace(
+      { ...whole, sizes: new Map([['database/projects', 2 ** 60]]) },
+      config(folder('none'), { DATABASE_URL: 'postgresql://elsewhere/roost' }),
+    )
     expect(existsSync(folder('none'))).toBe(false)
   })
 

@@ -174,8 +174,8 @@ export class History {
 
   async #read(oid: Oid): Promise<Link | null> {
     const { links, objects } = this.source
-    const object = await objects.read(oid, MAX_COMMIT_BYTES)
-    if (object?.type !== 'commit') return null
+    const object = await objects.readCommitStart(oid, HEADER_BYTES, MAX_COMMIT_BYTES)
+    if (!object) return null
     const { committer, parents } = parseCommit(oid, object.content)
     // git stores dates unsigned, so a date before 1970 sorts as one far in the future
     const link = { date: committer.seconds < 0 ? committer.seconds + UNSIGNED : committer.seconds, parents }
@@ -184,6 +184,8 @@ export class History {
   }
 }
 
+/** Bytes of a large commit that are read for its date and parents. */
+const HEADER_BYTES = 65_536
 /** Larger commits are not read. */
 export const MAX_COMMIT_BYTES = 33_554_432
 const UNSIGNED = 2 ** 64

@@ -5,8 +5,8 @@ import type { HistorySource } from './history.js'
 /** What reading the log of one repository needs. */
 export interface LogSource extends HistorySource {
   cache: ObjectCache
-  /** The parsed commit; cached. */
-  commit(oid: Oid): Promise<Commit | null>
+  /** The parsed commit, of a large one without the end of its message. */
+  listedCommit(oid: Oid): Promise<Commit | null>
   /** The parsed commit, if it is cached. */
   cachedCommit(oid: Oid): Commit | undefined
   /** Whether a commit has a file, not a folder, at a path. */

@@ -16,7 +16,7 @@ export async function readLog(source: LogSource, options: LogOptions): Promise<L
   if (!order) return { commits: [], total: 0 }
   const { positions, total } = await cutPage(order, options)
   const oids = positions.map((at) => oidAt(order, at))
-  const commits = await readCommitList(oids, source.cachedCommit, source.commit)
+  const commits = await readCommitList(oids, source.cachedCommit, source.listedCommit)
   return { commits: commits.filter((commit) => commit !== null), total }
 }
 

@@ -72,6 +72,15 @@ export class CatFile {
     return this.#contents(oid, info.size)
   }
 
+  /** Like `read`, but of a large commit only the first `bytes`, unless its headers are longer. */
+  async readCommitStart(oid: Oid, bytes: number, limit: number): Promise<GitObject | null> {
+    const info = await this.info(oid)
+    if (info?.type !== 'commit' || info.size > limit) return null
+    if (info.size <= MAX_SHARED_BYTES) return this.#contents(oid, info.size)
+    const content = (await this.#large(info, bytes)).subarray(0, bytes)
+    return { ...info, content: content.includes('\n\n') ? content : await this.#large(info) }
+  }
+
   /** Like `read`, but without a size check. Only for commits and trees whose ids come from other objects. */
   async readKnown(oid: Oid): Promise<GitObject | null> {
     if (!isOid(oid)) return null
@@ -137,8 +146,8 @@ export class CatFile {
     return exchange.info && { ...exchange.info, content: exchange.content }
   }
 
-  async #large({ type, oid, size }: ObjectInfo): Promise<Buffer> {
-    return (await this.pool.run(this.directory, ['cat-file', type, oid], { ...(this.env && { env: this.env }), maxBytes: size })).stdout
+  async #large({ type, oid, size }: ObjectInfo, maxBytes = size): Promise<Buffer> {
+    return (await this.pool.run(this.directory, ['cat-file', type, oid], { ...(this.env && { env: this.env }), maxBytes })).stdout
   }
 
   async #disambiguate(prefix: string): Promise<Oid | null> {

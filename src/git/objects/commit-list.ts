@@ -5,7 +5,7 @@ const MAX_MESSAGE_CHARS = 1_048_576
 const MAX_TOTAL_CHARS = 8 * 1_048_576
 /** Commits read concurrently; each may have many megabytes. */
 const BATCH_SIZE = 16
-const CUT_MARK = '...'
+export const CUT_MARK = '...'
 
 /**
  * Commits in the given order, null for missing ones. Long messages are cut to a common length, so that all of them fit.

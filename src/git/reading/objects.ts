@@ -16,7 +16,7 @@ export type ObjectReader = Pick<
 const MAX_CACHED_BLOB_BYTES = 32 * 1024
 
 export function objectReader(
-  { directory, cache, objects, commit, cachedCommit, info, peel, root, entry, trees }: Source,
+  { directory, cache, objects, commit, listedCommit, cachedCommit, info, peel, root, entry, trees }: Source,
   guarded: Guard,
 ): ObjectReader {
   const read = async (oid: Oid) => (await objects().read(oid, Number.POSITIVE_INFINITY))?.content ?? null
@@ -30,7 +30,7 @@ export function objectReader(
         const object = await peel(oid)
         return object?.type === 'commit' ? object.oid : null
       }),
-    commits: (oids) => guarded(oids.map(() => null), () => readCommitList(oids, cachedCommit, commit)), // biome-ignore format: one call
+    commits: (oids) => guarded(oids.map(() => null), () => readCommitList(oids, cachedCommit, listedCommit)), // biome-ignore format: one call
     signedCommit: (oid) =>
       guarded(null, async () => {
         const object = await objects().read(oid)

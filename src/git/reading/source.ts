@@ -2,6 +2,7 @@ import { DiffTree } from '../diff/diff.js'
 import { MAX_COMMIT_BYTES } from '../history/history.js'
 import type { LogSource } from '../history/log-source.js'
 import { CatFile, type ObjectInfo } from '../objects/cat-file.js'
+import { CUT_MARK } from '../objects/commit-list.js'
 import { parseCommit } from '../objects/object-codec.js'
 import { entryAt, type TreeSource } from '../objects/tree.js'
 import { RefStore } from '../refs/ref-store.js'
@@ -17,6 +18,8 @@ export interface Source extends Pick<ReadResources, 'pool' | 'cache'> {
   objects(): CatFile
   diffTree(kind: 'patch' | 'numstat'): DiffTree
   commit(oid: Oid): Promise<Commit | null>
+  /** The commit for a list, in which of a large one the first MiB is enough. */
+  listedCommit(oid: Oid): Promise<Commit | null>
   /** The commit, if it is cached. */
   cachedCommit(oid: Oid): Commit | undefined
   /** The type and size of an object. */
@@ -31,6 +34,10 @@ export interface Source extends Pick<ReadResources, 'pool' | 'cache'> {
   searches(): SearchSource
 }
 
+/** Bytes of a commit that are read for a list (SEC-178). */
+const LISTED_BYTES = 1_048_576
+/** The estimated size of a cached commit. */
+const sizeOf = ({ message, parents }: Commit) => 1_200 + message.length * 2 + parents.length * 60
 /** The estimated size of a cached ObjectInfo. */
 const INFO_BYTES = 200
 
@@ -54,15 +61,19 @@ export function sourceOf(resources: ReadResources, directory: string, env: NodeJ
   const info = (oid: Oid) => cache.getOrCompute<ObjectInfo>(directory, `info ${oid}`, () => INFO_BYTES, () => objects().info(oid)) // biome-ignore format: one question
   const peel = peelIn(resources, directory, env)
   const commit = (oid: Oid) =>
-    cache.getOrCompute<Commit>(
-      directory,
-      `commit ${oid}`,
-      ({ message, parents }) => 1_200 + message.length * 2 + parents.length * 60,
-      async () => {
-        const object = await objects().read(oid, MAX_COMMIT_BYTES)
-        return object?.type === 'commit' ? parseCommit(oid, object.content) : null
-      },
-    )
+    cache.getOrCompute<Commit>(directory, `commit ${oid}`, sizeOf, async () => {
+      const object = await objects().read(oid, MAX_COMMIT_BYTES)
+      return object?.type === 'commit' ? parseCommit(oid, object.content) : null
+    })
+  const listedCommit = async (oid: Oid) => {
+    const object = await objects().readCommitStart(oid, LISTED_BYTES, MAX_COMMIT_BYTES)
+    if (!object) return null
+    const whole = object.content.length === object.size
+    const parsed = parseCommit(oid, object.content)
+    if (!whole) return { ...parsed, message: parsed.message.replace(/\uFFFD$/, '') + CUT_MARK }
+    cache.set(directory, `commit ${oid}`, sizeOf(parsed), parsed)
+    return parsed
+  }
   const cachedCommit = (oid: Oid) => cache.get<Commit>(directory, `commit ${oid}`)
   const root = (oid: Oid) =>
     cache.getOrCompute<{ tree: Oid; parents: Oid[] }>(
@@ -89,13 +100,14 @@ export function sourceOf(resources: ReadResources, directory: string, env: NodeJ
     objects,
     diffTree: (kind) => batchProcesses.process(directory, kind, () => new DiffTree(pool, directory, kind, env)),
     commit,
+    listedCommit,
     cachedCommit,
     info,
     peel,
     root,
     entry,
     trees,
-    history: () => ({ pool, directory, env, objects: objects(), links: cache.links, cache, isFile, commit, cachedCommit }),
+    history: () => ({ pool, directory, env, objects: objects(), links: cache.links, cache, isFile, listedCommit, cachedCommit }),
     searches: () => ({ pool: searches, runningSearches, directory, env, cache, objects: objects(), root }),
   }
 }

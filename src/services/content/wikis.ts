@@ -10,6 +10,7 @@ import { type Change, type GitRepository, type Oid, type TreeEntry, ZERO } from 
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { checkPath } from '../../lib/git-path.js'
+import { lengthOf } from '../../lib/path.js'
 import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../../lib/text/wiki-page.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { confirmWikiMoves, recordWikiMoves } from '../core/hook-changes.js'
@@ -143,7 +144,7 @@ export interface WikiChange {
 function slugOf(title: string): string {
   const slug = slugOfTitle(title)
   if (slug === '') throw invalidRecord({ title: ["can't be blank"] })
-  if ([...slug].length > MAX_TITLE) throw invalidRecord({ title: [`is too long (maximum is ${MAX_TITLE} characters)`] })
+  if (lengthOf(slug) > MAX_TITLE) throw invalidRecord({ title: [`is too long (maximum is ${MAX_TITLE} characters)`] })
   if (checkPath(`${slug}.md`)) throw invalidRecord({ title: ['is invalid'] })
   return slug
 }
@@ -210,7 +211,7 @@ async function commitPages(
   message: string,
   change: (pages: PageFile[]) => Change[],
 ): Promise<void> {
-  if ([...message].length > MAX_MESSAGE) throw refused('The commit message is too long')
+  if (lengthOf(message) > MAX_MESSAGE) throw refused('The commit message is too long')
   if (!(await ctx.git.exists(wikiKeyOf(project)))) throw notFound('Wiki Page')
   const repository = wikiOf(ctx, project)
   await ctx.mutex.run(`wiki ${project.id}`, async () => {

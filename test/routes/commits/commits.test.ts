@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -687,6 +688,30 @@ describe('POST /projects/:id/repository/commits', () => {
       await post(project, project.creator, { branch, start_branch: '__proto__', actions: [create('n')] }).expect(201)
       expect(idsOf((await t.api('get', `${at(project)}?ref_name=${branch}`, project.creator).expect(200)).body)).toHaveLength(2)
     }
+  })
+
+  it.runIf(process.platform === 'linux')('reads the first MiB of each long message for a list, and all of it for one commit (SEC-178)', async () => {
+    const project = await aProject(t.ctx)
+    const message = (n: number) => Buffer.from(`Commit ${n}\n\n${'ä'.repeat(4_900_000)}`)
+    let parent = ''
+    for (let n = 0; n < 8; n++) {
+      const lines = [...(parent ? [`parent ${parent}`] : []), 'author Ada <a@b.c> 1600000000 +0000', 'committer Ada <a@b.c> 1600000000 +0000']
+      parent = rawCommit(project, lines, message(n))
+    }
+    bareOf(t, project).git('update-ref', 'refs/heads/main', parent)
+    const bytesRead = async () => Number(/^rchar: (\d+)$/m.exec(await readFile('/proc/self/io', 'utf8'))?.[1])
+    const before = await bytesRead()
+    const { body } = await t.api('get', `${at(project)}?ref_name=main`, project.creator).expect(200)
+    // the messages, the answer as it is received, and everything else
+    expect((await bytesRead()) - before).toBeLessThan(8 * 2_000_000 + 14_000_000)
+    expect(body).toHaveLength(8)
+    for (const [n, listed] of body.entries()) {
+      expect(listed.title).toBe(`Commit ${7 - n}`)
+      expect(listed.message).toMatch(/^Commit \d\n\nä+\.\.\.$/)
+      expect(listed.message.length).toBeGreaterThan(500_000)
+    }
+    const single = await t.api('get', `${at(project)}/${parent}`, project.creator).expect(200)
+    expect(single.body.message.length).toBeGreaterThan(body[0].message.length)
   })
 
   it('C-33: a commit that loses its race to others again and again is 503, never 400, and writes nothing', async () => {
