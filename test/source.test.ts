@@ -26,8 +26,14 @@ describe('the source', () => {
     // it runs the program itself
     expect(where(/from 'node:vm'/)).toEqual(['load.ts'])
     expect(where(/from 'node:cluster'/)).toEqual(['cli/workers/parent.ts'])
-    // hashing passwords has threads of its own (SEC-26), and so has SSH
-    expect(where(/from 'node:worker_threads'/)).toEqual(['lib/crypto/argon2.ts', 'transport/ssh/thread.ts', 'transport/ssh/worker.ts'])
+    // hashing passwords has threads of its own (SEC-26), rendering the texts of mails (SEC-238) one, and so has SSH
+    expect(where(/from 'node:worker_threads'/)).toEqual([
+      'lib/crypto/argon2.ts',
+      'lib/text/markdown-entry.ts',
+      'lib/text/markdown-thread.ts',
+      'transport/ssh/thread.ts',
+      'transport/ssh/worker.ts',
+    ])
     expect(where(/shell: *true|\bexecSync\b|\bexecFileSync\b|[^.\w]exec\(/)).toEqual([])
   })
 
