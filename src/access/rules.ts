@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
 import { decoded } from '../db/decoded.js'
@@ -12,7 +12,7 @@ import type { Access } from './access.js'
 import type { ActorUser, Caller, SignedIn } from './actor.js'
 import { canGroup, canProject, type GroupPolicyInput, type ProjectPolicyInput, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
-import { holdsVisibleProject, type ViewerKind, viewerKindOf } from './visible.js'
+import { holdsVisibleProject, type ViewerKind, viewerKindOf, visibleProject } from './visible.js'
 
 const nothing = z.object({})
 
@@ -89,13 +89,17 @@ export interface ProjectSubject extends ProjectPolicyInput {
   can(ability: ProjectAbility): boolean
 }
 
-const findProject = statement('project for caller', (db, { by, signed }: { by: 'id' | 'path'; signed: boolean }) => {
-  const level = signed ? projectLevel(projects, sql`${sql.placeholder('user')}::bigint`) : sql<number>`0`
+/** `viewer` undefined: also a project that the caller may not see. */
+const findProject = statement('project for caller', (db, { by, viewer }: { by: 'id' | 'path'; viewer: ViewerKind | undefined }) => {
+  const user = sql`${sql.placeholder('user')}::bigint`
+  const level = viewer === undefined || viewer === 'anonymous' ? sql<number>`0` : projectLevel(projects, user)
+  // a hidden project gives no row, like a missing one: reading its row would tell them apart by their time (SEC-30)
+  const visible = viewer === undefined ? undefined : visibleProject(viewer, user)
   const query = db.select({ project: projects, namespace: namespaces, level: decoded(level, Number) }).from(projects)
   const joined = query.innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
   return by === 'id'
-    ? joined.where(eq(projects.id, sql.placeholder('value')))
-    : joined.innerJoin(routes, eq(routes.project_id, projects.id)).where(eq(routes.key, sql.placeholder('value')))
+    ? joined.where(and(eq(projects.id, sql.placeholder('value')), visible))
+    : joined.innerJoin(routes, eq(routes.project_id, projects.id)).where(and(eq(routes.key, sql.placeholder('value')), visible))
 })
 
 /**
@@ -105,7 +109,7 @@ const findProject = statement('project for caller', (db, { by, signed }: { by: '
 export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> {
   const id = numericId(idOrPath)
   const { user } = caller
-  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: user !== null }).execute({
+  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: viewerKindOf(user) }).execute({
     value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
@@ -127,7 +131,7 @@ export async function findProjectAtLevel(
   levelOn: (project: Project) => Promise<number>,
 ): Promise<ProjectSubject> {
   const id = numericId(idOrPath)
-  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: false }).execute({
+  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: undefined }).execute({
     value: id ?? idOrPath.toLowerCase(),
     user: 0,
   })
