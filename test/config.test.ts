@@ -146,7 +146,9 @@ describe('configWarnings', () => {
   })
 
   it('says nothing of settings, of other programs, and of the test server', () => {
-    expect(warnings({ ROOST_WORKERS: '2', SSH_AUTH_SOCK: '/x', MAIL: '/x', PATH: '/bin', ROOST_TEST_CONTROL: 'x', ROOST_PROGRAM: 'roost' })).toEqual([])
+    expect(warnings({ ROOST_WORKERS: '2', SSH_AUTH_SOCK: '/x', MAIL: '/x', PATH: '/bin', ROOST_TEST_CONTROL: 'x', ROOST_PROGRAM: 'roost' })).toEqual(
+      [],
+    )
   })
 
   it('says where links lead while the service listens to other machines without a base URL', () => {
