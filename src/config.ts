@@ -7,6 +7,7 @@ import { emailFault } from './lib/email.js'
 import type { BucketSetting } from './lib/files/object-bucket.js'
 import type { MailSetting } from './lib/mailer.js'
 import { StartFault } from './lib/start-fault.js'
+import { withoutTrailing } from './lib/text/without-trailing.js'
 import { parseUrl } from './lib/url.js'
 
 /** An environment variable has an invalid value; the message names the variable. */
@@ -55,7 +56,7 @@ const Environment = z.object({
   SSH_PUBLIC_PORT: int(1, 65_535).optional(),
   BASE_URL: absoluteUrl(['http:', 'https:'], 'an http or https URL')
     .refine((value) => !/[?#@]/.test(value), 'has a query, a fragment or a user')
-    .transform((value) => value.replace(/\/+$/, ''))
+    .transform((value) => withoutTrailing(value, '/'))
     .optional(),
   DATA_DIR: z.string().default('./data'),
   DATABASE_URL: z
@@ -109,7 +110,7 @@ const Environment = z.object({
     .optional(),
   ROOST_VERSION: z
     .string()
-    .regex(/^\d+\.\d+\.\d+[A-Za-z0-9.+-]*$/, 'is not of the form 10.5.0')
+    .regex(/^\d+\.\d+\.\d[A-Za-z0-9.+-]*$/, 'is not of the form 10.5.0')
     .default('10.5.0'),
   ROOST_REVISION: z
     .string()

@@ -1,3 +1,5 @@
+import { withoutTrailing } from './lib/text/without-trailing.js'
+
 /** Builds the URLs in responses from the configured base URL, never from a Host header (W-17). */
 export interface Links {
   /** Scheme, host, port and path prefix, without a trailing slash. */
@@ -22,7 +24,7 @@ export interface SshAddress {
 }
 
 export function linksFor(baseUrl: string, ssh?: SshAddress): Links {
-  const base = baseUrl.replace(/\/+$/, '')
+  const base = withoutTrailing(baseUrl, '/')
   const { hostname, pathname } = new URL(base)
   const host = ssh?.publicHost === undefined ? hostname : ssh.publicHost.includes(':') ? `[${ssh.publicHost}]` : ssh.publicHost
   const port = ssh?.publicPort ?? ssh?.port ?? 22

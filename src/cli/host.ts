@@ -19,7 +19,7 @@ export async function checkGit(): Promise<void> {
   )
   await pool.close()
   if (version === undefined) throw new StartFault(`${needed}, none was found on PATH`)
-  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(version) ?? []
+  const [, major = '0', minor = '0'] = /^\D*(\d+)\.(\d+)/.exec(version) ?? []
   if (Number(major) > MIN_GIT_VERSION[0] || (Number(major) === MIN_GIT_VERSION[0] && Number(minor) >= MIN_GIT_VERSION[1])) return
   throw new StartFault(`${needed}, this is ${version.trim().replace(/^git version /, 'git ')}`)
 }

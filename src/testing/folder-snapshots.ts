@@ -7,12 +7,12 @@ import { yieldToEventLoop } from '../lib/async/yield.js'
 const UNCHANGING = new Set(['hooks', 'ssh', 'secret.key'])
 const REGENERATED = ['archives']
 
-const REPOSITORY = '^repositories/[0-9a-f]{2}/\\d+(\\.wiki)?\\.git'
-const IS_REPOSITORY = new RegExp(`${REPOSITORY}$`)
+const REPOSITORY = 'repositories/[0-9a-f]{2}/\\d+(\\.wiki)?\\.git'
+const IS_REPOSITORY = new RegExp(`^${REPOSITORY}$`)
 /** Files whose names follow from their bytes: objects of Git, packs, and objects of Git LFS. */
-const CONTENT_ADDRESSED = new RegExp(`(${REPOSITORY}/objects/([0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\\.(pack|idx|rev))|^lfs/[0-9a-f/]{62})$`)
+const CONTENT_ADDRESSED = new RegExp(`^(${REPOSITORY}/objects/([0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\\.(pack|idx|rev))|lfs/[0-9a-f/]{62})$`)
 /** Files that may be written to in place; all others are replaced as a whole. */
-const WRITTEN_IN_PLACE = new RegExp(`^repositories/(?!${REPOSITORY.slice('^repositories/'.length)}/objects/)`)
+const WRITTEN_IN_PLACE = new RegExp(`^(?!${REPOSITORY}/objects/)repositories/`)
 
 /**
  * Named states of a folder, each in a folder of its own on the same file system. What is never written to in place is a

@@ -286,6 +286,35 @@ describe('git over SSH (GS-3, GS-5)', () => {
   })
 })
 
+describe('commands', () => {
+  it('takes one argument, quoted or not, with or without slashes and .git (GS-3)', async () => {
+    const path = project.fullPath
+    const session = await client.connected(key)
+    const first = async (command: string) => (await client.exec(session, command, '0000')).out.slice(4, 44)
+    const head = await first(`git-upload-pack '${path}'`)
+    expect(head).toMatch(/^[0-9a-f]{40}$/)
+    const words = [path, `/${path}.git`, `  '//${path}.git/'  `, `'${path.slice(0, 3)}''${path.slice(3)}'`, `'${path}'  `]
+    for (const word of words) expect(await first(`git upload-pack ${word}`)).toBe(head)
+    for (const word of ['', `'${path}`, `${path} x`, `'${path}'x`, `"${path}"`, `\t${path}`, `''`, `${path}\\`])
+      expect(await client.exec(session, `git-upload-pack ${word}`)).toMatchObject({ code: 1, err: 'Disallowed command\n' })
+    const lfs = async (words: string) => (await client.exec(session, `git-lfs-authenticate ${words}`)).code
+    expect([await lfs(`${path} download`), await lfs(`  '/${path}.git'   upload  ${'a'.repeat(64)} `)]).toEqual([0, 0])
+    for (const words of [path, `${path} other`, `${path} download a b`, 'download']) expect(await lfs(words)).toBe(1)
+    session.end()
+  })
+
+  it('refuses a command above 4,096 bytes, and serves the next one (GS-10)', async () => {
+    const session = await client.connected(key)
+    const long = await Promise.all(
+      ['git-lfs-authenticate a', 'git-upload-pack a'].map((start) => client.exec(session, `${start}${' '.repeat(4_096 - start.length)}b`)),
+    )
+    for (const ended of long) expect(ended).toEqual({ code: 1, out: '', err: 'A command has at most 4096 bytes.\n' })
+    const longest = `git-upload-pack '${project.fullPath}'`
+    expect(await client.exec(session, longest + ' '.repeat(4_096 - longest.length), '0000')).toMatchObject({ code: 0 })
+    session.end()
+  })
+})
+
 describe('git-lfs-authenticate (GS-9)', () => {
   const ask = (pair: KeyPair, operation: string, path = `/${project.fullPath}.git`) => client.ssh(pair, `git-lfs-authenticate '${path}' ${operation}`)
 

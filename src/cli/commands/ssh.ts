@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig, readSshRequest } from '../../config.js'
+import { keyDigest } from '../../lib/crypto/key-digest.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { findKeyId, openRequest, resolveSocket, socketLink } from '../../transport/ssh/client.js'
 import { FRAME, frames } from '../../transport/ssh/frames.js'
@@ -44,7 +44,7 @@ const serviceUnreachable = ({ code }: NodeJS.ErrnoException) =>
 async function answerKeys(_user: string, type: string, blob: string): Promise<void> {
   const config = readConfig()
   if (!/^[\w@.-]+$/.test(type) || !/^[A-Za-z0-9+/]+=*$/.test(blob)) return
-  const sha256 = createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64').replace(/=+$/, '')
+  const sha256 = keyDigest(Buffer.from(blob, 'base64'))
   const key = await findKeyId(await resolveSocket(socketLink(config.dataDir)), sha256).catch((error: NodeJS.ErrnoException) => {
     throw serviceUnreachable(error)
   })

@@ -42,7 +42,7 @@ export class Supervisor {
       if (await this.#waitUntilReady(deadline)) break
       const output = this.#lines.join(' ')
       // the children of a killed postmaster need a moment to exit
-      if (/pre-existing shared memory block|lock file .* already exists/.test(output) && Date.now() < deadline && !this.#stopping) {
+      if (/pre-existing shared memory block|lock file "[^"]*" already exists/.test(output) && Date.now() < deadline && !this.#stopping) {
         await sleep(100)
         await stopLeftover(this.data, this.log)
         continue

@@ -1,4 +1,5 @@
 import { yieldToEventLoop } from '../../lib/async/yield.js'
+import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import { isOid } from '../objects/cat-file.js'
 import { readCommitList } from '../objects/commit-list.js'
 import type { LogOptions, LogPage, Oid } from '../types.js'
@@ -101,7 +102,7 @@ async function cutPage({ dates }: LogOrder, { since, until, skip, limit }: LogOp
 
 /** Normalises a path for git; null if no tree can contain it, such as `/x`, `a//b` or `../x`. */
 export function literalPath(path: string): string | null {
-  const plain = path.replace(/\/+$/, '')
+  const plain = withoutTrailing(path, '/')
   if (plain === '') return path.startsWith('/') ? null : ''
   if (plain.includes('\0') || Buffer.byteLength(plain) > 100_000) return null
   return plain.split('/').some((part) => part === '' || part === '.' || part === '..') ? null : plain

@@ -1,4 +1,5 @@
 import { Slice, yieldToEventLoop } from '../../lib/async/yield.js'
+import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import type { Oid, TreeEntry } from '../types.js'
 import type { CatFile } from './cat-file.js'
 import { entryType, parseTree, type RawEntry } from './object-codec.js'
@@ -56,7 +57,7 @@ export async function entryAt(source: TreeSource, root: Oid, path: string): Prom
 
 /** One level or the whole subtree at a path, in Git's order: a folder before its content. */
 export async function entriesAt(source: TreeSource, root: Oid, path: string, recursive: boolean): Promise<TreeEntry[] | null> {
-  const top = await entryAt(source, root, path.replace(/\/+$/, ''))
+  const top = await entryAt(source, root, withoutTrailing(path, '/'))
   if (top?.type !== 'tree') return null
   const trees = new Map<Oid, RawEntry[]>()
   const first = await readTree(source, top.oid)
@@ -92,7 +93,7 @@ export async function pageBelow(
   path: string,
   { skip, limit }: { skip: number; limit: number },
 ): Promise<{ entries: TreeEntry[]; total: number } | null> {
-  const top = await entryAt(source, root, path.replace(/\/+$/, ''))
+  const top = await entryAt(source, root, withoutTrailing(path, '/'))
   if (top?.type !== 'tree') return null
   const counts = await countsBelow(source, top.oid)
   if (!counts) return null

@@ -264,4 +264,4 @@ const oidOf = (text: string) => {
   return isOid(oid) ? oid : null
 }
 
-const symbolic = (text: string) => /^ref:\s*(\S.*?)\s*$/.exec(text)?.[1] ?? null
+const symbolic = (text: string) => /^ref:\s*(\S+)\s*$/.exec(text)?.[1] ?? null

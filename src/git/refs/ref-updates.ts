@@ -315,7 +315,7 @@ function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
 /** Maps git's message (locale C) to the expected failure. */
 function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) {
   const ref = /cannot lock ref '([^']+)'/.exec(errors)?.[1] ?? (updates[0] as RefUpdate).ref
-  if (/exists; cannot create|cannot process '.*' and '.*' at the same time|non-empty directory|directory in the way|Not a directory/.test(errors)) {
+  if (/exists; cannot create|' at the same time|non-empty directory|directory in the way|Not a directory/.test(errors)) {
     return new RefNameConflict(ref)
   }
   if (/is at [0-9a-f]+ but expected|reference already exists|reference is missing but expected|unable to resolve reference/.test(errors)) {

@@ -62,8 +62,9 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
  * quarantines of pushes.
  */
 export async function removeLeftovers(repository: string, options: StaleOptions): Promise<void> {
-  const inObjects = /\/objects\/(?:[^/]+\/)*[^/]+\.lock$|\/objects\/tmp_objdir-incoming-[^/]+$/
-  const leftovers = (await leftoversOf(repository)).filter((path) => inObjects.test(path)).map((path) => ({ path, repository }))
+  const objects = join(repository, 'objects', '/')
+  const inObjects = (path: string) => path.startsWith(objects) && (path.endsWith('.lock') || basename(path).startsWith('tmp_objdir-incoming-'))
+  const leftovers = (await leftoversOf(repository)).filter(inObjects).map((path) => ({ path, repository }))
   for (const path of await staleAmong(leftovers, options)) await rm(path, { recursive: true, force: true })
 }
 

@@ -161,7 +161,7 @@ export class Transport {
       '--http-backend-info-refs',
       '.',
     ])
-    const [, capabilities] = /\0(.*)\n/.exec(stdout.toString('latin1')) ?? []
+    const [, capabilities] = /^[^\0]*\0([^\n]*)\n/.exec(stdout.toString('latin1')) ?? []
     if (capabilities === undefined) throw new GitFault('receive-pack', 0, 'it advertised no capabilities')
     return capabilities
   }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import sshpk from 'sshpk'
+import { withoutTrailing } from '../text/without-trailing.js'
+import { keyDigest } from './key-digest.js'
 
 /** The key types that settings distinguish; keys on security tokens (`sk-`) count as the type of their algorithm. */
 export type SshKeyType = 'rsa' | 'dsa' | 'ecdsa' | 'ed25519'
@@ -33,7 +35,7 @@ export function parseSshKey(line: string): SshKey | null {
   const [name = '', encoded = ''] = line.split(/[ \t]+/, 2)
   const algorithm = Object.hasOwn(ALGORITHMS, name) ? ALGORITHMS[name] : undefined
   const bytes = Buffer.from(encoded, 'base64')
-  if (!algorithm || bytes.toString('base64').replace(/=+$/, '') !== encoded.replace(/=+$/, '')) return null
+  if (!algorithm || withoutTrailing(bytes.toString('base64'), '=') !== withoutTrailing(encoded, '=')) return null
   const fields = fieldsOf(bytes)
   if (fields?.[0]?.toString('latin1') !== name) return null
   const { type, security } = algorithm
@@ -47,7 +49,7 @@ export function parseSshKey(line: string): SshKey | null {
       type,
       bits: type === 'rsa' || type === 'dsa' ? bitsOf(fields[type === 'rsa' ? 2 : 1] as Buffer) : key.size,
       fingerprint: createHash('md5').update(bytes).digest('hex').match(/../g)?.join(':') as string,
-      sha256: createHash('sha256').update(bytes).digest('base64').replace(/=+$/, ''),
+      sha256: keyDigest(bytes),
     }
   } catch {
     return null

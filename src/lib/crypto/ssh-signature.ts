@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import sshpk from 'sshpk'
+import { keyDigest } from './key-digest.js'
 import { Fields, padTo, SECURITY_KEYS } from './ssh-tokens.js'
 
 /** A signature in the SSHSIG format of `ssh-keygen -Y sign`. */
@@ -50,7 +51,7 @@ export function readSshSignature(armored: string): SshSignature | null {
         return false
       }
     }
-    return { key, sha256: createHash('sha256').update(key).digest('base64').replace(/=+$/, ''), covers }
+    return { key, sha256: keyDigest(key), covers }
   } catch {
     return null
   }

@@ -16,8 +16,8 @@ export async function makeSocketFolder(prefix: string, socket: string): Promise<
   const temporary = await realpath(tmpdir())
   const length = Buffer.byteLength(temporary) + `/${prefix}-123456/${socket}`.length
   const parent = length <= MAX_PATH_BYTES ? temporary : '/tmp'
-  const folder = new RegExp(`^${prefix}-[A-Za-z0-9]{6}$`)
-  for (const name of await readdir(parent)) if (folder.test(name)) await removeIfStale(join(parent, name), socket)
+  const isOurs = (name: string) => name.startsWith(`${prefix}-`) && /^[A-Za-z0-9]{6}$/.test(name.slice(prefix.length + 1))
+  for (const name of await readdir(parent)) if (isOurs(name)) await removeIfStale(join(parent, name), socket)
   return mkdtemp(join(parent, `${prefix}-`))
 }
 

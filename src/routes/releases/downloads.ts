@@ -5,20 +5,26 @@ import { forbidden, notFound } from '../../failures.js'
 import { callerOf } from '../../http/caller.js'
 import { findLinkUrl, latestTag } from '../../services/content/releases.js'
 
-const ADDRESS = /^([^\0]+?)\/-\/releases\/([^\0]+)$/
+const RELEASES = '/-/releases/'
 const LATEST = 'permalink/latest/'
 
-const wildcardOf = (request: FastifyRequest) => (request.params as { '*': string })['*']
+/** The path of the project and the rest of a release address; null for any other. */
+function addressOf(request: FastifyRequest): { path: string; rest: string } | null {
+  const text = (request.params as { '*': string })['*']
+  const at = text.indexOf(RELEASES, 1)
+  const rest = text.slice(at + RELEASES.length)
+  return at < 0 || rest === '' || text.includes('\0') ? null : { path: text.slice(0, at), rest }
+}
 
 /** Whether a request outside /api/v4 is for a release file. */
-export const asksForReleaseFile = (request: FastifyRequest): boolean => ADDRESS.test(wildcardOf(request))
+export const asksForReleaseFile = (request: FastifyRequest): boolean => addressOf(request) !== null
 
 /**
  * Redirects the permanent URL of a release link to the file, and that of the latest release to the release itself
  * (RL-7). Requires read access to releases.
  */
 export async function serveReleaseFile(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
-  const [, path = '', rest = ''] = ADDRESS.exec(wildcardOf(request)) ?? []
+  const { path, rest } = addressOf(request) ?? { path: '', rest: '' }
   const caller = await callerOf(ctx, request, '/projects/:id/releases')
   const subject = await findProjectFor(ctx, caller, path)
   if (!subject.can('download_code')) throw forbidden()

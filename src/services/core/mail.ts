@@ -72,7 +72,7 @@ const asHtml = async ({ links: { base: site }, markdown }: Context, part: MailPa
 /** Mails load no remote content: images become links, and links become absolute (ML-14). */
 const forMail = (html: string, absolute: (path: string) => string) =>
   html
-    .replace(/<img src="([^"]*)" alt="([^"]*)"[^>]*>/g, (_, src: string, alt: string) => `<a href="${src}">${alt || src}</a>`)
+    .replace(/<img src="([^"<]*)" alt="([^"<]*)"[^<>]*>/g, (_, src: string, alt: string) => `<a href="${src}">${alt || src}</a>`)
     .replace(/(<a href=")(?![a-z][a-z0-9+.-]*:|\/\/)([^"]*)/gi, (_, before: string, path: string) => before + absolute(path))
 
 const partsAsHtml = async (ctx: Context, parts: MailPart[]) => (await Promise.all(parts.map((part) => asHtml(ctx, part)))).join('\n')

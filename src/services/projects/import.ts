@@ -9,6 +9,7 @@ import { type FetchSource, type GitRepository, ZERO } from '../../git/types.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { BadTarget, checkTarget, fetchHeaders, type Target } from '../../lib/ssrf-guard.js'
+import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import { isUnavailable } from '../../lib/unavailable.js'
 import { parseUrl } from '../../lib/url.js'
 import { readSettings, type Settings } from '../core/settings.js'
@@ -177,7 +178,7 @@ async function followRedirects(ctx: Context, first: Target): Promise<Target> {
   let target = first
   for (let hop = 0; ; hop++) {
     const probeUrl = new URL(target.url.href)
-    probeUrl.pathname = probeUrl.pathname.replace(/\/*$/, ADVERTISEMENT)
+    probeUrl.pathname = withoutTrailing(probeUrl.pathname, '/') + ADVERTISEMENT
     probeUrl.search = '?service=git-upload-pack'
     const { credentials } = target
     const headers = {

@@ -26,7 +26,7 @@ export interface CallTarget {
 /** Of Git over HTTP. */
 export const GIT_ROUTES = ['info/refs', 'git-upload-pack', 'git-receive-pack', 'info/lfs'].map((action) => `/:project.git/${action}`)
 
-const GIT = /^\/.+\.git\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/.+)$/
+const GIT = /^\/.+\.git\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/.+)$/s
 
 /** A template without the patterns of its parameters. */
 export const bareRoute = (url: string) => url.replace(/(:[a-z_]+)\([^/]*\)/g, '$1')
@@ -42,10 +42,24 @@ export function targetOf(request: FastifyRequest): CallTarget {
 
 /** Tells whether a call is meant. */
 export function matcher({ method, route, path }: CallFilter): (target: CallTarget) => boolean {
-  const parts = path?.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-  const pattern = parts && new RegExp(`^${parts.join('.*')}$`, 's')
+  const parts = path?.split('*')
   return (target) =>
     (method === undefined || target.method === method) &&
     (route === undefined || target.route === route || target.route === `/api/v4${route}`) &&
-    (pattern === undefined || pattern.test(target.path))
+    (parts === undefined || hasParts(target.path, parts))
+}
+
+/** Whether a text consists of these parts in this order, with anything between two of them. */
+function hasParts(text: string, parts: string[]): boolean {
+  const [first = '', ...others] = parts
+  const last = others.pop()
+  if (last === undefined) return text === first
+  if (!text.startsWith(first)) return false
+  let at = first.length
+  for (const part of others) {
+    const found = text.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return text.length - last.length >= at && text.endsWith(last)
 }

@@ -7,6 +7,7 @@ import { GitFault } from '../../git/errors.js'
 import type { Service, TransportRequest } from '../../git/types.js'
 import { holderOfCall, runAsHolder } from '../../lib/async/holder.js'
 import { newRequestId } from '../../lib/request-id.js'
+import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import { asUnavailable } from '../../lib/unavailable.js'
 import { restrictionOf } from '../../services/identity/keys.js'
 import { findSshLogin, recordKeyUse, type SshLogin } from '../../services/identity/ssh-logins.js'
@@ -14,7 +15,7 @@ import { type Admission, admit, type GitAccessRequest, type GitCaller, isRefusal
 import { clientNetwork, PROTOCOL_ERROR } from '../clients.js'
 import { deployKeyCaller } from '../deploy-keys.js'
 import { push } from '../push.js'
-import type { RunRequest } from './frames.js'
+import { commandFault, type RunRequest } from './frames.js'
 import { type LfsCommand, lfsAuthenticate } from './lfs-authenticate.js'
 
 /** The streams of a command. */
@@ -43,27 +44,41 @@ const PUSH_STALL_TIMEOUT_MS = 900_000
 
 /** Parses a Git command with its one argument (GS-3); null for anything else. */
 export function parseCommand(command: string): GitCommand | null {
-  const [, name, argument] = /^git[ -](upload-pack|receive-pack|upload-archive) +(\S.*?) *$/s.exec(command) ?? []
-  const path = argument === undefined ? null : parsePath(argument)
-  return path === null ? null : { service: `git-${name}` as GitCommand['service'], path }
+  const [, name, text] = /^git[ -](upload-pack|receive-pack|upload-archive) (.*)$/s.exec(command) ?? []
+  const [path, ...others] = text === undefined ? [] : parseArguments(text)
+  return path && others.length === 0 ? { service: `git-${name}` as GitCommand['service'], path } : null
 }
 
 /** Parses the command of git-lfs; the additional argument of older clients is ignored. */
 export function parseLfsCommand(command: string): LfsCommand | null {
-  const [, argument, operation] = /^git-lfs-authenticate +(\S.*?) +(download|upload)(?: +\S*)? *$/s.exec(command) ?? []
-  const path = argument === undefined ? null : parsePath(argument)
-  return path === null ? null : { path, operation: operation as LfsCommand['operation'] }
+  const [, text] = /^git-lfs-authenticate (.*)$/s.exec(command) ?? []
+  const [path, operation, ...others] = text === undefined ? [] : parseArguments(text)
+  return path && (operation === 'download' || operation === 'upload') && others.length <= 1 ? { path, operation } : null
 }
 
-/** The path in a shell-quoted word, without surrounding slashes and `.git`. */
-function parsePath(argument: string): string | null {
-  // a quote and an exclamation mark are escaped outside of quotes
-  const whole = /^(?:'[^']*'|\\['!])+$/.test(argument)
-  if (!whole && /['"\\\s]/.test(argument)) return null
-  const path = (whole ? argument.replace(/'([^']*)'|\\(['!])/g, (_, quoted?: string, escaped?: string) => quoted ?? escaped ?? '') : argument)
-    .replace(/^\/+/, '')
-    .replace(/\/+$/, '')
-    .replace(/\.git$/, '')
+/** A shell-quoted word, in which a quote and an exclamation mark are escaped outside of quotes, or a plain one. */
+const WORD = /^(?:(?:'[^']*'|\\['!])+|[^\s'"\\]+)(?= |$)/
+
+/** The path that is the first of the arguments, and the words after it; empty if it is none. */
+function parseArguments(text: string): string[] {
+  const words = text.replace(/^ +/, '')
+  const [word] = WORD.exec(words) ?? []
+  const path = word === undefined ? null : pathOf(word)
+  return path === null
+    ? []
+    : [
+        path,
+        ...words
+          .slice(word?.length)
+          .split(' ')
+          .filter((each) => each !== ''),
+      ]
+}
+
+/** The path in a word, without surrounding slashes and `.git`; null if it is none. */
+function pathOf(word: string): string | null {
+  const unquoted = word.replace(/'([^']*)'|\\(['!])/g, (_, quoted?: string, escaped?: string) => quoted ?? escaped ?? '')
+  const path = withoutTrailing(unquoted.replace(/^\/+/, ''), '/').replace(/\.git$/, '')
   return path === '' || /\p{Cc}/u.test(path) || !path.isWellFormed() ? null : path
 }
 
@@ -92,6 +107,8 @@ async function run(ctx: Context, request: RunRequest, streams: CommandStreams, l
     streams.writeError(line)
     return 1
   }
+  const fault = commandFault(request.command)
+  if (fault) return refuse(fault)
   // load the current state: the key may have been removed since the client connected (GS-2)
   const login = await findSshLogin(ctx, { id: request.key })
   if (!login) return refuse('Your key or your account can no longer be used.')

@@ -33,6 +33,13 @@ export interface KeyResponse {
   key: number | null
 }
 
+/** Maximum bytes of a command (GS-10). */
+const MAX_COMMAND_BYTES = 4_096
+
+/** Why a command is refused before it is parsed; null if it is not. */
+export const commandFault = (command: string): string | null =>
+  Buffer.byteLength(command) > MAX_COMMAND_BYTES ? `A command has at most ${MAX_COMMAND_BYTES} bytes.` : null
+
 /** `outlet`: git now writes to the outlet; later frames come after its output. */
 export const FRAME = { out: 1, err: 2, exit: 3, outlet: 4 } as const
 /** Bytes buffered on the socket before writes wait. */

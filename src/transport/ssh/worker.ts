@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import ssh2, { type AuthContext, type ServerChannel } from 'ssh2'
 import { coalesceChunks } from '../../lib/async/coalesce-chunks.js'
+import { keyDigest } from '../../lib/crypto/key-digest.js'
 import { findKeyId, openRequest } from './client.js'
-import { FRAME, frames } from './frames.js'
+import { commandFault, FRAME, frames } from './frames.js'
 import type { SshLimits } from './limits.js'
 import { type Outlet, Outlets } from './outlets.js'
 import { isAccepted, verifyProof } from './verify.js'
@@ -87,7 +87,7 @@ class Connection {
     if (auth.method !== 'publickey' || auth.username !== 'git') return false
     const { algo: algorithm, data: key } = auth.key
     if (!isAccepted(algorithm, auth.hashAlgo)) return false
-    const row = await this.#keyIdOf(createHash('sha256').update(key).digest('base64').replace(/=+$/, ''))
+    const row = await this.#keyIdOf(keyDigest(key))
     if (row === null) return false
     // without a signature the client only asks whether the key is acceptable
     if (!auth.signature) return true
@@ -120,6 +120,12 @@ class Connection {
   async #run(channel: ServerChannel | undefined, command: string, protocol: string | undefined) {
     if (!channel || this.key === null) return
     channel.on('error', () => {})
+    const fault = commandFault(command)
+    if (fault) {
+      channel.stderr.write(`${fault}\n`)
+      channel.exit(1)
+      return void channel.end()
+    }
     let code = 1
     const outlet = outlets.open()
     try {

@@ -2,6 +2,7 @@ import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BadTarget, checkTarget, pinnedTo, type Target } from '../../../lib/ssrf-guard.js'
+import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 
 /** Ends the run. Imported items stay, so that the next run continues from there. */
 export class SourceFailed extends Error {
@@ -61,7 +62,7 @@ export async function openClient({ url, signal }: ClientOptions): Promise<Source
     throw error
   })
   if (target.url.search !== '') throw new SourceFailed('the URL has a query')
-  const base = target.url.href.replace(/\/+$/, '')
+  const base = withoutTrailing(target.url.href, '/')
   const text = async (path: string, headers: Record<string, string>) =>
     requireSuccess(await withRetries(signal, () => request({ target, base, signal }, path, headers)))
   return {

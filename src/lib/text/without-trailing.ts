@@ -1,0 +1,6 @@
+/** A text without a character that it ends with, however often; a pattern such as `/=+$/` is quadratic (SEC-67). */
+export function withoutTrailing(text: string, character: string): string {
+  let end = text.length
+  while (end > 0 && text[end - 1] === character) end--
+  return text.slice(0, end)
+}
