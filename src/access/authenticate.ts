@@ -22,7 +22,7 @@ const actorColumns = {
   projects_limit: users.projects_limit,
 }
 
-const findToken = statement('token by digest', (db) =>
+const findToken = statement('token by digest or id', (db, by: 'digest' | 'id') =>
   db
     .select({
       user: actorColumns,
@@ -38,7 +38,7 @@ const findToken = statement('token by digest', (db) =>
     })
     .from(tokens)
     .innerJoin(users, eq(users.id, tokens.user_id))
-    .where(eq(tokens.digest, sql.placeholder('digest'))),
+    .where(eq(by === 'digest' ? tokens.digest : tokens.id, sql.placeholder('value'))),
 )
 
 const findUser = statement('actor by id or username', (db, by: 'id' | 'username') =>
@@ -64,8 +64,13 @@ export type TokenVerdict =
  * Looks a token up by its digest and checks expiry, revocation and the state of its owner, in that order (G-14 to
  * G-17).
  */
-export async function verifyToken(ctx: Context, value: string): Promise<TokenVerdict> {
-  const [found] = await findToken(ctx.db, null).execute({ digest: digestOf(value) })
+export const verifyToken = (ctx: Context, value: string): Promise<TokenVerdict> => verifyFound(ctx, { digest: digestOf(value) })
+
+/** `verifyToken` for a token that was verified before, by its id. */
+export const verifyTokenAgain = (ctx: Context, id: number): Promise<TokenVerdict> => verifyFound(ctx, { id })
+
+async function verifyFound(ctx: Context, by: { digest: string } | { id: number }): Promise<TokenVerdict> {
+  const [found] = await ('id' in by ? findToken(ctx.db, 'id').execute({ value: by.id }) : findToken(ctx.db, 'digest').execute({ value: by.digest }))
   const refused = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
   if (!found) return refused(unauthenticated())
   const now = ctx.now()

@@ -8,7 +8,7 @@ import type { GitRepository, RepositoryKey, Service } from '../git/types.js'
 import { readSettings } from '../services/core/settings.js'
 import { recordActivity } from '../services/identity/users.js'
 import { createProject, findPushTarget, type PushTarget } from '../services/projects/create.js'
-import type { LfsHolder } from '../services/repository/lfs/credentials.js'
+import type { LfsSource } from '../services/repository/lfs/credentials.js'
 import { createWikiRepository } from '../services/repository/repositories.js'
 
 /** A Git client, and what its credentials allow. */
@@ -16,12 +16,13 @@ export interface GitCaller {
   user: ActorUser | null
   reads: boolean
   writes: boolean
-  /** The only project that an LFS token gives access to. */
+  /** The credential that LFS tokens are given for; absent for anonymous callers and deploy tokens, which get none. */
+  source?: LfsSource
+  /** Of an LFS token: the only project that it gives access to, and when it ends, in seconds since 1970. */
   projectId?: number
+  end?: number
   /** For a deploy key or token: the level that it gives on a project, independent of its creator; 0: none. */
   level?: (project: Project) => Promise<number>
-  /** The id of the deploy key. */
-  deployKey?: number
 }
 
 /** A refusal. Over HTTP, Git asks for credentials again after 401, but not after 403. */
@@ -39,10 +40,6 @@ export const noAccessOver = (protocol: GitAccessRequest['protocol']) => `Git acc
 export const pushRefusal = ({ project }: ProjectSubject) => (project.archived ? 'This project is archived.' : NO_PUSH)
 
 export const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
-
-/** The holder of an LFS token for this caller (LF-5); null if they get none. */
-export const lfsHolderOf = ({ user, level, deployKey }: GitCaller): LfsHolder | null =>
-  deployKey !== undefined ? { deployKey } : user && !level ? { userId: user.id } : null
 
 export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
 

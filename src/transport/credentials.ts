@@ -1,18 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { checkAddress } from '../access/addresses.js'
-import { countBadToken, verifyToken } from '../access/authenticate.js'
+import { countBadToken, type TokenVerdict, verifyToken, verifyTokenAgain } from '../access/authenticate.js'
 import type { Context } from '../context.js'
-import { Failure } from '../failures.js'
-import { readSettings } from '../services/core/settings.js'
-import { findActiveUser } from '../services/identity/acting-users.js'
+import { Failure, nullOnFailure } from '../failures.js'
+import { readSettings, type Settings } from '../services/core/settings.js'
 import { removeInitialPassword } from '../services/identity/initial-password.js'
+import { restrictionOf } from '../services/identity/keys.js'
 import { checkSignIn, mustChange, mustConfirm } from '../services/identity/passwords.js'
 import { findSshLogin } from '../services/identity/ssh-logins.js'
-import { actorOf, findUserByLogin } from '../services/identity/users.js'
+import { actorOf, findUserByLogin, getUser, type User } from '../services/identity/users.js'
 import { findDeployToken, levelOfToken } from '../services/projects/deploy-tokens.js'
-import { isLfsToken, lfsGrant } from '../services/repository/lfs/credentials.js'
+import { isLfsToken, type LfsSource, lfsGrant, passwordDigest } from '../services/repository/lfs/credentials.js'
 import { DENIED, type GitCaller, type GitRefusal, isRefusal } from './admission.js'
-import { deployKeyCaller } from './deploy-keys.js'
+import { keyCaller } from './key-caller.js'
 
 const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied. A personal access token is needed as the password' }
 
@@ -48,10 +48,8 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
   if (lfs && isLfsToken(password)) return lfsCaller(ctx, password, address)
   const verdict = await verifyToken(ctx, password)
   if (verdict.ok) {
-    const { scopes } = verdict.token
-    const writes = scopes.includes('api') || scopes.includes('write_repository')
-    const reads = writes || scopes.includes('read_repository')
-    return reads ? { user: verdict.user, reads, writes } : { status: 403, text: 'The token was not made for Git' }
+    const caller = tokenCaller(verdict)
+    return caller.reads ? caller : { status: 403, text: 'The token was not made for Git' }
   }
   if (verdict.known && verdict.blocked) return { status: 403, text: 'Your account is blocked' }
   if (verdict.known) {
@@ -73,11 +71,24 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
     return TOKEN_NEEDED
   }
   const matches = await checkSignIn(ctx, { login: name, user, address }, password)
-  if (!user || !matches || user.state !== 'active' || user.kind !== 'human' || mustConfirm(ctx, user, settings)) return DENIED
+  if (!user || !matches) return DENIED
+  const caller = passwordCaller(ctx, user, settings)
+  if (!isRefusal(caller)) await removeInitialPassword(ctx, password)
+  return caller
+}
+
+/** The owner of a valid token; without `reads` if it was not made for Git. */
+function tokenCaller({ user, token: { id, scopes } }: Extract<TokenVerdict, { ok: true }>): GitCaller {
+  const writes = scopes.includes('api') || scopes.includes('write_repository')
+  return { user, reads: writes || scopes.includes('read_repository'), writes, source: { token: id } }
+}
+
+/** The user whose password was right. */
+function passwordCaller(ctx: Context, user: User, settings: Settings): GitCaller | GitRefusal {
+  if (user.state !== 'active' || user.kind !== 'human' || mustConfirm(ctx, user, settings)) return DENIED
   if (user.two_factor_enabled) return TOKEN_NEEDED
   if (user.password_expired) return { status: 403, text: mustChange(ctx.links.base) }
-  await removeInitialPassword(ctx, password)
-  return { user: actorOf(user), reads: true, writes: true }
+  return { user: actorOf(user), reads: true, writes: true, source: { user: user.id, password: passwordDigest(ctx, user) } }
 }
 
 /** The user or deploy key of an LFS token, with their current rights. */
@@ -85,14 +96,23 @@ async function lfsCaller(ctx: Context, token: string, address: string): Promise<
   const grant = lfsGrant(ctx, token)
   if (grant === null) await countBadToken(ctx, address)
   if (grant === null || grant === 'expired') return DENIED
-  const { holder, projectId } = grant
-  const writes = grant.operation === 'upload'
-  if ('deployKey' in holder) {
-    const login = await findSshLogin(ctx, { id: holder.deployKey })
-    if (!login?.deploy) return DENIED
-    const caller = deployKeyCaller(ctx, login)
-    return { ...caller, writes: writes && caller.writes, projectId }
+  const { source, projectId, operation, end } = grant
+  const caller = await callerBehind(ctx, source)
+  return caller?.reads ? { ...caller, writes: caller.writes && operation === 'upload', projectId, end } : DENIED
+}
+
+/** The caller whom the credential of an LFS token still identifies (LF-15); null if it may not be used any more. */
+async function callerBehind(ctx: Context, source: LfsSource): Promise<GitCaller | null> {
+  if ('token' in source) {
+    const verdict = await verifyTokenAgain(ctx, source.token)
+    return verdict.ok ? tokenCaller(verdict) : null
   }
-  const caller = await findActiveUser(ctx, holder.userId)
-  return caller ? { user: caller.user, reads: true, writes, projectId } : DENIED
+  if ('key' in source) {
+    const login = await findSshLogin(ctx, { id: source.key })
+    return login && !(await restrictionOf(ctx, login.key)) ? keyCaller(ctx, login) : null
+  }
+  const [user, settings] = await Promise.all([nullOnFailure(getUser(ctx, source.user)), readSettings(ctx)])
+  if (!user || !settings.password_authentication_enabled_for_git || passwordDigest(ctx, user) !== source.password) return null
+  const caller = passwordCaller(ctx, user, settings)
+  return isRefusal(caller) ? null : caller
 }

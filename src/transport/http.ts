@@ -8,7 +8,6 @@ import { GitFault } from '../git/errors.js'
 import type { Service } from '../git/types.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { MINIMUM_RATE, type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
-import { originOf } from '../lib/origin.js'
 import { sentStatus } from '../lib/sent-status.js'
 import { asUnavailable } from '../lib/unavailable.js'
 import { type Admission, admit, type GitAccessRequest, type GitRefusal, isRefusal } from './admission.js'
@@ -91,10 +90,7 @@ async function serve(options: TransportOptions, request: FastifyRequest, reply: 
   const service = asked as Service
   if (!suffix) {
     if (!get) throw noSuchRoute()
-    return reply.redirect(
-      `${originOf(request, ctx.links)}/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`,
-      301,
-    )
+    return reply.redirect(`${ctx.links.base}/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`, 301)
   }
   if (!ENCODINGS.has(encodingOf(request))) return plain(reply, { status: 415, text: 'Only gzip is understood' })
   const admitted = await admitRequest(ctx, request, { path, service, advertises: get }).catch((error: unknown): GitRefusal => {

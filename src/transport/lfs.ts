@@ -2,30 +2,18 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { actingAs } from '../access/actor.js'
-import { fullPathOf, type ProjectSubject } from '../access/rules.js'
+import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { Failure, failureText, noSuchRoute, notFound, STATUS, tooLarge, unprocessable } from '../failures.js'
 import { type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import { isObjectId, WrongObject } from '../lib/files/object-store.js'
-import { originOf } from '../lib/origin.js'
 import { asUnavailable } from '../lib/unavailable.js'
 import { readSettings } from '../services/core/settings.js'
 import { answerBatch, quotaText, tooLargeText } from '../services/repository/lfs/batch.js'
-import { lfsCredentials } from '../services/repository/lfs/credentials.js'
+import { lfsCredentials, lfsUrl } from '../services/repository/lfs/credentials.js'
 import { type LfsLock, listLocks, lockFile, unlockFile } from '../services/repository/lfs/locks.js'
 import { lfsLimits, objectsOf, servesLfs, storeObject } from '../services/repository/lfs/objects.js'
-import {
-  DENIED,
-  findRepository,
-  type GitCaller,
-  type GitRefusal,
-  isRefusal,
-  lfsHolderOf,
-  NO_DOWNLOAD,
-  NOT_FOUND,
-  noAccessOver,
-  pushRefusal,
-} from './admission.js'
+import { DENIED, findRepository, type GitCaller, type GitRefusal, isRefusal, NO_DOWNLOAD, NOT_FOUND, noAccessOver, pushRefusal } from './admission.js'
 import { gitCaller } from './credentials.js'
 
 /** The routes below `<path>.git/`. */
@@ -199,19 +187,18 @@ const Batch = z.object({
 })
 
 async function batch(call: Call) {
-  const { ctx, request, reply, caller, subject } = call
+  const { ctx, reply, caller, subject } = call
   const { operation, objects, hash_algo = 'sha256' } = await json(call, Batch)
   if (operation === 'upload') checkWrites(call)
   if (hash_algo !== 'sha256') throw new LfsError(409, 'Objects are named by their SHA-256')
   if (objects.length > MAX_OBJECTS) throw new LfsError(413, `A batch may name at most ${MAX_OBJECTS} objects`)
-  const href = `${originOf(request, ctx.links)}/${fullPathOf(subject.project)}.git/info/lfs`
-  const holder = lfsHolderOf(caller)
-  const credentials = holder && lfsCredentials(ctx, holder, subject.project, operation)
+  const { source, ...token } = caller
+  const credentials = source ? lfsCredentials(ctx, { source, ...(token.end !== undefined && { end: token.end }) }, subject.project, operation) : null
   // a deploy key has no rights on other projects of the fork network
   const readerId = caller.level ? null : (caller.user?.id ?? null)
   return answer(reply, 200, {
     transfer: 'basic',
-    objects: await answerBatch(ctx, { project: subject.project, readerId }, operation, objects, { href, credentials }),
+    objects: await answerBatch(ctx, { project: subject.project, readerId }, operation, objects, { href: lfsUrl(ctx, subject.project), credentials }),
     hash_algo: 'sha256',
   })
 }

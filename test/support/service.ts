@@ -10,7 +10,7 @@ import { expect } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { buildApp } from '../../src/app.js'
 import { createContext } from '../../src/cli/create-context.js'
-import { resolveSshPort } from '../../src/cli/host.js'
+import { resolveAddress, resolveSshPort } from '../../src/cli/host.js'
 import { type Config, readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { openDatabase } from '../../src/db/client.js'
@@ -117,7 +117,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
   const dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
   const service = { databaseUrl: database.url, dataDir, user } as Service
   const base = configurationOf(dataDir, environment)
-  const config = { ...(await resolveSshPort(base, (fault) => expect.fail(fault.message))), baseUrl: base.baseUrl ?? '' }
+  const config = await resolveAddress(await resolveSshPort(base, (fault) => expect.fail(fault.message)))
   const log = pino({ level: base.logLevel }, { write: (line: string) => service.user.onLog(line) })
   const onQuery = (text: string) => IN_BETWEEN.test(text) || service.user.onQuery(text)
   const db = new WorldDatabase(await openDatabase(database.url, { log, poolSize: 4, onQuery }))
@@ -136,7 +136,7 @@ async function openService({ environment, limits }: ServiceOptions, user: Servic
   await snapshots.take(START)
   service.ctx = await begin()
   service.app = await buildApp(service.ctx, { prepare: (app) => gate.watch(app) })
-  await service.app.listen({ host: '127.0.0.1', port: 0 })
+  await service.app.listen({ host: '127.0.0.1', port: config.port })
   service.url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`
   const ssh =
     config.ssh.port === null

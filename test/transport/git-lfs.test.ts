@@ -10,7 +10,8 @@ import { anObject, basic, lfsClient } from '../support/clients/lfs-client.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { rounds, seeds } from '../support/rounds.js'
 
-const t = testApp()
+// git-lfs follows the links of the service, so that its base URL must be its address
+const t = testApp({ BASE_URL: '' })
 const client = gitClient(t)
 const lfs = lfsClient(t)
 let owner: TestUser

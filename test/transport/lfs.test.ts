@@ -24,6 +24,7 @@ beforeAll(async () => {
   project = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
 })
 
+const sourceOf = ({ caller }: TestUser) => ({ source: { token: caller.token?.id as number } })
 const fresh = (size = 5_000) => anObject(Buffer.alloc(size, `object ${unique()} `))
 const fileOf = (oid: string) => join(t.dataDir, 'lfs', oid.slice(0, 2), oid.slice(2, 4), oid.slice(4))
 const incoming = () => readdir(join(t.dataDir, 'lfs', 'incoming')).catch(() => [])
@@ -62,7 +63,7 @@ describe('objects (LF-6 to LF-8)', () => {
     ])
     expect([status, headers['content-type']]).toEqual([200, LFS_TYPE])
     expect(body).toMatchObject({ transfer: 'basic', hash_algo: 'sha256' })
-    const href = `${t.url}/${project.fullPath}.git/info/lfs/objects/${there.oid}`
+    const href = `http://roost.test/${project.fullPath}.git/info/lfs/objects/${there.oid}`
     const header = { Authorization: expect.stringMatching(/^Basic /) }
     expect(body.objects[0]).toEqual({
       oid: there.oid,
@@ -71,6 +72,16 @@ describe('objects (LF-6 to LF-8)', () => {
       actions: { download: { href, header, expires_in: 1800, expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]+Z$/) } },
     })
     expect(body.objects.slice(1).map((one: { error: { code: number } }) => one.error.code)).toEqual([404, 422, 422])
+  })
+
+  it('links begin with the base URL, whatever the Host header says (SEC-28)', async () => {
+    const { body } = await lfs.call(project.fullPath, 'objects/batch', owner, {
+      method: 'POST',
+      headers: { host: 'elsewhere.example', 'content-type': LFS_TYPE },
+      body: JSON.stringify({ operation: 'upload', objects: [{ oid: fresh().oid, size: 1 }] }),
+    })
+    const { upload, verify } = body.objects[0].actions
+    for (const { href } of [upload, verify]) expect(href).toMatch(`http://roost.test/${project.fullPath}.git/info/lfs/objects/`)
   })
 
   it('a range goes on with a download that was cut', async () => {
@@ -100,7 +111,7 @@ describe('objects (LF-6 to LF-8)', () => {
     const { body } = await lfs.batch(project.fullPath, owner, 'upload', [object])
     const { href, header } = body.objects[0].actions.upload
     for (const wrong of [Buffer.from('something else'), object.bytes.subarray(1), Buffer.concat([object.bytes, Buffer.from('x')])]) {
-      const answer = await send(href, { method: 'PUT', headers: header, body: wrong })
+      const answer = await send(lfs.at(href), { method: 'PUT', headers: header, body: wrong })
       expect([answer.status, answer.body.message]).toEqual([422, 'The bytes are not those of the object'])
     }
     expect(existsSync(fileOf(object.oid))).toBe(false)
@@ -114,7 +125,7 @@ describe('objects (LF-6 to LF-8)', () => {
     const { body } = await lfs.batch(project.fullPath, owner, 'upload', [object])
     const { href, header } = body.objects[0].actions.upload
     await new Promise<void>((resolve) => {
-      const asked = request(href, { method: 'PUT', headers: { ...header, 'content-length': object.size } })
+      const asked = request(lfs.at(href), { method: 'PUT', headers: { ...header, 'content-length': object.size } })
       asked.on('error', () => resolve())
       asked.write(object.bytes.subarray(0, 100_000), () => asked.destroy(new Error('cut')))
     })
@@ -189,7 +200,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     const { project: found } = (await findVisibleProject(t.ctx, developer.caller, place.id)) ?? {}
     if (!found) throw new Error('no project')
     const tokenOf = (operation: 'download' | 'upload') => {
-      const { header } = lfsCredentials(t.ctx, { userId: developer.id }, found, operation)
+      const { header } = lfsCredentials(t.ctx, sourceOf(developer), found, operation)
       return { token: Buffer.from(header.Authorization.slice(6), 'base64').toString().split(':')[1] as string }
     }
     const [down, up] = [tokenOf('download'), tokenOf('upload')]
@@ -220,11 +231,82 @@ describe('who may do what (LF-4, LF-5)', () => {
     if (!found) throw new Error('no project')
     const at = (minutes: number) => {
       const then = Object.assign(Object.create(t.ctx), { now: () => new Date(Date.now() - minutes * 60_000) })
-      return lfsCredentials(then, { userId: owner.id }, found, 'download').header
+      return lfsCredentials(then, sourceOf(owner), found, 'download').header
     }
     const status = async (minutes: number) =>
       (await send(`${t.url}/${project.fullPath}.git/info/lfs/locks`, { headers: { ...at(minutes), accept: LFS_TYPE } })).status
     expect([await status(29), await status(31)]).toEqual([200, 401])
+  })
+
+  describe('ends with what it was requested with (LF-15)', () => {
+    /** A token of LFS as a client gets it: in the answer to a batch. */
+    const granted = async (place: TestProject, headers: Record<string, string>) => {
+      const body = JSON.stringify({ operation: 'upload', objects: [fresh()].map(({ oid, size }) => ({ oid, size })) })
+      const said = await lfs.call(place.fullPath, 'objects/batch', null, { method: 'POST', headers: { ...headers, 'content-type': LFS_TYPE }, body })
+      const { header, expires_at } = said.body.objects[0].actions.upload
+      return { token: Buffer.from(header.Authorization.slice(6), 'base64').toString().split(':')[1] as string, expires_at: expires_at as string }
+    }
+    /** The statuses of a batch, an upload, a download and a lock. */
+    const statuses = async (place: TestProject, caller: { token: string }, stored: ReturnType<typeof fresh>) => {
+      const object = fresh()
+      const put = lfs.call(place.fullPath, `objects/${object.oid}`, caller, { method: 'PUT', body: object.bytes })
+      return [
+        (await lfs.batch(place.fullPath, caller, 'upload', [object])).status,
+        (await put).status,
+        (await lfs.call(place.fullPath, `objects/${stored.oid}`, caller)).status,
+        (await lfs.post(place.fullPath, 'locks', caller, { path: `f${unique()}` })).status,
+      ]
+    }
+
+    const cases: [string, (user: TestUser, admin: TestUser) => Promise<{ headers: Record<string, string>; end: () => Promise<unknown> }>][] = [
+      [
+        'a token that is revoked',
+        async (user, admin) => {
+          const path = `/users/${user.id}/impersonation_tokens`
+          const { body } = await t
+            .api('post', path, admin)
+            .send({ name: 'a', scopes: ['api'] })
+            .expect(201)
+          return { headers: basic(body.token), end: () => t.api('delete', `${path}/${body.id}`, admin).expect(204) }
+        },
+      ],
+      [
+        'a password that is changed',
+        async (user, admin) => {
+          const end = () => t.api('put', `/users/${user.id}`, admin).send({ password: 'another password' }).expect(200)
+          return { headers: basic(user.password, user.username), end }
+        },
+      ],
+      [
+        'a password that Git does not take any more',
+        async (user) => {
+          const end = () => setSettings(t.ctx, { password_authentication_enabled_for_git: false })
+          return { headers: basic(user.password, user.username), end }
+        },
+      ],
+    ]
+    it.each(cases)('%s', async (_, given) => {
+      const user = await aUser(t.ctx)
+      const place = await aProject(t.ctx, { creator: user })
+      const stored = fresh()
+      await lfs.upload(place.fullPath, user, stored)
+      const { headers, end } = await given(user, await anAdmin(t.ctx))
+      const token = await granted(place, headers)
+      const renewed = await granted(place, basic(token.token))
+      for (const caller of [token, renewed]) expect(await statuses(place, caller, stored)).toEqual([200, 200, 200, 201])
+      await end()
+      for (const caller of [token, renewed]) expect(await statuses(place, caller, stored)).toEqual([401, 401, 401, 401])
+      await setSettings(t.ctx, {})
+    })
+
+    it('and a batch with it gives no later end', async () => {
+      const { project: found } = (await findVisibleProject(t.ctx, owner.caller, project.id)) ?? {}
+      if (!found) throw new Error('no project')
+      const then = Object.assign(Object.create(t.ctx), { now: () => new Date(Date.now() - 20 * 60_000) })
+      const first = lfsCredentials(then, sourceOf(owner), found, 'upload')
+      const second = await granted(project, { authorization: first.header.Authorization })
+      expect(second.expires_at).toBe(first.expires_at)
+    })
   })
 
   it('an archived project takes no objects and no locks', async () => {
@@ -257,7 +339,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     const { project: found } = (await findVisibleProject(t.ctx, owner.caller, project.id)) ?? {}
     if (!found) throw new Error('no project')
     await setSettings(t.ctx, { enabled_git_access_protocol: 'ssh' })
-    const { header } = lfsCredentials(t.ctx, { userId: owner.id }, found, 'download')
+    const { header } = lfsCredentials(t.ctx, sourceOf(owner), found, 'download')
     const status = async (headers: Record<string, string>) => (await send(`${t.url}/${project.fullPath}.git/info/lfs/locks`, { headers })).status
     expect([await status(basic(owner.token)), await status(header)]).toEqual([403, 200])
     await setSettings(t.ctx, {})

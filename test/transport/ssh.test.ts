@@ -335,6 +335,17 @@ describe('git-lfs-authenticate (GS-9)', () => {
     expect((await batch(other.fullPath)).status).toBe(401)
   })
 
+  it('gives a token that ends with the key (LF-15)', async () => {
+    const lfs = lfsClient(t)
+    const pair = await client.stored(owner, client.newKey())
+    const { header } = JSON.parse((await ask(pair, 'upload')).out) as { header: { Authorization: string } }
+    const token = { token: Buffer.from(header.Authorization.slice(6), 'base64').toString().split(':')[1] as string }
+    const status = async () => (await lfs.post(project.fullPath, 'locks', token, { path: `f${unique()}` })).status
+    expect(await status()).toBe(201)
+    await t.api('delete', `/user/keys/${pair.id}`, owner).expect(204)
+    expect(await status()).toBe(401)
+  })
+
   it('refuses who may not read the code or push it', async () => {
     const reporter = await aUser(t.ctx)
     const open = await aProject(t.ctx, { creator: owner, visibility: 'public' })

@@ -13,7 +13,7 @@ import { restrictionOf } from '../../services/identity/keys.js'
 import { findSshLogin, recordKeyUse, type SshLogin } from '../../services/identity/ssh-logins.js'
 import { type Admission, admit, type GitAccessRequest, type GitCaller, isRefusal } from '../admission.js'
 import { clientNetwork, PROTOCOL_ERROR } from '../clients.js'
-import { deployKeyCaller } from '../deploy-keys.js'
+import { keyCaller } from '../key-caller.js'
 import { push } from '../push.js'
 import { commandFault, type RunRequest } from './frames.js'
 import { type LfsCommand, lfsAuthenticate } from './lfs-authenticate.js'
@@ -118,7 +118,7 @@ async function run(ctx: Context, request: RunRequest, streams: CommandStreams, l
   if (restriction) return refuse(`Your SSH key ${restriction}.`)
   const addressRefusal = await checkClientAddress(ctx, login, request.address)
   if (addressRefusal) return refuse(addressRefusal)
-  const caller: GitCaller = login.deploy ? deployKeyCaller(ctx, login) : { user: login.user, reads: true, writes: true }
+  const caller = keyCaller(ctx, login)
   const lfs = parseLfsCommand(request.command)
   if (lfs) {
     logFields['service'] = 'git-lfs-authenticate'

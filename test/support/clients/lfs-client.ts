@@ -55,18 +55,20 @@ export function lfsClient(t: TestApp) {
     call(fullPath, path, caller, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': LFS_TYPE } })
   const batch = (fullPath: string, caller: { token: string } | null, operation: 'download' | 'upload', objects: { oid: string; size: number }[]) =>
     post(fullPath, 'objects/batch', caller, { operation, transfers: ['basic'], objects: objects.map(({ oid, size }) => ({ oid, size })) })
+  /** The address of a link at the test server, which BASE_URL does not name. */
+  const at = (href: string) => t.url + new URL(href).pathname
   /** Uploads as git-lfs does. Returns the statuses of upload and verify, or null if the server has the object. */
   const upload = async (fullPath: string, caller: { token: string }, object: TestObject) => {
     const { body } = await batch(fullPath, caller, 'upload', [object])
     const { actions, error } = body.objects[0]
     if (error) throw new Error(`${error.code} ${error.message}`)
     if (!actions) return null
-    const put = await send(actions.upload.href, {
+    const put = await send(at(actions.upload.href), {
       method: 'PUT',
       headers: { ...actions.upload.header, 'content-type': 'application/octet-stream' },
       body: object.bytes,
     })
-    const verified = await send(actions.verify.href, {
+    const verified = await send(at(actions.verify.href), {
       method: 'POST',
       headers: { ...actions.verify.header, 'content-type': LFS_TYPE, accept: LFS_TYPE },
       body: JSON.stringify({ oid: object.oid, size: object.size }),
@@ -76,7 +78,7 @@ export function lfsClient(t: TestApp) {
   const download = async (fullPath: string, caller: { token: string } | null, object: TestObject, headers: Record<string, string> = {}) => {
     const { body } = await batch(fullPath, caller, 'download', [object])
     const action = body.objects[0].actions.download
-    return send(action.href, { headers: { ...action.header, ...headers } })
+    return send(at(action.href), { headers: { ...action.header, ...headers } })
   }
-  return { call, post, batch, upload, download }
+  return { call, post, batch, at, upload, download }
 }
