@@ -4,7 +4,7 @@ export interface SshLimits {
   login: number
   /** Authentication attempts per connection, including signatures. */
   attempts: number
-  /** Connections in total, per address (IPv6: per /64 network), and not logged in yet. */
+  /** Connections in total, per address (IPv6: per /64 network), and not logged in yet: of these the oldest makes room. */
   connections: number
   connectionsPerAddress: number
   waiting: number
@@ -18,7 +18,7 @@ export interface SshLimits {
 }
 
 export const SSH_LIMITS: SshLimits = {
-  login: 60_000,
+  login: 20_000,
   attempts: 12,
   connections: 1_000,
   connectionsPerAddress: 100,

@@ -204,11 +204,20 @@ const networkOf = (address: string) =>
 
 const connectionId = (address: string | undefined, port: number | undefined) => `${address} ${port}`
 
+/** Of the network with most sockets the one that has waited longest: a few addresses must not keep others out (GS-11). */
+function oldestOfBusiest(unauthenticated: Map<Socket, string>): Socket | undefined {
+  const counts = new Map<string, number>()
+  for (const [socket, network] of unauthenticated) if (!socket.destroyed) counts.set(network, (counts.get(network) ?? 0) + 1)
+  const [busiest] = [...counts].reduce<[string, number]>((most, each) => (each[1] > most[1] ? each : most), ['', 0])
+  for (const [socket, network] of unauthenticated) if (network === busiest && !socket.destroyed) return socket
+}
+
 /** Accepts connections within the limits, and passes them to ssh2. */
 function listen(): Server {
   const sockets = new Map<string, Socket>()
   const perNetwork = new Map<string, number>()
-  const unauthenticated = new Set<Socket>()
+  /** Sockets that have not logged in, with their networks, the oldest first. */
+  const unauthenticated = new Map<Socket, string>()
   const connections = new Set<Connection>()
   let stopping = false
   const ssh = new ssh2.Server({
@@ -231,12 +240,13 @@ function listen(): Server {
   const server = createServer((socket) => {
     const network = networkOf(socket.remoteAddress ?? '')
     const open = perNetwork.get(network) ?? 0
-    if (stopping || open >= limits.connectionsPerAddress || sockets.size >= limits.connections || unauthenticated.size >= limits.waiting)
-      return void socket.destroy()
+    const full = open >= limits.connectionsPerAddress || sockets.size >= limits.connections
+    if (stopping || full) return void socket.destroy()
+    if (unauthenticated.size >= limits.waiting) oldestOfBusiest(unauthenticated)?.destroy()
     const name = connectionId(socket.remoteAddress, socket.remotePort)
     sockets.set(name, socket)
     perNetwork.set(network, open + 1)
-    unauthenticated.add(socket)
+    unauthenticated.set(socket, network)
     const timer = setTimeout(() => unauthenticated.has(socket) && socket.destroy(), limits.login)
     socket.once('close', () => {
       clearTimeout(timer)
@@ -261,7 +271,7 @@ function listen(): Server {
     }
     stopping = true
     server.close()
-    for (const socket of unauthenticated) socket.destroy()
+    for (const socket of unauthenticated.keys()) socket.destroy()
     for (const connection of connections) if (!connection.busy) connection.client.end()
     stopWhenDone()
   })
