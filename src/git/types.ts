@@ -168,6 +168,8 @@ export interface ArchiveOptions {
   signal: AbortSignal
   /** The user or client address that the process counts against. */
   holder?: string | undefined
+  /** Prefixes of refs that this client may neither see nor fetch, besides those of the service (GH-28). */
+  hiddenRefs?: readonly string[]
 }
 
 export interface Contributor {
@@ -288,6 +290,8 @@ export interface LfsPointer {
 }
 
 export interface PushPolicy {
+  /** Why a single command is refused because of the name of its ref; the others of the push proceed (GH-18). */
+  nameFault?(command: PushCommand): string | null
   /**
    * Called when all objects have arrived and before any ref moves, with the updates of branches, tags and notes. A
    * string rejects the whole push and is shown to the user (GH-18). `quarantine` reads the repository including the new
@@ -319,6 +323,8 @@ export interface TransportRequest {
   signal: AbortSignal
   /** The user or client address that the process counts against. */
   holder?: string | undefined
+  /** Prefixes of refs that this client may neither see nor fetch, besides those of the service (GH-28). */
+  hiddenRefs?: readonly string[]
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ActorUser } from '../access/actor.js'
 import { actingAs } from '../access/actor.js'
+import { isFeatureOpen } from '../access/can.js'
 import { findProjectAtLevel, findProjectFor, formerProjectId, fullPathOf, type Project, type ProjectSubject } from '../access/rules.js'
 import { type Context, withOrigin } from '../context.js'
 import { Failure, failureText, nullOnFailure } from '../failures.js'
@@ -39,6 +40,9 @@ export const noAccessOver = (protocol: GitAccessRequest['protocol']) => `Git acc
 /** Why code of this project cannot be pushed. */
 export const pushRefusal = ({ project }: ProjectSubject) => (project.archived ? 'This project is archived.' : NO_PUSH)
 
+/** The heads of merge requests, which hold code of forks. */
+const MERGE_REQUEST_REFS = 'refs/merge-requests'
+
 export const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
 
 export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
@@ -61,6 +65,8 @@ export interface Admission {
   subject: ProjectSubject | null
   key?: RepositoryKey
   repository: Pick<GitRepository, 'advertise' | 'uploadPack' | 'receivePack' | 'uploadArchive'>
+  /** Prefixes of refs that the caller may not read (GH-28). */
+  hiddenRefs: readonly string[]
   /** Messages that are shown to the user after a push. */
   notices: string[]
 }
@@ -82,7 +88,7 @@ export async function admit(ctx: Context, caller: GitCaller, request: GitAccessR
     const target = user && !caller.level && (await findPushTarget(ctx, actingAs(user), path))
     if (!target) return NOT_FOUND
     // the push creates the project, the advertisement does not
-    if (advertises) return { caller, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
+    if (advertises) return { caller, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, hiddenRefs: [], notices }
     const refusal = await createByPush(ctx, user, target, request.client)
     if (refusal) return refusal
     found = await findRepository(ctx, caller, path)
@@ -104,7 +110,10 @@ export async function admit(ctx: Context, caller: GitCaller, request: GitAccessR
   const key = await nullOnFailure(repositoryKey(ctx, subject, wiki))
   if (!key) return anonymous ? DENIED : NOT_FOUND
   if (found.moved) notices.push(`Project was moved. The new address is ${ctx.links[protocol](fullPathOf(subject.project))}`)
-  return { caller, subject, key, repository: ctx.git.open(key), notices }
+  // git sends no credentials where code is public, so merge requests of everybody who is signed in are for anybody
+  const readsRequests =
+    subject.can('read_merge_request') || (anonymous && isFeatureOpen(subject.project.merge_requests_access_level, { user, level: 0 }))
+  return { caller, subject, key, repository: ctx.git.open(key), hiddenRefs: readsRequests ? [] : [MERGE_REQUEST_REFS], notices }
 }
 
 /**

@@ -159,6 +159,7 @@ async function stream({ ctx, minimumRate, buffered }: TransportOptions, call: Ca
     signal: disconnected.signal,
     protocol: typeof protocol === 'string' ? protocol : undefined,
     holder: clientNetwork(request.ip),
+    hiddenRefs: admitted.hiddenRefs,
   }
   const readAhead = service === 'git-upload-pack' && !advertises ? new ReadAheadBody(bodyOf(request), buffered) : null
   const body = advertises ? null : readAhead ? limited(inflated(request, readAhead)) : inflated(request)

@@ -13,6 +13,9 @@ export const pktLine = (text: string) => (text.length + 4).toString(16).padStart
 
 export const FLUSH = '0000'
 
+/** The refs of the service, which no client sees (SEC-86). */
+export const SERVICE_REFS = ['refs/keep-around', 'refs/roost']
+
 /** The wire protocol version requested by a Git-Protocol header. */
 export function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
   const versions = (protocol ?? '').split(':').map((part) => (part === 'version=2' ? 2 : part === 'version=1' ? 1 : 0))

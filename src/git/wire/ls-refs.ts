@@ -48,9 +48,10 @@ export async function readLsRefs(body: Readable): Promise<{ request: LsRefsReque
   }
 }
 
-/** The next chunk; null at the end and if the body was destroyed. */
-async function nextOf(body: Readable): Promise<Buffer | null> {
+/** The next chunk of a body; null at the end, if the body was destroyed, and when the signal fires. */
+export async function nextOf(body: Readable, signal?: AbortSignal): Promise<Buffer | null> {
   for (;;) {
+    if (signal?.aborted) return null
     const chunk = body.read() as Buffer | null
     if (chunk !== null) return chunk
     if (body.readableEnded || body.destroyed) return null
@@ -58,9 +59,11 @@ async function nextOf(body: Readable): Promise<Buffer | null> {
       const events = ['readable', 'end', 'error', 'close'] as const
       const more = () => {
         for (const event of events) body.off(event, more)
+        signal?.removeEventListener('abort', more)
         resolve()
       }
       for (const event of events) body.on(event, more)
+      signal?.addEventListener('abort', more)
     })
   }
 }

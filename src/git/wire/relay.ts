@@ -34,6 +34,8 @@ interface RelayOptions {
   checkExitCode?: boolean
   /** The request body: data arriving there counts as progress. */
   input?: Readable
+  /** Changes git's output on its way. */
+  transform?: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 }
 
 /**
@@ -45,7 +47,7 @@ export async function relay(
   child: GitProcess,
   out: Writable,
   command: string,
-  { prefix = '', onDisconnect = () => stop(child), stall = 0, input, checkExitCode = false }: RelayOptions = {},
+  { prefix = '', onDisconnect = () => stop(child), stall = 0, input, checkExitCode = false, transform = (chunks) => chunks }: RelayOptions = {},
 ) {
   const stderr = errorsOf(child)
   let started = false
@@ -66,7 +68,7 @@ export async function relay(
   const onProgress = () => void timer?.refresh()
   input?.on('data', onProgress)
   try {
-    for await (const chunk of coalesceChunks(child.stdout as Readable)) {
+    for await (const chunk of transform(coalesceChunks(child.stdout as Readable))) {
       if (disconnected) continue // keep reading: git must not fail on a full pipe while it moves refs
       if (!started && prefix) out.write(prefix)
       started = true

@@ -6,18 +6,18 @@ import { RefStore } from '../refs/ref-store.js'
 import { presence } from '../storage/create.js'
 import { registerWriter } from '../storage/gates.js'
 import type { PushPolicy, Service, TransportRequest } from '../types.js'
-import { advertisedRefs, FLUSH, pktLine, protocolVersion, writeChunks } from './advertisement.js'
+import { advertisedRefs, FLUSH, pktLine, protocolVersion, SERVICE_REFS, writeChunks } from './advertisement.js'
 import { ARCHIVE_CONFIG, NO_OTHER_PROGRAMS } from './archive.js'
 import { installHooks } from './hooks.js'
 import { TRANSPORT_LIMITS, type TransportLimits } from './limits.js'
 import { answerLsRefs, type Peel, readLsRefs } from './ls-refs.js'
 import { type OpenWith, RECEIVE_CONFIG, type RemoveStaleLocks, receivePack, WRITABLE } from './receive-pack.js'
 import { pipeInput, relay, stop, waitForExit } from './relay.js'
+import { ArchiveOutput, archiveRefusal } from './upload-archive.js'
 
 /** The configuration of `git upload-pack`; hides internal refs (SEC-86). */
 const UPLOAD_CONFIG = [
-  '-c', 'transfer.hideRefs=refs/keep-around',
-  '-c', 'transfer.hideRefs=refs/roost',
+  ...SERVICE_REFS.flatMap((prefix) => ['-c', `transfer.hideRefs=${prefix}`]),
   '-c', 'uploadpack.allowFilter=true',
   // only filters that cost no more than a full clone: others depend on paths or walk trees
   '-c', 'uploadpackfilter.allow=false',
@@ -26,6 +26,19 @@ const UPLOAD_CONFIG = [
   '-c', 'uploadpackfilter.tree.allow=true',
   '-c', 'uploadpackfilter.tree.maxDepth=0',
 ] // biome-ignore format: pairs belong on one line
+
+/** With hidden refs there are no partial clones: they fetch single objects, which older protocols do not serve. */
+const hidingConfig = (hidden: string[]) =>
+  hidden.length === 0 ? [] : ['-c', 'uploadpack.allowFilter=false', ...hidden.flatMap((prefix) => ['-c', `transfer.hideRefs=${prefix}`])]
+
+/**
+ * The version of the protocol to speak. In version 2 git serves any object by its hash, in the others only what visible
+ * refs reach (GH-28).
+ */
+const versionFor = (protocol: string | undefined, hidden: string[]) => {
+  const version = protocolVersion(protocol)
+  return version === 2 && hidden.length > 0 ? 0 : version
+}
 
 /**
  * Serves fetches and pushes as streams of the wire protocol. Use a separate pool: a clone occupies its slot for as long
@@ -45,8 +58,9 @@ export class Transport {
   ) {}
 
   /** Writes the response to `info/refs`. For protocol 2 it does not depend on the repository and is cached. */
-  async advertise(directory: string, service: Service, { out, protocol, duplex, signal, holder }: Omit<TransportRequest, 'body'>) {
-    const version = protocolVersion(protocol)
+  async advertise(directory: string, service: Service, { out, protocol, duplex, signal, holder, hiddenRefs }: Omit<TransportRequest, 'body'>) {
+    const hidden = await this.#existing(directory, service === 'git-upload-pack' ? hiddenRefs : [])
+    const version = versionFor(protocol, hidden)
     if (service === 'git-upload-pack' && version === 2) {
       this.#uploadCapabilities ??= this.#readUploadCapabilities(directory)
       this.#uploadCapabilities.catch(() => {
@@ -61,7 +75,7 @@ export class Transport {
     const release = await this.pool.acquire(directory, signal, holder)
     try {
       const env = version === 1 ? { GIT_PROTOCOL: 'version=1' } : {}
-      const args = [...UPLOAD_CONFIG, 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
+      const args = [...UPLOAD_CONFIG, ...hidingConfig(hidden), 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
       const child = await this.pool.start(directory, args, { env, signal, deadline, stdio: ['ignore', 'pipe', 'pipe'] })
       await relay(child, out, service, { prefix, stall })
     } finally {
@@ -81,26 +95,38 @@ export class Transport {
 
   /** In protocol 2, `ls-refs` is answered without a git process if possible; fetches run git. */
   async uploadPack(directory: string, request: TransportRequest, peel: Peel) {
-    if (request.duplex || protocolVersion(request.protocol) !== 2) return this.#runUploadPack(directory, request)
+    const hidden = await this.#existing(directory, request.hiddenRefs)
+    if (request.duplex || versionFor(request.protocol, hidden) !== 2) return this.#runUploadPack(directory, request, hidden)
     const { request: lsRefs, body } = await readLsRefs(request.body)
     if (lsRefs) {
       if (presence(directory) !== 'readable') throw new RepositoryMissing()
       const answer = await answerLsRefs(new RefStore(directory, this.packed), lsRefs, peel)
       if (answer) return writeChunks(answer, request.out, this.limits.stall)
     }
-    return this.#runUploadPack(directory, { ...request, body })
+    return this.#runUploadPack(directory, { ...request, body }, hidden)
   }
 
-  async #runUploadPack(directory: string, { body, out, protocol, duplex = false, outlet, signal, holder }: TransportRequest) {
+  /** Those of the prefixes below which there are refs. */
+  async #existing(directory: string, prefixes: readonly string[] = []): Promise<string[]> {
+    const refs = new RefStore(directory, this.packed)
+    const found = await Promise.all(prefixes.map(async (prefix) => ((await refs.page(`${prefix}/`, 0, 1)).total > 0 ? [prefix] : [])))
+    return found.flat()
+  }
+
+  async #runUploadPack(directory: string, { body, out, protocol, duplex = false, outlet, signal, holder }: TransportRequest, hidden: string[]) {
     const release = await this.pool.acquire(directory, signal, holder)
     try {
-      const version = protocolVersion(protocol)
-      const child = await this.pool.start(directory, [...UPLOAD_CONFIG, 'upload-pack', '--strict', ...(duplex ? [] : ['--stateless-rpc']), '.'], {
-        env: version > 0 ? { GIT_PROTOCOL: `version=${version}` } : {},
-        signal,
-        deadline: this.limits.deadline,
-        stdio: ['pipe', outlet ? { path: outlet.path, greeting: outlet.greeting } : 'pipe', 'pipe'],
-      })
+      const version = versionFor(protocol, hidden)
+      const child = await this.pool.start(
+        directory,
+        [...UPLOAD_CONFIG, ...hidingConfig(hidden), 'upload-pack', '--strict', ...(duplex ? [] : ['--stateless-rpc']), '.'],
+        {
+          env: version > 0 ? { GIT_PROTOCOL: `version=${version}` } : {},
+          signal,
+          deadline: this.limits.deadline,
+          stdio: ['pipe', outlet ? { path: outlet.path, greeting: outlet.greeting } : 'pipe', 'pipe'],
+        },
+      )
       pipeInput(body, child, () => stop(child))
       outlet?.opened()
       if (outlet) await waitForExit(child, 'upload-pack', signal)
@@ -111,7 +137,9 @@ export class Transport {
   }
 
   /** Runs in the pool for archives. Serves only what a ref names, and git starts no other program (SEC-85). */
-  async uploadArchive(pool: ProcessPool, directory: string, { body, out, signal, holder }: TransportRequest) {
+  async uploadArchive(pool: ProcessPool, directory: string, { body, out, signal, holder, hiddenRefs = [] }: TransportRequest) {
+    const refusal = await archiveRefusal(body, signal, [...SERVICE_REFS, ...hiddenRefs])
+    if (refusal) return void out.end(pktLine(`NACK ${refusal}\n`))
     const release = await pool.acquire(directory, signal, holder)
     try {
       const child = await pool.start(directory, [...ARCHIVE_CONFIG, 'upload-archive', '.'], {
@@ -120,7 +148,16 @@ export class Transport {
         deadline: this.limits.deadline,
       })
       pipeInput(body, child, () => stop(child))
-      await relay(child, out, 'upload-archive', { stall: this.limits.stall, input: body, checkExitCode: true })
+      const output = new ArchiveOutput()
+      const options = {
+        stall: this.limits.stall,
+        input: body,
+        checkExitCode: true,
+        transform: (chunks: AsyncIterable<Buffer>) => output.withoutErrors(chunks),
+      }
+      await relay(child, out, 'upload-archive', options).catch((error: unknown) => {
+        throw error instanceof GitFault && output.fault ? new GitFault('upload-archive', error.exitCode, output.fault) : error
+      })
     } finally {
       release()
     }

@@ -172,7 +172,8 @@ async function serve(
   const admitted = await readmit(service === 'git-receive-pack')
   if (!admitted) return 1
   const { input: body, output: out, disconnected } = streams
-  const request = { body, out, signal: disconnected.signal, duplex: true, protocol, holder }
+  const { hiddenRefs } = admitted
+  const request = { body, out, signal: disconnected.signal, duplex: true, protocol, holder, hiddenRefs }
   if (service === 'git-upload-pack') await admitted.repository.uploadPack({ ...request, outlet: streams.outlet })
   else if (service === 'git-upload-archive') await admitted.repository.uploadArchive(request)
   else return servePush(ctx, { admitted, request, readmit }, streams, address)
