@@ -7,6 +7,7 @@ import { maintainWikiSoon } from '../services/content/wikis.js'
 import { confirmWikiMoves, recordWikiMoves } from '../services/core/hook-changes.js'
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
 import { acceptPush, type PushIntent } from '../services/repository/push/door.js'
+import { newNameFault } from '../services/repository/push/rules.js'
 import { quotaRefusal } from '../services/repository/quotas.js'
 import { type Admission, findSubject, NOT_FOUND, pushRefusal } from './admission.js'
 
@@ -90,6 +91,7 @@ async function receive(
   }
   let intent: PushIntent | undefined
   const policy: PushPolicy = {
+    nameFault: newNameFault,
     async verdict(commands, quarantine) {
       const reloaded = await loadCurrent()
       if (!reloaded) return NOT_FOUND.text

@@ -987,6 +987,24 @@ describe('pushing', () => {
     )
   })
 
+  it('a branch that cannot have its name is refused alone, and with --atomic all are (GH-18)', async () => {
+    await gitOut(work, 'checkout', '-qB', 'names', 'origin/main')
+    const head = await commitIn(work, 'names')
+    const refs = ['refs/heads/-r', 'refs/heads/named', `refs/heads/${'a'.repeat(40)}`, 'refs/tags/named']
+    const pushed = await gitRun(work, 'push', 'origin', ...refs.map((ref) => `HEAD:${ref}`))
+    expect(pushed.code).toBe(1)
+    expect(pushed.err).toContain("remote: Branch name '-r' is invalid")
+    expect(pushed.err).toMatch(/remote rejected\] HEAD -> -r \(deny updating a hidden ref\)/)
+    expect(await Promise.all(refs.map(value))).toEqual(['', head, '', head])
+    const atomic = await gitRun(work, 'push', '--atomic', 'origin', 'HEAD:refs/heads/-r', 'HEAD:refs/heads/named-too')
+    expect([atomic.code, await value('refs/heads/named-too')]).toEqual([1, ''])
+    // more names than git is given one by one
+    const many: [string, string, string][] = Array.from({ length: 600 }, (_, i) => [ZERO, head, `refs/heads/-${i}`])
+    expect((await raw([...many, [ZERO, head, 'refs/heads/among-many']], 'report-status')).text).toContain('ng refs/heads/among-many')
+    expect(await value('refs/heads/among-many')).toBe('')
+    await gitOut(work, 'push', '-q', 'origin', '--delete', 'refs/heads/named', 'refs/tags/named')
+  })
+
   it('odd but legal names of branches work (SEC-155)', async () => {
     const names = ['schön', 'a+b', 'a#b', 'a%20b', '__proto__', 'null', '0', "it's"]
     await gitOut(work, 'push', '-q', 'origin', ...names.map((name) => `HEAD:refs/heads/${name}`))

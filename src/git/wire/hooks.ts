@@ -121,7 +121,7 @@ export class HookChannel {
           if (heading === undefined) heading = line
           else if (line !== '') {
             count++
-            if (count <= this.limit) commands.push(command(line))
+            if (count <= this.limit) commands.push(commandOf(line))
           } else {
             await this.#answer(heading, commands, count)
             heading = undefined
@@ -171,8 +171,9 @@ export class HookChannel {
   }
 }
 
-function command(line: string): PushCommand {
-  return { old: line.slice(0, 40), new: line.slice(41, 81), ref: Buffer.from(line.slice(82), 'latin1').toString() }
+/** Parses a command, in latin1: the old and the new value, and the ref. */
+export function commandOf(line: string): PushCommand {
+  return { old: line.slice(0, 40), new: line.slice(41, 81), ref: Buffer.from(line.slice(82).replace(/\n$/, ''), 'latin1').toString() }
 }
 
 function printable(line: string) {

@@ -1,6 +1,6 @@
 import { link, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { syncDirectory } from '../../lib/files/durable.js'
 import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
@@ -10,9 +10,10 @@ import type { GitRepository, PushCommand, PushPolicy, Quarantine, TransportReque
 import { protocolVersion } from './advertisement.js'
 import { checkObjects } from './check-push.js'
 import { toleratedFsckConfig } from './fsck-config.js'
-import { HookChannel, type Verdict } from './hooks.js'
+import { commandOf, HookChannel, type Verdict } from './hooks.js'
 import { pointersAmong } from './lfs-pointers.js'
 import type { TransportLimits } from './limits.js'
+import { nextOf } from './ls-refs.js'
 import { pipeInput, relay, stop } from './relay.js'
 
 /** Opens a reader with additional environment, such as a quarantine's; `close` ends its processes. */
@@ -50,6 +51,9 @@ export const RECEIVE_CONFIG = [
   '-c', 'receive.fsckObjects=true',
 ] // biome-ignore format: pairs belong on one line
 
+/** Each is a line of git's configuration; with more refused names the whole push is refused. */
+const MAX_REFUSED_NAMES = 500
+
 /** One push into a repository. */
 interface Push {
   transport: { pool: ProcessPool; limits: TransportLimits; removeStaleLocks: RemoveStaleLocks }
@@ -66,11 +70,13 @@ interface Push {
  */
 export async function receivePack(push: Push): Promise<void> {
   const { directory } = push
-  const { body, out, signal } = push.request
-  const child = await start(push)
-  const isAtomic = watchAtomic(body)
+  const { out, signal } = push.request
+  const { body, atomic, commands } = await readCommands(push.request.body, signal)
+  const refusedNames = commands.filter((command) => push.policy.nameFault?.(command)).map(({ ref }) => ref)
+  const hidden = new Set(refusedNames.slice(0, MAX_REFUSED_NAMES))
+  const child = await start(push, hidden)
   const channel: HookChannel = new HookChannel(child, directory, push.transport.limits.commands, {
-    preReceive: (commands, quarantine) => verdictOn(push, commands, { quarantine, isAtomic, pid: child.pid }),
+    preReceive: (commands, quarantine) => verdictOn(push, commands, { quarantine, atomic, hidden, pid: child.pid }),
     postReceive: (commands) => reportMoved(push, channel, commands),
   })
   const abandon = () => {
@@ -92,9 +98,10 @@ export async function receivePack(push: Push): Promise<void> {
   if (channel.fault) throw channel.fault
 }
 
-function start({ transport: { pool, limits }, directory, hooks, request }: Push): Promise<GitProcess> {
+function start({ transport: { pool, limits }, directory, hooks, request }: Push, hidden: Set<string>): Promise<GitProcess> {
   const args = [
     ...RECEIVE_CONFIG,
+    ...[...hidden].flatMap((ref) => ['-c', `receive.hideRefs=${ref}`]),
     ...toleratedFsckConfig('receive'),
     ...['-c', `receive.maxInputSize=${limits.packBytes}`, '-c', `core.hooksPath=${hooks}`],
     ...['receive-pack', '--stateless-rpc', '.'],
@@ -109,21 +116,24 @@ function start({ transport: { pool, limits }, directory, hooks, request }: Push)
 interface PreReceive {
   /** Undefined for a push without objects. */
   quarantine: string | undefined
-  isAtomic: () => boolean
+  atomic: boolean
+  /** Refs that git refuses because of their names. */
+  hidden: Set<string>
   /** The pid of git, which holds no ref locks yet. */
   pid: number | undefined
 }
 
-async function verdictOn(push: Push, commands: PushCommand[], { quarantine, isAtomic, pid }: PreReceive): Promise<Verdict> {
+async function verdictOn(push: Push, commands: PushCommand[], { quarantine, atomic, hidden, pid }: PreReceive): Promise<Verdict> {
   const { directory, policy, openWith } = push
   const { pool, removeStaleLocks, limits } = push.transport
   const { objectBytes, deadline } = limits
   if (quarantine !== undefined && !isInside(directory, quarantine))
     throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
-  const writable = commands.filter(({ ref }) => isBelow(WRITABLE, ref))
-  const lines = refusalLines(commands.filter(({ ref }) => !isBelow(WRITABLE, ref)))
+  const faults = commands.map((command) => singleFault(command, hidden, policy))
+  const writable = commands.filter((_, i) => faults[i] === null)
+  const lines = refusalLines(faults.filter((fault) => fault !== null))
   // git would execute the rest of an atomic push
-  if (lines.length > 0 && isAtomic()) return lines.join('\n')
+  if (lines.length > 0 && atomic) return lines.join('\n')
   if (writable.length === 0) return { accepted: [], lines }
   const env = quarantine === undefined ? undefined : quarantineEnvironment(directory, quarantine)
   const { fault, pointerCandidates } = env ? await checkObjects({ pool, directory, env, objectBytes, deadline }) : NO_OBJECTS
@@ -191,51 +201,72 @@ async function linkQuarantinedPacks(quarantine: string, directory: string): Prom
 /** Maximum number of rejected refs that are listed by name. */
 const MAX_NAMED_REFS = 20
 
+/** Why one command is refused alone; null if it is not. */
+function singleFault(command: PushCommand, hidden: Set<string>, policy: PushPolicy): string | null {
+  const { ref } = command
+  // what git does not refuse is for the verdict on the whole push
+  if (isBelow(WRITABLE, ref)) return hidden.has(ref) ? (policy.nameFault?.(command) ?? null) : null
+  return `${ref}: ${isBelow(INTERNAL_REFS, ref) ? 'such refs are kept by the service itself' : 'only branches, tags and notes can be pushed'}.`
+}
+
 /** Messages to the user about rejected commands. */
-function refusalLines(refused: PushCommand[]): string[] {
-  const lines = refused
-    .slice(0, MAX_NAMED_REFS)
-    .map(
-      ({ ref }) =>
-        `${ref}: ${isBelow(INTERNAL_REFS, ref) ? 'such refs are kept by the service itself' : 'only branches, tags and notes can be pushed'}.`,
-    )
-  return refused.length > MAX_NAMED_REFS ? [...lines, `The same holds for ${refused.length - MAX_NAMED_REFS} more refs.`] : lines
+function refusalLines(faults: string[]): string[] {
+  const lines = faults.slice(0, MAX_NAMED_REFS)
+  return faults.length > MAX_NAMED_REFS ? [...lines, `${faults.length - MAX_NAMED_REFS} more refs are refused.`] : lines
 }
 
-/** The first command of a push must come within this many bytes. */
-const MAX_HEAD_BYTES = 1_048_576
+/** The commands of a push must come within this many bytes: 10,000 with long names. */
+const MAX_HEAD_BYTES = 4_194_304
+const MAX_LINE_BYTES = 8_192
 
-/**
- * Inspects the first command of a push to find out whether the push is atomic, which git does not tell its hooks. A
- * push that cannot be parsed counts as atomic.
- */
-function watchAtomic(body: Readable): () => boolean {
-  let head: Buffer | null = Buffer.alloc(0)
-  let atomic = true
-  const inspect = (chunk: Buffer) => {
-    if (head === null) return
-    head = Buffer.concat([head, chunk])
-    const first = firstCommand(head)
-    if (first === null && head.length < MAX_HEAD_BYTES) return
-    // capabilities follow a NUL
-    if (first) atomic = first.includes(0) && / atomic( |\n|$)/.test(` ${first.toString('latin1', first.indexOf(0) + 1)}`)
-    head = null
-    body.off('data', inspect)
+interface PushHead {
+  /** Whether the push is atomic, which git does not tell its hooks; a push that cannot be parsed counts as atomic. */
+  atomic: boolean
+  commands: PushCommand[]
+}
+
+/** Reads the commands of a push. The returned body is complete from its beginning. */
+async function readCommands(given: Readable, signal: AbortSignal): Promise<PushHead & { body: Readable }> {
+  const chunks: Buffer[] = []
+  const lines: Buffer[] = []
+  let [rest, size, state]: [Buffer, number, 'incomplete' | 'complete' | 'other'] = [Buffer.alloc(0), 0, 'incomplete']
+  while (state === 'incomplete') {
+    const chunk = await nextOf(given, signal)
+    if (chunk === null) break
+    chunks.push(chunk)
+    size += chunk.length
+    ;[rest, state] = takeLines(Buffer.concat([rest, chunk]), lines)
+    if (state === 'incomplete' && size > MAX_HEAD_BYTES) state = 'other'
   }
-  body.on('data', inspect)
-  return () => atomic
+  const read = Buffer.concat(chunks)
+  const body = given.readableEnded ? Readable.from(read.length > 0 ? [read] : []) : given
+  if (body === given && read.length > 0 && !body.destroyed) body.unshift(read)
+  return { body, ...(state === 'complete' ? headOf(lines) : { atomic: true, commands: [] }) }
 }
 
-/** The first line that is not a `shallow` line; null if it has not arrived or the input is not a push. */
-function firstCommand(head: Buffer): Buffer | null {
-  for (let at = 0; at + 4 <= head.length; ) {
-    const length = Number.parseInt(head.toString('latin1', at, at + 4), 16)
-    if (!(length > 4) || at + length > head.length) return null
-    const line = head.subarray(at + 4, at + length)
-    if (line.toString('latin1', 0, 8) !== 'shallow ') return line
+/** Appends the complete lines of the data up to the flush; returns what is left of it. */
+function takeLines(data: Buffer, lines: Buffer[]): [Buffer, 'incomplete' | 'complete' | 'other'] {
+  let at = 0
+  while (at + 4 <= data.length) {
+    const digits = data.toString('latin1', at, at + 4)
+    const length = /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : -1
+    if (length === 0) return [data.subarray(at + 4), 'complete']
+    if (length <= 4 || length > MAX_LINE_BYTES) return [data.subarray(at), 'other']
+    if (at + length > data.length) break
+    const line = data.subarray(at + 4, at + length)
+    if (line.toString('latin1', 0, 8) !== 'shallow ') lines.push(line)
     at += length
   }
-  return null
+  return [data.subarray(at), 'incomplete']
+}
+
+/** The first line has the capabilities after a NUL. */
+function headOf(lines: Buffer[]): PushHead {
+  const [first] = lines
+  const nul = first?.indexOf(0) ?? -1
+  const capabilities = first && nul >= 0 ? ` ${first.toString('latin1', nul + 1)}` : ''
+  const commands = lines.map((line) => commandOf(line.toString('latin1').split('\0', 1)[0] ?? ''))
+  return { atomic: / atomic( |\n|$)/.test(capabilities), commands }
 }
 
 /** Guards the removal of a quarantine: nothing outside the object directory may be removed. */

@@ -31,6 +31,13 @@ export async function loadPushRules(
   return { subject, protections, settings, door, repository }
 }
 
+/** Why no branch of this name can be created; null for all other updates (SEC-83). */
+export function newNameFault({ ref, old, new: to }: RefUpdate): string | null {
+  if (!ref.startsWith('refs/heads/') || old !== ZERO || to === ZERO) return null
+  const branch = ref.slice('refs/heads/'.length)
+  return branchNameFault(branch) ? `Branch name '${branch}' is invalid` : null
+}
+
 /** Why the caller may not make a ref update, or null; used for every way to write (SEC-104, GH-19, GH-20). */
 export async function refusalOf(setting: PushRules, move: RefUpdate): Promise<string | null> {
   const { subject } = setting
@@ -54,10 +61,8 @@ async function refuseBranch(
     if (door === 'git') return 'You can only delete protected branches through the API.'
     return subject.can('delete_protected_branch') ? null : 'You are not allowed to delete protected branches from this project.'
   }
-  if (move.old === ZERO) {
-    const fault = branchNameFault(branch)
-    if (fault) return `Branch name '${branch}' is invalid`
-  }
+  const fault = newNameFault(move)
+  if (fault) return fault
   if (project.empty_repo && settings.default_branch_protection === 2 && !reaches(subject, 40)) return PROTECTED_BRANCH
   if (!protections.isProtected(branch)) return null
   if (!reaches(subject, protections.pushLevel(branch))) return PROTECTED_BRANCH
