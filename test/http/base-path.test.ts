@@ -17,7 +17,7 @@ describe('a service below a path (W-43)', () => {
       const list = await get(`/api/v4${project.path}/repository/branches?per_page=1`)
       expect(list.headers.get('link')).toContain(`<${t.url}/git/roost/api/v4${project.path}/repository/branches?`)
       const moved = await get(`/${project.fullPath}/info/refs?service=git-upload-pack`)
-      expect(moved.headers.get('location')).toBe(`${t.url}/git/roost/${project.fullPath}.git/info/refs?service=git-upload-pack`)
+      expect(moved.headers.get('location')).toBe(`http://roost.test/git/roost/${project.fullPath}.git/info/refs?service=git-upload-pack`)
       const folder = client.folder()
       const url = client.url(`x`, project.creator).replace(/\/x\.git$/, `${prefix}/${project.fullPath}.git`)
       expect(await gitRun(folder, 'clone', '-q', url, 'copy')).toMatchObject({ code: 0 })
