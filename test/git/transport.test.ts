@@ -535,7 +535,9 @@ describe('pushing', () => {
     writeFileSync(join(work, 'zeros'), Buffer.alloc(6_000_000))
     git(work, ['add', '.'])
     git(work, ['commit', '-qm', 'zeros'])
-    expect((await gitAsync(work, ['push', 'origin', 'HEAD:zeros'])).code).toBe(1)
+    const zeros = await gitAsync(work, ['push', 'origin', 'HEAD:zeros'])
+    expect(zeros.code).toBe(1)
+    expect(zeros.err).toContain('remote: An object of this push has 6000000 bytes, and 5000000 are allowed.')
     const many = Array.from({ length: 11 }, (_, i) => `HEAD~1:refs/heads/b${i}`)
     expect((await gitAsync(work, ['push', 'origin', ...many])).err).toContain('at most 10 refs')
     transport = usual

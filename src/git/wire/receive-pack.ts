@@ -7,13 +7,14 @@ import type { ProcessPool } from '../process/pool.js'
 import type { GitProcess } from '../process/spawner.js'
 import { syncRefs } from '../refs/ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, TransportRequest } from '../types.js'
-import { protocolVersion } from './advertisement.js'
+import { pktLine, protocolVersion } from './advertisement.js'
 import { checkObjects } from './check-push.js'
 import { toleratedFsckConfig } from './fsck-config.js'
 import { commandOf, HookChannel, type Verdict } from './hooks.js'
 import { pointersAmong } from './lfs-pointers.js'
 import type { TransportLimits } from './limits.js'
 import { nextOf } from './ls-refs.js'
+import { PackGuard } from './pack-guard.js'
 import { pipeInput, relay, stop } from './relay.js'
 
 /** Opens a reader with additional environment, such as a quarantine's; `close` ends its processes. */
@@ -71,7 +72,7 @@ interface Push {
 export async function receivePack(push: Push): Promise<void> {
   const { directory } = push
   const { out, signal } = push.request
-  const { body, atomic, commands } = await readCommands(push.request.body, signal)
+  const { body, atomic, sideband, commands } = await readCommands(push.request.body, signal)
   const refusedNames = commands.filter((command) => push.policy.nameFault?.(command)).map(({ ref }) => ref)
   const hidden = new Set(refusedNames.slice(0, MAX_REFUSED_NAMES))
   const child = await start(push, hidden)
@@ -86,9 +87,14 @@ export async function receivePack(push: Push): Promise<void> {
   }
   if (signal.aborted) abandon()
   signal.addEventListener('abort', abandon, { once: true })
-  pipeInput(body, child, abandon)
+  const guard = new PackGuard(push.transport.limits)
+  pipeInput(body, child, abandon, guard)
   try {
-    await relay(child, out, 'receive-pack', { onDisconnect: abandon, checkExitCode: true })
+    await relay(child, out, 'receive-pack', {
+      onDisconnect: abandon,
+      checkExitCode: true,
+      transform: sideband ? (chunks) => explained(chunks, guard) : undefined,
+    })
   } finally {
     signal.removeEventListener('abort', abandon)
     await channel.ended()
@@ -222,6 +228,8 @@ const MAX_LINE_BYTES = 8_192
 interface PushHead {
   /** Whether the push is atomic, which git does not tell its hooks; a push that cannot be parsed counts as atomic. */
   atomic: boolean
+  /** Whether the answer is in packets that may also carry messages for the user. */
+  sideband: boolean
   commands: PushCommand[]
 }
 
@@ -241,7 +249,7 @@ async function readCommands(given: Readable, signal: AbortSignal): Promise<PushH
   const read = Buffer.concat(chunks)
   const body = given.readableEnded ? Readable.from(read.length > 0 ? [read] : []) : given
   if (body === given && read.length > 0 && !body.destroyed) body.unshift(read)
-  return { body, ...(state === 'complete' ? headOf(lines) : { atomic: true, commands: [] }) }
+  return { body, ...(state === 'complete' ? headOf(lines) : { atomic: true, sideband: false, commands: [] }) }
 }
 
 /** Appends the complete lines of the data up to the flush; returns what is left of it. */
@@ -266,7 +274,18 @@ function headOf(lines: Buffer[]): PushHead {
   const nul = first?.indexOf(0) ?? -1
   const capabilities = first && nul >= 0 ? ` ${first.toString('latin1', nul + 1)}` : ''
   const commands = lines.map((line) => commandOf(line.toString('latin1').split('\0', 1)[0] ?? ''))
-  return { atomic: / atomic( |\n|$)/.test(capabilities), commands }
+  const has = (name: string) => capabilities.split(/[ \n]/).includes(name)
+  return { atomic: has('atomic'), sideband: has('side-band-64k'), commands }
+}
+
+/** Tells the user why a pack was cut off, before git says that it is incomplete. */
+async function* explained(chunks: AsyncIterable<Buffer>, guard: PackGuard): AsyncIterable<Buffer> {
+  let begun = false
+  for await (const chunk of chunks) {
+    if (!begun && guard.fault !== null) yield Buffer.from(pktLine(`\x02${guard.fault}\n`))
+    begun = true
+    yield chunk
+  }
 }
 
 /** Guards the removal of a quarantine: nothing outside the object directory may be removed. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Readable, Writable } from 'node:stream'
+import type { Readable, Transform, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { coalesceChunks } from '../../lib/async/coalesce-chunks.js'
 import { Unavailable } from '../../lib/unavailable.js'
@@ -7,21 +7,24 @@ import { gitFailure } from '../errors.js'
 import { type GitProcess, kill } from '../process/spawner.js'
 
 /**
- * Pipes the body into git. When git stops reading, the connection stays open for its answer; a client that disconnects
- * in the middle of the body triggers `onDisconnect`.
+ * Pipes the body into git, through `guard` if there is one, which may end git's input early. When git stops reading, the
+ * connection stays open for its answer; a client that disconnects in the middle of the body triggers `onDisconnect`.
  */
-export function pipeInput(body: Readable, child: GitProcess, onDisconnect: () => void) {
+export function pipeInput(body: Readable, child: GitProcess, onDisconnect: () => void, guard?: Transform) {
   const stdin = child.stdin as Writable
+  const first = guard ?? stdin
   stdin.on('error', () => {
-    body.unpipe(stdin)
+    body.unpipe(first)
+    guard?.destroy()
     body.resume()
   })
   body.on('error', onDisconnect)
   body.on('close', () => {
     if (!body.readableEnded) onDisconnect()
   })
+  guard?.pipe(stdin)
   if (body.destroyed) onDisconnect()
-  else body.pipe(stdin)
+  else body.pipe(first)
 }
 
 interface RelayOptions {
