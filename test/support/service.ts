@@ -100,6 +100,8 @@ const configurationOf = (dataDir: string, environment: Record<string, string>): 
     DATA_DIR: dataDir,
     PORT: '0',
     SSH_PORT: '',
+    // clone addresses of SSH, as of another server at the usual port
+    ...(environment['SSH_PORT'] === undefined && { SSH_PUBLIC_PORT: '22' }),
     LOG_LEVEL: 'info',
     BASE_URL: 'http://roost.test',
     ROOST_FAILED_CREDENTIALS: '0',
