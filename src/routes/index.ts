@@ -1,5 +1,6 @@
 import type { Endpoint } from '../http/endpoint.js'
 import type { Section } from '../http/openapi/document.js'
+import { auditEvents } from './audit-events/index.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
 import { picks } from './commits/cherry-pick.js'
@@ -129,6 +130,7 @@ export const sections: Section[] = [
   { name: 'Notification settings', description: 'Mail notifications of the caller.', endpoints: notificationSettings },
   { name: 'Namespaces', description: 'Users and groups as namespaces of projects.', endpoints: namespaces },
   { name: 'User agents', description: 'The clients that created issues and snippets; administrators only.', endpoints: userAgents },
+  { name: 'Audit events', description: 'The audit log; administrators only.', endpoints: auditEvents },
   { name: 'Server', description: 'Version and metadata of the server.', endpoints: instance },
 ]
 

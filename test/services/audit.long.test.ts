@@ -164,7 +164,18 @@ describe('roost audit', () => {
     expect((await run('--since', '2020-01-01', '--until', '2020-02-01')).stdout).toBe('')
   })
 
-  it.each([[['--since', 'yesterday']], [[]], [['--since', '2020-01-01', '--until', 'x']]])(
+  it('prints the last 50 without a span, oldest first', async () => {
+    const rows = Array.from({ length: 60 }, (_, i) => ({ action: `a${i}`, target_type: 'user', target: 'x', changes: {} }))
+    await t.ctx.db.write.insert(auditEvents).values(rows)
+    const { stdout } = await run()
+    const printed = stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { action: string }).action)
+    expect(printed).toEqual(rows.slice(10).map(({ action }) => action))
+  })
+
+  it.each([[['--since', 'yesterday']], [['--since', '2020-01-01', '--until', 'x']]])(
     '%j is one clear line, the way to the help, and exit 2',
     async (args) => {
       await expect(run(...args)).rejects.toMatchObject({

@@ -25,5 +25,8 @@ export const auditEvents = pgTable(
     address: text(),
     request_id: text(),
   },
-  (t) => [index('audit_events_created_at_idx').on(t.created_at, t.id)],
+  (t) => [
+    index('audit_events_created_at_idx').on(t.created_at, t.id),
+    index('audit_events_target_idx').on(t.target_type, t.target_id, t.created_at, t.id),
+  ],
 )

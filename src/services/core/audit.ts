@@ -1,7 +1,9 @@
-import { and, asc, gt, gte, lt, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, lt, lte, or, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { auditEvents } from '../../db/schema/index.js'
+import { auditEvents, users } from '../../db/schema/index.js'
+import { notFound } from '../../failures.js'
+import { limits, type Page, type Paging } from './page.js'
 
 export type AuditEvent = typeof auditEvents.$inferSelect
 
@@ -14,9 +16,11 @@ export type AuditAction =
   | `deploy_key_${'added' | 'updated' | 'removed'}`
   | `deploy_token_${'created' | 'revoked'}`
   | `member_${'added' | 'updated' | 'removed'}`
-  | `group_${'created' | 'updated' | 'deleted'}`
+  | `${'project' | 'group'}_${'created' | 'deletion_scheduled' | 'restored' | 'deleted'}`
+  | 'group_updated'
   | 'visibility_changed'
-  | `project_${'shared' | 'unshared' | 'transferred'}`
+  | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
+  | `sign_in_${'done' | 'refused'}`
   | 'settings_changed'
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`
@@ -25,29 +29,57 @@ export type AuditAction =
 
 export interface Audited {
   action: AuditAction
-  target: { type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings' | 'merge_request'; id: number; name: string }
+  target: {
+    type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings' | 'merge_request'
+    id: number | null
+    name: string
+  }
+  /** The user who acts, for work without a signed-in caller. */
+  actorId?: number | null | undefined
   /** What changed; never a secret. */
   changes?: Record<string, unknown> | undefined
 }
 
 /** Writes one audit row beside the change, in the same transaction where there is one (SEC-168). */
-export async function audit(ctx: Context, db: Pick<Transaction, 'insert'>, { action, target, changes }: Audited): Promise<void> {
-  const { caller, address, requestId } = ctx.origin ?? {}
-  const sudoer = caller?.user ? caller.sudoer : undefined
+export async function audit(ctx: Context, db: Pick<Transaction, 'insert'>, { action, target, actorId, changes }: Audited): Promise<void> {
+  const byUser = actorId && !ctx.origin?.caller.user
   await db.insert(auditEvents).values({
-    created_at: ctx.now(),
-    actor_id: caller?.user?.id ?? null,
-    actor: caller?.user?.username ?? null,
-    sudoer_id: sudoer?.id ?? null,
-    sudoer: sudoer?.username ?? null,
+    ...originOf(ctx),
+    ...(byUser && { actor_id: actorId, actor: sql`(select u.username from ${users} u where u.id = ${actorId})` }),
     action,
     target_type: target.type,
     target_id: target.id,
     target: target.name,
     changes: changes ?? {},
-    address: address ?? null,
-    request_id: requestId ?? null,
   })
+}
+
+/** Writes one audit row for each target that the query selects as `id` and `name`. */
+export async function auditEach(
+  ctx: Context,
+  tx: Transaction,
+  { action, type, targets }: { action: AuditAction; type: Audited['target']['type']; targets: SQL },
+): Promise<void> {
+  const { created_at, ...origin } = originOf(ctx)
+  const names = Object.keys(origin).map((name) => sql.identifier(name))
+  const values = Object.values(origin).map((value) => sql`${value}`)
+  await tx.execute(sql`insert into ${auditEvents} (created_at, ${sql.join(names, sql`, `)}, action, target_type, target_id, target, changes)
+    select ${created_at.toISOString()}::timestamptz, ${sql.join(values, sql`, `)}, ${action}, ${type}, t.id, t.name, '{}' from (${targets}) t`)
+}
+
+/** Who acts, from where. */
+function originOf(ctx: Context) {
+  const { caller, address, requestId } = ctx.origin ?? {}
+  const sudoer = caller?.user ? caller.sudoer : undefined
+  return {
+    created_at: ctx.now(),
+    actor_id: caller?.user?.id ?? null,
+    actor: caller?.user?.username ?? null,
+    sudoer_id: sudoer?.id ?? null,
+    sudoer: sudoer?.username ?? null,
+    address: address ?? null,
+    request_id: requestId || null,
+  }
 }
 
 /** Field → [before, after] for the fields that differ; the fields in `secret` are only marked as changed. */
@@ -58,6 +90,59 @@ export function changesOf<T extends object>(before: T, after: Partial<T>, secret
     changes[key] = secret.includes(key) ? 'changed' : [before[key] ?? null, after[key] ?? null]
   }
   return changes
+}
+
+export interface AuditFilter {
+  created_after?: Date | undefined
+  created_before?: Date | undefined
+  /** As stored, in snake_case. */
+  entity_type?: string | undefined
+  entity_id?: number | undefined
+}
+
+/** The audit events that match, the newest first (OT-11). */
+export async function listAuditEvents(
+  ctx: Context,
+  { created_after, created_before, ...of }: AuditFilter,
+  paging: Paging,
+): Promise<Page<AuditEvent>> {
+  const where = and(
+    created_after && gte(auditEvents.created_at, created_after),
+    created_before && lte(auditEvents.created_at, created_before),
+    of.entity_type === undefined ? undefined : eq(auditEvents.target_type, of.entity_type),
+    of.entity_id === undefined ? undefined : eq(auditEvents.target_id, of.entity_id),
+  )
+  const { limit, offset } = limits(paging)
+  const newestFirst = [desc(auditEvents.created_at), desc(auditEvents.id)]
+  const [items, total] = await Promise.all([
+    ctx.db.read
+      .select()
+      .from(auditEvents)
+      .where(where)
+      .orderBy(...newestFirst)
+      .limit(limit)
+      .offset(offset),
+    ctx.db.read.$count(auditEvents, where),
+  ])
+  return { items, total }
+}
+
+/** One audit event (OT-12). */
+export async function getAuditEvent(ctx: Context, id: number): Promise<AuditEvent> {
+  const [event] = await ctx.db.read.select().from(auditEvents).where(eq(auditEvents.id, id))
+  if (!event) throw notFound('Audit Event')
+  return event
+}
+
+/** The last events before a moment, oldest first. */
+export async function lastAuditEvents(ctx: Context, count: number, until?: Date): Promise<AuditEvent[]> {
+  const found = await ctx.db.write
+    .select()
+    .from(auditEvents)
+    .where(until && lt(auditEvents.created_at, until))
+    .orderBy(desc(auditEvents.created_at), desc(auditEvents.id))
+    .limit(count)
+  return found.reverse()
 }
 
 const BATCH_ROWS = 500

@@ -7,9 +7,9 @@ import { onlyRow } from '../../db/only-row.js'
 import { accountLinks, tokens, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
-import { readSettings } from '../core/settings.js'
+import { readSettings, type Settings } from '../core/settings.js'
 import { removeInitialPassword } from './initial-password.js'
-import { checkSignIn, mustChange, mustConfirm } from './passwords.js'
+import { auditSignIn, checkSignIn, mustChange, mustConfirm, recordRefusal } from './passwords.js'
 import { auditToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
 
@@ -58,17 +58,29 @@ export async function grantByPassword(
       last_activity_on: now.toISOString().slice(0, 10),
     })
     .where(eq(users.id, user.id))
+  await auditSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, null)
   return issueTokens(ctx, user.id, scopes)
 }
 
 /** The user that a login name and password sign in, or null; 429 when the address has guessed too often (CR-15). */
 export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
-  const matches = await checkSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, password)
-  return user && matches && maySignIn(user) && !mustConfirm(ctx, user, settings) && settings.password_authentication_enabled_for_web ? user : null
+  const guess = { login: username, user, address: ctx.origin?.address ?? '' }
+  const matches = await checkSignIn(ctx, guess, password)
+  // `checkSignIn` has recorded the refusal of a blocked account
+  if (!user || !matches || user.state !== 'active' || user.kind !== 'human') return null
+  const refusal = refusalOf(ctx, user, settings)
+  if (refusal === null) return user
+  await recordRefusal(ctx, guess, refusal)
+  return null
 }
 
-const maySignIn = (user: User) => user.state === 'active' && user.kind === 'human' && !user.two_factor_enabled
+/** Why the right password does not sign the user in; null if it does. */
+function refusalOf(ctx: Context, user: User, settings: Settings): string | null {
+  if (user.two_factor_enabled) return 'two-factor authentication is on'
+  if (mustConfirm(ctx, user, settings)) return 'the address is not confirmed'
+  return settings.password_authentication_enabled_for_web ? null : 'the setting password_authentication_enabled_for_web is off'
+}
 
 const invalidScope = () => oauthError('invalid', 'invalid_scope', 'The requested scope is invalid, unknown, or malformed.')
 
@@ -97,7 +109,7 @@ async function issueTokens(ctx: Context, userId: number, scopes: string[], db: P
       })
       .returning(),
   )
-  await auditToken(ctx, db, 'token_created', token)
+  await auditToken(ctx, db, 'token_created', token, userId)
   return {
     access_token: access,
     token_type: 'Bearer',

@@ -35,6 +35,7 @@ export async function changeOwnPassword(ctx: Context, caller: Caller, { username
     await audit(ctx, tx, {
       action: 'user_updated',
       target: { type: 'user', id: user.id, name: user.username },
+      actorId: user.id,
       changes: { password_hash: 'changed' },
     })
   })

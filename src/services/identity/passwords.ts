@@ -1,7 +1,11 @@
-import type { Context } from '../../context.js'
-import type { users } from '../../db/schema/index.js'
+import { sql } from 'drizzle-orm'
+import { ANONYMOUS } from '../../access/actor.js'
+import { type Context, withOrigin } from '../../context.js'
+import { deployTokens, tokens, type users } from '../../db/schema/index.js'
 import { tooMany } from '../../failures.js'
 import type { VerifyHooks } from '../../lib/crypto/argon2.js'
+import { digestOf } from '../../lib/crypto/secret.js'
+import { audit } from '../core/audit.js'
 import { recordFailedLogin } from '../core/hook-changes.js'
 import type { Settings } from '../core/settings.js'
 
@@ -37,17 +41,22 @@ export const mustConfirm = ({ mailer }: Context, user: typeof users.$inferSelect
 export const mustChange = (base: string) =>
   `The password was set by an administrator and must be changed before it is used: PUT ${base}/api/v4/user/password with username, current_password and password`
 
+/** Characters of a name that was tried which are written down. */
+const MAX_LOGIN = 255
+
+/** A password that is checked for a login name; the account may not exist. */
+interface Guess {
+  login: string
+  user: typeof users.$inferSelect | null | undefined
+  address: string
+}
+
 /**
  * Whether the password is right for a login name, whose user may not exist. 429 when the address has guessed too often,
  * before anything is hashed (SEC-26, CR-15).
  */
-export async function checkSignIn(
-  ctx: Context,
-  guess: { login: string; user: typeof users.$inferSelect | null | undefined; address: string },
-  password: string,
-): Promise<boolean> {
-  const account = guess.user ? `user ${guess.user.id}` : `name ${guess.login.slice(0, 255).toLowerCase()}`
-  const logFailure = (reason: string) => ctx.log.warn({ account: guess.login.slice(0, 255), address: guess.address, reason }, 'a sign-in failed')
+export async function checkSignIn(ctx: Context, guess: Guess, password: string): Promise<boolean> {
+  const account = guess.user ? `user ${guess.user.id}` : `name ${guess.login.slice(0, MAX_LOGIN).toLowerCase()}`
   const checkThrottle = async () => {
     const wait = await ctx.throttle.wait(guess.address, account)
     if (wait === 0) return
@@ -63,9 +72,36 @@ export async function checkSignIn(
   const matches = await verify().catch((refusal: unknown) => ctx.throttle.refuse(refusal))
   ctx.metrics.login('password', matches ? 'done' : 'refused')
   if (!matches) {
-    logFailure(guess.user ? 'wrong password' : 'no such account')
+    await recordRefusal(ctx, guess, guess.user ? 'wrong password' : 'no such account')
     await recordFailedLogin(ctx.db, guess.user?.id ?? 0)
   }
-  if (matches && guess.user && guess.user.state !== 'active') logFailure('the account is blocked')
+  if (matches && guess.user && guess.user.state !== 'active') await recordRefusal(ctx, guess, 'the account is blocked')
   return matches
+}
+
+/** Logs and audits a refused sign-in with the name that was tried (SEC-168). */
+export async function recordRefusal(ctx: Context, guess: Guess, reason: string): Promise<void> {
+  const login = await shownLogin(ctx, guess)
+  ctx.log.warn({ account: login, address: guess.address, reason }, 'a sign-in failed')
+  await auditSignIn(ctx, { ...guess, login }, reason)
+}
+
+/** Writes an audit row of a sign-in; `refusal` is null for one that succeeded. */
+export async function auditSignIn(ctx: Context, { login, user, address }: Guess, refusal: string | null): Promise<void> {
+  const origin = ctx.origin ?? { caller: ANONYMOUS, address, userAgent: '', requestId: '' }
+  await audit(withOrigin(ctx, origin), ctx.db.write, {
+    action: refusal === null ? 'sign_in_done' : 'sign_in_refused',
+    target: { type: 'user', id: user?.id ?? null, name: login },
+    actorId: refusal === null ? user?.id : null,
+    changes: refusal === null ? {} : { reason: refusal },
+  })
+}
+
+/** The name as it may be written down: some clients send a token as the name (SEC-24). */
+async function shownLogin(ctx: Context, { login, user }: Guess): Promise<string> {
+  if (user) return login.slice(0, MAX_LOGIN)
+  const digest = digestOf(login)
+  const { rows } = await ctx.db.write.execute(sql`select from ${tokens} where ${tokens.digest} = ${digest}
+    union all select from ${deployTokens} where ${deployTokens.digest} = ${digest}`)
+  return rows.length > 0 ? '(a token)' : login.slice(0, MAX_LOGIN)
 }

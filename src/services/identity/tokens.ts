@@ -92,7 +92,8 @@ export const auditToken = (
   tx: Pick<Transaction, 'insert'>,
   action: AuditAction,
   { id, name, kind, user_id, scopes, expires_at }: Token,
-) => audit(ctx, tx, { action, target: { type: 'token', id, name }, changes: { kind, user_id, scopes, expires_at } })
+  actorId?: number,
+) => audit(ctx, tx, { action, target: { type: 'token', id, name }, actorId, changes: { kind, user_id, scopes, expires_at } })
 
 /**
  * Creates a token for the caller, with no more scopes than the credential of the call; `sudo` only for an administrator

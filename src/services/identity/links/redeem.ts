@@ -29,7 +29,12 @@ async function confirm(ctx: Context, tx: Transaction, { user_id, email }: Accoun
     .where(and(eq(emails.user_id, user_id), eq(emails.email, email), sql`${emails.confirmed_at} is null`))
     .returning({ id: emails.id })
   if (primary.length + secondary.length > 0)
-    await audit(ctx, tx, { action: 'email_confirmed', target: { type: 'email', id: secondary[0]?.id ?? 0, name: email }, changes: { user_id } })
+    await audit(ctx, tx, {
+      action: 'email_confirmed',
+      target: { type: 'email', id: secondary[0]?.id ?? 0, name: email },
+      actorId: user_id,
+      changes: { user_id },
+    })
   return true
 }
 
@@ -50,7 +55,7 @@ export async function setPassword(ctx: Context, token: string, password: string)
     await confirm(ctx, tx, link)
     await revokeGrants(tx, link.user_id, ctx.now())
     const target = { type: 'user' as const, id: link.user_id, name: user?.username ?? '' }
-    await audit(ctx, tx, { action: 'user_updated', target, changes: { password_hash: 'changed' } })
+    await audit(ctx, tx, { action: 'user_updated', target, actorId: link.user_id, changes: { password_hash: 'changed', by: 'reset link' } })
     return true
   })
 }

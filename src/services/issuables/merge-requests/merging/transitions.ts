@@ -113,14 +113,13 @@ export async function markAccepted(
     )
     const set = { ...mergedColumns(actorId, now), merge_commit_sha: commit, should_remove_source_branch }
     const ended = await endRequests(tx, { set, where }, { by: actorId, ...MERGED_RECORDS, now })
-    const caller = ctx.origin?.caller
     for (const { id, project_id, iid } of ended)
-      if (caller?.user && caller.sudoer)
-        await audit(ctx, tx, {
-          action: 'merge_request_merged',
-          target: { type: 'merge_request', id, name: `!${iid}` },
-          changes: { project_id, merge_commit_sha: [null, commit] },
-        })
+      await audit(ctx, tx, {
+        action: 'merge_request_merged',
+        target: { type: 'merge_request', id, name: `!${iid}` },
+        actorId,
+        changes: { project_id, merge_commit_sha: [null, commit] },
+      })
   })
 }
 
