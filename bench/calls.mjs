@@ -33,6 +33,7 @@ const READS = {
   'GET /users': '',
   'GET /users/:id': '',
   'GET /user/activities': '',
+  'GET /audit_events': '',
   'GET /avatar': '?email=user1@example.com',
   'GET /user/status': '',
   'GET /users/:user_id/status': '',
@@ -233,6 +234,7 @@ const READS = {
   'GET /projects/:id/deploy_keys': '',
   'GET /projects/:id/deploy_keys/:key_id': '',
   'GET /keys/:id': '',
+  'GET /audit_events/:id': async ({ get }) => ({ fill: { id: (await get('/audit_events?per_page=1'))[0].id } }),
   'GET /keys': ({ s }) => ({ query: `?fingerprint=${encodeURIComponent(fingerprint(s.ownKey.key))}` }),
   'GET /deploy_tokens': '',
   'GET /projects/:id/deploy_tokens': '',
@@ -450,11 +452,21 @@ const WRITES = {
   'POST /groups': ({ n }) => ({ body: { name: `call ${n}`, path: `call${n}` } }),
   'PUT /groups/:id': async ({ n }) => ({ body: { description: `${n}` } }),
   'DELETE /groups/:id': async (k) => ({ fill: await newGroup(k) }),
+  'POST /groups/:id/restore': async (k) => {
+    const fill = await newGroup(k)
+    await k.remove('/groups/:id', fill)
+    return { fill }
+  },
   'POST /groups/:id/projects/:project_id': async (k) => ({ fill: { project_id: (await newProject(k)).id } }),
   'POST /projects': ({ n }) => ({ body: { name: `call ${n}` } }),
   'PUT /projects/:id': ({ n }) => ({ body: { description: `${n}` } }),
   'DELETE /projects/:id': async (k) => ({ fill: await newProject(k) }),
   'POST /projects/user/:user_id': ({ n }) => ({ body: { name: `theirs ${n}` } }),
+  'POST /projects/:id/restore': async (k) => {
+    const fill = await newProject(k)
+    await k.remove('/projects/:id', fill)
+    return { fill }
+  },
   'POST /projects/:id/archive': async (k) => ({ fill: await newProject(k) }),
   'POST /projects/:id/unarchive': async (k) => {
     const fill = await newProject(k)

@@ -132,7 +132,8 @@ async function requestOf(bench, seeded, operation, n) {
   const [method, path] = operation.split(' ')
   const at = (path, fill) => `${bench.api}${addressOf(path, seeded, fill)}`
   const made = (method) => (path, body, fill, token) => call(at(path, fill), { method, body, ...(token && { headers: { 'private-token': token } }) })
-  const helpers = { s: seeded, n, post: made('POST'), put: made('PUT'), get: (path, fill) => call(at(path, fill)) }
+  const remove = (path, fill) => call(at(path, fill), { method: 'DELETE' })
+  const helpers = { s: seeded, n, post: made('POST'), put: made('PUT'), remove, get: (path, fill) => call(at(path, fill)) }
   const row = CALLS[operation]
   const { fill, query, body, file, token = TOKEN, ...flags } = typeof row === 'string' ? { query: row } : await row(helpers)
   const form = file === undefined ? null : multipart(file)

@@ -32,6 +32,7 @@ export interface ProjectPolicyInput {
   project: {
     visibility: number
     archived: boolean
+    marked_for_deletion_at: Date | null
     repository_access_level: number
     builds_access_level: number
     issues_access_level: number
@@ -42,8 +43,12 @@ export interface ProjectPolicyInput {
   }
 }
 
-/** Whether the caller may see the project; if not, it is 404 (G-65, AC-6). */
+/**
+ * Whether the caller may see the project; if not, it is 404 (G-65, AC-6). Only owners and administrators see one that
+ * waits for its removal (SEC-245).
+ */
 export function seesProject({ user, level, project }: ProjectPolicyInput): boolean {
+  if (project.marked_for_deletion_at) return effectiveLevel({ user, level }) >= LEVELS.owner
   return user?.admin === true || level > 0 || isOpenTo(project.visibility, user)
 }
 
@@ -58,6 +63,10 @@ export const effectiveLevel = ({ user, level }: Pick<ProjectPolicyInput, 'user' 
 const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
   Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
 )
+
+/** What an owner may do with what waits for its removal; restoring and removing are the same ability (SEC-245). */
+const KEPT_PROJECT_ABILITIES: ReadonlySet<string> = new Set<ProjectAbility>(['read_project', 'remove_project'])
+const KEPT_GROUP_ABILITIES: ReadonlySet<string> = new Set<GroupAbility>(['read_group', 'remove_group'])
 
 /** The prohibition that applies while each feature is off for the caller. */
 const FEATURE_SWITCHES = [
@@ -79,6 +88,7 @@ export const isFeatureOpen = (switchLevel: number, { user, level }: Pick<Project
 export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): boolean {
   if (!seesProject(input)) return false
   const { user, project } = input
+  if (project.marked_for_deletion_at && !KEPT_PROJECT_ABILITIES.has(ability)) return false
   if (project.archived && prohibitions['archived']?.has(ability)) return false
   for (const [state, feature] of FEATURE_SWITCHES) if (!isFeatureOpen(project[feature], input) && prohibitions[state]?.has(ability)) return false
   const level = effectiveLevel(input)
@@ -185,21 +195,24 @@ export function noteReach(input: ProjectPolicyInput): NoteReach {
 export interface GroupPolicyInput {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   level: number
-  group: { visibility: number }
+  group: { visibility: number; marked_for_deletion_at: Date | null }
   /** Whether the caller can see a project directly in the group or shared with it (AC-16). */
   seesProjectIn: boolean
 }
 
 /**
  * Whether the caller may see the group: it is public, or internal for users who are not external, or the caller is a
- * member, sees one of its projects, or is an administrator (G-67).
+ * member, sees one of its projects, or is an administrator (G-67). Only owners and administrators see one that waits for
+ * its removal (SEC-245).
  */
 export function seesGroup({ user, level, group, seesProjectIn }: GroupPolicyInput): boolean {
+  if (group.marked_for_deletion_at) return effectiveLevel({ user, level }) >= LEVELS.owner
   return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn
 }
 
 export function canGroup(input: GroupPolicyInput, ability: GroupAbility): boolean {
   if (!seesGroup(input)) return false
+  if (input.group.marked_for_deletion_at && !KEPT_GROUP_ABILITIES.has(ability)) return false
   const level = effectiveLevel(input)
   return (level > 0 ? level : input.user ? -1 : -2) >= requiredGroupLevel(ability)
 }

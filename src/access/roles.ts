@@ -4,8 +4,8 @@ import { members, namespaceAncestry, namespaces, projectShares } from '../db/sch
 /** SQL condition on alias `m`: the membership is in effect, neither an access request nor expired (AC-2, ME-10). */
 export const membershipCounts = sql`m.requested_at is null and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date)`
 
-/** SQL condition on alias `s`: the share has not expired. */
-export const shareCounts = sql`(s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date)`
+/** SQL condition on alias `s`: the share has not expired, and its group does not wait for its removal. */
+export const shareCounts = sql`(not s.suspended and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date))`
 
 /** The lowest level as SQL, for any membership. */
 export const ANY_LEVEL = sql`1`

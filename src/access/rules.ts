@@ -12,7 +12,7 @@ import type { Access } from './access.js'
 import type { ActorUser, Caller, SignedIn } from './actor.js'
 import { canGroup, canProject, type GroupPolicyInput, type ProjectPolicyInput, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
-import { holdsVisibleProject, type ViewerKind, viewerKindOf, visibleProject } from './visible.js'
+import { holdsVisibleProject, seenProject, type ViewerKind, viewerKindOf } from './visible.js'
 
 const nothing = z.object({})
 
@@ -94,7 +94,7 @@ const findProject = statement('project for caller', (db, { by, viewer }: { by: '
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = viewer === undefined || viewer === 'anonymous' ? sql<number>`0` : projectLevel(projects, user)
   // a hidden project gives no row, like a missing one: reading its row would tell them apart by their time (SEC-30)
-  const visible = viewer === undefined ? undefined : visibleProject(viewer, user)
+  const visible = viewer === undefined ? undefined : seenProject(viewer, user)
   const query = db.select({ project: projects, namespace: namespaces, level: decoded(level, Number) }).from(projects)
   const joined = query.innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
   return by === 'id'
@@ -137,7 +137,7 @@ export async function findProjectAtLevel(
   })
   if (!row) throw notFound('Project')
   const project: Project = { ...row.project, namespace: row.namespace }
-  const level = await levelOn(project)
+  const level = project.marked_for_deletion_at ? 0 : await levelOn(project)
   if (level === 0) throw notFound('Project')
   const input: ProjectPolicyInput = { user: user && { ...user, admin: false }, level, project }
   return { ...input, project, can: (ability) => canProject(input, ability) }

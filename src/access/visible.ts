@@ -17,18 +17,28 @@ export const viewerKindOf = (user: Pick<ActorUser, 'admin' | 'external'> | null)
 const openTo = (viewerKind: ViewerKind) => (viewerKind === 'user' ? sql`10` : sql`20`)
 
 /** `projects`, or an alias of it. */
-type Project = Record<'id' | 'namespace_id' | 'visibility', SQLWrapper>
+type Project = Record<'id' | 'namespace_id' | 'visibility' | 'marked_for_deletion_at', SQLWrapper>
 
-/** `seesProject` for every row of `projects` (SEC-33). */
+/** No list has what waits for its removal, unless it is asked for (SEC-245). */
+const kept = ({ marked_for_deletion_at }: Pick<Project, 'marked_for_deletion_at'>) => sql`${marked_for_deletion_at} is null`
+
+/** `seesProject` for every row of `projects` that does not wait for its removal (SEC-33, SEC-245). */
 export function visibleProjects(viewerKind: ViewerKind, userId: SQLWrapper, project: Project = projects): SQL {
   switch (viewerKind) {
     case 'admin':
-      return sql`true`
+      return kept(project)
     case 'anonymous':
-      return sql`${project.visibility} >= 20`
+      return sql`(${project.visibility} >= 20 and ${kept(project)})`
     default:
-      return sql`(${project.visibility} >= ${openTo(viewerKind)} or ${withLevel(project, userId, ANY_LEVEL)})`
+      return sql`((${project.visibility} >= ${openTo(viewerKind)} or ${withLevel(project, userId, ANY_LEVEL)}) and ${kept(project)})`
   }
+}
+
+/** The projects that wait for their removal and that the caller may restore, as an owner or administrator (PR-30). */
+export function restorableProjects(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  const waiting = sql`${projects.marked_for_deletion_at} is not null`
+  if (viewerKind === 'anonymous') return sql`false`
+  return viewerKind === 'admin' ? waiting : sql`(${waiting} and ${withLevel(projects, userId, OWNER)})`
 }
 
 /**
@@ -37,10 +47,19 @@ export function visibleProjects(viewerKind: ViewerKind, userId: SQLWrapper, proj
  */
 export function visibleProject(viewerKind: ViewerKind, userId: SQLWrapper, project: Project = projects): SQL {
   if (viewerKind === 'admin' || viewerKind === 'anonymous') return visibleProjects(viewerKind, userId, project)
-  return sql`(${project.visibility} >= ${openTo(viewerKind)} or ${projectLevel(project, userId)} > 0)`
+  return sql`((${project.visibility} >= ${openTo(viewerKind)} or ${projectLevel(project, userId)} > 0) and ${kept(project)})`
+}
+
+/** `seesProject` for a single look: also what waits for its removal, for its owners and administrators (SEC-245). */
+export function seenProject(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  if (viewerKind === 'admin') return sql`true`
+  const visible = visibleProject(viewerKind, userId)
+  if (viewerKind === 'anonymous') return visible
+  return sql`(${visible} or ${projects.marked_for_deletion_at} is not null and ${projectLevel(projects, userId)} >= ${OWNER})`
 }
 
 const REPORTER = sql`20`
+const OWNER = sql`50`
 
 /** The ability `download_code` for every row of `projects` that is visible (AC-10, note 2 of section 5.1). */
 export function readableCode(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
@@ -59,7 +78,7 @@ export function issuesInReach(reach: IssueReach, userId: SQLWrapper): SQL {
 
 /** `seesIssue` for every row of `issues` joined with `projects` (SEC-33, SEC-35). */
 export function visibleIssues(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
-  if (viewerKind === 'admin') return sql`${projects.issues_access_level} >= 10`
+  if (viewerKind === 'admin') return sql`(${projects.issues_access_level} >= 10 and ${kept(projects)})`
   if (viewerKind === 'anonymous')
     return sql`(${visibleProjects(viewerKind, userId)} and ${projects.issues_access_level} >= 20 and ${issuesInReach('open', userId)})`
   return sql`(${visibleProjects(viewerKind, userId)}
@@ -73,7 +92,7 @@ export function visibleIssues(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
  */
 export function visibleSnippets(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
   if (viewerKind === 'anonymous') return sql`false`
-  if (viewerKind === 'admin') return sql`${projects.snippets_access_level} >= 10`
+  if (viewerKind === 'admin') return sql`(${projects.snippets_access_level} >= 10 and ${kept(projects)})`
   const member = withLevel(projects, userId, ANY_LEVEL)
   return sql`(${visibleProjects(viewerKind, userId)}
     and (${projects.snippets_access_level} >= 20 or ${projects.snippets_access_level} >= 10 and ${member})
@@ -125,10 +144,10 @@ export const mergeRequestAccess = sql`least(${projects.merge_requests_access_lev
  * (MR-58).
  */
 export function visibleMergeRequests(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
-  const kept = mergeRequestsInReach('all', userId)
+  const existing = mergeRequestsInReach('all', userId)
   if (viewerKind === 'anonymous') return sql`false`
-  if (viewerKind === 'admin') return sql`(${kept} and ${mergeRequestAccess} >= 10)`
-  return sql`(${kept} and ${visibleProjects(viewerKind, userId)}
+  if (viewerKind === 'admin') return sql`(${existing} and ${mergeRequestAccess} >= 10 and ${kept(projects)})`
+  return sql`(${existing} and ${visibleProjects(viewerKind, userId)}
     and (${mergeRequestAccess} >= 20 or ${mergeRequestAccess} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
     and (${projects.visibility} >= ${openTo(viewerKind)} or ${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}
       or ${withLevel(projects, userId, REPORTER)}))`
@@ -142,25 +161,29 @@ export function visibleMergeRequests(viewerKind: ViewerKind, userId: SQLWrapper)
 export function holdsVisibleProject(viewerKind: ViewerKind, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> {
   if (viewerKind === 'admin') return sql<boolean>`true`
   const open = openTo(viewerKind)
-  const openIn = sql`exists (select 1 from projects hp where hp.namespace_id = ${groupId} and hp.visibility >= ${open})`
+  const held = sql`hp.namespace_id = ${groupId} and hp.marked_for_deletion_at is null`
+  const openIn = sql`exists (select 1 from projects hp where ${held} and hp.visibility >= ${open})`
   const sharedWith = (seen: SQL) =>
-    sql`exists (select 1 from project_shares s join projects hp on hp.id = s.project_id where s.group_id = ${groupId} and ${shareCounts} and ${seen})`
+    sql`exists (select 1 from project_shares s join projects hp on hp.id = s.project_id
+      where s.group_id = ${groupId} and hp.marked_for_deletion_at is null and ${shareCounts} and ${seen})`
   if (viewerKind === 'anonymous') return qualified(sql<boolean>`(${openIn} or ${sharedWith(sql`hp.visibility >= ${open}`)})`)
   const level = projectLevel({ id: sql`hp.id`, namespace_id: sql`hp.namespace_id` }, userId)
   return qualified(sql<boolean>`(${openIn} or ${sharedWith(sql`(hp.visibility >= ${open} or ${level} > 0)`)}
-    or exists (select 1 from members m join projects hp on hp.id = m.project_id where m.user_id = ${userId} and hp.namespace_id = ${groupId} and ${membershipCounts})
+    or exists (select 1 from members m join projects hp on hp.id = m.project_id where m.user_id = ${userId} and ${held} and ${membershipCounts})
     or exists (select 1 from projects hp join project_shares s on s.project_id = hp.id join namespace_ancestry a on a.descendant_id = s.group_id
       join members m on m.namespace_id = a.ancestor_id
-      where hp.namespace_id = ${groupId} and m.user_id = ${userId} and ${membershipCounts} and ${shareCounts}))`)
+      where ${held} and m.user_id = ${userId} and ${membershipCounts} and ${shareCounts}))`)
 }
 
-/** `seesGroup` for rows of `namespaces` that are groups (G-67, AC-16). */
-export function visibleGroups(viewerKind: ViewerKind, group: { id: SQLWrapper; visibility: SQLWrapper }, userId: SQLWrapper): SQL {
-  if (viewerKind === 'admin') return sql`true`
+type Group = Record<'id' | 'visibility' | 'marked_for_deletion_at', SQLWrapper>
+
+/** `seesGroup` for rows of `namespaces` that are groups and do not wait for their removal (G-67, AC-16, SEC-245). */
+export function visibleGroups(viewerKind: ViewerKind, group: Group, userId: SQLWrapper): SQL {
+  if (viewerKind === 'admin') return kept(group)
   const open = openTo(viewerKind)
   const holdsVisible = holdsVisibleProject(viewerKind, group.id, userId)
-  if (viewerKind === 'anonymous') return sql`(${group.visibility} >= ${open} or ${holdsVisible})`
-  return sql`(${group.visibility} >= ${open} or ${groupLevel(group.id, userId)} > 0 or ${holdsVisible})`
+  if (viewerKind === 'anonymous') return sql`(${kept(group)} and (${group.visibility} >= ${open} or ${holdsVisible}))`
+  return sql`(${kept(group)} and (${group.visibility} >= ${open} or ${groupLevel(group.id, userId)} > 0 or ${holdsVisible}))`
 }
 
 /**
@@ -169,15 +192,23 @@ export function visibleGroups(viewerKind: ViewerKind, group: { id: SQLWrapper; v
  * `visibleGroups`: a group that is listed for what is below it may still not be readable itself (GR-6).
  */
 export function listedGroups(viewerKind: ViewerKind, all: boolean, userId: SQLWrapper): SQL {
-  if (viewerKind === 'admin') return sql`true`
-  if (viewerKind === 'anonymous') return sql`${namespaces.visibility} >= 20`
+  if (viewerKind === 'admin') return kept(namespaces)
+  if (viewerKind === 'anonymous') return sql`(${namespaces.visibility} >= 20 and ${kept(namespaces)})`
   const member = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`
   // access inherited from a group stays below that group, so only direct memberships and shares lead to other groups
-  const holding = sql`select p.namespace_id from members m join projects p on p.id = m.project_id where m.user_id = ${userId} and ${membershipCounts}
+  const holding = sql`select p.namespace_id from members m join projects p on p.id = m.project_id
+      where m.user_id = ${userId} and p.marked_for_deletion_at is null and ${membershipCounts}
     union select p.namespace_id from project_shares s join projects p on p.id = s.project_id
-      where ${shareCounts} and s.group_id in (select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member}))`
+      where ${shareCounts} and p.marked_for_deletion_at is null and s.group_id in (select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member}))`
   const authorised = sql`${namespaces.id} in (
     select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member})
     union select a.ancestor_id from namespace_ancestry a where a.descendant_id in (${member} union ${holding}))`
-  return all ? sql`(${authorised} or ${namespaces.visibility} >= ${openTo(viewerKind)})` : authorised
+  return sql`(${kept(namespaces)} and ${all ? sql`(${authorised} or ${namespaces.visibility} >= ${openTo(viewerKind)})` : authorised})`
+}
+
+/** The groups that wait for their removal and that the caller may restore, as an owner or administrator (GR-45). */
+export function restorableGroups(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  const waiting = sql`${namespaces.marked_for_deletion_at} is not null`
+  if (viewerKind === 'anonymous') return sql`false`
+  return viewerKind === 'admin' ? waiting : sql`(${waiting} and ${groupLevel(namespaces.id, userId)} >= 50)`
 }

@@ -6,6 +6,7 @@ import { doctorCommand } from './commands/doctor.js'
 import { importCommand } from './commands/import.js'
 import { jobsCommand } from './commands/jobs.js'
 import { moveCommand } from './commands/move-repository.js'
+import { groupCommands, projectCommands } from './commands/restore-deleted.js'
 import { serveCommand } from './commands/serve.js'
 import { sshCommands } from './commands/ssh.js'
 import { testCommand } from './commands/test.js'
@@ -31,6 +32,8 @@ function createProgram(version: string): Command {
     testCommand,
     userCommands,
     tokenCommands,
+    projectCommands,
+    groupCommands,
     doctorCommand,
     jobsCommand,
     auditCommand,

@@ -10,6 +10,15 @@ const RESERVED_BELOW = new Set(
   '- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update wikis'.split(' '),
 )
 
+/** Ends the paths and names of projects and groups that wait for their removal, so that their own are free (PR-28). */
+const DELETION_SUFFIX = /-deletion_scheduled-\d+$/i
+const SUFFIX_RESERVED = "cannot end in '-deletion_scheduled-' and a number"
+
+export const deletionSuffix = (id: number) => `-deletion_scheduled-${id}`
+
+/** The full path, or a part of it, as it was before what it names was deleted. */
+export const formerPath = (path: string) => path.replace(/-deletion_scheduled-\d+(?=\/|$)/g, '')
+
 const BLANK = "can't be blank"
 const PATH_FORMAT = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'."
 const PROJECT_PATH_FORMAT = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-', end in '.git' or end in '.atom'"
@@ -32,6 +41,7 @@ export function namespacePathFaults(path: string, place: 'top' | 'below'): strin
   const faults: string[] = []
   if (path === '') faults.push(BLANK)
   if (lengthOf(path) > 255) faults.push(tooLong(255))
+  if (DELETION_SUFFIX.test(path)) faults.push(SUFFIX_RESERVED)
   if (!/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/.test(path) || path.endsWith('.') || /\.(git|atom)$/i.test(path)) faults.push(PATH_FORMAT)
   if ((place === 'top' ? RESERVED_TOP : RESERVED_BELOW).has(path.toLowerCase())) faults.push(`${path} is a reserved name`)
   return faults
@@ -42,6 +52,7 @@ export function projectPathFaults(path: string): string[] {
   const faults: string[] = []
   if (path === '') faults.push(BLANK)
   if (lengthOf(path) > 255) faults.push(tooLong(255))
+  if (DELETION_SUFFIX.test(path)) faults.push(SUFFIX_RESERVED)
   if (!/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/.test(path) || /^\.{1,2}$/.test(path) || /\.(git|atom)$/i.test(path)) faults.push(PROJECT_PATH_FORMAT)
   if (RESERVED_BELOW.has(path.toLowerCase()) || path.toLowerCase() === 'info') faults.push(`${path} is a reserved name`)
   return faults
@@ -52,6 +63,7 @@ export function projectNameFaults(name: string): string[] {
   if (name.trim() === '') return [BLANK]
   const faults: string[] = []
   if (lengthOf(name) > 255) faults.push(tooLong(255))
+  if (DELETION_SUFFIX.test(name)) faults.push(SUFFIX_RESERVED)
   if (!/^[\p{L}\p{N}\p{Extended_Pictographic}_][\p{L}\p{N}\p{M}\p{Pd}\p{Extended_Pictographic}\p{Cf}\p{Emoji_Modifier}_. -]*$/u.test(name))
     faults.push(PROJECT_NAME_FORMAT)
   return faults
@@ -62,6 +74,7 @@ export function groupNameFaults(name: string): string[] {
   if (name.trim() === '') return [BLANK]
   const faults: string[] = []
   if (lengthOf(name) > 255) faults.push(tooLong(255))
+  if (DELETION_SUFFIX.test(name)) faults.push(SUFFIX_RESERVED)
   if (!/^[\p{L}\p{N}\p{M}\p{Pd}_. -]+$/u.test(name)) faults.push(GROUP_NAME_FORMAT)
   return faults
 }

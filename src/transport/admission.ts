@@ -156,10 +156,14 @@ async function createByPush(ctx: Context, user: ActorUser, target: PushTarget, c
   }
 }
 
-/** The project with the caller's current abilities; null if it does not exist or they may not see it. */
+/**
+ * The project with the caller's current abilities; null if it does not exist, waits for its removal (SEC-245), or they
+ * may not see it.
+ */
 export async function findSubject(ctx: Context, caller: GitCaller, named: string): Promise<ProjectSubject | null> {
   try {
-    return caller.level ? await findProjectAtLevel(ctx, caller.user, named, caller.level) : await findProjectFor(ctx, caller, named)
+    const subject = caller.level ? await findProjectAtLevel(ctx, caller.user, named, caller.level) : await findProjectFor(ctx, caller, named)
+    return subject.project.marked_for_deletion_at ? null : subject
   } catch (error) {
     if (error instanceof Failure && error.kind === 'not_found') return null
     throw error

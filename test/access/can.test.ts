@@ -31,6 +31,7 @@ const on = (
   project: {
     visibility,
     archived: false,
+    marked_for_deletion_at: null,
     repository_access_level: 20,
     builds_access_level: 20,
     issues_access_level: 20,
@@ -251,7 +252,7 @@ describe('groups (G-67, G-74, AC-16, section 5.2)', () => {
   const of = (who: ProjectPolicyInput['user'], visibility: number, level = 0, seesProjectIn = false) => ({
     user: who,
     level,
-    group: { visibility },
+    group: { visibility, marked_for_deletion_at: null },
     seesProjectIn,
   })
   it.each([

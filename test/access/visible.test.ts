@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, inArray, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
 import { findGroupFor, findProjectFor } from '../../src/access/rules.js'
@@ -14,7 +14,7 @@ const t = testApp()
 /** The rules of section 4 in plain words over plain lists, to hold the SQL against. */
 interface World {
   people: (TestUser | null)[]
-  groups: { id: number; parent: number | null; visibility: number }[]
+  groups: { id: number; parent: number | null; visibility: number; marked_for_deletion_at: null }[]
   projects: { id: number; group: number | null; owner: number | null; visibility: number }[]
   members: { user: number; project: number | null; group: number | null; level: number; counts: boolean }[]
   shares: { project: number; group: number; level: number; counts: boolean }[]
@@ -42,6 +42,7 @@ const sees = (person: TestUser | null, project: World['projects'][number]) =>
     project: {
       ...project,
       archived: false,
+      marked_for_deletion_at: null,
       repository_access_level: 20,
       builds_access_level: 20,
       issues_access_level: 20,
@@ -70,7 +71,7 @@ beforeAll(async () => {
     const { id } = await aGroup(t.ctx, { creator: admin, parent_id: parent })
     const visibility = pick([0, 0, 10, 20])
     await writer.update(namespaces).set({ visibility }).where(eq(namespaces.id, id))
-    world.groups.push({ id, parent: parent ?? null, visibility })
+    world.groups.push({ id, parent: parent ?? null, visibility, marked_for_deletion_at: null })
   }
   for (let i = 0; i < 30; i++) {
     const group = chance(0.7) ? pick(world.groups).id : null
@@ -253,6 +254,28 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
         const shared = (id: number) => world.shares.some((s) => s.counts && s.project === id && s.group === group.id)
         const expected = world.projects.filter((p) => (p.group === group.id || shared(p.id)) && sees(person, p)).map(({ id }) => id)
         expect((body as { id: number }[]).map(({ id }) => id)).toEqual(expected)
+      }
+    }
+  })
+
+  it('what waits for its removal is in no list, and on demand in those of its owners and administrators (SEC-245, PR-30)', async () => {
+    const waiting = new Set(world.projects.filter(({ id }) => id % 3 === 0).map(({ id }) => id))
+    await t.ctx.db.write
+      .update(projects)
+      .set({ marked_for_deletion_at: t.ctx.now() })
+      .where(inArray(projects.id, [...waiting]))
+    for (const person of world.people) {
+      const seen = world.projects.filter((project) => sees(person, project))
+      const idsOf = async (more: string) =>
+        ((await t.api('get', `/projects?per_page=100&order_by=id&sort=asc${more}`, person).expect(200)).body as { id: number }[]).map(({ id }) => id)
+      expect(await idsOf('')).toEqual(seen.filter(({ id }) => !waiting.has(id)).map(({ id }) => id))
+      const owns = (project: World['projects'][number]) => person !== null && (person.admin || projectLevel(person.id, project) === 50)
+      const restorable = seen.filter((project) => !waiting.has(project.id) || owns(project)).map(({ id }) => id)
+      expect(await idsOf('&include_pending_delete=true')).toEqual(restorable)
+      for (const project of world.projects) {
+        const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
+        expect([project.id, found !== null]).toEqual([project.id, restorable.includes(project.id)])
+        if (found && waiting.has(project.id)) expect(found.can('download_code')).toBe(false)
       }
     }
   })

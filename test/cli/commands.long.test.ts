@@ -72,6 +72,48 @@ describe('roost user', () => {
   })
 })
 
+describe('roost project and roost group', () => {
+  const made = async (path: string, given: object) => (await call(service.url, 'POST', path, given))?.body as { id: number }
+  const remove = (path: string) => call(service.url, 'DELETE', path)
+
+  it('list what was deleted, and restore it by its id or former path (PR-29, PR-30)', async () => {
+    const group = await made('/groups', { name: 'Restored', path: 'restored' })
+    const project = await made('/projects', { name: 'app', namespace_id: group.id })
+    const earlier = await made('/projects', { name: 'earlier', namespace_id: group.id })
+    await remove(`/projects/${project.id}`)
+    await remove(`/projects/${earlier.id}`)
+    expect((await roost(['project', 'deleted'])).stdout).toMatch(
+      new RegExp(`^id +path +deleted +removed\\n *${project.id} +restored/app +\\S+Z +\\S+Z\\n *${earlier.id} +restored/earlier `),
+    )
+    expect(await roost(['project', 'restore', 'restored/APP'])).toEqual({ code: 0, stdout: 'project restored/app is restored\n', stderr: '' })
+    expect(await call(service.url, 'GET', '/projects/restored%2Fapp')).toMatchObject({ status: 200, body: { id: project.id } })
+    await remove(`/groups/${group.id}`)
+    const [listed] = (await roost(['group', 'deleted', '--json'])).stdout.trim().split('\n')
+    expect(JSON.parse(listed as string)).toMatchObject({ id: group.id, path: 'restored' })
+    expect(await roost(['project', 'restore', String(earlier.id)])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'roost: The group of the project has been marked for deletion: restore the group\n',
+    })
+    expect((await roost(['group', 'restore', 'restored'])).stdout).toBe('group restored is restored\n')
+    expect((await roost(['project', 'restore', 'restored/earlier'])).stdout).toBe('project restored/earlier is restored\n')
+    await remove(`/groups/${group.id}?permanently_remove=true`)
+  })
+
+  it('say what is not there, and of which several were deleted with one path', async () => {
+    expect(await roost(['project', 'restore', 'no/thing'])).toEqual({ code: 1, stdout: '', stderr: 'roost: Deleted Project Not Found\n' })
+    const ids: number[] = []
+    for (let i = 0; i < 2; i++) {
+      const { id } = await made('/groups', { name: 'Twice', path: 'twice' })
+      ids.push(id)
+      await remove(`/groups/${id}`)
+    }
+    expect((await roost(['group', 'restore', 'twice'])).stderr).toBe(`roost: several groups had this path: name one by its id: ${ids.join(', ')}\n`)
+    expect((await roost(['group', 'restore', String(ids[0])])).code).toBe(0)
+    expect((await roost(['group', 'restore', 'twice'])).stderr).toContain('path has already been taken')
+  })
+})
+
 describe('roost import', () => {
   const token = ['--token', 'kill-token-0123456789']
 

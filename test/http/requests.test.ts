@@ -504,7 +504,7 @@ describe('answers (G-7, G-8, W-12 to W-19)', () => {
       expect(response.headers['content-type']).toBeUndefined()
       expect(response.text).toBeFalsy()
     }
-    await t.api('delete', path, user).expect(202, { message: '202 Accepted' })
+    await t.api('delete', `${path}?permanently_remove=true`, user).expect(202, { message: '202 Accepted' })
     await t.api('get', path, user).expect(404)
   })
 

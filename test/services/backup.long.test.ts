@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../../src/app.js'
@@ -10,10 +10,12 @@ import { createContext } from '../../src/cli/create-context.js'
 import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
+import { projects } from '../../src/db/schema/index.js'
 import { loadOrCreateHostKeys } from '../../src/lib/crypto/host-keys.js'
 import { backUp, backupFaults, checkSpace, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
+import { restoreProject } from '../../src/services/projects/deletion.js'
 import { testApp } from '../support/app.js'
 import { commitIn, directoryOf, gitClient, gitRun } from '../support/clients/git-client.js'
 import { anObject, basic, lfsClient } from '../support/clients/lfs-client.js'
@@ -280,7 +282,27 @@ describe('a backup (SEC-163)', () => {
     expect((await backUp({ ...t.ctx, git }, t.databaseUrl, folder('deleting'))).gone).toEqual([project.id])
     const { ctx } = await restored(folder('deleting'), 'deleting-back')
     expect(await told(ctx)).toEqual([])
+    await t.api('delete', `${project.path}?permanently_remove=true`, admin).expect(202)
+    await t.ctx.jobs.drain()
+  })
+
+  it('holds what waits for its removal, which then waits for as long as it had to (PR-31)', async () => {
+    const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
     await t.api('delete', project.path, admin).expect(202)
+    const dueIn = async (db: typeof t.ctx.db) => {
+      const [row] = await db.write.select({ due: projects.deletion_due_at }).from(projects).where(eq(projects.id, project.id))
+      return row?.due?.getTime() as number
+    }
+    const due = await dueIn(t.ctx.db)
+    await backUp(t.ctx, t.databaseUrl, folder('waiting'))
+    const { at } = await openBackup(folder('waiting'))
+    const { ctx } = await restored(folder('waiting'), 'waiting-back')
+    const postponed = (await dueIn(ctx.db)) - due
+    expect(postponed).toBeGreaterThan(0)
+    expect(postponed).toBeLessThanOrEqual(Date.now() - Date.parse(at))
+    expect(await told(ctx)).toEqual([])
+    await restoreProject(ctx, null, project.id)
+    await t.api('delete', `${project.path}?permanently_remove=true`, admin).expect(202)
     await t.ctx.jobs.drain()
   })
 

@@ -218,9 +218,9 @@ const SOURCES = {
   projects: {
     where: `path = 'watched'`,
     filtered:
-      'archived created_at description issues_access_level merge_requests_access_level name namespace_id path repository_access_level tag_list visibility',
+      'archived created_at description issues_access_level marked_for_deletion_at merge_requests_access_level name namespace_id path repository_access_level tag_list visibility',
   },
-  namespaces: { where: `path = 'watched-group'`, filtered: 'kind name owner_id parent_id path visibility' },
+  namespaces: { where: `path = 'watched-group'`, filtered: 'kind marked_for_deletion_at name owner_id parent_id path visibility' },
   namespace_ancestry: {
     where: `descendant_id = (select id from namespaces where path = 'watched-group') and ancestor_id <> descendant_id`,
     filtered: 'ancestor_id descendant_id',
@@ -231,7 +231,7 @@ const SOURCES = {
   },
   project_shares: {
     where: `project_id = (select id from projects where path = 'watched')`,
-    filtered: 'expires_at group_access group_id project_id',
+    filtered: 'expires_at group_access group_id project_id suspended',
   },
 }
 

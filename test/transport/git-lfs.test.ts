@@ -119,14 +119,14 @@ for (const _ of seeds(0, 1))
     it('a fork goes on with the objects when its source is deleted, and the last one takes them along', async () => {
       const forker = await aUser(t.ctx)
       const { body: fork } = await t.api('post', `${project.path}/fork`, forker).expect(201)
-      await t.api('delete', project.path, owner).expect(202)
+      await t.api('delete', `${project.path}?permanently_remove=true`, owner).expect(202)
       await t.ctx.jobs.drain()
       const theirs = await lfsClone(fork.path_with_namespace, forker)
       expect(readFileSync(join(theirs, 'large.bin')).equals(large)).toBe(true)
       expect(
         (await lfs.batch(fork.path_with_namespace, forker, 'upload', [{ oid: sha(large), size: large.length }])).body.objects[0].actions,
       ).toBeUndefined()
-      await t.api('delete', `/projects/${fork.id}`, forker).expect(202)
+      await t.api('delete', `/projects/${fork.id}?permanently_remove=true`, forker).expect(202)
       await expect.poll(() => existsSync(fileOf(sha(large)))).toBe(false)
     })
   })

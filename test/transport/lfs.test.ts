@@ -524,11 +524,11 @@ describe('forks (LF-3) and deletion (LF-12)', () => {
     await lfs.upload(source.fullPath, owner, shared)
     const fork = await forkOf(source, owner)
     await lfs.upload(source.fullPath, owner, own)
-    await t.api('delete', source.path, owner).expect(202)
+    await t.api('delete', `${source.path}?permanently_remove=true`, owner).expect(202)
     await expect.poll(() => existsSync(fileOf(own.oid))).toBe(false)
     await t.ctx.jobs.drain()
     expect((await lfs.download(fork.fullPath, owner, shared)).bytes.equals(shared.bytes)).toBe(true)
-    await t.api('delete', fork.path, owner).expect(202)
+    await t.api('delete', `${fork.path}?permanently_remove=true`, owner).expect(202)
     await expect.poll(() => existsSync(fileOf(shared.oid))).toBe(false)
   })
 

@@ -25,12 +25,17 @@ export const namespaces = pgTable(
     request_access_enabled: boolean().notNull().default(false),
     share_with_group_lock: boolean().notNull().default(false),
     avatar: text(),
+    /** When the group, or one above it, was deleted; it is hidden since then (GR-46). */
+    marked_for_deletion_at: moment(),
+    /** When its rows are removed; null for a group that was hidden with one above it. */
+    deletion_due_at: moment(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
   (t) => [
     index('namespaces_parent_id_idx').on(t.parent_id),
     uniqueIndex('namespaces_owner_id_key').on(t.owner_id),
+    index('namespaces_deletion_due_at_idx').on(t.deletion_due_at).where(sql`${t.deletion_due_at} is not null`),
     index('namespaces_visibility_idx').on(t.visibility).where(sql`${t.kind} = 'group'`),
   ],
 )

@@ -65,6 +65,10 @@ export const projects = pgTable(
     pushes_since_gc: integer().notNull().default(0),
     pushes_housekept: integer().notNull().default(0),
     last_activity_at: moment().notNull().defaultNow(),
+    /** When the project, or the group that it is in, was deleted; it is hidden since then (PR-28). */
+    marked_for_deletion_at: moment(),
+    /** When its rows are removed; null for a project that a deleted group has hidden. */
+    deletion_due_at: moment(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
@@ -72,8 +76,10 @@ export const projects = pgTable(
     uniqueIndex('projects_namespace_id_name_key').on(t.namespace_id, sql`lower(${t.name})`),
     uniqueIndex('projects_namespace_id_path_key').on(t.namespace_id, sql`lower(${t.path})`),
     index('projects_creator_id_idx').on(t.creator_id),
-    index('projects_created_at_idx').on(t.created_at, t.id),
-    index('projects_visibility_idx').on(t.visibility, t.created_at, t.id),
+    // the last column keeps scans for lists within the index
+    index('projects_created_at_idx').on(t.created_at, t.id, t.marked_for_deletion_at),
+    index('projects_visibility_idx').on(t.visibility, t.created_at, t.id, t.marked_for_deletion_at),
+    index('projects_deletion_due_at_idx').on(t.deletion_due_at).where(sql`${t.deletion_due_at} is not null`),
     index('projects_forked_from_id_idx').on(t.forked_from_id),
   ],
 )
@@ -161,6 +167,8 @@ export const projectShares = pgTable(
       .references(() => namespaces.id, { onDelete: 'cascade' }),
     group_access: integer().notNull(),
     expires_at: date({ mode: 'string' }),
+    /** Whether the group waits for its removal; the share gives no access meanwhile (GR-46). */
+    suspended: boolean().notNull().default(false),
     created_at: moment().notNull().defaultNow(),
   },
   (t) => [uniqueIndex('project_shares_project_id_group_id_key').on(t.project_id, t.group_id), index('project_shares_group_id_idx').on(t.group_id)],

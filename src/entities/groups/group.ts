@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { visibilityName } from '../../lib/visibility.js'
 import type { GroupRecord, GroupStatistics } from '../../services/groups/list.js'
 import { noted } from '../custom-attribute.js'
-import { Project } from '../projects/project.js'
+import { dayOf, marked, Project } from '../projects/project.js'
 import type { View } from '../view.js'
 import { VISIBILITIES } from './levels.js'
 
@@ -19,6 +19,7 @@ const common = {
   full_name: z.string(),
   full_path: z.string(),
   parent_id: z.int().nullable(),
+  ...marked,
   ...noted,
 }
 
@@ -44,6 +45,7 @@ export const GroupDetails = z
 
 function presentCommon(group: GroupRecord, view: View) {
   const { id, name, path, description, request_access_enabled, full_name, full_path, parent_id } = group
+  const markedOn = dayOf(group.marked_for_deletion_at)
   return {
     id,
     name,
@@ -57,6 +59,8 @@ function presentCommon(group: GroupRecord, view: View) {
     full_name,
     full_path,
     parent_id,
+    marked_for_deletion_at: markedOn,
+    marked_for_deletion_on: markedOn,
   }
 }
 

@@ -39,6 +39,11 @@ const basic = {
 /** What anonymous callers and `simple=true` get: the search view and the namespace. */
 export const BasicProject = z.strictObject(basic).meta({ id: 'BasicProject', description: 'A project, without its settings.' })
 
+/** The day of the deletion, while it can be restored; the two are the same (PR-28). */
+export const marked = { marked_for_deletion_at: z.iso.date().nullable(), marked_for_deletion_on: z.iso.date().nullable() }
+
+export const dayOf = (moment: Date | null) => moment?.toISOString().slice(0, 10) ?? null
+
 const Access = z.strictObject({ access_level: z.int(), notification_level: z.int() }).nullable()
 const Feature = z.enum(FEATURE_LEVELS)
 
@@ -59,6 +64,7 @@ export const Project = z
     empty_repo: z.boolean(),
     visibility: z.enum(VISIBILITIES),
     updated_at: z.iso.datetime(),
+    ...marked,
     creator_id: z.int().nullable(),
     issues_enabled: z.boolean(),
     merge_requests_enabled: z.boolean(),
@@ -189,6 +195,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
   const level = view.viewer?.admin ? 50 : record.level
   const open = (feature: number) => isFeatureOpen(feature, standing)
   const self = view.links.api(`/projects/${project.id}`)
+  const markedOn = dayOf(project.marked_for_deletion_at)
   const issues = open(project.issues_access_level)
   const repository = open(project.repository_access_level)
   const mergeRequests = repository && open(project.merge_requests_access_level)
@@ -228,6 +235,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     empty_repo: project.empty_repo,
     visibility: visibilityName(project.visibility),
     updated_at: project.updated_at.toISOString(),
+    marked_for_deletion_at: markedOn,
+    marked_for_deletion_on: markedOn,
     creator_id: project.creator_id,
     issues_enabled: issues,
     merge_requests_enabled: mergeRequests,

@@ -4,11 +4,11 @@ import { GroupDetails } from '../../entities/groups/group.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { failedTo } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableFile, oneOf, opt, rowId } from '../../http/params.js'
+import { bool, clearable, clearableFile, oneOf, opt, rowId, str } from '../../http/params.js'
 import { groupName, namespacePath } from '../../http/texts.js'
 import { createGroup } from '../../services/groups/create.js'
 import { updateGroup } from '../../services/groups/update.js'
-import { deleteGroup } from '../../services/operations/group-removal.js'
+import { deleteGroup, restoreGroup } from '../../services/operations/group-deletion.js'
 import { transferProject } from '../../services/projects/transfer.js'
 import { detailsOf } from './details.js'
 
@@ -50,13 +50,27 @@ export const groupChanges = [
     method: 'DELETE',
     path: '/groups/:id',
     summary: 'Delete a group',
-    description: 'Also deletes all projects and subgroups.',
+    description:
+      'Also deletes all projects and subgroups. They are hidden immediately, and can be restored with the group for as many days as the setting `deletion_delay_days` says; then they are removed.',
     answers: [412],
     access: onGroupSignedIn('remove_group'),
-    input: z.object({}),
-    async handler({ ctx, subject, unchangedSince }) {
+    input: z.object({ permanently_remove: opt(bool()), full_path: opt(str()) }),
+    async handler({ ctx, subject, input, unchangedSince }) {
       unchangedSince(subject.group.updated_at)
-      await deleteGroup(ctx, subject)
+      await deleteGroup(ctx, subject, input)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/groups/:id/restore',
+    summary: 'Restore a deleted group',
+    description: 'Its projects and subgroups are restored with it, unless they were deleted before.',
+    access: onGroupSignedIn('remove_group'),
+    input: z.object({}),
+    output: GroupDetails,
+    async handler({ ctx, caller, subject, view }) {
+      await restoreGroup(ctx, subject.group.id)
+      return detailsOf(ctx, caller, subject.group.id, view)
     },
   }),
   endpoint({

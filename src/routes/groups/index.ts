@@ -23,6 +23,7 @@ const listParameters = {
   top_level_only: opt(bool()),
   custom_attributes: opt(textMap()),
   with_custom_attributes: opt(bool()),
+  include_pending_delete: opt(bool()),
   ...paging,
 }
 

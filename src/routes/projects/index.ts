@@ -13,9 +13,10 @@ import { importUrl, projectName, projectPath } from '../../http/texts.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { actorOf, findUserNamed, getUser } from '../../services/identity/users.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
+import { deleteProject, restoreProject } from '../../services/projects/deletion.js'
 import { loadProject } from '../../services/projects/load.js'
 import { transferProject, transferTarget } from '../../services/projects/transfer.js'
-import { deleteProject, setArchived, setStar, updateProject } from '../../services/projects/update.js'
+import { setArchived, setStar, updateProject } from '../../services/projects/update.js'
 import { forks } from './forks.js'
 import { insight } from './insight.js'
 import { AnyProject, listOf } from './list.js'
@@ -176,14 +177,29 @@ export const projects = [
     method: 'DELETE',
     path: '/projects/:id',
     summary: 'Delete a project',
-    description: 'The project is hidden immediately and removed in the background.',
+    description:
+      'The project is hidden immediately, and its path is free. It can be restored for as many days as the setting `deletion_delay_days` says; then it is removed in the background.',
     access: onProjectSignedIn('remove_project'),
     status: 202,
-    input: z.object({}),
+    input: z.object({ permanently_remove: opt(bool()), full_path: opt(str()) }),
     output: z.strictObject({ message: z.literal('202 Accepted') }),
-    async handler({ ctx, subject }) {
-      await deleteProject(ctx, subject)
+    async handler({ ctx, subject, input }) {
+      await deleteProject(ctx, subject, input)
       return { message: '202 Accepted' }
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/restore',
+    summary: 'Restore a deleted project',
+    description: 'It gets its former path back, unless another project has that now.',
+    access: onProjectSignedIn('remove_project'),
+    input: z.object({}),
+    output: Project,
+    async handler({ ctx, caller, subject, view }) {
+      const { id } = subject.project
+      await restoreProject(ctx, caller.user, id)
+      return presentProject(await loadProject(ctx, caller.user, id), view)
     },
   }),
   switches('archive'),

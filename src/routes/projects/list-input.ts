@@ -24,5 +24,6 @@ export const listParameters = {
   topic: opt(commaList()),
   custom_attributes: opt(textMap()),
   with_custom_attributes: opt(bool()),
+  include_pending_delete: opt(bool()),
   ...paging,
 }

@@ -12,6 +12,7 @@ interface Bounds {
   /** Required; null is refused (AS-7). */
   present?: boolean
   least?: number
+  most?: number
   above?: number
   below?: number
 }
@@ -220,6 +221,11 @@ export const SETTINGS = {
   lfs_object_size_limit: count(5_120, { least: 0 }, 'maximum size in MiB of one object of Git LFS; 0: unlimited'),
   project_lfs_size_limit: count(0, { least: 0 }, 'maximum total size in MiB of the objects of Git LFS of one project; 0: unlimited'),
   lfs_pointer_check_enabled: bool(true, 'whether pushes are refused that bring LFS pointers to objects which the project does not have'),
+  deletion_delay_days: count(
+    7,
+    { least: 0, most: 90 },
+    'days for which a deleted project or group is hidden and can be restored, before it is removed; 0: it is removed at once',
+  ),
 }
 
 export type SettingName = keyof typeof SETTINGS

@@ -158,13 +158,14 @@ function textsOf(ctx: Context, name: SettingName, next: Settings): string[] {
 }
 
 function numberTexts(name: SettingName, value: number, next: Settings): string[] {
-  const bounds = { ...(SETTINGS[name] as { least?: number; above?: number; below?: number }) }
+  const bounds = { ...(SETTINGS[name] as { least?: number; most?: number; above?: number; below?: number }) }
   if (name === 'housekeeping_full_repack_period') bounds.least = next.housekeeping_incremental_repack_period
   if (name === 'housekeeping_gc_period') bounds.least = next.housekeeping_full_repack_period
   if (next.unique_ips_limit_enabled && name === 'unique_ips_limit_per_user') bounds.least = 1
   const texts: string[] = []
   if (bounds.above !== undefined && value <= bounds.above) texts.push(`must be greater than ${bounds.above}`)
   if (bounds.least !== undefined && value < bounds.least) texts.push(`must be greater than or equal to ${bounds.least}`)
+  if (bounds.most !== undefined && value > bounds.most) texts.push(`must be less than or equal to ${bounds.most}`)
   if (bounds.below !== undefined && value >= bounds.below) texts.push(`must be less than ${bounds.below}`)
   return texts
 }

@@ -30,7 +30,7 @@ export interface GroupContext {
   self: Namespace | null
 }
 
-const TAKEN = 'has already been taken'
+export const TAKEN = 'has already been taken'
 
 /**
  * Field → messages for the given attributes (GR-24 to GR-31, GR-37); unchanged values are valid. The caller has locked
@@ -47,7 +47,7 @@ export async function groupFaults(
   }
   if (name !== undefined && name !== self?.name) {
     add('name', ...groupNameFaults(name))
-    if (parent && (await hasSibling(tx, parent, name, self))) add('name', TAKEN)
+    if (parent && (await hasSibling(tx, parent, name, self?.id ?? null))) add('name', TAKEN)
   }
   if (path !== undefined && path !== self?.path) {
     add('path', ...namespacePathFaults(path, parent ? 'below' : 'top'))
@@ -67,12 +67,12 @@ export async function groupFaults(
 }
 
 /** Whether another group of the same parent has the name (GR-28). */
-async function hasSibling(tx: Transaction, parent: Namespace, name: string, self: Namespace | null) {
+export async function hasSibling(tx: Transaction, parent: Namespace, name: string, selfId: number | null) {
   const twins = await tx
     .select({ id: namespaces.id })
     .from(namespaces)
     .where(
-      sql`${namespaces.parent_id} = ${parent.id} and lower(${namespaces.name}) = lower(${name}) and ${namespaces.id} is distinct from ${self?.id ?? null}::bigint`,
+      sql`${namespaces.parent_id} = ${parent.id} and lower(${namespaces.name}) = lower(${name}) and ${namespaces.id} is distinct from ${selfId}::bigint`,
     )
     .limit(1)
   return twins.length > 0
@@ -85,13 +85,13 @@ async function contentFaults(tx: Transaction, group: Namespace, level: number) {
   const [project] = await tx
     .select({ id: projects.id })
     .from(projects)
-    .where(sql`${projects.namespace_id} = ${group.id} and ${projects.visibility} > ${level}`)
+    .where(sql`${projects.namespace_id} = ${group.id} and ${projects.visibility} > ${level} and ${projects.marked_for_deletion_at} is null`)
     .limit(1)
   if (project) faults.push(`${word} is not allowed since this group contains projects with higher visibility.`)
   const [subgroup] = await tx
     .select({ id: namespaces.id })
     .from(namespaces)
-    .where(sql`${namespaces.parent_id} = ${group.id} and ${namespaces.visibility} > ${level}`)
+    .where(sql`${namespaces.parent_id} = ${group.id} and ${namespaces.visibility} > ${level} and ${namespaces.marked_for_deletion_at} is null`)
     .limit(1)
   if (subgroup) faults.push(`${word} is not allowed since there are sub-groups with higher visibility.`)
   return faults

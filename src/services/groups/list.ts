@@ -1,8 +1,8 @@
-import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
-import { listedGroups, type ViewerKind, viewerKindOf } from '../../access/visible.js'
+import { listedGroups, restorableGroups, type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
@@ -23,6 +23,8 @@ export interface GroupFilter extends Paging {
   min_access_level?: number | undefined
   top_level_only?: boolean | undefined
   custom_attributes?: [string, string][] | undefined
+  /** Also those that wait for their removal and that the caller may restore (GR-45). */
+  include_pending_delete?: boolean | undefined
   /** Only the direct subgroups of this group (GR-14). */
   parentId?: number | undefined
 }
@@ -38,6 +40,7 @@ interface Filters {
   skip: boolean
   attributes: boolean
   inParent: boolean
+  waiting: boolean
   search: Fuzzy['shape']
 }
 
@@ -54,11 +57,17 @@ const owned = (viewerKind: ViewerKind): SQL =>
     ? sql`false`
     : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
 
+const listed = (shape: Filters) =>
+  shape.owned
+    ? isNull(namespaces.marked_for_deletion_at)
+    : // a list of subgroups shows what is open to the caller in any case (GR-14)
+      listedGroups(shape.viewerKind, shape.all || shape.inParent, user)
+
 const conditions = (shape: Filters) =>
   and(
     eq(namespaces.kind, 'group'),
-    // a list of subgroups shows what is open to the caller in any case (GR-14)
-    shape.owned ? owned(shape.viewerKind) : listedGroups(shape.viewerKind, shape.all || shape.inParent, user),
+    shape.waiting ? sql`(${listed(shape)} or ${restorableGroups(shape.viewerKind, user)})` : listed(shape),
+    shape.owned ? owned(shape.viewerKind) : undefined,
     shape.level
       ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${membershipCounts})`
       : undefined,
@@ -107,6 +116,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
     top: filter.top_level_only ?? false,
     skip: (filter.skip_groups?.length ?? 0) > 0,
     inParent: filter.parentId !== undefined,
+    waiting: filter.include_pending_delete ?? false,
     search: search.shape,
   }
   const shape: Shape = { ...filters, order: filter.order_by, descending: filter.sort === 'desc' }
@@ -142,7 +152,7 @@ const groupSizes = statement('sizes of groups', (db) =>
       lfs_objects_size: decoded(sql<number>`sum(${projects.lfs_objects_size})`, Number),
     })
     .from(projects)
-    .where(inIds(projects.namespace_id))
+    .where(and(inIds(projects.namespace_id), isNull(projects.marked_for_deletion_at)))
     .groupBy(projects.namespace_id),
 )
 

@@ -23,6 +23,8 @@ export async function findActiveUser(ctx: Context, id: number): Promise<SignedIn
   return user ? actingUser(user) : null
 }
 
-/** A project with the user's abilities on it; null when it is gone or not visible to them. */
-export const findVisibleProject = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: number | string): Promise<ProjectSubject | null> =>
-  nullOnFailure(findProjectFor(ctx, caller, String(idOrPath)))
+/** A project with the user's abilities on it; null when it is gone, waits for its removal, or is not visible to them. */
+export async function findVisibleProject(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: number | string): Promise<ProjectSubject | null> {
+  const subject = await nullOnFailure(findProjectFor(ctx, caller, String(idOrPath)))
+  return subject?.project.marked_for_deletion_at ? null : subject
+}

@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { ANY_LEVEL, groupLevel, groupsWithLevel, membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
@@ -28,12 +28,14 @@ export async function claimRoute(tx: Transaction, fullPath: string, owner: { nam
   }
 }
 
-/** Changes the full path of a project; the former path redirects Git (GH-4, PR-18). */
-export async function moveRoute(tx: Transaction, projectId: number, from: string, to: string): Promise<void> {
+/**
+ * Changes the full path of a project; unless `redirect` is false, the former path redirects Git (GH-4, PR-18).
+ */
+export async function moveRoute(tx: Transaction, projectId: number, from: string, to: string, redirect = true): Promise<void> {
   const former = from.toLowerCase()
   await tx.delete(routes).where(eq(routes.key, former))
   await claimRoute(tx, to, { project_id: projectId })
-  if (former !== to.toLowerCase())
+  if (redirect && former !== to.toLowerCase())
     await tx
       .insert(redirects)
       .values({ key: former, project_id: projectId })
@@ -41,11 +43,15 @@ export async function moveRoute(tx: Transaction, projectId: number, from: string
 }
 
 /**
- * Locks a namespace until the transaction ends and returns it; null when it is gone. Required to create something in
- * it, and to rename or delete it.
+ * Locks a namespace until the transaction ends and returns it; null when it is gone or waits for its removal. Required
+ * to create something in it, and to rename or delete it.
  */
 export async function lockNamespace(tx: Transaction, id: number): Promise<Namespace | null> {
-  const [row] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
+  const [row] = await tx
+    .select()
+    .from(namespaces)
+    .where(and(eq(namespaces.id, id), isNull(namespaces.marked_for_deletion_at)))
+    .for('update')
   return row ?? null
 }
 
@@ -57,10 +63,14 @@ export async function isRouteTaken(tx: Transaction, fullPath: string): Promise<b
 
 /**
  * Changes the path or name of a namespace and updates all paths and names below it; former project paths redirect Git
- * (AC-12, GH-4). The new full path must be free.
+ * (AC-12, GH-4), unless `redirect` is false. The new full path must be free.
  */
-export async function renameNamespace(tx: Transaction, id: number, { path, name }: { path: string; name: string }): Promise<void> {
-  const old = await lockNamespace(tx, id)
+export async function renameNamespace(
+  tx: Transaction,
+  id: number,
+  { path, name, redirect = true }: { path: string; name: string; redirect?: boolean },
+): Promise<void> {
+  const [old] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
   if (!old) return
   const renamed = (full: string, accessible: string, mine: string) => full.slice(0, full.length - accessible.length) + mine
   const full_path = renamed(old.full_path, old.path, path)
@@ -72,7 +82,8 @@ export async function renameNamespace(tx: Transaction, id: number, { path, name 
     const moved = sql`${key} || substr(r.key, ${old.full_path.length + 1}::integer)`
     if (key !== old.full_path.toLowerCase()) {
       // locks the projects, so that no redirect is added for one that is being removed
-      await tx.execute(sql`insert into ${redirects} (key, project_id) select r.key, r.project_id from ${routes} r join projects o on o.id = r.project_id where ${accessible}
+      if (redirect)
+        await tx.execute(sql`insert into ${redirects} (key, project_id) select r.key, r.project_id from ${routes} r join projects o on o.id = r.project_id where ${accessible}
         for key share of o
         on conflict (key) do update set project_id = excluded.project_id`)
       await tx.execute(sql`delete from ${redirects} d using ${routes} r where d.key = ${moved} and ${accessible}`)
@@ -107,9 +118,10 @@ const membersCount = (admin: boolean) => {
 
 const accessible = (admin: boolean) => {
   const user = sql`${sql.placeholder('user')}::bigint`
+  const kept = sql`${namespaces.marked_for_deletion_at} is null`
   return admin
-    ? sql`true`
-    : sql`${namespaces.id} in (select n.id from ${namespaces} n where n.owner_id = ${user} union all select g.id from ${groupsWithLevel(user, ANY_LEVEL)} g (id))`
+    ? kept
+    : sql`${kept} and ${namespaces.id} in (select n.id from ${namespaces} n where n.owner_id = ${user} union all select g.id from ${groupsWithLevel(user, ANY_LEVEL)} g (id))`
 }
 
 interface ListShape {

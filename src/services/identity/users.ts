@@ -250,7 +250,7 @@ export async function findUserByLogin(ctx: Context, login: string): Promise<User
 }
 
 const personalProjectCount = qualified(
-  sql<number>`(select count(*) from ${projects} p join ${namespaces} n on n.id = p.namespace_id where n.owner_id = ${users.id})`,
+  sql<number>`(select count(*) from ${projects} p join ${namespaces} n on n.id = p.namespace_id where n.owner_id = ${users.id} and p.marked_for_deletion_at is null)`,
 )
 const namespaceOf = qualified(sql<number | null>`(select n.id from ${namespaces} n where n.owner_id = ${users.id})`)
 const identitiesOf = qualified(

@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import { namespaces } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
 import { groupNameFaults, namespacePathFaults } from '../../lib/path.js'
@@ -76,7 +76,7 @@ async function findOrImportGroup(run: Run, record: GroupRecord): Promise<Importe
   const here = known ?? (await importItem(run, { kind: 'group', key, name: full_path }, () => prepareGroup(run, record)))
   if (run.ledger.dry) return (await run.ledger.findImported('group', [key])).size > 0 ? { key, path: full_path, localId: 0 } : null
   if (here === null) return null
-  const isThere = (await run.ctx.db.write.$count(namespaces, eq(namespaces.id, here))) > 0
+  const isThere = (await run.ctx.db.write.$count(namespaces, and(eq(namespaces.id, here), isNull(namespaces.marked_for_deletion_at)))) > 0
   if (!isThere) await run.ledger.reportLeftOut('contents of a group', key, full_path, 'the group has been deleted here since it was imported')
   return isThere ? { key, path: full_path, localId: here } : null
 }
@@ -103,6 +103,7 @@ async function prepareGroup(run: Run, record: GroupRecord): Promise<Write> {
   if (run.ledger.dry) refuseIfFaults('path', namespacePathFaults(path, full_path.includes('/') || run.into !== null ? 'below' : 'top'))
   return async (tx) => {
     const parent = parentId === null ? null : await lockNamespace(tx, parentId)
+    if (parentId !== null && !parent) throw new CannotImport('its parent group has been deleted here')
     // not more visible than its parent
     const level = Math.min(VISIBILITY_LEVEL[record.visibility], parent?.visibility ?? VISIBILITY_LEVEL.public)
     const faults = await groupFaults(tx, { user: IMPORTER.user, settings, parent, self: null }, { name, path, level })

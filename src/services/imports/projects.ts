@@ -1,11 +1,13 @@
 import { and, eq } from 'drizzle-orm'
-import { findProjectFor, type Namespace, type ProjectSubject } from '../../access/rules.js'
+import type { Namespace, ProjectSubject } from '../../access/rules.js'
 import type { Transaction } from '../../db/client.js'
 import { members, namespaces, projectShares, projects, users } from '../../db/schema/index.js'
-import { invalidRecord, nullOnFailure } from '../../failures.js'
+import { invalidRecord } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { audit } from '../core/audit.js'
 import { readSettings } from '../core/settings.js'
+import { findVisibleProject } from '../identity/acting-users.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { addTakenFaults, pickStorage } from '../projects/create.js'
 import { linkFork } from '../projects/forks.js'
@@ -90,6 +92,8 @@ async function prepareProject(run: Run, record: ProjectRecord, reserved: { id: n
     // before the commit: a project whose row exists has its repository
     await ctx.git.create({ storage: reserved.storage, id: reserved.id, kind: 'project' }, branch)
     await endReservation(tx, reserved.id)
+    const target = { type: 'project', id: reserved.id, name: `${full_path}/${path}` } as const
+    await audit(ctx, tx, { action: 'project_created', target, changes: { imported: true } })
     return reserved.id
   }
 }
@@ -152,7 +156,7 @@ async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Prom
 /** Loads an imported project; null if it was deleted since. In a dry run, a placeholder. */
 export async function loadSubject(run: Run, { key, path, localId }: ImportedItem): Promise<ProjectSubject | null> {
   if (run.ledger.dry) return { project: { id: 0, storage: '' } } as ProjectSubject
-  const subject = await nullOnFailure(findProjectFor(run.ctx, IMPORTER, String(localId)))
+  const subject = await findVisibleProject(run.ctx, IMPORTER, localId)
   if (subject === null) await run.ledger.reportLeftOut('contents of a project', key, path, 'the project has been deleted here since it was imported')
   return subject
 }

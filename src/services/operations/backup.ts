@@ -1,10 +1,10 @@
 import { cp, mkdir, readdir, readFile, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Config } from '../../config.js'
 import type { Context } from '../../context.js'
 import { type DatabaseDump, dumpFileName, dumpTables, loadTables } from '../../db/dump.js'
-import { projects } from '../../db/schema/index.js'
+import { namespaces, projects } from '../../db/schema/index.js'
 import type { RefSnapshot, RepositoryKey } from '../../git/types.js'
 import { mapConcurrently } from '../../lib/async/concurrency.js'
 import { HOST_KEY_FILES } from '../../lib/crypto/host-keys.js'
@@ -204,7 +204,7 @@ export async function restoreSecretKey({ root, secret }: Backup, dataDir: string
 export async function restoreRepository(
   ctx: Context,
   databaseUrl: string,
-  { root, database, repositories, gone, secret }: Backup,
+  { root, at, database, repositories, gone, secret }: Backup,
   onProgress?: OnProgress,
 ): Promise<void> {
   if (secret === 'environment' && ctx.config.secretKey === undefined)
@@ -214,6 +214,7 @@ export async function restoreRepository(
   for (const path of Object.values(ctx.config.storages))
     if ((await readdir(path)).some((name) => !name.startsWith('.roost-'))) throw new StartFault(`${path} is not empty`)
   await loadTables(databaseUrl, join(root, 'database'), database, gone)
+  await postponeDeletions(ctx, new Date(at))
   for (const [done, key] of repositories.entries()) {
     onProgress?.(done, repositories.length)
     await ctx.git.restoreRepository(folderOf(root, key), key)
@@ -225,4 +226,11 @@ export async function restoreRepository(
   await resolveAbandonedIntents(ctx, { start: true, alone: true })
   await finishDeletions(ctx)
   await ctx.jobs.drain()
+}
+
+/** What waits for its removal waits as long as it had to when the backup was made, which may be long ago (PR-31). */
+async function postponeDeletions(ctx: Context, madeAt: Date): Promise<void> {
+  const passed = sql`${ctx.now().getTime() - madeAt.getTime()} * interval '1 millisecond'`
+  for (const table of [projects, namespaces])
+    await ctx.db.write.execute(sql`update ${table} set deletion_due_at = deletion_due_at + ${passed} where deletion_due_at is not null`)
 }

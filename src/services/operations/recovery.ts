@@ -9,6 +9,7 @@ import { finishDeletions, removeFiles } from '../projects/remove.js'
 import { removeOrphanedObjects, removeStalledUploads } from '../repository/lfs/objects.js'
 import { dropExpiredObjects } from '../repository/lfs/unreferenced.js'
 import { resolveAbandonedIntents } from '../repository/push/recovery.js'
+import { dueDeletions } from './due-deletions.js'
 import { clearOrphans } from './orphans.js'
 import { checkRepositories } from './repository-checks.js'
 
@@ -80,7 +81,7 @@ const oldCounters = defineJob({
 })
 
 /** Jobs that find unfinished work. */
-const UNFINISHED_WORK_JOBS = [unfinishedPushes, deferredMerges, dueMergeRequests, removeFiles]
+const UNFINISHED_WORK_JOBS = [unfinishedPushes, deferredMerges, dueMergeRequests, dueDeletions, removeFiles]
 
 /** Periodic jobs that clean up and recover work of killed processes. */
 export const recoveryJobs = [
@@ -91,6 +92,7 @@ export const recoveryJobs = [
   unreferencedObjects,
   repositoryChecks,
   expiredMemberships,
+  dueDeletions,
   oldCounters,
 ]
 

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { z } from 'zod'
 import { membershipCounts } from '../../access/roles.js'
@@ -32,7 +32,7 @@ import { removeMergeRequestsOf } from '../issuables/merge-requests/writing/remov
 import { transferAwards } from '../notes/award-emoji.js'
 import { removeNotesOf } from '../notes/remove.js'
 import { deleteProjectRows } from '../projects/remove.js'
-import { removeGroup } from './group-removal.js'
+import { removeGroup } from './group-deletion.js'
 
 /**
  * Rows that a removed user leaves. They move to the ghost user, and the column `also` is set to true, if there is one.
@@ -66,7 +66,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
     if (user.kind === 'ghost') throw forbidden()
     check(user.updated_at)
     if (user.admin) await requireAnotherAdministrator(tx, id)
-    const alone = await solelyOwnedGroups(tx, id)
+    const alone = await solelyOwnedGroups(tx, id, hard)
     if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
     for (const group of alone) await removeGroup(ctx, tx, group)
     // from here on the user can make no calls and owns no group, and the removal is not reverted
@@ -82,10 +82,10 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
 }
 
 /**
- * Groups of which the user is the only owner by direct membership. The rows of all owners are locked, so that none
- * leaves meanwhile (SEC-124).
+ * Groups of which the user is the only owner by direct membership, with `waiting` also those that wait for their removal.
+ * The rows of all owners are locked, so that none leaves meanwhile (SEC-124).
  */
-async function solelyOwnedGroups(tx: Transaction, userId: number): Promise<{ id: number; full_path: string }[]> {
+async function solelyOwnedGroups(tx: Transaction, userId: number, waiting: boolean): Promise<{ id: number; full_path: string }[]> {
   const owned = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and m.access_level = 50 and ${membershipCounts}`
   const { rows } = await tx.execute<{ namespace_id: string; user_id: string }>(
     sql`select m.namespace_id, m.user_id from members m where m.namespace_id in (${owned}) and m.access_level = 50 and ${membershipCounts} order by m.id for update`,
@@ -94,7 +94,11 @@ async function solelyOwnedGroups(tx: Transaction, userId: number): Promise<{ id:
   const alone = [...new Set(rows.map(({ namespace_id }) => namespace_id))].filter((group) => !shared.has(group)).map(Number)
   return alone.length === 0
     ? []
-    : tx.select({ id: namespaces.id, full_path: namespaces.full_path }).from(namespaces).where(inArray(namespaces.id, alone)).orderBy(namespaces.id)
+    : tx
+        .select({ id: namespaces.id, full_path: namespaces.full_path })
+        .from(namespaces)
+        .where(and(inArray(namespaces.id, alone), waiting ? undefined : isNull(namespaces.marked_for_deletion_at)))
+        .orderBy(namespaces.id)
 }
 
 async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<void> {
@@ -116,7 +120,7 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     for (let moved = BATCH_SIZE; moved === BATCH_SIZE; ) moved = (await ctx.db.write.execute(step)).rowCount ?? 0
   }
   await ctx.db.transaction(async (tx) => {
-    await deleteProjectRows(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
+    await deleteProjectRows(ctx, tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
     // deferred merges of the user cannot be performed any more
     await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
     await tx.delete(users).where(eq(users.id, id))

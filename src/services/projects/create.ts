@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { ActorUser, SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
 import { findGroupFor, findProjectFor, type Namespace } from '../../access/rules.js'
@@ -15,6 +15,7 @@ import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { recordEvent } from '../activity/events.js'
+import { audit } from '../core/audit.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { imageFaults, storeAvatar } from '../identity/avatars.js'
 import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.js'
@@ -108,6 +109,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
   await settleAll([
     row,
     claimRoute(tx, `${namespace.full_path}/${path}`, { project_id: id }),
+    audit(ctx, tx, { action: 'project_created', target: { type: 'project', id, name: `${namespace.full_path}/${path}` } }),
     target.personal && tx.insert(members).values(membership),
     recordEvent(tx, event),
     importUrl !== null && recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: branchOf }),
@@ -225,7 +227,7 @@ export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: 
   const [row] = await tx
     .select({ count: decoded(sql<number>`count(*)`, Number) })
     .from(projects)
-    .where(eq(projects.namespace_id, namespaceId))
+    .where(and(eq(projects.namespace_id, namespaceId), isNull(projects.marked_for_deletion_at)))
   if ((row?.count ?? 0) >= user.projects_limit) throw limitReached(user.projects_limit)
 }
 

@@ -10,6 +10,7 @@ import { numericId } from '../../lib/numeric-id.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { recordEvent } from '../activity/events.js'
+import { audit } from '../core/audit.js'
 import { isRestricted, readSettings, type Settings } from '../core/settings.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { shareObjects } from '../repository/lfs/objects.js'
@@ -203,6 +204,7 @@ async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, stora
       last_activity_at: now,
     })
   await claimRoute(tx, fullPath, { project_id: id })
+  await audit(ctx, tx, { action: 'project_created', target: { type: 'project', id, name: fullPath }, changes: { forked_from_id: source.id } })
   if (target.personal)
     await tx.insert(members).values({ user_id: target.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
   // a fork gets its branches without a first push (G-73), but clients expect a protected default branch all the same

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
-import { type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
+import { restorableProjects, type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor, substring } from '../../db/fuzzy.js'
@@ -50,6 +50,8 @@ export interface ProjectFilter extends Paging {
   /** Only forks of this project (PR-9). */
   forkedFrom?: number | undefined
   group?: GroupFilter | undefined
+  /** Also those that wait for their removal and that the caller may restore (PR-30). */
+  include_pending_delete?: boolean | undefined
   /** A search text whose words are matched separately (GR-17); `search` is matched as a whole (PR-1). */
   words?: string | undefined
 }
@@ -61,6 +63,7 @@ interface Shape {
   descending: boolean
   filters: string[]
   words: Fuzzy['shape']
+  waiting: boolean
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
@@ -101,12 +104,15 @@ const inGroup = eq(projects.namespace_id, group)
 const inTree = sql`${projects.namespace_id} in (select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group})`
 const sharedWith = sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts})`
 
-const conditions = ({ viewerKind, filters, words }: Omit<Shape, 'order' | 'descending'>) =>
+const conditions = ({ viewerKind, filters, words, waiting }: Omit<Shape, 'order' | 'descending'>) =>
   and(
-    visibleProjects(viewerKind, user),
+    orRestorable(viewerKind, waiting, visibleProjects(viewerKind, user)),
     ...filters.map((name) => FILTERS[name]?.(viewerKind)),
     fuzzyMatch([projects.path, projects.name, projects.description], words),
   )
+
+const orRestorable = (viewerKind: ViewerKind, waiting: boolean, visible: SQL) =>
+  waiting ? sql`(${visible} or ${restorableProjects(viewerKind, user)})` : visible
 
 const planOf = ({ filters, words }: Pick<Shape, 'filters' | 'words'>) => (filters.includes('search') ? 'each' : planFor(words))
 
@@ -138,9 +144,10 @@ const countQuery = statement(
 )
 
 /** Visibility is checked again for these rows, because the ids may come from the cache. */
-const rows = statement('listed projects', (db, viewerKind: ViewerKind) =>
-  keyedProjects(db, viewerKind, { version: versionOf('projects') }, sql`${inIds(projects.id)} and ${visibleProject(viewerKind, user)}`),
-)
+const rows = statement('listed projects', (db, { viewerKind, waiting }: Pick<Shape, 'viewerKind' | 'waiting'>) => {
+  const shown = orRestorable(viewerKind, waiting, visibleProject(viewerKind, user))
+  return keyedProjects(db, viewerKind, { version: versionOf('projects') }, sql`${inIds(projects.id)} and ${shown}`)
+})
 
 /** A project of a list page, not loaded yet; `key` changes whenever its representation for this viewer does. */
 export interface ListedProject {
@@ -186,7 +193,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     ([name]) => name,
   )
   const viewerKind = viewerKindOf(viewer)
-  const shape: Omit<Shape, 'order' | 'descending'> = { viewerKind, filters, words: words.shape }
+  const shape: Omit<Shape, 'order' | 'descending'> = { viewerKind, filters, words: words.shape, waiting: filter.include_pending_delete ?? false }
   const descending = filter.sort === 'desc'
   const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }
   const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED_FILTERS.has(name))
@@ -196,7 +203,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     totalKey,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => countQuery(ctx.db, shape).execute(values),
-    rows: (wanted) => rows(ctx.db, viewerKind).execute({ ids: wanted, user: values.user }),
+    rows: (wanted) => rows(ctx.db, shape).execute({ ids: wanted, user: values.user }),
   })
 }
 

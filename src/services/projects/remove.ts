@@ -5,27 +5,42 @@ import type { Transaction } from '../../db/client.js'
 import { pendingAvatarDeletions, pendingRepositoryDeletions } from '../../db/schema/index.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
+import { auditEach } from '../core/audit.js'
 import { removeAvatar } from '../identity/avatars.js'
 import { finishObjectDeletions, releaseObjects } from '../repository/lfs/objects.js'
 import { removeUploads } from './uploads.js'
 
 /**
- * Deletes projects with all their rows, records their files for removal (SEC-134) and adjusts the fork counts of their
- * sources. `condition` is a condition on `projects p`.
+ * Takes projects out of the counts of forks, and closes the open merge requests from them to others (PR-26), unless that
+ * was done when they were hidden. `condition` is a condition on `projects p`.
  */
-export async function deleteProjectRows(tx: Transaction, condition: SQL): Promise<void> {
+export async function detachProjects(tx: Transaction, condition: SQL): Promise<void> {
+  const shown = sql`${condition} and p.marked_for_deletion_at is null`
+  await tx.execute(sql`update projects s set forks_count = greatest(s.forks_count - f.gone, 0)
+    from (select p.forked_from_id as id, count(*) as gone from projects p where ${shown} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
+  await tx.execute(sql`update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
+        merge_commit_message = null, should_remove_source_branch = null, rebase_user_id = null
+      from projects p where p.id = r.source_project_id and r.state = 'opened' and ${shown}
+        and r.project_id not in (select p.id from projects p where ${condition})`)
+}
+
+/**
+ * Deletes projects with all their rows and records their files for removal (SEC-134). `condition` is a condition on
+ * `projects p`.
+ */
+export async function deleteProjectRows(ctx: Context, tx: Transaction, condition: SQL): Promise<void> {
+  await auditEach(ctx, tx, {
+    action: 'project_deleted',
+    type: 'project',
+    targets: sql`select p.id, n.full_path || '/' || p.path as name from projects p join namespaces n on n.id = p.namespace_id where ${condition} order by p.id`,
+  })
   await tx.execute(
     sql`insert into pending_repository_deletions (project_id, storage) select p.id, p.storage from projects p where ${condition} on conflict do nothing`,
   )
   await tx.execute(
     sql`insert into pending_avatar_deletions (kind, id) select 'project', p.id from projects p where ${condition} and p.avatar is not null on conflict do nothing`,
   )
-  await tx.execute(sql`update projects s set forks_count = greatest(s.forks_count - f.gone, 0)
-    from (select p.forked_from_id as id, count(*) as gone from projects p where ${condition} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
-  // closes open merge requests whose source project is deleted (PR-26)
-  await tx.execute(sql`update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
-        merge_commit_message = null, should_remove_source_branch = null, rebase_user_id = null
-      from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${condition}`)
+  await detachProjects(tx, condition)
   await releaseObjects(tx, condition)
   await tx.execute(sql`delete from projects p where ${condition}`)
   await enqueue(tx, removeFiles, {}, { key: '', lane: removeFiles.kind })

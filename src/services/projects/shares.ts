@@ -6,6 +6,7 @@ import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
 import { conflict, invalidRecord, notFound, refused } from '../../failures.js'
 import { audit } from '../core/audit.js'
+import { lockNamespace } from '../identity/namespaces.js'
 
 export interface NewShare {
   group_id: number
@@ -27,6 +28,8 @@ export async function shareProject(
   return ctx.db.transaction(async (tx) => {
     const [project] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id)).for('update')
     if (!project) throw notFound('Project')
+    // locked, so that its deletion either suspends the share or prevents it
+    if (!(await lockNamespace(tx, group.id))) throw notFound('Group')
     const ancestors = await ancestorsOf(tx, project.namespace_id)
     // the lock of a group also applies to its subgroups, whose owners cannot undo it
     if (ancestors.some(({ locked }) => locked)) throw refused('The project sharing with group is disabled')

@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type Project, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
@@ -16,7 +16,6 @@ import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { addTakenFaults, takenError } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
-import { deleteProjectRows } from './remove.js'
 import { requestMove } from './storage-moves.js'
 
 export interface ProjectChange extends ProjectAttributes {
@@ -54,7 +53,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
         const changed = await tx
           .update(projects)
           .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
-          .where(and(eq(projects.id, project.id), eq(projects.namespace_id, namespace.id)))
+          .where(and(eq(projects.id, project.id), eq(projects.namespace_id, namespace.id), isNull(projects.marked_for_deletion_at)))
           .returning({ id: projects.id })
         if (changed.length === 0) throw notFound('Project')
         if (level !== project.visibility)
@@ -117,8 +116,14 @@ export async function setAvatar(ctx: Context, project: { id: number; avatar: str
 }
 
 /** Archives or unarchives a project; no error when nothing changes (PR-12). */
-export async function setArchived(ctx: Context, subject: ProjectSubject, archived: boolean): Promise<void> {
-  await ctx.db.write.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, subject.project.id))
+export async function setArchived(ctx: Context, { project }: ProjectSubject, archived: boolean): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const [before] = await tx.select({ archived: projects.archived }).from(projects).where(eq(projects.id, project.id)).for('update')
+    await tx.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, project.id))
+    if (!before || before.archived === archived) return
+    const target = { type: 'project', id: project.id, name: fullPathOf(project) } as const
+    await audit(ctx, tx, { action: archived ? 'project_archived' : 'project_unarchived', target })
+  })
 }
 
 /** Sets or removes the caller's star; false when nothing changes (PR-22). */
@@ -137,12 +142,5 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
       .set({ star_count: sql`${projects.star_count} + ${starred ? 1 : -1}` })
       .where(eq(projects.id, star.project_id))
     return true
-  })
-}
-
-/** Deletes a project's rows at once; a job removes its files (W-14, SEC-134). */
-export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
-  await ctx.db.transaction(async (tx) => {
-    await deleteProjectRows(tx, sql`p.id = ${subject.project.id}`)
   })
 }

@@ -2,12 +2,12 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { onlyRow } from '../../db/only-row.js'
-import { projectUploads, routes } from '../../db/schema/index.js'
+import { projects, projectUploads, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { tooLarge } from '../../failures.js'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
@@ -94,6 +94,7 @@ const uploadByUrl = statement('upload by address', (db) =>
     .select({ project_id: projectUploads.project_id, size: projectUploads.size })
     .from(projectUploads)
     .innerJoin(routes, eq(routes.project_id, projectUploads.project_id))
+    .innerJoin(projects, and(eq(projects.id, projectUploads.project_id), isNull(projects.marked_for_deletion_at)))
     .where(
       sql`${routes.key} = ${sql.placeholder('path')} and ${projectUploads.secret} = ${sql.placeholder('secret')} and ${projectUploads.filename} = ${sql.placeholder('filename')}`,
     ),

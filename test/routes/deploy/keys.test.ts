@@ -61,7 +61,7 @@ describe('deploy keys (DK-1 to DK-6)', () => {
   it('go with a project that is deleted', async () => {
     const project = await aPlace()
     const key = await added(project, client.newKey())
-    await t.api('delete', project.path, owner).expect(202)
+    await t.api('delete', `${project.path}?permanently_remove=true`, owner).expect(202)
     await expect.poll(async () => (await t.api('get', `/keys/${key.id}`, admin)).status, { timeout: 20_000 }).toBe(404)
   })
 

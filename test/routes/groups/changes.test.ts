@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import supertest from 'supertest'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -226,10 +226,10 @@ describe('DELETE /groups/:id (GR-40)', () => {
     await remove(group, maintainer).expect(403, { message: '403 Forbidden' })
     const answer = await remove(group, inherited).expect(204)
     expect(answer.text).toBe('')
-    await remove(group, inherited).expect(404, { message: '404 Group Not Found' })
+    await remove(group, maintainer).expect(404, { message: '404 Group Not Found' })
     await t.api('get', parent.path, owner).expect(200)
     await remove(parent, admin).expect(204)
-    expect((await auditOf(group.id)).at(-1)).toMatchObject({ action: 'group_deleted', actor: inherited.username })
+    expect((await auditOf(group.id)).at(-1)).toMatchObject({ action: 'group_deletion_scheduled', actor: inherited.username })
   })
 
   it('GR-40, SEC-134: all below is gone when the answer comes; storage follows, and paths are free at once', async () => {
@@ -241,7 +241,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     await t.api('put', child.path, owner).attach('avatar', png(), 'me.png').expect(200)
     const images = join(t.dataDir, 'uploads/group', String(child.id))
     expect(existsSync(images)).toBe(true)
-    await remove(group).expect(204)
+    await remove({ path: `${group.path}?permanently_remove=true` }).expect(204)
     for (const path of [group.path, child.path, `${child.path}/projects`, `${child.path}/members`])
       await t.api('get', path, admin).expect(404, { message: '404 Group Not Found' })
     for (const path of [project.path, `${project.path}/repository/commits`, `/projects/${encodeURIComponent(project.fullPath)}`])
@@ -305,7 +305,9 @@ describe('DELETE /groups/:id (GR-40)', () => {
   })
 
   it('SEC-132: nothing is born inside a group that goes, and nothing is left of what was', async () => {
-    for (let i = 0; i < 4; i++) {
+    for (let i = 0; i < 6; i++) {
+      // removed at once in one half, hidden in the other (GR-44)
+      const atOnce = i % 2 === 0
       const group = await aGroup(t.ctx, { creator: owner })
       const child = await aGroup(t.ctx, { creator: owner, parent_id: group.id })
       const person = await aUser(t.ctx)
@@ -314,15 +316,19 @@ describe('DELETE /groups/:id (GR-40)', () => {
         t.api('post', '/groups', owner).send({ name: 'born', path: 'born', parent_id: child.id }),
         t.api('post', `${child.path}/members`, owner).send({ user_id: person.id, access_level: 10 }),
         put(child, { path: `renamed${i}` }),
-        remove(group),
+        remove({ path: `${group.path}?permanently_remove=${atOnce}` }),
         t.api('post', '/projects', owner).send({ name: 'late', namespace_id: child.id }),
         t.api('post', '/groups', owner).send({ name: 'late', path: 'late', parent_id: child.id }),
       ])
-      expect(answers.map(({ status }) => status).filter((status) => ![200, 201, 204, 400, 404].includes(status))).toEqual([])
+      expect(answers.map(({ status }) => status).filter((status) => ![200, 201, 204, 400, 404, ...(atOnce ? [] : [403])].includes(status))).toEqual(
+        [],
+      )
       expect(answers[4]?.status).toBe(204)
-      expect(await t.ctx.db.read.$count(namespaces, inArray(namespaces.id, [group.id, child.id]))).toBe(0)
-      expect(await t.ctx.db.read.$count(namespaces, eq(namespaces.parent_id, child.id))).toBe(0)
-      expect(await t.ctx.db.read.$count(projects, eq(projects.namespace_id, child.id))).toBe(0)
+      const shown = (table: typeof namespaces | typeof projects) => (atOnce ? undefined : isNull(table.marked_for_deletion_at))
+      const { read } = t.ctx.db
+      expect(await read.$count(namespaces, and(inArray(namespaces.id, [group.id, child.id]), shown(namespaces)))).toBe(0)
+      expect(await read.$count(namespaces, and(eq(namespaces.parent_id, child.id), shown(namespaces)))).toBe(0)
+      expect(await read.$count(projects, and(eq(projects.namespace_id, child.id), shown(projects)))).toBe(0)
     }
   })
 

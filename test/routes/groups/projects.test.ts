@@ -221,7 +221,9 @@ describe('GET /groups/:id and lists, the rest', () => {
     ] as const)
       for (const shown of await list(caller, query))
         expect(Object.keys(shown).sort()).toEqual(
-          'avatar_url description full_name full_path id lfs_enabled name parent_id path request_access_enabled visibility web_url'.split(' '),
+          'avatar_url description full_name full_path id lfs_enabled marked_for_deletion_at marked_for_deletion_on name parent_id path request_access_enabled visibility web_url'.split(
+            ' ',
+          ),
         )
     const [found] = (await t.api('get', `/groups?statistics=true&search=${parent.fullPath}`, admin).expect(200)).body as { statistics?: object }[]
     expect(found?.statistics).toMatchObject({ storage_size: 0 })

@@ -676,9 +676,9 @@ describe('hooks of the system (HK-23)', () => {
       path_with_namespace: `gg${counter}/${name}-renamed`,
       old_path_with_namespace: `${owner.username}/${name}-renamed`,
     })
-    await t.api('delete', project.path, owner).expect(202)
+    await t.api('delete', `${project.path}?permanently_remove=true`, owner).expect(202)
     expect(await next('project_destroy')).toMatchObject({ path_with_namespace: `gg${counter}/${name}-renamed`, project_id: project.id })
-    await t.api('delete', `/groups/${group.id}`, owner)
+    await t.api('delete', `/groups/${group.id}?permanently_remove=true`, owner)
     expect(await next('group_destroy')).toMatchObject({ group_id: group.id, full_path: `gg${counter}` })
 
     const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZ5JMXwTRM61tsqXcJGkbgmbXFkVSMmO6QQHH1qCtgl'

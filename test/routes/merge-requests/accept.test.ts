@@ -219,9 +219,12 @@ describe('PUT …/merge', () => {
     expect(await t.ctx.db.write.select().from(events).where(and(eq(events.target_type, 'MergeRequest'), eq(events.action, 'merged')))).toContainEqual(
       expect.objectContaining({ target_id: request.id, author_id: project.creator.id }),
     ) // biome-ignore format: one question
-    expect(await t.ctx.db.write.select().from(auditEvents).where(and(eq(auditEvents.action, 'merge_request_merged'), eq(auditEvents.target_id, request.id)))).toMatchObject([
-      { target_id: request.id, actor_id: project.creator.id, sudoer_id: admin.id },
-    ])
+    expect(
+      await t.ctx.db.write
+        .select()
+        .from(auditEvents)
+        .where(and(eq(auditEvents.action, 'merge_request_merged'), eq(auditEvents.target_id, request.id))),
+    ).toMatchObject([{ target_id: request.id, actor_id: project.creator.id, sudoer_id: admin.id }])
   })
 
   it('GH-8, MR-36: from a fork, whose objects come along', async () => {

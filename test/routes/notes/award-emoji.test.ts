@@ -153,7 +153,7 @@ describe('what emoji count for', () => {
   it('a project that is deleted takes along what was given in it', async () => {
     const { project, things } = await aTalkingProject(t)
     await give(things.Issue.path, 'star').expect(201)
-    await t.api('delete', project.path, project.creator).expect(202)
+    await t.api('delete', `${project.path}?permanently_remove=true`, project.creator).expect(202)
     const left = await t.ctx.db.write.select().from(awardEmoji)
     expect(left.filter(({ project_id }) => project_id === project.id)).toEqual([])
   })

@@ -57,7 +57,7 @@ describe('avatars of projects (UP-3, UP-4, SEC-78)', () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { avatar_url } = (await t.api('put', project.path, project.creator).attach('avatar', png(), 'a.png').expect(200)).body
     await get(avatar_url).expect(200)
-    await t.api('delete', project.path, project.creator).expect(202)
+    await t.api('delete', `${project.path}?permanently_remove=true`, project.creator).expect(202)
     await get(avatar_url).expect(404)
     await t.ctx.jobs.drain()
     expect(existsSync(folder(project.id))).toBe(false)

@@ -227,7 +227,7 @@ describe('what fork and source have of each other', () => {
     const source = await aSource()
     const user = await aUser(t.ctx)
     const { body } = await fork(source, user).expect(201)
-    await t.api('delete', source.path, source.creator).expect(202)
+    await t.api('delete', `${source.path}?permanently_remove=true`, source.creator).expect(202)
     await t.ctx.jobs.drain()
     expect(existsSync(directoryOf(t, source.id))).toBe(false)
     const after = await shown(body.id, user)

@@ -112,6 +112,7 @@ describe('sharing a project (PR-23, PR-24)', () => {
       .where(and(eq(auditEvents.target_type, 'project'), eq(auditEvents.target_id, project.id)))
       .orderBy(auditEvents.id)
     expect(rows.map(({ action, actor_id, changes }) => ({ action, actor_id, changes }))).toMatchObject([
+      { action: 'project_created' },
       { action: 'project_shared', actor_id: project.creator.id, changes: { group_id: group.id, group_access: 40 } },
       { action: 'project_unshared', actor_id: project.creator.id, changes: { group_id: group.id } },
     ])

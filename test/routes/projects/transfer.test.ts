@@ -195,7 +195,8 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
       .from(auditEvents)
       .where(and(eq(auditEvents.target_type, 'project'), eq(auditEvents.target_id, project.id)))
       .orderBy(auditEvents.id)
-    expect(rows.map(({ action, actor_id, changes }) => ({ action, actor_id, changes }))).toEqual([
+    expect(rows.map(({ action, actor_id, changes }) => ({ action, actor_id, changes }))).toMatchObject([
+      { action: 'project_created' },
       {
         action: 'project_transferred',
         actor_id: owner.id,

@@ -140,7 +140,7 @@ describe('RE-13: archives that are kept', () => {
     bareOf(t, own).commits({ files: { a: 'a' } })
     await fetched(at('main', own), own.creator)
     expect(kept(own)).toHaveLength(1)
-    await t.api('delete', own.path, own.creator).expect(202)
+    await t.api('delete', `${own.path}?permanently_remove=true`, own.creator).expect(202)
     await t.ctx.jobs.drain()
     expect(existsSync(folder(own))).toBe(false)
   })

@@ -137,6 +137,8 @@ const DEFAULTS: [string, unknown][] = [
   ['lfs_object_size_limit', 5120],
   ['project_lfs_size_limit', 0],
   ['lfs_pointer_check_enabled', true],
+  // AS-75
+  ['deletion_delay_days', 7],
 ]
 const NAMES = DEFAULTS.map(([name]) => name)
 

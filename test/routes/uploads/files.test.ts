@@ -112,7 +112,7 @@ describe('GET of an upload (UP-2, UP-7)', () => {
     const renamed = (await t.api('put', project.path, project.creator).send({ path: 'renamed' }).expect(200)).body.path_with_namespace
     await get(full_path).expect(404)
     await get(`/${renamed}${url}`).expect(200)
-    await t.api('delete', project.path, project.creator).expect(202)
+    await t.api('delete', `${project.path}?permanently_remove=true`, project.creator).expect(202)
     await get(`/${renamed}${url}`).expect(404)
     await t.ctx.jobs.drain()
     expect(existsSync(folder)).toBe(false)

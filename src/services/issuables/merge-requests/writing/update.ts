@@ -1,10 +1,10 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequest, MergeRequestSubject } from '../../../../access/merge-requests.js'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { onlyRow } from '../../../../db/only-row.js'
-import { mergeRequests } from '../../../../db/schema/index.js'
+import { mergeRequests, projects } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/unique-violation.js'
 import { notFound } from '../../../../failures.js'
 import { sameButForTicks } from '../../../../lib/text/references.js'
@@ -128,9 +128,13 @@ async function stateColumns(tx: Transaction, caller: SignedIn, before: MergeRequ
   const to = TRANSITIONS[before.state][event]
   if (to === before.state) return {}
   if (to === 'closed') return closedColumns(caller.user.id, now)
-  if (before.source_project_id === null || (await findDuplicate(tx, before))) return {}
+  if (!(await isSourceThere(tx, before.source_project_id)) || (await findDuplicate(tx, before))) return {}
   return REOPENED_COLUMNS
 }
+
+/** Whether the source project exists and does not wait for its removal (PR-26, PR-28). */
+const isSourceThere = async (tx: Transaction, id: number | null): Promise<boolean> =>
+  id !== null && (await tx.$count(projects, and(eq(projects.id, id), isNull(projects.marked_for_deletion_at)))) > 0
 
 /**
  * The columns that change the target branch (MR-48). This cancels a deferred merge, which was accepted for the former
