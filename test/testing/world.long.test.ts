@@ -175,7 +175,7 @@ describe('the state of a world', () => {
     form.append('file', new Blob(['the bytes']), 'file.txt')
     const upload = await ok('POST', `/projects/${id}/uploads`, form)
     await t.world.snapshot('with it')
-    await ok('DELETE', `/projects/${id}`)
+    await ok('DELETE', `/projects/${id}?permanently_remove=true`)
     await t.world.ctx.jobs.drain()
     expect((await t.call('GET', `/projects/${id}`)).status).toBe(404)
     await t.world.restore('with it')

@@ -264,7 +264,7 @@ describe('import_url (OT-10, OT-7)', () => {
   it('a project that is deleted meanwhile takes its import along', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     const { body } = await create(user, source.url).expect(201)
-    await t.api('delete', `/projects/${body.id}`, user).expect(202)
+    await t.api('delete', `/projects/${body.id}?permanently_remove=true`, user).expect(202)
     await t.ctx.jobs.drain()
     expect(await t.ctx.db.write.select().from(projectImports)).toEqual([])
   })

@@ -50,7 +50,7 @@ describe('repository_storages', () => {
     await put(['second'])
     const { body: fork } = await t.api('post', `${source.path}/fork`, admin).expect(201)
     await t.ctx.jobs.drain()
-    await t.api('delete', source.path, source.creator).expect(202)
+    await t.api('delete', `${source.path}?permanently_remove=true`, source.creator).expect(202)
     await t.ctx.jobs.drain()
     expect((await t.api('get', `/projects/${fork.id}/repository/files/a/raw?ref=main`, admin).expect(200)).text).toBe('of the source')
     await put(['default'])

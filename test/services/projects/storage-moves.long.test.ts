@@ -216,7 +216,7 @@ describe('moving a repository to another storage (SEC-187)', () => {
     await ask(project, 'second')
     await t.ctx.db.write.update(projects).set({ import_status: 'started' }).where(eq(projects.id, project.id))
     await expect(moveProject(t.ctx, project.id, never)).rejects.toMatchObject({ message: 'the project is being imported' })
-    await t.api('delete', project.path, project.creator).expect(202)
+    await t.api('delete', `${project.path}?permanently_remove=true`, project.creator).expect(202)
     await moveProject(t.ctx, project.id, never)
     await t.ctx.jobs.drain()
     for (const storage of ['default', 'second'] as const) {
