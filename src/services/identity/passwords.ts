@@ -97,9 +97,11 @@ export async function auditSignIn(ctx: Context, { login, user, address }: Guess,
   })
 }
 
-/** The name as it may be written down: some clients send a token as the name (SEC-24). */
-async function shownLogin(ctx: Context, { login, user }: Guess): Promise<string> {
-  if (user) return login.slice(0, MAX_LOGIN)
+/**
+ * The name as it may be written down: some clients send a token as the name (SEC-24). Looked up for every name, so that
+ * an account that exists takes the same time (SEC-27).
+ */
+async function shownLogin(ctx: Context, { login }: Guess): Promise<string> {
   const digest = digestOf(login)
   const { rows } = await ctx.db.write.execute(sql`select from ${tokens} where ${tokens.digest} = ${digest}
     union all select from ${deployTokens} where ${deployTokens.digest} = ${digest}`)
