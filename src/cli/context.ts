@@ -1,6 +1,7 @@
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import { createLog } from '../log.js'
+import { actAsOwner } from './account.js'
 import { checkFolders, checkInstance, resolveAddress } from './host.js'
 import { openCommandPostgres } from './postgres.js'
 
@@ -16,6 +17,7 @@ export async function withContext(
 ): Promise<void> {
   const log = createLog('error')
   if (!create) await checkInstance(given)
+  await actAsOwner(given)
   await checkFolders(given)
   const config = await resolveAddress(given)
   const postgres = await openCommandPostgres(config, log)

@@ -14,6 +14,7 @@ import { sshFolder } from '../transport/ssh/client.js'
 import { openSshAt } from '../transport/ssh/reopening.js'
 import { createSocketLocation, type SocketLocation } from '../transport/ssh/socket-location.js'
 import { type SshService, startSshThread } from '../transport/ssh/thread.js'
+import { actAsOwner } from './account.js'
 import { checkAddress, checkDescriptors, checkFolders, checkGit, resolveAddress, resolveSshPort, sshLimits } from './host.js'
 import { DRAIN_TIMEOUT_MS, Lifecycle } from './lifecycle.js'
 import { listen, loadProgram, openService, stopServing } from './open-service.js'
@@ -37,6 +38,7 @@ export async function serve(environmentConfig: Config): Promise<void> {
 async function start(environmentConfig: Config, lifecycle: Lifecycle): Promise<void> {
   const { log, signal } = lifecycle
   for (const warning of configWarnings(environmentConfig)) log.warn(warning)
+  await actAsOwner(environmentConfig)
   await Promise.all([checkDescriptors(), checkGit(), checkAddressFree(environmentConfig)])
   await checkFolders(environmentConfig)
   const resolved = await resolveSshPort(environmentConfig, (fault) => log.warn(`SSH is off: ${fault.message}`))

@@ -1,8 +1,11 @@
-import { mkdir } from 'node:fs/promises'
+import { access, chown, constants, mkdir, readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { readConfig } from '../../config.js'
+import { type Config, readConfig } from '../../config.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { actAsOwner, findOwner } from '../account.js'
 import { withContext } from '../context.js'
+import { checkInstance } from '../host.js'
 import { print, printJson, withProgress } from '../output.js'
 import { printFaults } from './doctor.js'
 
@@ -17,7 +20,7 @@ export function backupCommand(program: Command): void {
     .command('backup')
     .summary('copy everything into a new folder, or verify such a copy')
     .description('Copy everything, as of one moment, into a new folder, beside a running service or without it.')
-    .argument('<folder>', 'the folder that is made')
+    .argument('<folder>', 'the folder that is made, or an empty one')
     .option('--without-lfs', 'leave the objects of Git LFS where they are')
     .addOption(new Option('--verify', 'say whether a backup is whole instead; the exit code is 1 while it is not').conflicts('withoutLfs'))
     .option('--json', 'as JSON')
@@ -41,13 +44,26 @@ export function restoreCommand(program: Command): void {
 /** Makes a backup in a new folder, or verifies one and reports what is damaged or missing (SEC-163). */
 async function backup(folder: string, { verify: verifies, lfs, json }: BackupOptions): Promise<void> {
   if (verifies) return verify(folder, json)
-  await withContext(readConfig(), async (ctx, databaseUrl) => {
+  const config = readConfig()
+  await checkInstance(config)
+  await makeFolder(folder, config)
+  await withContext(config, async (ctx, databaseUrl) => {
     const { backUp } = await import('../../services/operations/backup.js')
     const { repositories, gone } = await withProgress('repositories', (onProgress) => backUp(ctx, databaseUrl, folder, { lfs, onProgress }))
     if (json) return printJson({ folder, repositories: repositories.length, gone })
     const without = gone.length > 0 ? `, without ${gone.length} projects that were deleted meanwhile` : ''
     await print(`${repositories.length} repositories and all rows are in ${folder}${without}\n`)
   })
+}
+
+/** As root, makes the folder of a backup for the account that the instance belongs to, which may not write beside it. */
+async function makeFolder(folder: string, config: Config): Promise<void> {
+  const owner = await findOwner(config)
+  if (!owner) return
+  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw new StartFault(`${folder} cannot be made (${error.code})`)
+  })
+  if ((await readdir(folder)).length === 0) await chown(folder, owner.uid, owner.gid)
 }
 
 async function verify(folder: string, json?: boolean): Promise<void> {
@@ -66,6 +82,10 @@ async function verify(folder: string, json?: boolean): Promise<void> {
 
 async function restore(folder: string, json?: boolean): Promise<void> {
   const config = readConfig()
+  await actAsOwner(config)
+  await access(folder, constants.R_OK | constants.X_OK).catch((error: NodeJS.ErrnoException) => {
+    throw new StartFault(`${folder} cannot be read by the user that DATA_DIR belongs to (${error.code}): copy it, or give it to that user`)
+  })
   const { restoreRepository, restoreSecretKey, openBackup, checkSpace } = await import('../../services/operations/backup.js')
   // verify first: nothing may be written for a damaged backup, not even an instance in an empty data folder
   const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))

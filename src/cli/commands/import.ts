@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { type Command, Option } from 'commander'
 import { readConfig } from '../../config.js'
@@ -51,13 +51,15 @@ const POOL_SIZE = 4
 async function importFrom(url: string, options: Options): Promise<void> {
   const { from, group, project, into, dryRun, quiet, json } = options
   const [token, users] = await Promise.all([tokenOf(options), options.users === undefined ? undefined : readUserMap(options.users)])
+  // opened first: an import takes hours, and as root this process becomes another user
+  const file = options.report === undefined ? null : await openReport(options.report)
   await withContext(
     readConfig(),
     async (ctx) => {
       const { importServer } = await import('../../services/imports/import-server.js')
       const given = { url, token, from, groups: group, projects: project, into, users, dryRun }
       const report = await (quiet ? importServer(ctx, given) : withProgress('projects', (onProgress) => importServer(ctx, { ...given, onProgress })))
-      if (options.report !== undefined) await writeFile(options.report, `${JSON.stringify(report, null, 2)}\n`)
+      await file?.writeFile(`${JSON.stringify(report, null, 2)}\n`)
       if (json) await printJson(report)
       else if (!quiet) await print(reportText(report))
       if (report.fault === null) return
@@ -65,8 +67,13 @@ async function importFrom(url: string, options: Options): Promise<void> {
       process.exitCode = 1
     },
     { poolSize: POOL_SIZE },
-  )
+  ).finally(() => file?.close())
 }
+
+const openReport = (path: string) =>
+  open(path, 'w').catch((error: NodeJS.ErrnoException) => {
+    throw new StartFault(`cannot write ${path} (${error.code})`)
+  })
 
 async function tokenOf({ token, tokenStdin }: Options): Promise<string> {
   const given = tokenStdin ? (await text(process.stdin)).trim() : token

@@ -23,10 +23,13 @@ export async function accountForPostgres(): Promise<Account | undefined> {
 }
 
 export async function findAccount(wanted: string): Promise<Account | undefined> {
-  const accounts = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'))
-  const found = accounts.find(([name]) => name === wanted)
+  const found = (await readAccounts()).find(([name]) => name === wanted)
   return found && { uid: Number(found[2]), gid: Number(found[3]), named: true }
 }
+
+/** The lines of /etc/passwd: name, password, user id, group id, comment, home and shell. */
+export const readAccounts = async (): Promise<string[][]> =>
+  (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'))
 
 /**
  * Changes the owner of a folder and everything in it. Synchronous, because awaiting each of a thousand files takes five

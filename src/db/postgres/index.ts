@@ -6,7 +6,7 @@ import { type Account, accountForPostgres, chownTree } from './account.js'
 import { databaseHome } from './home.js'
 import { initialise } from './initialise.js'
 import { stopLeftover } from './leftover.js'
-import { acquireLock, type Lock, lockOwner, releaseLock } from './lock.js'
+import { acquireLock, giveBack, type Lock, lockOwner, releaseLock } from './lock.js'
 import { newPassword, passwordFor } from './password.js'
 import { readRunning, removeRunning, writePreparation, writeRunning } from './records.js'
 import { chooseServer } from './server.js'
@@ -79,7 +79,7 @@ async function startLocked(directory: string, account: Account | undefined, log:
 
   const existing = await readFile(join(data, 'PG_VERSION'), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new StartFault(`cannot read ${data} (${error.code}): it belongs to another user`)
+    throw new StartFault(`cannot read ${data} (${error.code}): it belongs to another user; ${giveBack(directory)}`)
   })
   if (existing !== undefined) await stopLeftover(data, log)
   const server = await chooseServer(directory, account, existing === undefined ? undefined : Number.parseInt(existing, 10))

@@ -19,7 +19,9 @@ export async function acquireLock(directory: string): Promise<Lock> {
   try {
     await writeFile(temporary, owner, { mode: 0o600 })
   } catch (error) {
-    throw new StartFault(`cannot write in ${directory}: ${(error as NodeJS.ErrnoException).code}`)
+    throw new StartFault(
+      `cannot write in ${directory} (${(error as NodeJS.ErrnoException).code}): if it belongs to another user, ${giveBack(directory)}`,
+    )
   }
   try {
     for (;;) {
@@ -49,6 +51,9 @@ export async function acquireLock(directory: string): Promise<Lock> {
 export async function releaseLock({ path, owner }: Lock): Promise<void> {
   if ((await readFile(path, 'utf8').catch(() => '')) === owner) await rm(path, { force: true })
 }
+
+/** What root can do about a folder that does not belong to the user of this process. */
+export const giveBack = (directory: string) => `as root: chown -R ${process.getuid?.() ?? 'USER'} ${directory}`
 
 /** Removes temporary files of starts that were killed while they acquired the lock. */
 async function removeStaleTemporaries(directory: string, temporary: string): Promise<void> {

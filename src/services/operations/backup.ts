@@ -52,7 +52,7 @@ const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
   join(root, 'repositories', storage, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 
 /**
- * Copies rows, repositories, uploads, LFS objects and keys into a new folder, as of one point in time, while the
+ * Copies rows, repositories, uploads, LFS objects and keys into a new or empty folder, as of one point in time, while the
  * service runs (SEC-163). Pushes wait while all refs are read. LFS objects can be left out if they are backed up
  * separately.
  */
@@ -62,8 +62,9 @@ export async function backUp(
   root: string,
   { lfs = true, onProgress }: { lfs?: boolean; onProgress?: OnProgress } = {},
 ): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
-  await mkdir(root, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    throw new StartFault(error.code === 'EEXIST' ? `${root} is there already` : `${root} cannot be made (${error.code})`)
+  await mkdir(root, { mode: 0o700 }).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw new StartFault(`${root} cannot be made (${error.code})`)
+    if ((await readdir(root)).length > 0) throw new StartFault(`${root} is there already`)
   })
   await mkdir(join(root, 'database'))
   const snapshotRefs = new Map<RepositoryKey, RefSnapshot>()
