@@ -90,6 +90,7 @@ const Environment = z.object({
   ROOST_REQUESTS_PER_ADDRESS: int(0, 1_000_000_000).default(0),
   ROOST_REQUESTS_WINDOW: int(1, 86_400).default(60),
   ROOST_SECRET_KEY: z.string().min(32, 'is shorter than 32 characters').max(1_024, 'is longer than 1024 characters').optional(),
+  ROOST_NEW_SECRET_KEY: z.string().min(32, 'is shorter than 32 characters').max(1_024, 'is longer than 1024 characters').optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `is not one of ${LOG_LEVELS.join(', ')}`).default('info'),
   LFS_STORAGE: z
     .string()
@@ -195,6 +196,8 @@ export type Config = Readonly<{
   admin: Readonly<{ username: string; email: string; password: string | undefined; token: string | undefined }>
   /** The secret that encryption keys are derived from; undefined: the one in the data folder. */
   secretKey: string | undefined
+  /** The secret that `roost secret rotate` puts in its place. */
+  newSecretKey: string | undefined
   logLevel: (typeof LOG_LEVELS)[number]
   /** The bucket of Git LFS objects; undefined: they are in the data folder. */
   lfsBucket: Readonly<BucketSetting> | undefined
@@ -275,6 +278,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       token: env.ROOST_ADMIN_TOKEN,
     }),
     secretKey: env.ROOST_SECRET_KEY,
+    newSecretKey: env.ROOST_NEW_SECRET_KEY,
     logLevel: env.LOG_LEVEL,
     lfsBucket: bucketOf(env),
     mail: mailOf(env),

@@ -21,7 +21,6 @@ import { createWorker, type FinishedAttempt } from '../jobs/worker.js'
 import { KeyedMutex, type ProcessMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
-import { encryptionWith, loadOrCreateSecret } from '../lib/crypto/encryption.js'
 import { type Source, systemSource } from '../lib/crypto/random.js'
 import { FileCache } from '../lib/files/file-cache.js'
 import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
@@ -34,6 +33,7 @@ import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
 import { StorageWatch } from '../services/core/storage-watch.js'
+import { openEncryption } from '../services/operations/secret-key.js'
 import { hasRepositories, projectExists } from '../services/repository/repositories.js'
 import { eventListeners } from './event-listeners.js'
 import { kinds } from './kinds.js'
@@ -87,7 +87,7 @@ export async function createContext(
   const { now } = systemSource
   const counters = new Counters(db, now)
   const argon2 = shared ?? new Argon2(config.argon2, workers)
-  const encryption = encryptionWith(config.secretKey ?? (await loadOrCreateSecret(config.dataDir)))
+  const { encryption, bucketOwner } = await openEncryption(config, db)
   const archives = openArchives(parts)
   const stop = new AbortController()
   // each webhook delivery in progress adds a listener
@@ -97,7 +97,7 @@ export async function createContext(
     db,
     git,
     archives,
-    lfs: await openObjectStore(config, encryption.sign('objects', 'owner of a bucket')),
+    lfs: await openObjectStore(config, bucketOwner),
     jobs: openJobs(parts, () => ctx),
     mailer: config.mail === undefined ? null : openMailer(config.mail),
     markdown: new MarkdownThread(markdown),

@@ -76,7 +76,7 @@ export async function resolveSshPort(config: Config, warn: (fault: StartFault) =
 
 /** Throws if the data folder has no instance: a command would create a new, empty one. */
 export async function checkInstance(config: Config): Promise<void> {
-  const marker = config.databaseUrl === undefined ? 'postgres/server.json' : config.secretKey === undefined ? 'secret.key' : '.'
+  const marker = config.databaseUrl === undefined ? 'postgres/server.json' : config.secretKey === undefined ? 'hooks' : '.'
   await access(join(config.dataDir, marker)).catch(() => {
     throw new StartFault(`${config.dataDir} holds no Roost instance: set DATA_DIR to the folder the service was started with`)
   })

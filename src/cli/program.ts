@@ -7,6 +7,7 @@ import { importCommand } from './commands/import.js'
 import { jobsCommand } from './commands/jobs.js'
 import { moveCommand } from './commands/move-repository.js'
 import { groupCommands, projectCommands } from './commands/restore-deleted.js'
+import { secretCommands } from './commands/secret.js'
 import { serveCommand } from './commands/serve.js'
 import { sshCommands } from './commands/ssh.js'
 import { testCommand } from './commands/test.js'
@@ -35,6 +36,7 @@ function createProgram(version: string): Command {
     projectCommands,
     groupCommands,
     doctorCommand,
+    secretCommands,
     jobsCommand,
     auditCommand,
     backupCommand,

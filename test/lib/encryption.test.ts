@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { encryptionWith, loadOrCreateSecret } from '../../src/lib/crypto/encryption.js'
+import { createSecret, encryptionWith, readSecret } from '../../src/lib/crypto/encryption.js'
 
 let folder: string
 beforeAll(async () => {
@@ -25,9 +25,9 @@ describe('the encryption (SEC-21)', () => {
   })
 
   it('makes its key once, readable by its owner alone, also when several start at once', async () => {
-    const secrets = await Promise.all(Array.from({ length: 8 }, () => loadOrCreateSecret(folder)))
+    const secrets = await Promise.all(Array.from({ length: 8 }, () => createSecret(join(folder, 'secret.key'))))
     expect(new Set(secrets).size).toBe(1)
-    expect(await loadOrCreateSecret(folder)).toBe(secrets[0])
+    expect(await readSecret(join(folder, 'secret.key'))).toBe(secrets[0])
     expect(await readdir(folder)).toEqual(['secret.key'])
     expect((await stat(join(folder, 'secret.key'))).mode & 0o777).toBe(0o600)
     expect((await readFile(join(folder, 'secret.key'), 'utf8')).trim()).toBe(secrets[0])
@@ -35,6 +35,6 @@ describe('the encryption (SEC-21)', () => {
 
   it('refuses an empty key instead of making another', async () => {
     await writeFile(join(folder, 'secret.key'), '')
-    await expect(loadOrCreateSecret(folder)).rejects.toThrow(/holds no key/)
+    await expect(readSecret(join(folder, 'secret.key'))).rejects.toThrow(/holds no key/)
   })
 })

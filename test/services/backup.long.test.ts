@@ -12,7 +12,7 @@ import type { Context } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
 import { projects } from '../../src/db/schema/index.js'
 import { loadOrCreateHostKeys } from '../../src/lib/crypto/host-keys.js'
-import { backUp, backupFaults, checkSpace, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
+import { backUp, backupFaults, checkKey, checkSpace, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { restoreProject } from '../../src/services/projects/deletion.js'
@@ -236,10 +236,11 @@ describe('a backup (SEC-163)', () => {
     // and the whole one still goes in
     await rm(join(ctx.config.dataDir, 'secret.key'))
     await restoreSecretKey(await openBackup(folder('whole')), ctx.config.dataDir)
-    await restoreRepository(ctx, url, await openBackup(folder('whole')))
+    const keyed = { ...ctx, encryption: t.ctx.encryption }
+    await restoreRepository(keyed, url, await openBackup(folder('whole')))
     const counted = sql`select count(*)::int as n from protected_branches`
     expect((await db.write.execute(counted)).rows).toEqual((await t.ctx.db.write.execute(counted)).rows)
-    expect(await told(ctx)).toEqual([])
+    expect(await told(keyed)).toEqual([])
   })
 
   it('made while pushes are on their way restores without a fault: what had moved is finished, what had not is dropped', async () => {
@@ -259,7 +260,7 @@ describe('a backup (SEC-163)', () => {
     const backup = await openBackup(folder('flight'))
     const place = await anEmptyOne('flight-back')
     // beside an external database, too, which another service might have been at work on
-    const ctx = { ...place.ctx, config: { ...place.ctx.config, databaseUrl: place.url } }
+    const ctx = { ...place.ctx, encryption: t.ctx.encryption, config: { ...place.ctx.config, databaseUrl: place.url } }
     await restoreRepository(ctx, place.url, backup)
     expect(await told(ctx)).toEqual([])
     const left = sql`select (select count(*)::int from ref_intents) as intents, (select array_agg(push->>'ref') from events where project_id = ${project.id} and push->>'ref' like '%moved') as told`
@@ -334,7 +335,9 @@ describe('a backup (SEC-163)', () => {
     await expect(openBackup(folder('nowhere'))).rejects.toThrow('is not a complete backup')
     const other = { ...whole, database: { ...whole.database, schema: 1 } }
     await expect(restoreRepository(ctx, url, other)).rejects.toThrow('another version')
-    await expect(restoreRepository(ctx, url, { ...whole, secret: 'environment' })).rejects.toThrow('ROOST_SECRET_KEY')
+    await expect(checkKey({ ...whole, secret: 'environment' }, (await anEmptyOne('keyless')).ctx.config)).rejects.toThrow(
+      'set ROOST_SECRET_KEY to it',
+    )
     expect(existsSync(join(ctx.config.storages['default'] as string, '01'))).toBe(false)
   })
 })

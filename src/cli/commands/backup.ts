@@ -49,10 +49,13 @@ async function backup(folder: string, { verify: verifies, lfs, json }: BackupOpt
   await makeFolder(folder, config)
   await withContext(config, async (ctx, databaseUrl) => {
     const { backUp } = await import('../../services/operations/backup.js')
-    const { repositories, gone } = await withProgress('repositories', (onProgress) => backUp(ctx, databaseUrl, folder, { lfs, onProgress }))
+    const { repositories, gone, secret } = await withProgress('repositories', (onProgress) => backUp(ctx, databaseUrl, folder, { lfs, onProgress }))
     if (json) return printJson({ folder, repositories: repositories.length, gone })
     const without = gone.length > 0 ? `, without ${gone.length} projects that were deleted meanwhile` : ''
     await print(`${repositories.length} repositories and all rows are in ${folder}${without}\n`)
+    const { keyCheckOf, keyName } = await import('../../services/operations/secret-key.js')
+    const where = secret === 'file' ? 'which is in it' : 'which is ROOST_SECRET_KEY and not in it'
+    await print(`its encrypted values need key ${keyName(keyCheckOf(ctx.encryption))}, ${where}\n`)
   })
 }
 
@@ -86,9 +89,10 @@ async function restore(folder: string, json?: boolean): Promise<void> {
   await access(folder, constants.R_OK | constants.X_OK).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(`${folder} cannot be read by the user that DATA_DIR belongs to (${error.code}): copy it, or give it to that user`)
   })
-  const { restoreRepository, restoreSecretKey, openBackup, checkSpace } = await import('../../services/operations/backup.js')
+  const { restoreRepository, restoreSecretKey, openBackup, checkKey, checkSpace } = await import('../../services/operations/backup.js')
   // verify first: nothing may be written for a damaged backup, not even an instance in an empty data folder
   const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))
+  await checkKey(whole, config)
   await checkSpace(whole, config)
   await mkdir(config.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   await restoreSecretKey(whole, config.dataDir)

@@ -9,6 +9,15 @@ export const applicationSettings = pgTable('application_settings', {
   updated_at: moment().notNull().defaultNow(),
 })
 
+/** One row about what belongs to this database and is kept elsewhere. */
+export const installation = pgTable('installation', {
+  id: bigint({ mode: 'number' }).primaryKey(),
+  /** A signature by the secret key, which tells it from others (SEC-256). */
+  key_check: text().notNull(),
+  /** The content of the owner object in a bucket of LFS objects; it outlives the key. */
+  bucket_owner: text().notNull(),
+})
+
 /**
  * Slotted counters: the version of a kind of list is the sum over its rows. Triggers increment it, each running
  * transaction in a row of its own, so that writers never wait for each other; see the end of the migration.

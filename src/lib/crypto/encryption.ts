@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import { StartFault } from '../start-fault.js'
 
 /**
@@ -52,28 +52,26 @@ export function encryptionWith(secret: string): Encryption {
   }
 }
 
-/**
- * The secret in `secret.key` of the folder, created at the first start; several processes that start at once get the
- * same.
- */
-export async function loadOrCreateSecret(directory: string): Promise<string> {
-  const file = join(directory, 'secret.key')
-  const read = () => readFile(file, 'utf8').then((text) => text.trim())
-  const known = await read().catch(absent)
-  if (known === undefined) {
-    await mkdir(directory, { recursive: true })
-    const temporary = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
-    await writeFile(temporary, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true })
-    await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-    })
-    await rm(temporary)
-  }
-  const secret = known ?? (await read())
-  if (secret.length < 32) throw new StartFault(`${file} holds no key: restore it, what was encrypted under it cannot be read without`)
+/** The secret in a file; null if there is no file. */
+export async function readSecret(file: string): Promise<string | null> {
+  const secret = await readFile(file, 'utf8').then((text) => text.trim(), absent)
+  if (secret !== null && secret.length < 32) throw new StartFault(`${file} holds no key: restore it from a backup`)
   return secret
 }
 
-function absent(error: NodeJS.ErrnoException): undefined {
+/** Writes a new secret into a file, and returns it; if several processes do so at once, all get the same. */
+export async function createSecret(file: string): Promise<string> {
+  const temporary = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(temporary, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true })
+  await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  await rm(temporary)
+  return (await readSecret(file)) as string
+}
+
+function absent(error: NodeJS.ErrnoException): null {
   if (error.code !== 'ENOENT') throw error
+  return null
 }

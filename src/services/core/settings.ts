@@ -11,6 +11,7 @@ import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from './audit.js'
 import { storedSettings } from './settings-cache.js'
 import { DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName, type Settings, withDefaults } from './settings-table.js'
+import { unsealed } from './unsealed.js'
 
 export type { Settings } from './settings-table.js'
 
@@ -30,7 +31,7 @@ export interface SettingsRecord {
 
 type Stored = Partial<Record<SettingName, unknown>>
 
-const purpose = (name: SettingName) => `setting ${name}`
+export const settingPurpose = (name: SettingName) => `setting ${name}`
 
 /** All settings as an administrator sees them; creates the row on first use (AS-2). */
 export async function showSettings(ctx: Context): Promise<SettingsRecord> {
@@ -52,7 +53,7 @@ async function createRow(ctx: Context) {
 
 function decrypted(ctx: Context, stored: Stored): Settings {
   const values: Record<SettingName, unknown> = withDefaults(stored)
-  for (const name of SECRETS) if (typeof values[name] === 'string') values[name] = ctx.encryption.open(values[name], purpose(name))
+  for (const name of SECRETS) if (typeof values[name] === 'string') values[name] = unsealed(ctx, values[name], settingPurpose(name))
   return values as Settings
 }
 
@@ -76,7 +77,7 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
     const values: Stored = { ...(row.values as Stored) }
     for (const name of changed) {
       const value = next[name]
-      values[name] = SECRETS.has(name) && typeof value === 'string' ? ctx.encryption.seal(value, purpose(name)) : value
+      values[name] = SECRETS.has(name) && typeof value === 'string' ? ctx.encryption.seal(value, settingPurpose(name)) : value
     }
     const updated_at = ctx.now()
     await tx.update(applicationSettings).set({ values, updated_at }).where(eq(applicationSettings.id, 1))

@@ -10,7 +10,7 @@ import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { triggerOf, type WebhookEvent } from './event.js'
-import { addressOf, type Hook, targetRules, tokenOf } from './hooks.js'
+import { type Hook, secretsOf, targetRules } from './hooks.js'
 
 type Attempt = typeof hookAttempts.$inferSelect
 export type Delivery = typeof hookDeliveries.$inferSelect
@@ -24,10 +24,10 @@ export interface HookAttempt {
 /** The prefix of headers whose names carry a product name, which receivers match literally. */
 const PREFIX = 'X-Gitlab-'
 const MASK = '[REDACTED]'
+const UNDECIPHERABLE = 'The URL or the token of the hook cannot be decrypted: set both again'
 
 /** The headers of a delivery (HK-10). */
-function headersOf(ctx: Context, hook: Hook, { event, uuid, key }: Delivery): Record<string, string> {
-  const token = tokenOf(ctx, hook)
+function headersOf(ctx: Context, { event, uuid, key }: Delivery, token: string | null): Record<string, string> {
   return {
     'Content-Type': 'application/json',
     'User-Agent': 'Roost',
@@ -43,10 +43,10 @@ function headersOf(ctx: Context, hook: Hook, { event, uuid, key }: Delivery): Re
 /** The outcome of an attempt: an answer, or the reason why there is none. */
 type Outcome = { answer: PostAnswer } | { fault: string }
 
-async function send(ctx: Context, hook: Hook, delivery: Delivery, headers: Record<string, string>): Promise<Outcome> {
+async function send(ctx: Context, hook: Hook, address: string, body: string, headers: Record<string, string>): Promise<Outcome> {
   try {
-    const target = await checkTarget(addressOf(ctx, hook), targetRules(ctx, hook))
-    return { answer: await post(target, { headers, body: delivery.body, verify: hook.enable_ssl_verification, signal: ctx.stopping }) }
+    const target = await checkTarget(address, targetRules(ctx, hook))
+    return { answer: await post(target, { headers, body, verify: hook.enable_ssl_verification, signal: ctx.stopping }) }
   } catch (error) {
     // an attempt that our shutdown interrupts is no failure of the receiver, and is repeated
     if (ctx.stopping.aborted || !(error instanceof NoAnswer || error instanceof BadTarget)) throw error
@@ -67,9 +67,10 @@ export const backoffMs = (failures: number) => Math.min(MINUTE_MS * 2 ** Math.ma
  * disable it for a growing time (HK-26). Null: the hook was deleted meanwhile.
  */
 export async function attemptDelivery(ctx: Context, hook: Hook, delivery: Delivery): Promise<HookAttempt | null> {
-  const headers = headersOf(ctx, hook, delivery)
+  const secrets = secretsOf(ctx, hook)
+  const headers = headersOf(ctx, delivery, secrets?.token ?? null)
   const began = performance.now()
-  const outcome = await send(ctx, hook, delivery, headers)
+  const outcome = secrets ? await send(ctx, hook, secrets.address, delivery.body, headers) : { fault: UNDECIPHERABLE }
   const duration = Math.round(performance.now() - began)
   const answer = 'answer' in outcome ? outcome.answer : null
   const succeeded = answer !== null && answer.status >= 200 && answer.status < 300

@@ -11,6 +11,7 @@ import { checkRefName } from '../../lib/ref-name.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { unsealed } from '../core/unsealed.js'
 
 /** The owner of hooks: a project, a group, or the system. */
 export interface HookSource {
@@ -55,16 +56,18 @@ const of = ({ kind, id }: { kind: HookSource['kind']; id: number | Placeholder }
 const byId = (source: HookSource, id: number) => and(of(source), eq(webHooks.id, id))
 const missing = ({ kind }: HookSource) => notFound(kind === 'system' ? 'System hook' : undefined)
 
-const purpose = ({ project_id, group_id }: Pick<Hook, 'project_id' | 'group_id'>, what: 'url' | 'token') =>
+export const hookPurpose = ({ project_id, group_id }: Pick<Hook, 'project_id' | 'group_id'>, what: 'url' | 'token') =>
   `${project_id !== null ? `project ${project_id}` : group_id !== null ? `group ${group_id}` : 'system'} hook ${what}`
 
-/** The URL that a hook sends to, with user and password. */
-export const addressOf = ({ encryption }: Context, hook: Hook): string =>
-  hook.sealed_url === null ? hook.url : encryption.open(hook.sealed_url, purpose(hook, 'url'))
-
-/** The token that a hook sends; it is never shown. */
-export const tokenOf = ({ encryption }: Context, hook: Hook): string | null =>
-  hook.sealed_token === null ? null : encryption.open(hook.sealed_token, purpose(hook, 'token'))
+/**
+ * The URL that a hook sends to, with user and password, and the token that it sends, which are never shown; null if one
+ * of them cannot be decrypted (SEC-257).
+ */
+export function secretsOf(ctx: Context, hook: Hook): { address: string; token: string | null } | null {
+  const address = hook.sealed_url === null ? hook.url : unsealed(ctx, hook.sealed_url, hookPurpose(hook, 'url'))
+  const token = hook.sealed_token === null ? null : unsealed(ctx, hook.sealed_token, hookPurpose(hook, 'token'))
+  return address === null || (token === null && hook.sealed_token !== null) ? null : { address, token }
+}
 
 /** Rules for the targets of a hook; only system hooks may reach the local network by default (HK-13). */
 export const targetRules = ({ config }: Context, hook: Pick<Hook, 'project_id' | 'group_id'>) => ({
@@ -132,7 +135,7 @@ async function urlColumns(ctx: Context, source: HookSource, given: string): Prom
     if (error instanceof BadTarget) throw badUrl(source, error.message)
     throw error
   }
-  return { url: masked(text), sealed_url: ctx.encryption.seal(text, purpose(columns, 'url')) }
+  return { url: masked(text), sealed_url: ctx.encryption.seal(text, hookPurpose(columns, 'url')) }
 }
 
 /** The URL with user and password masked. */
@@ -161,7 +164,7 @@ function otherColumns(ctx: Context, source: HookSource, given: HookAttributes) {
     ...(description !== undefined && { description: description || null }),
     ...(filter !== undefined && { push_events_branch_filter: filter || null }),
     ...(enable_ssl_verification !== undefined && { enable_ssl_verification }),
-    ...(token !== undefined && { sealed_token: token ? ctx.encryption.seal(token, purpose(columnsOf(source), 'token')) : null }),
+    ...(token !== undefined && { sealed_token: token ? ctx.encryption.seal(token, hookPurpose(columnsOf(source), 'token')) : null }),
   }
 }
 

@@ -7,6 +7,7 @@ import { digestOf, newSecret } from '../../lib/crypto/secret.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { unsealed } from '../core/unsealed.js'
 import type { Owner } from './account-items.js'
 import { activeTokens, auditToken, checkTokenLimit, isActive, markRevoked, type Token } from './tokens.js'
 
@@ -19,23 +20,16 @@ export interface ImpersonationToken {
 
 /** The scopes of impersonation tokens (T-5). */
 const SCOPES = ['api', 'read_user']
-const PURPOSE = 'impersonation token'
+export const IMPERSONATION_PURPOSE = 'impersonation token'
 
 const toImpersonationToken = (ctx: Context, token: Token): ImpersonationToken => ({
   token,
-  value: unsealed(ctx, token),
+  value: shownValue(ctx, token),
   active: isActive(ctx, token),
 })
 
 /** The value; empty when it cannot be decrypted, so that the token can still be listed and revoked. */
-function unsealed(ctx: Context, { id, sealed }: Token): string {
-  try {
-    return ctx.encryption.open(sealed ?? '', PURPOSE)
-  } catch (error) {
-    ctx.log.error({ err: error, token: id }, 'an impersonation token cannot be decrypted; was the secret key replaced?')
-    return ''
-  }
-}
+const shownValue = (ctx: Context, { sealed }: Token): string => (sealed === null ? null : unsealed(ctx, sealed, IMPERSONATION_PURPOSE)) ?? ''
 
 const belongsTo = (user: Owner) => and(eq(tokens.user_id, user.id), eq(tokens.kind, 'impersonation'))
 
@@ -91,7 +85,7 @@ export async function createImpersonationToken(
           kind: 'impersonation',
           name,
           digest: digestOf(value),
-          sealed: ctx.encryption.seal(value, PURPOSE),
+          sealed: ctx.encryption.seal(value, IMPERSONATION_PURPOSE),
           scopes,
           expires_at: expires_at ?? null,
           ...createdNow(ctx),

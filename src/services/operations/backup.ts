@@ -15,6 +15,7 @@ import { resolveAbandonedIntents } from '../repository/push/recovery.js'
 import { restoreObjects, saveObjects } from './backup-objects.js'
 import { folderSizes, listParts, measure, partFaults } from './backup-parts.js'
 import type { OnProgress } from './progress.js'
+import { hasKey, keyCheckOf, keyName } from './secret-key.js'
 
 const FORMAT = 2
 const MANIFEST = 'backup.json'
@@ -39,6 +40,8 @@ interface Manifest {
   lfs?: boolean
   /** Where the key of encrypted columns is: in this backup, or in ROOST_SECRET_KEY. */
   secret: 'file' | 'environment'
+  /** The `keyCheckOf` that key. */
+  key_check?: string
 }
 
 /** A verified backup. */
@@ -61,7 +64,7 @@ export async function backUp(
   databaseUrl: string,
   root: string,
   { lfs = true, onProgress }: { lfs?: boolean; onProgress?: OnProgress } = {},
-): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
+): Promise<Pick<Manifest, 'repositories' | 'gone' | 'secret'>> {
   await mkdir(root, { mode: 0o700 }).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw new StartFault(`${root} cannot be made (${error.code})`)
     if ((await readdir(root)).length > 0) throw new StartFault(`${root} is there already`)
@@ -89,7 +92,17 @@ export async function backUp(
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
   const { version } = ctx.config
-  const manifest: Manifest = { format: FORMAT, version, at: ctx.now().toISOString(), database, repositories, gone, lfs, secret }
+  const manifest: Manifest = {
+    format: FORMAT,
+    version,
+    at: ctx.now().toISOString(),
+    database,
+    repositories,
+    gone,
+    lfs,
+    secret,
+    key_check: keyCheckOf(ctx.encryption),
+  }
   const rows = new Map(database.tables.map(({ name, rows }) => [`database/${dumpFileName(name)}`, rows]))
   await listParts(root, PARTS, rows)
   await writeNewFile(join(root, MANIFEST), JSON.stringify(manifest, null, 1))
@@ -189,6 +202,15 @@ const mebibytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2)
 /** The path, or the folder that it will be made in. */
 const existingParent = async (path: string): Promise<string> => ((await exists(path)) ? path : existingParent(dirname(path)))
 
+/** Throws a `StartFault` unless the key of the encrypted values is in the backup or configured (SEC-258). */
+export async function checkKey({ secret, key_check }: Backup, config: Config): Promise<void> {
+  const restored = secret === 'file' && config.secretKey === undefined
+  if (key_check === undefined || restored || (await hasKey(config, key_check))) return
+  const where =
+    secret === 'file' ? 'which is in its secret.key: leave ROOST_SECRET_KEY unset' : 'which it does not contain: set ROOST_SECRET_KEY to it'
+  throw new StartFault(`the backup needs key ${keyName(key_check)}, ${where}`)
+}
+
 /** Restores the key of encrypted columns; must run before anything creates another key. */
 export async function restoreSecretKey({ root, secret }: Backup, dataDir: string): Promise<void> {
   if (secret === 'environment') return
@@ -205,11 +227,9 @@ export async function restoreSecretKey({ root, secret }: Backup, dataDir: string
 export async function restoreRepository(
   ctx: Context,
   databaseUrl: string,
-  { root, at, database, repositories, gone, secret }: Backup,
+  { root, at, database, repositories, gone }: Backup,
   onProgress?: OnProgress,
 ): Promise<void> {
-  if (secret === 'environment' && ctx.config.secretKey === undefined)
-    throw new StartFault('the backup was made with ROOST_SECRET_KEY, which it does not contain: set it')
   const unknown = repositories.find(({ storage }) => ctx.config.storages[storage] === undefined)
   if (unknown) throw new StartFault(`STORAGES has no ${unknown.storage}, which the backup needs`)
   for (const path of Object.values(ctx.config.storages))

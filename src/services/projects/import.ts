@@ -41,7 +41,7 @@ export async function readImportUrl(ctx: Context, settings: Settings, url: strin
   return url
 }
 
-const purposeOf = (projectId: number) => `import of project ${projectId}`
+export const importPurpose = (projectId: number) => `import of project ${projectId}`
 
 /** An import into a new project. */
 export interface NewImport {
@@ -53,7 +53,7 @@ export interface NewImport {
 
 /** Records an import and enqueues its job, in the transaction that creates the project. */
 export async function recordImport(ctx: Context, tx: Transaction, { id, creatorId, url, defaultBranch }: NewImport): Promise<void> {
-  await tx.insert(projectImports).values({ project_id: id, url: ctx.encryption.seal(url, purposeOf(id)), default_branch: defaultBranch })
+  await tx.insert(projectImports).values({ project_id: id, url: ctx.encryption.seal(url, importPurpose(id)), default_branch: defaultBranch })
   await enqueue(tx, importJob, { project: id }, { key: String(id), lane: `imports of user ${creatorId}` })
 }
 
@@ -112,7 +112,7 @@ function reasonOf(error: unknown): string {
 }
 
 const fetchImport = async (ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import, signal: AbortSignal): Promise<void> =>
-  fillRepository(ctx, repository, { id, default_branch, source: await sourceOf(ctx, ctx.encryption.open(sealed, purposeOf(id))) }, signal)
+  fillRepository(ctx, repository, { id, default_branch, source: await sourceOf(ctx, ctx.encryption.open(sealed, importPurpose(id))) }, signal)
 
 /** The source of an import into an empty repository. */
 export interface RepositorySource {

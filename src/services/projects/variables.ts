@@ -11,6 +11,7 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { unsealed } from '../core/unsealed.js'
 
 /** The project or group that variables belong to. */
 export interface VariableSource {
@@ -21,7 +22,8 @@ export interface VariableSource {
 
 export interface Variable {
   key: string
-  value: string
+  /** Null if it cannot be decrypted (SEC-257). */
+  value: string | null
   protected: boolean
 }
 
@@ -36,7 +38,7 @@ const hasKey = (source: VariableSource, key: string) => and(belongsTo(source), e
 const notFoundError = ({ kind }: VariableSource) => notFound(kind === 'project' ? 'Variable' : 'GroupVariable')
 
 /** Binds an encrypted value to its source and key, so that it cannot be decrypted in another row. */
-const purpose = ({ kind, id }: VariableSource, key: string) => `${kind} ${id} variable ${key}`
+export const variablePurpose = ({ kind, id }: Pick<VariableSource, 'kind' | 'id'>, key: string) => `${kind} ${id} variable ${key}`
 
 const decrypted = (
   ctx: Context,
@@ -44,7 +46,7 @@ const decrypted = (
   { key, sealed, protected: isProtected }: Pick<Row, 'key' | 'sealed' | 'protected'>,
 ): Variable => ({
   key,
-  value: ctx.encryption.open(sealed, purpose(source, key)),
+  value: unsealed(ctx, sealed, variablePurpose(source, key)),
   protected: isProtected,
 })
 
@@ -107,7 +109,7 @@ export async function createVariable(
             .values({
               [`${source.kind}_id`]: source.id,
               key,
-              sealed: ctx.encryption.seal(given.value, purpose(source, key)),
+              sealed: ctx.encryption.seal(given.value, variablePurpose(source, key)),
               protected: given.protected ?? false,
               ...createdNow(ctx),
             })
@@ -131,7 +133,7 @@ export async function updateVariable(
     const [row] = await tx
       .update(variables)
       .set({
-        sealed: ctx.encryption.seal(given.value, purpose(source, key)),
+        sealed: ctx.encryption.seal(given.value, variablePurpose(source, key)),
         ...(given.protected !== undefined && { protected: given.protected }),
         updated_at: ctx.now(),
       })

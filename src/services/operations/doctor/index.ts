@@ -5,6 +5,7 @@ import { leftovers } from './leftovers.js'
 import { lfs } from './lfs.js'
 import { type DoctorOptions, orphans, repositories } from './repositories.js'
 import { avatars, counters } from './rows.js'
+import { secrets } from './secrets.js'
 
 /**
  * Compares rows with repositories and with each other; the service may be running. Checks that the objects that refs
@@ -18,5 +19,6 @@ export async function* faults(ctx: Context, options: DoctorOptions = {}): Check 
   yield* orphans(ctx)
   yield* counters(ctx)
   yield* avatars(ctx)
+  yield* secrets(ctx)
   yield* lfs(ctx, options)
 }

@@ -1,0 +1,134 @@
+import { and, eq, gt, isNotNull, or } from 'drizzle-orm'
+import type { Database, Transaction } from '../../db/client.js'
+import { applicationSettings, projectImports, tokens, variables, webHooks } from '../../db/schema/index.js'
+import { settingPurpose } from '../core/settings.js'
+import { SECRETS } from '../core/settings-table.js'
+import { hookPurpose } from '../hooks/hooks.js'
+import { IMPERSONATION_PURPOSE } from '../identity/impersonation-tokens.js'
+import { importPurpose } from '../projects/import.js'
+import { variablePurpose } from '../projects/variables.js'
+
+/** An encrypted value in the database. */
+export interface SealedValue {
+  /** What it is, such as `variable KEY of project 12`. */
+  of: string
+  sealed: string
+  purpose: string
+  /** Replaces it, by null if it cannot be decrypted any more; a row without it is removed. */
+  replace(tx: Transaction, sealed: string | null): Promise<unknown>
+}
+
+/** The number of rows read in one query. */
+const BATCH = 500
+
+/** All encrypted values. */
+export async function* sealedValues(db: Pick<Database['write'] | Transaction, 'select'>): AsyncGenerator<SealedValue> {
+  yield* variableValues(db)
+  yield* hookValues(db)
+  yield* tokenValues(db)
+  yield* importValues(db)
+  yield* settingValues(db)
+}
+
+type Reader = Pick<Transaction, 'select'>
+
+/** The rows of a table in batches, by ascending id. */
+async function* inBatches<Row>(read: (after: number) => PromiseLike<Row[]>, idOf: (row: Row) => number): AsyncGenerator<Row> {
+  for (let after = 0; ; ) {
+    const rows = await read(after)
+    yield* rows
+    if (rows.length < BATCH) return
+    after = idOf(rows.at(-1) as Row)
+  }
+}
+
+async function* variableValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) => db.select().from(variables).where(gt(variables.id, after)).orderBy(variables.id).limit(BATCH)
+  for await (const { id, key, sealed, project_id, group_id } of inBatches(read, (row) => row.id)) {
+    const source = project_id === null ? { kind: 'group' as const, id: group_id as number } : { kind: 'project' as const, id: project_id }
+    const byId = eq(variables.id, id)
+    yield {
+      of: `variable ${key} of ${source.kind} ${source.id}`,
+      sealed,
+      purpose: variablePurpose(source, key),
+      replace: (tx, next) => (next === null ? tx.delete(variables).where(byId) : tx.update(variables).set({ sealed: next }).where(byId)),
+    }
+  }
+}
+
+async function* hookValues(db: Reader): AsyncGenerator<SealedValue> {
+  const hasSecret = or(isNotNull(webHooks.sealed_url), isNotNull(webHooks.sealed_token))
+  const read = (after: number) =>
+    db
+      .select()
+      .from(webHooks)
+      .where(and(gt(webHooks.id, after), hasSecret))
+      .orderBy(webHooks.id)
+      .limit(BATCH)
+  for await (const hook of inBatches(read, (row) => row.id)) {
+    const byId = eq(webHooks.id, hook.id)
+    if (hook.sealed_url !== null)
+      yield {
+        of: `URL of webhook ${hook.id}`,
+        sealed: hook.sealed_url,
+        purpose: hookPurpose(hook, 'url'),
+        replace: (tx, next) => (next === null ? tx.delete(webHooks).where(byId) : tx.update(webHooks).set({ sealed_url: next }).where(byId)),
+      }
+    if (hook.sealed_token !== null)
+      yield {
+        of: `token of webhook ${hook.id}`,
+        sealed: hook.sealed_token,
+        purpose: hookPurpose(hook, 'token'),
+        replace: (tx, next) => tx.update(webHooks).set({ sealed_token: next }).where(byId),
+      }
+  }
+}
+
+async function* tokenValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) =>
+    db
+      .select()
+      .from(tokens)
+      .where(and(gt(tokens.id, after), isNotNull(tokens.sealed)))
+      .orderBy(tokens.id)
+      .limit(BATCH)
+  for await (const { id, sealed } of inBatches(read, (row) => row.id))
+    yield {
+      of: `impersonation token ${id}`,
+      sealed: sealed as string,
+      purpose: IMPERSONATION_PURPOSE,
+      replace: (tx, next) => tx.update(tokens).set({ sealed: next }).where(eq(tokens.id, id)),
+    }
+}
+
+/** The URLs of imports that have not ended; without one, the job ends an import as failed. */
+async function* importValues(db: Reader): AsyncGenerator<SealedValue> {
+  for (const { project_id: id, url } of await db.select().from(projectImports).orderBy(projectImports.project_id))
+    yield {
+      of: `import URL of project ${id}`,
+      sealed: url,
+      purpose: importPurpose(id),
+      replace: (tx, next) =>
+        tx
+          .update(projectImports)
+          .set({ url: next ?? '' })
+          .where(eq(projectImports.project_id, id)),
+    }
+}
+
+async function* settingValues(db: Reader): AsyncGenerator<SealedValue> {
+  const [row] = await db.select({ values: applicationSettings.values }).from(applicationSettings)
+  for (const name of SECRETS) {
+    const sealed = row?.values[name]
+    if (typeof sealed !== 'string') continue
+    yield {
+      of: `setting ${name}`,
+      sealed,
+      purpose: settingPurpose(name),
+      replace: async (tx, next) => {
+        const [now] = await tx.select({ values: applicationSettings.values }).from(applicationSettings).for('update')
+        await tx.update(applicationSettings).set({ values: { ...now?.values, [name]: next } })
+      },
+    }
+  }
+}
