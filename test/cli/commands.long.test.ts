@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, type Service, startService } from '../../bench/kill.mjs'
 import { build } from '../../scripts/build.mjs'
@@ -185,6 +186,23 @@ describe('roost completion', () => {
 it('roost version prints that of the package', async () => {
   const { version } = JSON.parse((await roost(['version', '--json'])).stdout.replace('roost', 'version'))
   expect((await roost(['version'])).stdout).toBe(`${version}\n`)
+})
+
+it('doctor looks again for what it has repaired, and reports what is still there (SEC-259)', async () => {
+  const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
+  const client = new pg.Client(url)
+  await client.connect()
+  // a row that is locked is left by the repair
+  await client.query("insert into pending_repository_deletions values (999, 'default', now() - interval '1 hour')")
+  await client.query('begin; select 1 from pending_repository_deletions for update')
+  const line = 'unfinished deletion: project 999: it was deleted, and its repository is still to be removed\n'
+  expect(await roost(['doctor', '--repair'])).toEqual({
+    code: 1,
+    stdout: `${line}  removed\n${line}  could not be repaired: it is there after the repair\n1 faults, 0 of them repaired\n`,
+    stderr: '',
+  })
+  await client.end()
+  expect((await roost(['doctor', '--repair'])).code).toBe(0)
 })
 
 it('doctor, backup and its verification answer in JSON on request', async () => {

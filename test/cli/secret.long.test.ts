@@ -130,7 +130,7 @@ describe('roost secret rotate', () => {
     const name = /\nits encrypted values need key (\S{8}), which is ROOST_SECRET_KEY and not in it\n$/.exec(stdout)?.[1]
     expect(name).toBeDefined()
     const target = join(folder, 'restored')
-    for (const environment of [{}, { ROOST_SECRET_KEY: SECOND }]) {
+    for (const environment of [undefined, { ROOST_SECRET_KEY: SECOND }]) {
       const line = `roost: the backup needs key ${name}, which it does not contain: set ROOST_SECRET_KEY to it\n`
       expect(await roost(target, ['restore', saved], environment)).toEqual({ code: 1, stdout: '', stderr: line })
       expect(existsSync(target)).toBe(false)

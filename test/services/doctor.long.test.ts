@@ -1,5 +1,6 @@
 // @module-tag long
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, link, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -284,6 +285,39 @@ describe('what the doctor finds and makes good', () => {
     expect((await repaired('broken commit-graph', project(one))).done).toBe('written anew')
     await gitOut(directoryOf(t, one.id), 'commit-graph', 'verify')
     expect((await api('get', `${one.path}/repository/commits`).expect(200)).body).toHaveLength(1)
+  })
+
+  it('no fault in dates before 1970 and after 2514, of which a commit-graph holds 34 bits, but a wrong date beside them (SEC-259)', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const directory = directoryOf(t, one.id)
+    let parent = (await gitOut(directory, 'rev-parse', 'main')).trim()
+    const tree = (await gitOut(directory, 'rev-parse', 'main^{tree}')).trim()
+    for (const date of ['-1', '-86400', '17179869183', '17179869184', '99999999999', '99999999999999999999999', '1700000000']) {
+      const commit = `tree ${tree}\nparent ${parent}\nauthor A <a@b> ${date} +0000\ncommitter A <a@b> ${date} +0000\n\n${date}\n`
+      await writeFile(join(t.dataDir, 'odd-commit'), commit)
+      parent = (await gitOut(directory, 'hash-object', '-t', 'commit', '-w', '--literally', join(t.dataDir, 'odd-commit'))).trim()
+    }
+    await gitOut(directory, 'update-ref', 'refs/heads/odd', parent)
+    const write = () => t.ctx.git.open({ storage: 'default', id: one.id, kind: 'project' }).maintain()
+    expect(await write()).toBe(true)
+    expect((await found()).map(({ kind }) => kind)).toEqual([])
+
+    // the lowest bit of the last date in the newest layer, whose checksum is put right
+    const graphs = join(directory, 'objects/info/commit-graphs')
+    const [layer] = (await readFile(join(graphs, 'commit-graph-chain'), 'latin1')).trim().split('\n').slice(-1)
+    const path = join(graphs, `graph-${layer}.graph`)
+    const bytes = await readFile(path)
+    const chunk = bytes.indexOf('CDAT')
+    const [from, to] = [Number(bytes.readBigUInt64BE(chunk + 4)), Number(bytes.readBigUInt64BE(chunk + 16))]
+    for (let at = from; at < to; at += 36) bytes.writeUInt32BE((bytes.readUInt32BE(at + 32) ^ 1) >>> 0, at + 32)
+    createHash('sha1')
+      .update(bytes.subarray(0, -20))
+      .digest()
+      .copy(bytes, bytes.length - 20)
+    await chmod(path, 0o644)
+    await writeFile(path, bytes)
+    expect((await repaired('broken commit-graph', project(one))).done).toBe('written anew')
   })
 
   it.each(['user', 'project', 'group'])('an unreadable avatar of a %s', async (kind) => {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { readConfig } from '../../config.js'
 import type { Context } from '../../context.js'
+import type { Fault } from '../../services/operations/doctor/fault.js'
 import { withContext } from '../context.js'
 import { print, printJson, withProgress } from '../output.js'
 
@@ -22,29 +23,47 @@ export function doctorCommand(program: Command): void {
 }
 
 /**
- * Prints a line for each fault, with `repair` the outcome of its repair, and finally the number of faults. The exit
- * code is 1 if any fault remains.
+ * Prints a line for each fault, with `repair` the outcome of its repair, and finally the number of faults. What was
+ * repaired is looked for once more (SEC-259). The exit code is 1 if any fault remains.
  */
 export async function printFaults(ctx: Context, { repair, full, json }: Options): Promise<void> {
-  const { faults } = await import('../../services/operations/doctor/index.js')
   let found = 0
   let left = 0
-  await withProgress('projects', async (onProgress) => {
-    for await (const fault of faults(ctx, { full, onProgress })) {
-      found++
-      const { kind, of, text } = fault
-      if (!json) await print(`${kind}: ${of}: ${text}\n`)
-      const outcome = repair && fault.repair ? await repaired(fault.repair) : null
-      if (!outcome?.done) left++
-      if (json) await printJson({ kind, of, text, repaired: outcome?.done ?? false, outcome: outcome?.text ?? null })
-      else if (outcome) await print(`  ${outcome.done ? '' : 'could not be repaired: '}${outcome.text}\n`)
-    }
+  const repaired = new Set<string>()
+  await examine(ctx, { full }, async (fault) => {
+    found++
+    if (!json) await print(lineOf(fault))
+    const outcome = repair && fault.repair ? await outcomeOf(fault.repair) : null
+    if (outcome?.done) repaired.add(lineOf(fault))
+    else left++
+    if (json) await printJson({ ...shown(fault), repaired: outcome?.done ?? false, outcome: outcome?.text ?? null })
+    else if (outcome) await print(`  ${outcome.done ? '' : 'could not be repaired: '}${outcome.text}\n`)
   })
+  if (repaired.size > 0)
+    await examine(ctx, {}, async (fault) => {
+      if (!repaired.has(lineOf(fault))) return
+      left++
+      if (json) await printJson({ ...shown(fault), repaired: false, outcome: STILL_THERE })
+      else await print(`${lineOf(fault)}  could not be repaired: ${STILL_THERE}\n`)
+    })
   if (!json) await print(repair ? `${found} faults, ${found - left} of them repaired\n` : `${found} faults\n`)
   if (left > 0) process.exitCode = 1
 }
 
-const repaired = (repair: () => Promise<string>) =>
+const STILL_THERE = 'it is there after the repair'
+
+const shown = ({ kind, of, text }: Fault) => ({ kind, of, text })
+const lineOf = ({ kind, of, text }: Fault) => `${kind}: ${of}: ${text}\n`
+
+/** Calls `onFault` for each fault, with a progress bar. */
+async function examine(ctx: Context, { full }: Pick<Options, 'full'>, onFault: (fault: Fault) => Promise<void>): Promise<void> {
+  const { faults } = await import('../../services/operations/doctor/index.js')
+  await withProgress('projects', async (onProgress) => {
+    for await (const fault of faults(ctx, { full, onProgress })) await onFault(fault)
+  })
+}
+
+const outcomeOf = (repair: () => Promise<string>) =>
   repair().then(
     (text) => ({ done: true, text }),
     (error: Error) => ({ done: false, text: error.message }),

@@ -90,6 +90,8 @@ export const SEARCH_LIMITS: PoolLimits = {
   niceness: 13,
 }
 
+const MAX_ERROR_BYTES = 65_536
+
 export interface RunOptions {
   input?: Buffer | string
   /** Additional environment, such as GIT_OBJECT_DIRECTORY. */
@@ -101,6 +103,8 @@ export interface RunOptions {
   accept?: number[]
   /** Bytes of output after which the process is killed and `truncated` is true. */
   maxBytes?: number
+  /** Bytes of the error output that are kept. */
+  maxErrorBytes?: number
   /** Bytes of private memory above which the process is killed; Linux only. */
   maxMemoryBytes?: number
 }
@@ -157,7 +161,7 @@ export class ProcessPool {
         })
         child.stderr?.on('data', (chunk: Buffer) => {
           errorSize += chunk.length
-          if (errorSize < 65_536) errors.push(chunk)
+          if (errorSize < (options.maxErrorBytes ?? MAX_ERROR_BYTES)) errors.push(chunk)
         })
         void child.closed.then((code) => {
           const stderr = Buffer.concat(errors).toString('utf8')

@@ -21,7 +21,11 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
       accept: Array.from({ length: 256 }, (_, code) => code),
       ...(input && { input }),
     })
-  const graph = await pool.run(directory, ['commit-graph', 'verify', '--no-progress'], { ...common, accept: [1, 128] })
+  const graph = await pool.run(directory, ['commit-graph', 'verify', '--no-progress'], {
+    ...common,
+    accept: [1, 128],
+    maxErrorBytes: MAX_OUTPUT_BYTES,
+  })
   const listed = await run(['for-each-ref', '--format=%(objectname) %(refname)'])
   const refs = listed.stdout
     .toString('utf8')
@@ -52,7 +56,26 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
   const findDamage = async () => (brokenRefs.length > 0 ? (await walk()) || (full ? await check() : '') : check())
   // maintenance may have replaced a pack, or a push moved a ref, during the check, so damage must be found twice
   const damage = (await findDamage()) && (await findDamage())
-  return { brokenGraph: graph.exitCode !== 0 || graph.stderr !== '', brokenRefs, brokenPacks, damage }
+  return { brokenGraph: isBroken(graph), brokenRefs, brokenPacks, damage }
+}
+
+/** A commit-graph holds this many values of a date: from 1970 to 2514. */
+const GRAPH_DATES = 2n ** 34n
+const WRONG_DATE = /^commit date for commit [0-9a-f]{40} in commit-graph is (\d+) != (\d+)$/
+
+/**
+ * Whether `git commit-graph verify` found more than dates before 1970 or after 2514, of which each commit-graph holds
+ * the lowest 34 bits (SEC-259).
+ */
+function isBroken({ exitCode, stderr }: { exitCode: number; stderr: string }): boolean {
+  // the output may be cut within its last line
+  const lines = stderr.split('\n').slice(0, -1)
+  return lines.length === 0 ? exitCode !== 0 || stderr !== '' : lines.some((line) => !isOddDate(line))
+}
+
+function isOddDate(line: string): boolean {
+  const [, stored, date] = WRONG_DATE.exec(line) ?? []
+  return stored !== undefined && date !== undefined && BigInt(date) >= GRAPH_DATES && BigInt(date) % GRAPH_DATES === BigInt(stored)
 }
 
 const BAD_OBJECT = 1
