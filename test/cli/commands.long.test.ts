@@ -143,6 +143,12 @@ describe('roost import', () => {
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(JSON.parse(stdout))
   })
 
+  it('ends with 1 and the reason when what was named does not come (SEC-260)', async () => {
+    const { code, stdout, stderr } = await roost(['import', service.url, ...token, '--project', 'no/thing', '--dry-run'])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^roost: no\/thing was not imported: .+\n$/) })
+    expect(stdout).toContain('  nothing\n')
+  })
+
   it('ends with 1 where it cannot go on, and with 2 where it is not understood', async () => {
     const refusal = async (...args: string[]) => {
       const { code, stderr } = await roost(['import', ...args])

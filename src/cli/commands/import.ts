@@ -62,9 +62,9 @@ async function importFrom(url: string, options: Options): Promise<void> {
       await file?.writeFile(`${JSON.stringify(report, null, 2)}\n`)
       if (json) await printJson(report)
       else if (!quiet) await print(reportText(report))
-      if (report.fault === null) return
-      process.stderr.write(`roost: the import has stopped: ${report.fault}; run the same command again to continue\n`)
-      process.exitCode = 1
+      const faults = faultsOf(report, [...(project ?? []), ...(group ?? [])])
+      for (const fault of faults) process.stderr.write(`roost: ${fault}\n`)
+      if (faults.length > 0) process.exitCode = 1
     },
     { poolSize: POOL_SIZE },
   ).finally(() => file?.close())
@@ -96,6 +96,17 @@ async function readUserMap(file: string): Promise<Map<string, string>> {
     map.set(there.toLowerCase(), here)
   }
   return map
+}
+
+const NAMED_KINDS = new Set(['project', 'group', 'one project', 'one group'])
+
+/** Why an import has failed; what is left out of a project is no failure, a named project or group is (SEC-260). */
+function faultsOf({ fault, came, left_out }: ImportReport, named: string[]): string[] {
+  if (fault !== null) return [`the import has stopped: ${fault}; run the same command again to continue`]
+  const wanted = new Set(named.map((path) => path.toLowerCase()))
+  const missing = left_out.filter(({ kind, name }) => NAMED_KINDS.has(kind) && wanted.has(name.toLowerCase()))
+  if (missing.length > 0) return missing.map(({ name, reason }) => `${name} was not imported: ${reason}`)
+  return Object.keys(came).length > 0 ? [] : ['nothing was imported: the other server shows nothing to this token']
 }
 
 /** Names that the report shows for each reason. */
