@@ -194,6 +194,31 @@ it('roost version prints that of the package', async () => {
   expect((await roost(['version'])).stdout).toBe(`${version}\n`)
 })
 
+it('restore --only brings a deleted project back while the service runs (SEC-261)', async () => {
+  const saved = join(folder, 'with-project')
+  await call(service.url, 'POST', '/projects', { name: 'deleted', initialize_with_readme: true })
+  await call(service.url, 'POST', '/projects/root%2Fdeleted/issues', { title: 'kept' })
+  const { body: before } = bodyOf(await call(service.url, 'GET', '/projects/root%2Fdeleted'))
+  expect((await roost(['backup', saved])).code).toBe(0)
+  expect(await roost(['restore', saved, '--only', 'root/deleted'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^roost: the project is still here as root\/deleted: /),
+  })
+  await call(service.url, 'DELETE', '/projects/root%2Fdeleted?permanently_remove=true&full_path=root/deleted')
+  let result: Awaited<ReturnType<typeof roost>>
+  // until the service has removed the files
+  do result = await roost(['restore', saved, '--only', 'root/deleted'])
+  while (/try again in a minute/.test(result.stderr))
+  expect(result).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^project \d+ is back as root\/deleted, as it was at /) })
+  expect(bodyOf(await call(service.url, 'GET', '/projects/root%2Fdeleted')).body).toMatchObject({
+    id: (before as { id: number }).id,
+    open_issues_count: 1,
+  })
+  expect(await roost(['doctor'])).toEqual({ code: 0, stdout: '0 faults\n', stderr: '' })
+  expect(await roost(['restore', saved, '--as', 'root/other'])).toMatchObject({ code: 1, stderr: 'roost: --as needs --only\n' })
+  await call(service.url, 'DELETE', '/projects/root%2Fdeleted?permanently_remove=true&full_path=root/deleted')
+})
+
 it('doctor looks again for what it has repaired, and reports what is still there (SEC-259)', async () => {
   const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
   const client = new pg.Client(url)

@@ -37,8 +37,13 @@ export function restoreCommand(program: Command): void {
       'Verify a backup and restore it into an empty DATA_DIR, STORAGES and database, with no service running. Ends with what the doctor finds.',
     )
     .argument('<folder>', 'the backup')
-    .option('--json', 'the faults that the doctor finds as JSON, one a line')
-    .action((folder: string, { json }: { json?: boolean }) => restore(resolve(folder), json))
+    .addOption(new Option('--only <project>', 'bring one deleted project back into the present installation, which may be running'))
+    .option('--as <path>', 'another full path for this project')
+    .option('--json', 'the faults that the doctor finds, or the project, as JSON, one a line')
+    .action((folder: string, { only, as, json }: { only?: string; as?: string; json?: boolean }) => {
+      if (as !== undefined && only === undefined) throw new StartFault('--as needs --only')
+      return only === undefined ? restore(resolve(folder), json) : restoreOne(resolve(folder), { path: only, as }, json)
+    })
 }
 
 /** Makes a backup in a new folder, or verifies one and reports what is damaged or missing (SEC-163). */
@@ -83,12 +88,31 @@ async function verify(folder: string, json?: boolean): Promise<void> {
   if (found.length > 0) process.exitCode = 1
 }
 
-async function restore(folder: string, json?: boolean): Promise<void> {
+/** Restores one project into an installation that is in use (SEC-261). */
+async function restoreOne(folder: string, only: { path: string; as?: string | undefined }, json?: boolean): Promise<void> {
   const config = readConfig()
+  await checkInstance(config)
+  const { openBackup } = await import('../../services/operations/backup.js')
+  await prepareReading(folder, config)
+  const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))
+  await withContext(config, async (ctx, databaseUrl) => {
+    const { restoreProject } = await import('../../services/operations/project-restore.js')
+    const { id, path } = await restoreProject(ctx, databaseUrl, whole, only)
+    await (json ? printJson({ id, path }) : print(`project ${id} is back as ${path}, as it was at ${whole.at}\n`))
+  })
+}
+
+/** Becomes the owner of the data, who must be able to read the backup. */
+async function prepareReading(folder: string, config: Config): Promise<void> {
   await actAsOwner(config)
   await access(folder, constants.R_OK | constants.X_OK).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(`${folder} cannot be read by the user that DATA_DIR belongs to (${error.code}): copy it, or give it to that user`)
   })
+}
+
+async function restore(folder: string, json?: boolean): Promise<void> {
+  const config = readConfig()
+  await prepareReading(folder, config)
   const { restoreRepository, restoreSecretKey, openBackup, checkKey, checkSpace } = await import('../../services/operations/backup.js')
   // verify first: nothing may be written for a damaged backup, not even an instance in an empty data folder
   const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))

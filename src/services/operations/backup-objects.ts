@@ -36,7 +36,7 @@ export async function restoreObjects(ctx: Context, folder: string): Promise<void
     where not exists (select 1 from ${lfsObjectProjects} l where l.oid = o.oid) on conflict do nothing`)
 }
 
-async function restoreObject(ctx: Context, path: string, oid: string): Promise<void> {
+export async function restoreObject(ctx: Context, path: string, oid: string): Promise<void> {
   if ((await ctx.lfs.size(oid)) === (await stat(path)).size) return
   const staged = await ctx.lfs.stage(createReadStream(path), oid, Number.POSITIVE_INFINITY)
   try {

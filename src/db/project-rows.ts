@@ -1,0 +1,252 @@
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { StartFault } from '../lib/start-fault.js'
+import { type DatabaseDump, dumpFileName } from './dump.js'
+import { lastApplied } from './migrate.js'
+import { connectOnce } from './servers.js'
+
+/** A project of a dump that goes back into the database that the dump was made of. */
+export interface ProjectRequest {
+  /** Its full path at the time of the dump. */
+  path: string
+  /** Another full path for it. */
+  as?: string | undefined
+  /** The id of the ghost user, who becomes the author of what deleted users wrote. */
+  ghost: number
+  /** The storage for its repositories, by that of the dump. */
+  storageFor(storage: string): string
+}
+
+export interface RestoredProject {
+  id: number
+  /** The storage of the dump, and the one of the project from now on. */
+  from: string
+  storage: string
+  path: string
+  lfsObjects: string[]
+}
+
+/** A foreign key: column `column` of `table` refers to `key` of `target`. `action`: that of a deletion. */
+interface ForeignKey {
+  table: string
+  column: string
+  target: string
+  key: string
+  action: 'a' | 'c' | 'n' | 'r' | 'd'
+  nullable: boolean
+}
+
+/** Tables whose rows are work in progress, or are made anew. */
+const LEFT_OUT = new Set(['ref_intents', 'hook_deliveries', 'project_imports', 'routes', 'redirects'])
+/** Tables that tell whether a row that is referred to is still the same. */
+const IDENTITIES = ['users', 'namespaces']
+/** Tables whose rows are restored because a row of the project refers to them. */
+const SHARED = ['lfs_objects', 'ssh_keys']
+
+const staged = (table: string) => `pg_temp.staged_${table}`
+
+/**
+ * Puts the rows of one project back with their ids, which are never used again, in one transaction. Belongs to it what
+ * the deletion of the project removes; a reference to what has been deleted since is treated as that deletion would
+ * have. `placeFiles` runs before the commit. Throws a StartFault if the project is still there or its path is taken.
+ */
+export async function loadProject(
+  url: string,
+  folder: string,
+  dump: DatabaseDump,
+  request: ProjectRequest,
+  placeFiles: (project: RestoredProject) => Promise<void>,
+): Promise<RestoredProject> {
+  const client = await connectOnce(url, 'roost copy')
+  try {
+    if ((await lastApplied(client)) !== dump.schema)
+      throw new StartFault('the backup was made by another version of Roost: restore it elsewhere with that one, upgrade it and import the project')
+    await client.query("begin; set local roost.silent = 'yes'")
+    const foreignKeys = (await client.query<ForeignKey>(SELECT_FOREIGN_KEYS)).rows
+    const owned = ownedTables(foreignKeys)
+    for (const name of [...owned, ...IDENTITIES, ...SHARED, 'installation']) await stage(client, folder, dump, name)
+    const project = await findProject(client, request)
+    await keepOwnRows(client, foreignKeys, owned, project.id)
+    await settleReferences(client, foreignKeys, owned, request.ghost)
+    await insertShared(client, dump)
+    await insertRows(client, dump, foreignKeys, owned)
+    await client.query('insert into routes (key, project_id) values (lower($1), $2)', [project.path, project.id])
+    const { rows } = await client.query<{ oid: string }>('select oid from lfs_object_projects where project_id = $1', [project.id])
+    const restored = { ...project, lfsObjects: rows.map(({ oid }) => oid) }
+    await placeFiles(restored)
+    await client.query('delete from pending_repository_deletions where project_id = $1', [project.id])
+    await client.query('commit')
+    return restored
+  } catch (error) {
+    if ((error as { code?: string }).code !== '23505') throw error
+    throw new StartFault(`an id or a name of the project is taken: ${(error as { detail?: string }).detail ?? (error as Error).message}`)
+  } finally {
+    await client.end()
+  }
+}
+
+/** The tables whose rows the deletion of a project removes, the projects first. */
+function ownedTables(foreignKeys: ForeignKey[]): string[] {
+  const owned = ['projects']
+  for (const table of owned)
+    for (const { table: below, target, action } of foreignKeys)
+      if (target === table && action === 'c' && !owned.includes(below) && !LEFT_OUT.has(below)) owned.push(below)
+  return owned
+}
+
+async function stage(client: pg.Client, folder: string, { tables }: DatabaseDump, name: string): Promise<void> {
+  const columns = tables.find((table) => table.name === name)?.columns.join(', ')
+  if (columns === undefined) throw new StartFault(`the backup has no table ${name}`)
+  await client.query(`create temp table staged_${name} on commit drop as select ${columns} from public.${name} limit 0`)
+  await pipeline(createReadStream(join(folder, dumpFileName(name))), client.query(copyFrom(`copy ${staged(name)} (${columns}) from stdin`)))
+  await client.query(`alter table ${staged(name)} add column kept boolean not null default false`)
+  await client.query(`analyze ${staged(name)}`)
+}
+
+interface Found {
+  id: string
+  storage: string
+  path: string
+  namespace_id: string
+  full_path: string
+}
+
+/** Finds the project in the dump, and gives it its namespace, path and storage here. */
+async function findProject(client: pg.Client, { path, as, storageFor }: ProjectRequest): Promise<Omit<RestoredProject, 'lfsObjects'>> {
+  const one = async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) => (await client.query<Row>(text, values)).rows[0]
+  if (await one(`select 1 from ${staged('installation')} s full join installation i using (bucket_owner) where s.id is null or i.id is null`))
+    throw new StartFault('the backup is of another installation: restore it into an empty one, and import the project from there')
+  const found = await one<Found>(
+    `select p.id, p.storage, p.path, p.namespace_id, n.full_path || '/' || p.path as full_path
+     from ${staged('projects')} p join ${staged('namespaces')} n on n.id = p.namespace_id where lower(n.full_path || '/' || p.path) = lower($1)`,
+    [path],
+  )
+  if (!found) throw new StartFault(`the backup has no project ${path}`)
+  const id = Number(found.id)
+  const present = await one<{ full_path: string }>(
+    `select n.full_path || '/' || p.path as full_path from projects p join namespaces n on n.id = p.namespace_id where p.id = $1`,
+    [id],
+  )
+  if (present)
+    throw new StartFault(
+      `the project is still here as ${present.full_path}: to have both, restore the backup into an empty installation and import it`,
+    )
+  const at = as?.lastIndexOf('/') ?? -1
+  if (as !== undefined && !/^[^/]+(\/[^/]+)+$/.test(as)) throw new StartFault(`${as} is not the full path of a project`)
+  const namespace =
+    as === undefined
+      ? await one<{ id: string; full_path: string }>(
+          `select n.id, n.full_path from namespaces n join ${staged('namespaces')} s using (id, created_at) where n.id = $1 for update of n`,
+          [found.namespace_id],
+        )
+      : await one<{ id: string; full_path: string }>('select id, full_path from namespaces where lower(full_path) = lower($1) for update', [
+          as.slice(0, at),
+        ])
+  const elsewhere = `choose another path with --as group/${found.path}`
+  if (!namespace && as === undefined) throw new StartFault(`the group or user of ${found.full_path} is not there any more: ${elsewhere}`)
+  if (!namespace) throw new StartFault(`there is no group or user ${as?.slice(0, at)}`)
+  const name = as?.slice(at + 1) ?? found.path
+  const fullPath = `${namespace.full_path}/${name}`
+  if (await one('select 1 from routes where key = lower($1)', [fullPath])) throw new StartFault(`the path ${fullPath} is taken: ${elsewhere}`)
+  const storage = storageFor(found.storage)
+  await client.query(
+    `update ${staged('projects')} set namespace_id = $2, path = $3, storage = $4,
+       name = case when exists (select 1 from projects o where o.namespace_id = $2 and lower(o.name) = lower(staged_projects.name)) then $3 else name end,
+       import_status = case when import_status in ('scheduled', 'started') then 'failed' else import_status end where id = $1`,
+    [id, namespace.id, name, storage],
+  )
+  return { id, from: found.storage, storage, path: fullPath }
+}
+
+/** Marks the rows that belong to the project, and removes all others. */
+async function keepOwnRows(client: pg.Client, foreignKeys: ForeignKey[], owned: string[], id: number): Promise<void> {
+  await client.query(`update ${staged('projects')} set kept = id = $1`, [id])
+  const chains = foreignKeys.filter(
+    ({ table, target, action }) => action === 'c' && table !== 'projects' && owned.includes(table) && owned.includes(target),
+  )
+  for (let changed = true; changed; ) {
+    changed = false
+    for (const { table, column, target, key } of chains) {
+      const mark = `update ${staged(table)} t set kept = true from ${staged(target)} s where s.kept and not t.kept and s.${key} = t.${column}`
+      if ((await client.query(mark)).rowCount) changed = true
+    }
+  }
+  for (const table of owned) await client.query(`delete from ${staged(table)} where not kept`)
+  await client.query(`update ${staged('lfs_objects')} o set kept = true from ${staged('lfs_object_projects')} l where l.oid = o.oid`)
+  await client.query(
+    `update ${staged('ssh_keys')} k set kept = true from ${staged('deploy_keys_projects')} d where d.key_id = k.id and k.user_id is null`,
+  )
+}
+
+/** Settles references to rows that are not there any more, as the deletion of those has settled other references. */
+async function settleReferences(client: pg.Client, foreignKeys: ForeignKey[], owned: string[], ghost: number): Promise<void> {
+  const tables = [...owned, 'ssh_keys']
+  for (let changed = true; changed; ) {
+    changed = false
+    for (const { table, column, target, key, action, nullable } of foreignKeys.filter(({ table }) => tables.includes(table))) {
+      const same = IDENTITIES.includes(target) ? ` join ${staged(target)} i on i.id = l.id and i.created_at = l.created_at` : ''
+      const here = `exists (select 1 from public.${target} l${same} where l.${key} = t.${column})`
+      const restored =
+        owned.includes(target) || SHARED.includes(target)
+          ? ` or exists (select 1 from ${staged(target)} s where s.kept and s.${key} = t.${column})`
+          : ''
+      // the namespace and the ghost have been chosen here
+      const chosen = table === 'projects' && column === 'namespace_id' ? ' or true' : target === 'users' ? ` or t.${column} = ${ghost}` : ''
+      const lost = `t.kept and t.${column} is not null and not (${here}${restored}${chosen})`
+      const settle =
+        action === 'n' && nullable
+          ? `update ${staged(table)} t set ${column} = null where ${lost}`
+          : action !== 'c' && target === 'users'
+            ? `update ${staged(table)} t set ${column} = ${ghost} where ${lost}`
+            : `delete from ${staged(table)} t where ${lost}`
+      if ((await client.query(settle)).rowCount) changed = true
+    }
+  }
+}
+
+/** Inserts LFS objects and deploy keys that were deleted with the project. */
+async function insertShared(client: pg.Client, dump: DatabaseDump): Promise<void> {
+  for (const table of SHARED) {
+    const columns = columnsOf(dump, table)
+    await client.query(
+      `insert into public.${table} (${columns}) overriding system value select ${columns} from ${staged(table)} where kept on conflict do nothing`,
+    )
+  }
+  await client.query('delete from pending_lfs_deletions p using pg_temp.staged_lfs_objects o where o.kept and o.oid = p.oid')
+  // the same key may have been added again meanwhile
+  await client.query('delete from pg_temp.staged_deploy_keys_projects d where not exists (select 1 from ssh_keys k where k.id = d.key_id)')
+}
+
+/** Inserts the rows, those first that others refer to; nullable references to later rows are set at the end. */
+async function insertRows(client: pg.Client, dump: DatabaseDump, foreignKeys: ForeignKey[], owned: string[]): Promise<void> {
+  const waiting = new Set(owned)
+  const later: string[] = []
+  while (waiting.size > 0) {
+    const inside = foreignKeys.filter(({ table, target }) => waiting.has(table) && waiting.has(target) && table !== target)
+    const next = [...waiting].find((table) => !inside.some((each) => each.table === table && !each.nullable)) ?? ([...waiting][0] as string)
+    const postponed = inside.filter(({ table }) => table === next).map(({ column }) => column)
+    const columns = columnsOf(dump, next).split(', ')
+    const values = columns.map((column) => (postponed.includes(column) ? 'null' : column)).join(', ')
+    await client.query(`insert into public.${next} (${columns.join(', ')}) overriding system value select ${values} from ${staged(next)}`)
+    for (const column of postponed)
+      later.push(`update public.${next} t set ${column} = s.${column} from ${staged(next)} s where s.id = t.id and s.${column} is not null`)
+    waiting.delete(next)
+    if (columns.includes('id'))
+      await client.query(
+        `select setval(q, m) from (select pg_get_serial_sequence('public.${next}', 'id') as q, max(id) as m from ${staged(next)}) s
+         where q is not null and m > coalesce((select last_value from pg_sequences where format('%I.%I', schemaname, sequencename) = q), 0)`,
+      )
+  }
+  for (const text of later) await client.query(text)
+}
+
+const columnsOf = ({ tables }: DatabaseDump, name: string) => tables.find((table) => table.name === name)?.columns.join(', ') ?? ''
+
+const SELECT_FOREIGN_KEYS = `select c.conrelid::regclass::text as table, a.attname as column, c.confrelid::regclass::text as target,
+    k.attname as key, c.confdeltype as action, not a.attnotnull as nullable
+  from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+    join pg_attribute k on k.attrelid = c.confrelid and k.attnum = c.confkey[1]
+  where c.contype = 'f' and c.connamespace = 'public'::regnamespace order by 1, 2`
