@@ -1,7 +1,8 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { applicationSettings, tokens, variables, webHooks } from '../../src/db/schema/index.js'
+import { applicationSettings, installation, tokens, variables, webHooks } from '../../src/db/schema/index.js'
 import { secrets } from '../../src/services/operations/doctor/secrets.js'
+import { keyCheckOf, openEncryption } from '../../src/services/operations/secret-key.js'
 import { testApp } from '../support/app.js'
 import { anAdmin, aProject, type TestProject, type TestUser } from '../support/factories.js'
 
@@ -27,6 +28,21 @@ async function repairedFaults() {
   expect(await faults()).toEqual([])
   return found.map(({ kind, of }) => `${kind}: ${of}`)
 }
+
+describe('a database that an older version has encrypted', () => {
+  it('takes the key that opens its values, and no other (SEC-256)', async () => {
+    const path = `/projects/${project.id}/variables`
+    await t.api('post', path, admin).send({ key: 'OLD', value: 'old' }).expect(201)
+    await t.ctx.db.write.delete(installation)
+    const other = { ...t.ctx.config, secretKey: 'another key of more than 32 characters' }
+    await expect(openEncryption(other, t.ctx.db)).rejects.toThrow(/are encrypted with another key, and ROOST_SECRET_KEY is key \S{8}/)
+    expect(await t.ctx.db.write.$count(installation)).toBe(0)
+    const opened = await Promise.all([openEncryption(t.ctx.config, t.ctx.db), openEncryption(t.ctx.config, t.ctx.db)])
+    expect(new Set(opened.map(({ encryption }) => keyCheckOf(encryption))).size).toBe(1)
+    await expect(openEncryption(other, t.ctx.db)).rejects.toThrow(/are encrypted with key \S{8}, and ROOST_SECRET_KEY is key \S{8}/)
+    await t.api('delete', `${path}/OLD`, admin).expect(204)
+  })
+})
 
 describe('a value that the key does not open', () => {
   it('a variable is null in lists and alone, can be set again, and the doctor removes it (SEC-257)', async () => {
