@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
+import { formerPath, projectPathFaults } from '../lib/path.js'
 import { StartFault } from '../lib/start-fault.js'
 import { type DatabaseDump, dumpFileName } from './dump.js'
 import { lastApplied } from './migrate.js'
@@ -110,55 +111,75 @@ interface Found {
   id: string
   storage: string
   path: string
+  name: string
   namespace_id: string
-  full_path: string
 }
+
+type Row = Record<string, string>
 
 /** Finds the project in the dump, and gives it its namespace, path and storage here. */
 async function findProject(client: pg.Client, { path, as, storageFor }: ProjectRequest): Promise<Omit<RestoredProject, 'lfsObjects'>> {
-  const one = async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) => (await client.query<Row>(text, values)).rows[0]
+  const one = async <R extends pg.QueryResultRow = Row>(text: string, values: unknown[] = []) => (await client.query<R>(text, values)).rows[0]
   if (await one(`select 1 from ${staged('installation')} s full join installation i using (bucket_owner) where s.id is null or i.id is null`))
     throw new StartFault('the backup is of another installation: restore it into an empty one, and import the project from there')
-  const found = await one<Found>(
-    `select p.id, p.storage, p.path, p.namespace_id, n.full_path || '/' || p.path as full_path
-     from ${staged('projects')} p join ${staged('namespaces')} n on n.id = p.namespace_id where lower(n.full_path || '/' || p.path) = lower($1)`,
-    [path],
-  )
-  if (!found) throw new StartFault(`the backup has no project ${path}`)
+  const found = await findStaged(client, path)
   const id = Number(found.id)
-  const present = await one<{ full_path: string }>(
-    `select n.full_path || '/' || p.path as full_path from projects p join namespaces n on n.id = p.namespace_id where p.id = $1`,
+  const present = await one(
+    `select n.full_path || '/' || p.path as path, p.marked_for_deletion_at from projects p join namespaces n on n.id = p.namespace_id where p.id = $1`,
     [id],
   )
+  if (present?.['marked_for_deletion_at']) throw new StartFault(`the project waits for its removal: roost project restore ${id}`)
   if (present)
-    throw new StartFault(
-      `the project is still here as ${present.full_path}: to have both, restore the backup into an empty installation and import it`,
-    )
-  const at = as?.lastIndexOf('/') ?? -1
-  if (as !== undefined && !/^[^/]+(\/[^/]+)+$/.test(as)) throw new StartFault(`${as} is not the full path of a project`)
-  const namespace =
-    as === undefined
-      ? await one<{ id: string; full_path: string }>(
-          `select n.id, n.full_path from namespaces n join ${staged('namespaces')} s using (id, created_at) where n.id = $1 for update of n`,
-          [found.namespace_id],
-        )
-      : await one<{ id: string; full_path: string }>('select id, full_path from namespaces where lower(full_path) = lower($1) for update', [
-          as.slice(0, at),
-        ])
-  const elsewhere = `choose another path with --as group/${found.path}`
-  if (!namespace && as === undefined) throw new StartFault(`the group or user of ${found.full_path} is not there any more: ${elsewhere}`)
-  if (!namespace) throw new StartFault(`there is no group or user ${as?.slice(0, at)}`)
-  const name = as?.slice(at + 1) ?? found.path
+    throw new StartFault(`the project is still here as ${present['path']}: to have both, restore the backup into an empty installation and import it`)
+  const namespace = await findNamespace(client, found, as)
+  const name = as?.slice(as.lastIndexOf('/') + 1) ?? formerPath(found.path)
   const fullPath = `${namespace.full_path}/${name}`
-  if (await one('select 1 from routes where key = lower($1)', [fullPath])) throw new StartFault(`the path ${fullPath} is taken: ${elsewhere}`)
+  const faults = projectPathFaults(name)
+  if (faults.length > 0) throw new StartFault(`the path ${name} ${faults[0]}`)
+  if (await one('select 1 from routes where key = lower($1)', [fullPath]))
+    throw new StartFault(`the path ${fullPath} is taken: choose another path with --as group/${formerPath(found.path)}`)
   const storage = storageFor(found.storage)
   await client.query(
-    `update ${staged('projects')} set namespace_id = $2, path = $3, storage = $4,
-       name = case when exists (select 1 from projects o where o.namespace_id = $2 and lower(o.name) = lower(staged_projects.name)) then $3 else name end,
-       import_status = case when import_status in ('scheduled', 'started') then 'failed' else import_status end where id = $1`,
-    [id, namespace.id, name, storage],
+    `update ${staged('projects')} s set namespace_id = n.id, path = $3, storage = $4, marked_for_deletion_at = null, deletion_due_at = null,
+       name = case when exists (select 1 from projects o where o.namespace_id = n.id and lower(o.name) = lower($5)) then $3 else $5 end,
+       visibility = case when n.kind = 'group' then least(s.visibility, n.visibility) else s.visibility end,
+       import_status = case when import_status in ('scheduled', 'started') then 'failed' else import_status end
+     from namespaces n where s.id = $1 and n.id = $2`,
+    [id, namespace.id, name, storage, formerPath(found.name)],
   )
   return { id, from: found.storage, storage, path: fullPath }
+}
+
+/** The project with this path in the dump, or else a deleted one that had it. */
+async function findStaged(client: pg.Client, path: string): Promise<Found> {
+  const { rows } = await client.query<Found & { full_path: string }>(
+    `select p.id, p.storage, p.path, p.name, p.namespace_id, n.full_path || '/' || p.path as full_path
+     from ${staged('projects')} p join ${staged('namespaces')} n on n.id = p.namespace_id
+     where starts_with(lower(p.path), lower($1)) order by p.marked_for_deletion_at desc nulls first`,
+    [path.slice(path.lastIndexOf('/') + 1)],
+  )
+  const wanted = path.toLowerCase()
+  const found = rows.find((row) => row.full_path.toLowerCase() === wanted) ?? rows.find((row) => formerPath(row.full_path).toLowerCase() === wanted)
+  if (!found) throw new StartFault(`the backup has no project ${path}`)
+  return found
+}
+
+/** The group or user that the project goes to, which is locked. */
+async function findNamespace(client: pg.Client, found: Found, as: string | undefined): Promise<{ id: string; full_path: string }> {
+  if (as !== undefined && !/^[^/]+(\/[^/]+)+$/.test(as)) throw new StartFault(`${as} is not the full path of a project`)
+  const parent = as?.slice(0, as.lastIndexOf('/'))
+  const { rows } = await client.query<{ id: string; full_path: string }>(
+    `select n.id, n.full_path from namespaces n where n.marked_for_deletion_at is null and
+       case when $1::text is null then n.id = $2 and exists (select 1 from ${staged('namespaces')} s where s.id = n.id and s.created_at = n.created_at)
+       else lower(n.full_path) = lower($1) end for update`,
+    [parent ?? null, found.namespace_id],
+  )
+  if (rows[0]) return rows[0]
+  throw new StartFault(
+    parent === undefined
+      ? `the group or user of the project is not there any more: choose another with --as group/${formerPath(found.path)}`
+      : `there is no group or user ${parent}`,
+  )
 }
 
 /** Marks the rows that belong to the project, and removes all others. */

@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { backUp, openBackup } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { restoreProject } from '../../src/services/operations/project-restore.js'
+import { deleteProjectRows } from '../../src/services/projects/remove.js'
 import { testApp } from '../support/app.js'
 import { directoryOf } from '../support/clients/git-client.js'
 import { anObject, basic, lfsClient } from '../support/clients/lfs-client.js'
@@ -126,9 +127,25 @@ describe('one project of a backup (SEC-261)', () => {
     await t.api('post', '/projects', admin).send({ name, namespace_id: group.id }).expect(201)
     await expect(restore('refused', project.fullPath)).rejects.toThrow(`the path ${project.fullPath} is taken: choose another path with --as`)
     await expect(restore('refused', project.fullPath, 'nowhere/back')).rejects.toThrow('there is no group or user nowhere')
+    await expect(restore('refused', project.fullPath, `${group.fullPath}/-x`)).rejects.toThrow('the path -x can contain only letters')
     const as = `${project.fullPath}-back`
     expect(await restore('refused', project.fullPath, as)).toMatchObject({ id: project.id, path: as })
     expect((await t.api('get', `/projects/${encodeURIComponent(as)}/issues/1`, admin).expect(200)).body.title).toBe('by one who leaves')
+    expect(await faultsFound()).toEqual([])
+  })
+
+  it('that waited for its removal at the time comes back under its former path, and is not removed again', async () => {
+    const { project } = await aFullProject()
+    await t.api('delete', project.path, admin).expect(202)
+    await backUp(t.ctx, t.databaseUrl, folder('waiting'))
+    await expect(restore('waiting', project.fullPath)).rejects.toThrow(`the project waits for its removal: roost project restore ${project.id}`)
+    await t.ctx.db.transaction((tx) => deleteProjectRows(t.ctx, tx, sql`p.id = ${project.id}`))
+    await t.ctx.jobs.drain()
+    expect(await restore('waiting', project.fullPath)).toMatchObject({ id: project.id, path: project.fullPath })
+    expect((await t.api('get', project.path, admin).expect(200)).body).toMatchObject({
+      path_with_namespace: project.fullPath,
+      marked_for_deletion_at: null,
+    })
     expect(await faultsFound()).toEqual([])
   })
 
