@@ -450,6 +450,13 @@ export function readTestConfig(
   })
 }
 
+/** Sets what libraries take for the user's name and home, and leaves a temporary folder that is another user's. */
+export function setUserVariables(user: { name: string; home: string } | undefined, keepTemporaryFolder: boolean): void {
+  if (user) Object.assign(process.env, { USER: user.name, LOGNAME: user.name, HOME: user.home })
+  // PAM may give root a temporary folder of its own
+  if (!keepTemporaryFolder) for (const name of ['TMPDIR', 'TMP', 'TEMP']) delete process.env[name]
+}
+
 /** The cache folder of the user. */
 export const cacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
   join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'roost')

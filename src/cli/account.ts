@@ -2,7 +2,7 @@ import { access, constants, lstat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config.js'
+import { type Config, setUserVariables } from '../config.js'
 import { canEnter, readAccounts } from '../db/postgres/account.js'
 import { StartFault } from '../lib/start-fault.js'
 
@@ -56,10 +56,9 @@ export async function actAsOwner(config: Config): Promise<void> {
       `${config.dataDir} belongs to ${name}, and root may not act as another user here (${reason}): run this as that user, in a container with docker compose exec --user ${uid}`,
     )
   }
-  // what libraries take for the user's name and home
-  if (entry) Object.assign(process.env, { USER: entry.name, LOGNAME: entry.name, HOME: entry.home })
-  // PAM may give root a temporary folder of its own
-  await access(tmpdir(), constants.W_OK | constants.X_OK).catch(() => {
-    for (const name of ['TMPDIR', 'TMP', 'TEMP']) delete process.env[name]
-  })
+  const usable = await access(tmpdir(), constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+  setUserVariables(entry, usable)
 }

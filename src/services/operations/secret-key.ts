@@ -94,7 +94,10 @@ const rowOf = (encryption: Encryption) => ({
 function wrongKey({ secretKey, dataDir }: Config, key: Key | undefined, right: string): StartFault {
   const place = secretKey !== undefined ? 'ROOST_SECRET_KEY' : keyFile(dataDir)
   const found = key ? `${place} is key ${keyName(keyCheckOf(key.encryption))}` : `${place} is not there`
-  const remedy = secretKey !== undefined ? 'set ROOST_SECRET_KEY to that one' : 'restore it from a backup, or set ROOST_SECRET_KEY to that one'
+  const remedy =
+    secretKey !== undefined
+      ? `set ROOST_SECRET_KEY to that one, or leave it unset if that is ${keyFile(dataDir)}`
+      : 'restore it from a backup, or set ROOST_SECRET_KEY to that one'
   return new StartFault(`the values in the database are encrypted with ${right}, and ${found}: ${remedy}. If it is lost, run roost secret reset`)
 }
 
