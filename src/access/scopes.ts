@@ -9,19 +9,27 @@ export interface ScopedRoute {
   method: string
   path: string
   /**
-   * `read_repository`: that scope is sufficient too. `self`: any scope except `read_user` is sufficient if the call is
-   * about the token itself (section 3.5).
+   * `api`: only that scope is sufficient, because the response holds secrets (SEC-265). `read_repository`: that scope is
+   * sufficient too. `self`: any scope except `read_user` is sufficient if the call is about the token itself (section
+   * 3.5).
    */
-  scope?: 'read_repository' | 'self' | undefined
+  scope?: 'api' | 'read_repository' | 'self' | undefined
   /** The raw path parameter `id`. */
   id?: unknown
 }
+
+/**
+ * Whether responses to a token may hold credentials. These open more than a scope that only reads does, so it may not
+ * read them (SEC-265).
+ */
+export const showsSecrets = (scopes: Scope[]): boolean => scopes.includes('api')
 
 const isUserPath = (path: string) => /^\/users?(\/|$)/.test(path)
 
 /** Throws unless one of the token's scopes is sufficient for the route (G-21, G-22, CR-11, section 3.3). */
 export function checkScope(scopes: Scope[], route: ScopedRoute): void {
   if (scopes.includes('api')) return
+  if (route.scope === 'api') throw insufficientScope('api')
   const reads = route.method === 'GET' || route.method === 'HEAD'
   if (reads && scopes.includes('read_api')) return
   if (route.method === 'GET' && isUserPath(route.path) && scopes.includes('read_user')) return

@@ -40,8 +40,8 @@ export interface Endpoint {
   output?: z.ZodType | undefined
   /** The status of a success; by default 201 for POST, 204 for DELETE, otherwise 200 (G-7). */
   status?: number | undefined
-  /** A token scope that is accepted in addition to the usual ones. */
-  scope?: 'read_repository' | 'self' | undefined
+  /** A token scope that is accepted in addition to the usual ones; `api`: the only one that is (SEC-265). */
+  scope?: 'api' | 'read_repository' | 'self' | undefined
   /** Accepts files, and so bodies of the configured maximum size; otherwise 8 MiB (SEC-71). */
   largeBody?: boolean | undefined
   /** Clients poll this endpoint: the response tells them how often (AS-50). */
@@ -63,7 +63,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   input: Input
   output?: z.ZodType
   status?: number
-  scope?: 'read_repository' | 'self'
+  scope?: 'api' | 'read_repository' | 'self'
   largeBody?: boolean
   polled?: boolean
   raw?: readonly string[]

@@ -1,11 +1,14 @@
 import { z } from 'zod'
+import type { SignedIn } from '../../access/actor.js'
+import { showsSecrets } from '../../access/scopes.js'
 import type { ImpersonationToken as TokenRecord } from '../../services/identity/impersonation-tokens.js'
 
 export const ImpersonationToken = z
   .strictObject({
     id: z.int(),
     name: z.string(),
-    token: z.string(),
+    /** Absent for a token without scope `api` (SEC-265). */
+    token: z.string().optional(),
     active: z.boolean(),
     revoked: z.boolean(),
     impersonation: z.literal(true),
@@ -15,11 +18,14 @@ export const ImpersonationToken = z
   })
   .meta({ id: 'ImpersonationToken', description: 'A token with which an administrator acts as a user.' })
 
-export function presentImpersonationToken({ token, value, active }: TokenRecord): z.infer<typeof ImpersonationToken> {
+export function presentImpersonationToken(
+  { token, value, active }: TokenRecord,
+  { token: { scopes } }: SignedIn,
+): z.infer<typeof ImpersonationToken> {
   return {
     id: token.id,
     name: token.name,
-    token: value,
+    ...(showsSecrets(scopes) && { token: value }),
     active,
     revoked: token.revoked,
     impersonation: true,

@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import type { SignedIn } from '../../access/actor.js'
 import { adminFirst } from '../../access/rules.js'
+import { showsSecrets } from '../../access/scopes.js'
 import { invalidInput } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
 import { bool, float, int } from '../../http/params.js'
 import { type SettingsInput, type SettingsRecord, showSettings, updateSettings } from '../../services/core/settings.js'
-import { DEPENDENTS, SETTING_NAMES, SETTINGS, type SettingName } from '../../services/core/settings-table.js'
+import { DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName } from '../../services/core/settings-table.js'
 
 type Attribute = (typeof SETTINGS)[SettingName]
 
@@ -157,11 +159,12 @@ const ApplicationSettings = z
   })
   .meta({ id: 'ApplicationSettings', description: 'All settings of the server.' })
 
-const present = ({ created_at, updated_at, values }: SettingsRecord) => ({
+/** Secret settings are null for a token without scope `api` (SEC-265). */
+const present = ({ created_at, updated_at, values }: SettingsRecord, { token }: SignedIn) => ({
   id: 1,
   created_at: created_at.toISOString(),
   updated_at: updated_at.toISOString(),
-  ...Object.fromEntries(SETTING_NAMES.map((name) => [name, values[name]])),
+  ...Object.fromEntries(SETTING_NAMES.map((name) => [name, SECRETS.has(name) && !showsSecrets(token.scopes) ? null : values[name]])),
 })
 
 /** Application settings (AS-1 to AS-73). */
@@ -173,7 +176,7 @@ export const settings = [
     access: adminFirst,
     input: z.object({}),
     output: ApplicationSettings,
-    handler: async ({ ctx }) => present(await showSettings(ctx)),
+    handler: async ({ ctx, caller }) => present(await showSettings(ctx), caller),
   }),
   endpoint({
     method: 'PUT',
@@ -183,6 +186,6 @@ export const settings = [
     access: adminFirst,
     input: changes(),
     output: ApplicationSettings,
-    handler: async ({ ctx, caller, input }) => present(await updateSettings(ctx, caller, known(input))),
+    handler: async ({ ctx, caller, input }) => present(await updateSettings(ctx, caller, known(input)), caller),
   }),
 ]

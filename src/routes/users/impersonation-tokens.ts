@@ -25,8 +25,9 @@ export const impersonationTokens = [
     access: adminFirst,
     input: z.object({ user_id, state: orDefault(oneOf(STATES), 'all'), ...paging }),
     output: z.array(ImpersonationToken),
-    async handler({ ctx, input }) {
-      return pageOf(await listImpersonationTokens(ctx, await accountById(ctx, input.user_id), input), input, presentImpersonationToken)
+    async handler({ ctx, caller, input }) {
+      const found = await listImpersonationTokens(ctx, await accountById(ctx, input.user_id), input)
+      return pageOf(found, input, (token) => presentImpersonationToken(token, caller))
     },
   }),
   endpoint({
@@ -36,15 +37,15 @@ export const impersonationTokens = [
     access: adminFirst,
     input: byId,
     output: ImpersonationToken,
-    async handler({ ctx, input }) {
-      return presentImpersonationToken(await findImpersonationToken(ctx, await accountById(ctx, input.user_id), input.impersonation_token_id))
+    async handler({ ctx, caller, input }) {
+      const account = await accountById(ctx, input.user_id)
+      return presentImpersonationToken(await findImpersonationToken(ctx, account, input.impersonation_token_id), caller)
     },
   }),
   endpoint({
     method: 'POST',
     path,
     summary: 'Create an impersonation token for a user',
-    description: 'The value of the token is returned only in this response.',
     access: adminFirst,
     input: z.object({
       user_id,
@@ -53,8 +54,8 @@ export const impersonationTokens = [
       expires_at: opt(date()),
     }),
     output: ImpersonationToken,
-    async handler({ ctx, input }) {
-      return presentImpersonationToken(await createImpersonationToken(ctx, await accountById(ctx, input.user_id), input))
+    async handler({ ctx, caller, input }) {
+      return presentImpersonationToken(await createImpersonationToken(ctx, await accountById(ctx, input.user_id), input), caller)
     },
   }),
   endpoint({
