@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { boolean, date, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { type AnyPgColumn, boolean, date, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 import { users } from './users.js'
 
@@ -76,6 +76,8 @@ export const tokens = pgTable(
     user_id: ref()
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
+    /** The token that it was made with and is revoked with (CR-25). */
+    parent_id: ref().references((): AnyPgColumn => tokens.id, { onDelete: 'set null' }),
     kind: text({ enum: ['personal', 'impersonation', 'oauth'] }).notNull(),
     name: text().notNull(),
     description: text(),
@@ -98,6 +100,7 @@ export const tokens = pgTable(
     uniqueIndex('tokens_digest_key').on(t.digest),
     uniqueIndex('tokens_refresh_digest_key').on(t.refresh_digest).where(sql`${t.refresh_digest} is not null`),
     index('tokens_user_id_idx').on(t.user_id, t.id),
+    index('tokens_parent_id_idx').on(t.parent_id).where(sql`${t.parent_id} is not null`),
   ],
 )
 

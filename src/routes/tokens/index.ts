@@ -25,7 +25,7 @@ const creation = {
 }
 const byId = z.object({ id: z.string() })
 
-/** Personal access tokens (CR-16 to CR-21). */
+/** Personal access tokens (CR-16 to CR-22, CR-25). */
 export const tokens = [
   endpoint({
     method: 'POST',
@@ -46,8 +46,8 @@ export const tokens = [
     access: admin,
     input: z.object({ user_id: rowId(), ...creation }),
     output: TokenWithValue,
-    async handler({ ctx, input }) {
-      const { token, value } = await createToken(ctx, await tokenOwner(ctx, input.user_id), input)
+    async handler({ ctx, caller, input }) {
+      const { token, value } = await createToken(ctx, await tokenOwner(ctx, input.user_id), input, { maker: caller })
       return { ...presentToken(token, isActive(ctx, token)), token: value }
     },
   }),

@@ -16,7 +16,7 @@ const path = '/users/:user_id/impersonation_tokens'
 const user_id = rowId()
 const byId = z.object({ user_id, impersonation_token_id: rowId() })
 
-/** Impersonation tokens (T-1 to T-9). */
+/** Impersonation tokens (T-1 to T-10). */
 export const impersonationTokens = [
   endpoint({
     method: 'GET',
@@ -55,7 +55,8 @@ export const impersonationTokens = [
     }),
     output: ImpersonationToken,
     async handler({ ctx, caller, input }) {
-      return presentImpersonationToken(await createImpersonationToken(ctx, await accountById(ctx, input.user_id), input), caller)
+      const account = await accountById(ctx, input.user_id)
+      return presentImpersonationToken(await createImpersonationToken(ctx, caller, account, input), caller)
     },
   }),
   endpoint({

@@ -1,4 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { onlyRow } from '../../db/only-row.js'
 import { tokens } from '../../db/schema/index.js'
@@ -9,6 +10,7 @@ import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { unsealed } from '../core/unsealed.js'
 import type { Owner } from './account-items.js'
+import { parentOf } from './token-descent.js'
 import { activeTokens, auditToken, checkTokenLimit, isActive, markRevoked, type Token } from './tokens.js'
 
 /** A token with its value, which every response to administrators includes (T-4). */
@@ -61,9 +63,10 @@ export async function findImpersonationToken(ctx: Context, user: Owner, id: numb
   return toImpersonationToken(ctx, token)
 }
 
-/** Creates an impersonation token (T-5, T-6); 400 with the faults of its fields. */
+/** Creates an impersonation token (T-5, T-6, CR-25); 400 with the faults of its fields. */
 export async function createImpersonationToken(
   ctx: Context,
+  caller: SignedIn,
   user: Owner,
   { name, scopes, expires_at }: { name: string; scopes: string[]; expires_at?: string | undefined },
 ): Promise<ImpersonationToken> {
@@ -76,12 +79,14 @@ export async function createImpersonationToken(
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   const value = newSecret(ctx.random)
   return ctx.db.transaction(async (tx) => {
+    const parent_id = await parentOf(tx, caller)
     await checkTokenLimit(tx, user.id)
     const created = onlyRow(
       await tx
         .insert(tokens)
         .values({
           user_id: user.id,
+          parent_id,
           kind: 'impersonation',
           name,
           digest: digestOf(value),

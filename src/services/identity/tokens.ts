@@ -13,6 +13,7 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { checkMayMakeTokens, parentOf, revokeWithDescendants } from './token-descent.js'
 import { findUserByName } from './users.js'
 
 export type Token = typeof tokens.$inferSelect
@@ -47,24 +48,26 @@ function tokenFaults({ name, scopes, description }: NewToken): Record<string, st
 
 /**
  * Creates a personal access token and returns it with its value, of which only a digest is stored (CR-7). 400 with the
- * faults of its fields.
+ * faults of its fields. `maker`: the caller whose token it is made with (CR-25).
  */
 export async function createToken(
   ctx: Context,
   user: { id: number; admin: boolean },
   given: NewToken,
-  value = newSecret(ctx.random),
+  { value = newSecret(ctx.random), maker }: { value?: string; maker?: SignedIn } = {},
 ): Promise<{ token: Token; value: string }> {
   const faults = tokenFaults(given)
   if (given.scopes.includes('sudo') && !user.admin) faults['scopes'] = ['can only contain available scopes']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   return ctx.db.transaction(async (tx) => {
+    const parent_id = maker ? await parentOf(tx, maker) : null
     await checkTokenLimit(tx, user.id)
     const token = onlyRow(
       await tx
         .insert(tokens)
         .values({
           user_id: user.id,
+          parent_id,
           kind: 'personal',
           name: given.name,
           description: given.description ?? null,
@@ -100,13 +103,14 @@ export const auditToken = (
  * with a `sudo` or password-grant credential (CR-16).
  */
 export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewToken): Promise<{ token: Token; value: string }> {
+  checkMayMakeTokens(caller)
   const { user, token } = caller
   const held = token.scopes
   const covered = (scope: string) =>
     scope === 'sudo' ? user.admin && (held.includes('sudo') || token.kind === 'oauth') : held.includes('api') || held.includes(scope as Scope)
   const known = given.scopes.filter((scope) => (SCOPES as readonly string[]).includes(scope))
   if (!known.every(covered)) throw forbidden()
-  return createToken(ctx, user, { ...given, expires_at: await cappedExpiry(ctx, caller, given.expires_at) })
+  return createToken(ctx, user, { ...given, expires_at: await cappedExpiry(ctx, caller, given.expires_at) }, { maker: caller })
 }
 
 /**
@@ -214,26 +218,35 @@ export async function findToken(ctx: Context, caller: SignedIn, named: string): 
   return token
 }
 
-/** Replaces a token by a new one and revokes it in the same transaction; 401 when it is no longer active (CR-20). */
+/**
+ * Replaces a token by a new one, and revokes it and what was made with it in the same transaction; 401 when it is no
+ * longer active (CR-20, CR-25).
+ */
 export async function rotateToken(
   ctx: Context,
   caller: SignedIn,
   token: Token,
   expiresAt: string | undefined,
 ): Promise<{ token: Token; value: string }> {
+  checkMayMakeTokens(caller)
   const value = newSecret(ctx.random)
   const inAWeek = new Date(ctx.now().getTime() + 7 * 86_400_000).toISOString().slice(0, 10)
   const own = token.user_id === caller.user.id
   const expires_at = own ? await cappedExpiry(ctx, caller, expiresAt, inAWeek) : (expiresAt ?? inAWeek)
   return ctx.db.transaction(async (tx) => {
+    // first the row that will change: two calls of a token that replaces itself would deadlock on the lock of its use
     const [old] = await tx.select().from(tokens).where(eq(tokens.id, token.id)).for('update')
     if (!old || !isActive(ctx, old)) throw unauthenticated()
-    await tx.update(tokens).set({ revoked: true, updated_at: ctx.now() }).where(eq(tokens.id, old.id))
+    const maker = await parentOf(tx, caller)
+    const revoked = await revokeWithDescendants(tx, old.id, ctx.now())
+    for (const descendant of revoked) if (descendant.id !== old.id) await auditToken(ctx, tx, 'token_revoked', descendant)
+    // a token that replaces itself, or is replaced by one made with it, stays with the one that it was made with
+    const parent_id = revoked.some(({ id }) => id === maker) ? old.parent_id : maker
     const { user_id, kind, name, description, scopes } = old
     const fresh = onlyRow(
       await tx
         .insert(tokens)
-        .values({ user_id, kind, name, description, scopes, digest: digestOf(value), expires_at, ...createdNow(ctx) })
+        .values({ user_id, parent_id, kind, name, description, scopes, digest: digestOf(value), expires_at, ...createdNow(ctx) })
         .returning(),
     )
     await auditToken(ctx, tx, 'token_rotated', fresh)
@@ -246,16 +259,12 @@ export async function revokeToken(ctx: Context, token: Token): Promise<void> {
   if (!(await markRevoked(ctx, token))) throw refused('The token is already revoked')
 }
 
-/** Revokes a token; false when it was revoked already. */
-export async function markRevoked(ctx: Context, token: Token): Promise<boolean> {
+/** Revokes a token and what was made with it (CR-25); false when it was revoked already. */
+export async function markRevoked(ctx: Context, { id }: Token): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {
-    const changed = await tx
-      .update(tokens)
-      .set({ revoked: true, updated_at: ctx.now() })
-      .where(and(eq(tokens.id, token.id), eq(tokens.revoked, false)))
-      .returning({ id: tokens.id })
-    if (changed.length > 0) await auditToken(ctx, tx, 'token_revoked', token)
-    return changed.length > 0
+    const revoked = await revokeWithDescendants(tx, id, ctx.now())
+    for (const token of revoked) await auditToken(ctx, tx, 'token_revoked', token)
+    return revoked.some((token) => token.id === id)
   })
 }
 

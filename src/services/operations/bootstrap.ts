@@ -23,7 +23,7 @@ export async function bootstrapAdministrator(ctx: Context): Promise<void> {
     .from(tokens)
     .where(eq(tokens.digest, digestOf(token)))
   if (known.length > 0) return
-  await createToken(ctx, admin, { name: 'bootstrap', scopes: BOOTSTRAP_SCOPES }, token).catch((error: unknown) => {
+  await createToken(ctx, admin, { name: 'bootstrap', scopes: BOOTSTRAP_SCOPES }, { value: token }).catch((error: unknown) => {
     if (!isUniqueViolation(error)) throw error
   })
 }

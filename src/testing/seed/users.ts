@@ -31,7 +31,7 @@ type SeedToken = NonNullable<SeedUser['tokens']>[number]
 async function seedToken({ world }: Seeder, at: string, user: { id: number; admin: boolean }, given: SeedToken): Promise<void> {
   const { token, name = 'seed', scopes = ['api'], expires_at } = typeof given === 'string' ? { token: given } : given
   try {
-    await createToken(world.ctx, user, { name, scopes, expires_at }, token)
+    await createToken(world.ctx, user, { name, scopes, expires_at }, { value: token })
   } catch (thrown) {
     if (thrown instanceof Failure) throw seedFault(at, failureText(thrown.body))
     if (/tokens_digest/.test(String((thrown as { cause?: unknown }).cause ?? thrown))) throw seedFault(at, 'there is such a token already')
