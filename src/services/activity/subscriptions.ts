@@ -12,17 +12,26 @@ export interface Target {
   project_id: number
 }
 
-/** Stores whether a user is subscribed, replacing an earlier choice. */
+/**
+ * Stores whether a user is subscribed, replacing an earlier choice; false if that choice was the same, so that of
+ * concurrent calls one makes the change (SB-5).
+ */
 export async function setSubscribed(
   tx: Pick<Transaction, 'insert'>,
   target: { type: TargetType | 'Label'; id: number; project_id: number | null },
   userId: number,
   subscribed: boolean,
-): Promise<void> {
-  await tx
+): Promise<boolean> {
+  const changed = await tx
     .insert(subscriptions)
     .values({ project_id: target.project_id, target_type: target.type, target_id: target.id, user_id: userId, subscribed })
-    .onConflictDoUpdate({ target: [subscriptions.target_type, subscriptions.target_id, subscriptions.user_id], set: { subscribed } })
+    .onConflictDoUpdate({
+      target: [subscriptions.target_type, subscriptions.target_id, subscriptions.user_id],
+      set: { subscribed },
+      setWhere: sql`${subscriptions.subscribed} <> excluded.subscribed`,
+    })
+    .returning({ subscribed: subscriptions.subscribed })
+  return changed.length > 0
 }
 
 /**

@@ -380,7 +380,8 @@ export async function updateLink(ctx: Context, subject: ProjectSubject, tag: str
 
 export async function deleteLink(ctx: Context, subject: ProjectSubject, tag: string, id: number): Promise<ReleaseLinkRecord> {
   const link = await getLink(ctx, subject, tag, id)
-  await ctx.db.write.delete(releaseLinks).where(eq(releaseLinks.id, id))
+  const deleted = await ctx.db.write.delete(releaseLinks).where(eq(releaseLinks.id, id)).returning({ id: releaseLinks.id })
+  if (deleted.length === 0) throw notFound()
   return link
 }
 

@@ -101,7 +101,8 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
     async remove(ctx: Context, owner: Owner, row: Row): Promise<void> {
       await ctx.db.transaction(async (tx) => {
         const deleted = await tx.delete(table).where(eq(table.id, row.id)).returning({ id: table.id })
-        if (deleted.length > 0) await auditItem(ctx, tx, owner, row, 'removed')
+        if (deleted.length === 0) throw notFound(noun)
+        await auditItem(ctx, tx, owner, row, 'removed')
       })
     },
   }

@@ -344,7 +344,8 @@ export async function deleteLabel(ctx: Context, caller: SignedIn, source: LabelS
   check(label.updated_at)
   await ctx.db.transaction(async (tx) => {
     await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, 'Label'), eq(subscriptions.target_id, label.id)))
-    await tx.delete(labels).where(eq(labels.id, label.id))
+    const deleted = await tx.delete(labels).where(eq(labels.id, label.id)).returning({ id: labels.id })
+    if (deleted.length === 0) throw noLabel()
   })
 }
 
@@ -359,8 +360,8 @@ export async function subscribeToLabel(
   const record = await getLabel(ctx, caller, source, named)
   if (record.subscribed === subscribed) return null
   const { label } = record
-  await setSubscribed(ctx.db.write, { type: 'Label', id: label.id, project_id: label.project_id }, caller.user.id, subscribed)
-  return { ...record, subscribed }
+  const target = { type: 'Label', id: label.id, project_id: label.project_id } as const
+  return (await setSubscribed(ctx.db.write, target, caller.user.id, subscribed)) ? { ...record, subscribed } : null
 }
 
 /** The colour of labels created by name alone (MR-27). */

@@ -25,8 +25,7 @@ export async function subscribeTo<T extends { subscribed?: boolean }>(
   subscribed: boolean,
 ): Promise<T | null> {
   if (record.subscribed === subscribed) return null
-  await setSubscribed(ctx.db.write, target, caller.user.id, subscribed)
-  return { ...record, subscribed }
+  return (await setSubscribed(ctx.db.write, target, caller.user.id, subscribed)) ? { ...record, subscribed } : null
 }
 
 /** Adds a todo for the caller (IS-10, TD-1); null when they already have a pending one on the target (TD-2). */

@@ -161,7 +161,8 @@ export async function removeDeployKey(ctx: Context, project: Project, keyId: num
   await ctx.db.transaction(async (tx) => {
     const found = await linked(tx, project.id, keyId)
     if (!found) throw missing()
-    await tx.delete(deployKeysProjects).where(onProject(project.id, keyId))
+    const removed = await tx.delete(deployKeysProjects).where(onProject(project.id, keyId)).returning({ id: deployKeysProjects.id })
+    if (removed.length === 0) throw missing()
     await auditKey(ctx, tx, project, 'deploy_key_removed', found.key)
   })
 }

@@ -41,12 +41,14 @@ export async function listDeployTokens(ctx: Context, source: TokenSource | null,
   return { items, total: total[0]?.total ?? 0 }
 }
 
+const missing = () => notFound('DeployToken')
+
 export async function getDeployToken(ctx: Context, source: TokenSource, id: number): Promise<DeployToken> {
   const [row] = await ctx.db.write
     .select()
     .from(deployTokens)
     .where(and(belongsTo(source), eq(deployTokens.id, id)))
-  if (!row) throw notFound('DeployToken')
+  if (!row) throw missing()
   return row
 }
 
@@ -96,9 +98,12 @@ export async function createDeployToken(
 }
 
 export async function revokeDeployToken(ctx: Context, source: TokenSource, id: number): Promise<void> {
-  const token = await getDeployToken(ctx, source, id)
   await ctx.db.transaction(async (tx) => {
-    await tx.delete(deployTokens).where(eq(deployTokens.id, token.id))
+    const [token] = await tx
+      .delete(deployTokens)
+      .where(and(belongsTo(source), eq(deployTokens.id, id)))
+      .returning()
+    if (!token) throw missing()
     const target = { type: source.kind, id: source.id, name: source.fullPath }
     await audit(ctx, tx, { action: 'deploy_token_revoked', target, changes: { token_id: id, name: token.name } })
   })

@@ -74,6 +74,10 @@ export async function unlockFile(ctx: Context, caller: SignedIn, subject: Projec
   if (!lock) throw notFound('Lock')
   const forced = force && subject.can('force_unlock')
   if (lock.user_id !== caller.user.id && !forced) throw forbidden(`the file is locked by ${lock.owner}${force ? '' : ', a maintainer may force it'}`)
-  await ctx.db.write.delete(lfsLocks).where(and(eq(lfsLocks.project_id, projectId), eq(lfsLocks.id, id)))
+  const unlocked = await ctx.db.write
+    .delete(lfsLocks)
+    .where(and(eq(lfsLocks.project_id, projectId), eq(lfsLocks.id, id)))
+    .returning({ id: lfsLocks.id })
+  if (unlocked.length === 0) throw notFound('Lock')
   return lock
 }
