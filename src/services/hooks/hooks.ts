@@ -2,6 +2,7 @@ import { and, asc, eq, isNull, type Placeholder, type SQL, sql } from 'drizzle-o
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
+import { lockName } from '../../db/lock-name.js'
 import { onlyRow } from '../../db/only-row.js'
 import { HOOK_EVENTS, type HookEvent, webHooks } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -183,6 +184,7 @@ export async function createHook(ctx: Context, source: HookSource, given: HookAt
     events: switchEvents(DEFAULTS[source.kind], given.events),
   }
   return ctx.db.transaction(async (tx) => {
+    await lockName(tx, `hooks of ${source.kind} ${source.id}`)
     const existing = await tx.$count(webHooks, of(source))
     if (existing >= MAX_HOOKS) throw refused(`Maximum number of webhooks (${MAX_HOOKS}) exceeded`)
     const hook = onlyRow(await tx.insert(webHooks).values(values).returning())

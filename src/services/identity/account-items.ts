@@ -2,6 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { totalCount } from '../../db/decoded.js'
+import { lockName } from '../../db/lock-name.js'
 import { onlyRow } from '../../db/only-row.js'
 import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -87,6 +88,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
         ctx.db.transaction(async (tx) => {
           const faults = await check(tx)
           if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+          await lockName(tx, `${type} of user ${owner.id}`)
           const count = await tx.$count(table, eq(table.user_id, owner.id))
           if (count >= MAX_ITEMS) throw invalidRecord({ base: [`there are already ${MAX_ITEMS}`] })
           const row = { ...values, user_id: owner.id, ...createdNow(ctx) } as typeof emails.$inferInsert

@@ -5,6 +5,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
+import { lockName } from '../../db/lock-name.js'
 import { onlyRow } from '../../db/only-row.js'
 import { tokens, users } from '../../db/schema/index.js'
 import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../../failures.js'
@@ -85,6 +86,7 @@ export async function createToken(
 
 /** 400 when the account has the maximum number of active tokens (SEC-130). */
 export async function checkTokenLimit(tx: Transaction, userId: number): Promise<void> {
+  await lockName(tx, `tokens of user ${userId}`)
   const held = await tx.$count(tokens, and(eq(tokens.user_id, userId), eq(tokens.revoked, false)))
   if (held >= MAX_TOKENS) throw invalidRecord({ base: [`there are already ${MAX_TOKENS} tokens`] })
 }

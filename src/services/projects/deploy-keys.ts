@@ -6,6 +6,7 @@ import { fullPathOf, type Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
+import { lockName } from '../../db/lock-name.js'
 import { onlyRow } from '../../db/only-row.js'
 import { deployKeysProjects, projects, sshKeys } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
@@ -90,6 +91,7 @@ async function knowsKey(tx: Transaction, { user }: SignedIn, keyId: number): Pro
 }
 
 async function link(ctx: Context, tx: Transaction, project: Project, key: SshKey, can_push: boolean): Promise<DeployKey> {
+  await lockName(tx, `deploy keys of project ${project.id}`)
   const linkedCount = await tx.$count(deployKeysProjects, eq(deployKeysProjects.project_id, project.id))
   if (linkedCount >= MAX_DEPLOY_KEYS) throw invalidRecord({ base: [`there are already ${MAX_DEPLOY_KEYS}`] })
   await tx.insert(deployKeysProjects).values({ key_id: key.id, project_id: project.id, can_push, created_at: ctx.now() })

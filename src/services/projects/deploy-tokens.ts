@@ -4,6 +4,7 @@ import { LEVELS } from '../../access/can.js'
 import type { Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
+import { lockName } from '../../db/lock-name.js'
 import { onlyRow } from '../../db/only-row.js'
 import { deployTokens, namespaces } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
@@ -81,6 +82,7 @@ export async function createDeployToken(
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   const value = newSecret(ctx.random)
   return ctx.db.transaction(async (tx) => {
+    await lockName(tx, `deploy tokens of ${source.kind} ${source.id}`)
     if ((await tx.$count(deployTokens, belongsTo(source))) >= MAX_DEPLOY_TOKENS)
       throw invalidRecord({ base: [`there are already ${MAX_DEPLOY_TOKENS} tokens`] })
     const owner = source.kind === 'project' ? { project_id: source.id } : { group_id: source.id }

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { lockName } from '../../db/lock-name.js'
 import { projectUploads } from '../../db/schema/index.js'
 import { Failure, refused } from '../../failures.js'
 import type { GitRepository } from '../../git/types.js'
@@ -47,7 +48,7 @@ export async function checkUploadQuota(
   ]
   for (const { owner, column, id, limit } of quotas) {
     if (limit === 0) continue
-    await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`uploads ${column.name} ${id}`}, 0))`)
+    await lockName(tx, `uploads ${column.name} ${id}`)
     const { rows } = await tx.execute<{ bytes: string }>(sql`select coalesce(sum(size), 0) as bytes from ${projectUploads} where ${column} = ${id}`)
     if (Number(rows[0]?.bytes) + upload.bytes > limit * MEBIBYTE)
       throw new Failure('too_large', { message: `413 Request Entity Too Large - ${owner} may have no more than ${limit} MiB of uploaded files` })

@@ -81,7 +81,7 @@ describe('tokens that were made with a token', () => {
     expect(await all([{ token: access_token }, made])).toEqual([false, true])
   })
 
-  it('cannot be made while it is being revoked (SEC-266)', async () => {
+  it('cannot be made while it is being revoked (SEC-266)', { tags: ['long'] }, async () => {
     for (const _ of seeds(6, 30)) {
       const first = await make(user)
       const second = await make(first)

@@ -2,6 +2,7 @@ import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
+import { lockName } from '../../../db/lock-name.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions, projects } from '../../../db/schema/index.js'
 import { Failure, tooLarge } from '../../../failures.js'
 import type { StagedObject } from '../../../lib/files/object-store.js'
@@ -43,7 +44,7 @@ export async function objectsOf(ctx: Context, projectId: number, oids: string[])
 }
 
 /** Serialises adding and removing an object until the transaction ends. */
-const lockObject = (tx: Transaction, oid: string) => tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`lfs ${oid}`}, 0))`)
+const lockObject = (tx: Transaction, oid: string) => lockName(tx, `lfs ${oid}`)
 
 /**
  * Stores an uploaded object and adds it to a project. The file is stored before the row is committed; a file left
