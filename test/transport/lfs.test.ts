@@ -449,6 +449,28 @@ describe('locks (LF-9)', () => {
     expect((await lfs.call(place.fullPath, 'locks', reporter)).status).toBe(200)
     for (const path of ['', 'a\0b', 'x'.repeat(2_001)]) expect((await lfs.post(place.fullPath, 'locks', developer, { path })).status).toBe(422)
   })
+
+  it('are at most 10,000 in a project, also for concurrent calls (SEC-268, SEC-269)', async () => {
+    const place = await aProject(t.ctx, { creator: owner })
+    await t.ctx.db.write.execute(sql`insert into lfs_locks (project_id, user_id, path, locked_at)
+      select ${place.id}, ${owner.id}, 'f' || n, now() from generate_series(1, 9997) n`)
+    const lock = (path: string) => lfs.post(place.fullPath, 'locks', owner, { path })
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, i) => lock(`new${i}`)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 422, 422, 422, 422, 422])
+    const refused = await lock('another')
+    expect([refused.status, refused.body.message]).toEqual([422, 'the project already has 10000 locks'])
+    expect((await lock('f1')).status).toBe(409)
+    const { id } = (await lfs.call(place.fullPath, 'locks?path=f1', owner)).body.locks[0]
+    expect((await lfs.post(place.fullPath, `locks/${id}/unlock`, owner, {})).status).toBe(200)
+    expect((await lock('another')).status).toBe(201)
+  })
+
+  it('are ended once by concurrent calls (SEC-267)', async () => {
+    const place = await aProject(t.ctx, { creator: owner })
+    const { id } = (await lfs.post(place.fullPath, 'locks', owner, { path: 'a' })).body.lock
+    const answers = await Promise.all(Array.from({ length: 8 }, () => lfs.post(place.fullPath, `locks/${id}/unlock`, owner, {})))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 404)])
+  })
 })
 
 describe('pushes with pointers (LF-10)', () => {

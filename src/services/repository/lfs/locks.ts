@@ -2,6 +2,7 @@ import { and, asc, eq, gt } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import { lockName } from '../../../db/lock-name.js'
 import { lfsLocks, users } from '../../../db/schema/index.js'
 import { conflict, forbidden, notFound, unprocessable } from '../../../failures.js'
 
@@ -24,6 +25,8 @@ export interface LockFilter {
 
 /** Maximum number of locks per page. */
 const MAX_LOCKS = 100
+/** Maximum number of locks of a project (SEC-269). */
+const MAX_LOCKS_OF_PROJECT = 10_000
 /** Maximum length of a path in bytes. */
 const MAX_PATH = 2_000
 
@@ -50,7 +53,10 @@ export async function listLocks(ctx: Context, projectId: number, filter: LockFil
   return { locks, next: found.length > limit ? (locks.at(-1)?.id ?? null) : null }
 }
 
-/** Locks a file. If it is already locked, returns the existing lock and `created` false. */
+/**
+ * Locks a file. If it is already locked, returns the existing lock and `created` false; 422 for one lock too many
+ * (SEC-269).
+ */
 export async function lockFile(
   ctx: Context,
   caller: SignedIn,
@@ -59,7 +65,13 @@ export async function lockFile(
 ): Promise<{ lock: LfsLock; created: boolean }> {
   if (path === '' || path.includes('\0') || Buffer.byteLength(path) > MAX_PATH) throw unprocessable(`path is not of 1 to ${MAX_PATH} bytes`)
   const values = { project_id: project.id, user_id: caller.user.id, path, locked_at: ctx.now() }
-  const inserted = await ctx.db.write.insert(lfsLocks).values(values).onConflictDoNothing().returning({ id: lfsLocks.id })
+  const inserted = await ctx.db.transaction(async (tx) => {
+    await lockName(tx, `lfs locks of project ${project.id}`)
+    const created = await tx.insert(lfsLocks).values(values).onConflictDoNothing().returning({ id: lfsLocks.id })
+    if (created.length > 0 && (await tx.$count(lfsLocks, eq(lfsLocks.project_id, project.id))) > MAX_LOCKS_OF_PROJECT)
+      throw unprocessable(`the project already has ${MAX_LOCKS_OF_PROJECT} locks`)
+    return created
+  })
   const { locks } = await listLocks(ctx, project.id, { path })
   const [lock] = locks
   // it was unlocked between the two statements
