@@ -88,24 +88,33 @@ async function verifyFound(ctx: Context, by: { digest: string } | { id: number }
   return { ok: true, user: found.user, token: { id: found.id, kind: found.kind, scopes } }
 }
 
-/** Returns the owner of a valid token. Counts an invalid token and throws. */
+/** Returns the owner of a valid token. Counts an unknown token and throws. */
 export async function requireToken(ctx: Context, value: string, address: string): Promise<Extract<TokenVerdict, { ok: true }>> {
   const verdict = await verifyToken(ctx, value)
   if (verdict.ok) return verdict
-  await countBadToken(ctx, address)
+  if (verdict.known) logBadToken(ctx, address, reasonOf(verdict))
+  else await countBadToken(ctx, address)
   throw verdict.failure
 }
 
 /**
- * Counts an invalid token against the client's address; throws 429 after too many. Valid tokens are never throttled:
- * they cannot be guessed, and many callers may share an address (SEC-26).
+ * Counts an unknown token against the client's address; throws 429 after too many. Known tokens are never throttled or
+ * counted, also where they are refused: they were not guessed, and many callers may share an address (SEC-26, SEC-270).
  */
 export async function countBadToken(ctx: Context, address: string): Promise<void> {
   const wait = await ctx.throttle.wait(address)
   if (wait > 0) await ctx.throttle.refuse(tooMany(wait))
-  ctx.metrics.login('token', 'refused')
-  ctx.log.warn({ address, reason: 'the token is not valid' }, 'a sign-in failed')
+  logBadToken(ctx, address, 'the token is not valid')
   await ctx.throttle.failed(address)
+}
+
+/** Why a known token is refused, for the log. */
+export const reasonOf = ({ blocked }: { blocked: boolean }) => (blocked ? 'the account is blocked' : 'the token was revoked or has expired')
+
+/** Logs a refused token; alone for one that is known, which is not counted (SEC-270). */
+export function logBadToken(ctx: Context, address: string, reason: string): void {
+  ctx.metrics.login('token', 'refused')
+  ctx.log.warn({ address, reason }, 'a sign-in failed')
 }
 
 /** The credential of a call: the first source that has one is used (G-12, CR-5). Blank values count as absent. */

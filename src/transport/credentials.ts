@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { checkAddress } from '../access/addresses.js'
-import { countBadToken, type TokenVerdict, verifyToken, verifyTokenAgain } from '../access/authenticate.js'
+import { countBadToken, logBadToken, reasonOf, type TokenVerdict, verifyToken, verifyTokenAgain } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import { Failure, nullOnFailure } from '../failures.js'
 import { readSettings, type Settings } from '../services/core/settings.js'
@@ -51,17 +51,16 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
     const caller = tokenCaller(verdict)
     return caller.reads ? caller : { status: 403, text: 'The token was not made for Git' }
   }
-  if (verdict.known && verdict.blocked) return { status: 403, text: 'Your account is blocked' }
   if (verdict.known) {
-    await countBadToken(ctx, address)
-    return DENIED
+    logBadToken(ctx, address, reasonOf(verdict))
+    return verdict.blocked ? { status: 403, text: 'Your account is blocked' } : DENIED
   }
 
   const deploy = await findDeployToken(ctx, password)
   if (deploy) {
     if (deploy.valid && deploy.username === name)
       return { user: null, reads: true, writes: false, level: async (project) => levelOfToken(deploy, project) }
-    await countBadToken(ctx, address)
+    logBadToken(ctx, address, deploy.valid ? 'the token has another user name' : 'the token has expired')
     return DENIED
   }
 

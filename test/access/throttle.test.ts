@@ -5,7 +5,7 @@ import { Throttle } from '../../src/access/throttle.js'
 import { readConfig } from '../../src/config.js'
 import { counters } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
-import { aUser, type TestUser } from '../support/factories.js'
+import { aProject, aToken, aUser, type TestUser } from '../support/factories.js'
 
 describe('a throttle of bad credentials (SEC-26)', () => {
   const t = testApp()
@@ -143,6 +143,26 @@ describe('the throttle at work (SEC-26, CR-15, W-34)', () => {
     const info = (token: string) =>
       fetch(`${t.url}/oauth/token/info`, { headers: { 'x-forwarded-for': '10.0.0.1', authorization: `Bearer ${token}` } })
     expect([(await info('guess')).status, (await info(user.token)).status]).toEqual([429, 200])
+  })
+
+  it('tokens that are known are no guesses, whatever they are refused for, on the API and for Git (SEC-270)', async () => {
+    const blocked = await aUser(t.ctx, { state: 'blocked' })
+    const revoked = await aToken(t.ctx, user, ['api'])
+    await t.api('delete', '/personal_access_tokens/self', { token: revoked }).expect(204)
+    const expired = await aToken(t.ctx, user, ['api'], '2020-01-01')
+    const project = await aProject(t.ctx, { creator: user })
+    const { body: deploy } = await t
+      .api('post', `${project.path}/deploy_tokens`, user)
+      .send({ name: 'x', scopes: ['read_repository'], username: 'robot' })
+      .expect(201)
+    for (let i = 0; i < 3; i++) {
+      await from('10.3.0.1', blocked.token).expect(403)
+      for (const token of [revoked, expired]) await from('10.3.0.1', token).expect(401)
+      expect((await git('10.3.0.1', blocked.token)).status).toBe(403)
+      for (const token of [revoked, expired, deploy.token]) expect((await git('10.3.0.1', token)).status).toBe(401)
+    }
+    await from('10.3.0.1', 'guess').expect(401)
+    expect((await grant('10.3.0.1', user.password)).status).toBe(200)
   })
 
   it.each([
