@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { lockName } from '../../db/lock-name.js'
 import { projectUploads } from '../../db/schema/index.js'
 import { Failure, refused } from '../../failures.js'
 import type { GitRepository } from '../../git/types.js'
+import { lockName } from '../core/lock-name.js'
 import { readSettings } from '../core/settings.js'
 
 const MEBIBYTE = 1024 * 1024

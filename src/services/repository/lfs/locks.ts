@@ -2,9 +2,9 @@ import { and, asc, eq, gt } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { lockName } from '../../../db/lock-name.js'
 import { lfsLocks, users } from '../../../db/schema/index.js'
 import { conflict, forbidden, notFound, unprocessable } from '../../../failures.js'
+import { lockName } from '../../core/lock-name.js'
 
 /** A lock on a file (LF-9). */
 export interface LfsLock {

@@ -2,10 +2,10 @@ import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
-import { lockName } from '../../../db/lock-name.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions, projects } from '../../../db/schema/index.js'
 import { Failure, tooLarge } from '../../../failures.js'
 import type { StagedObject } from '../../../lib/files/object-store.js'
+import { lockName } from '../../core/lock-name.js'
 import { readSettings } from '../../core/settings.js'
 
 /** An object as in pointer files: the SHA-256 of its content in hex, and its size in bytes. */

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import type { Transaction } from './client.js'
+import type { Transaction } from '../../db/client.js'
 
 /**
  * Takes the advisory lock of a name until the transaction ends. Of transactions that count rows and insert one, each
