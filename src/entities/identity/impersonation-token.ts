@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import type { SignedIn } from '../../access/actor.js'
-import { showsSecrets } from '../../access/scopes.js'
 import type { ImpersonationToken as TokenRecord } from '../../services/identity/impersonation-tokens.js'
 
 export const ImpersonationToken = z
@@ -18,14 +16,12 @@ export const ImpersonationToken = z
   })
   .meta({ id: 'ImpersonationToken', description: 'A token with which an administrator acts as a user.' })
 
-export function presentImpersonationToken(
-  { token, value, active }: TokenRecord,
-  { token: { scopes } }: SignedIn,
-): z.infer<typeof ImpersonationToken> {
+/** `shown`: whether the caller may see the value. */
+export function presentImpersonationToken({ token, value, active }: TokenRecord, shown: boolean): z.infer<typeof ImpersonationToken> {
   return {
     id: token.id,
     name: token.name,
-    ...(showsSecrets(scopes) && { token: value }),
+    ...(shown && { token: value }),
     active,
     revoked: token.revoked,
     impersonation: true,

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import type { SignedIn } from '../../access/actor.js'
 import { accountById, adminFirst } from '../../access/rules.js'
+import { showsSecrets } from '../../access/scopes.js'
 import { ImpersonationToken, presentImpersonationToken } from '../../entities/identity/impersonation-token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { date, described, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
@@ -10,11 +12,14 @@ import {
   listImpersonationTokens,
   revokeImpersonationToken,
   STATES,
+  type ImpersonationToken as TokenRecord,
 } from '../../services/identity/impersonation-tokens.js'
 
 const path = '/users/:user_id/impersonation_tokens'
 const user_id = rowId()
 const byId = z.object({ user_id, impersonation_token_id: rowId() })
+
+const present = (token: TokenRecord, { token: { scopes } }: SignedIn) => presentImpersonationToken(token, showsSecrets(scopes))
 
 /** Impersonation tokens (T-1 to T-10). */
 export const impersonationTokens = [
@@ -27,7 +32,7 @@ export const impersonationTokens = [
     output: z.array(ImpersonationToken),
     async handler({ ctx, caller, input }) {
       const found = await listImpersonationTokens(ctx, await accountById(ctx, input.user_id), input)
-      return pageOf(found, input, (token) => presentImpersonationToken(token, caller))
+      return pageOf(found, input, (token) => present(token, caller))
     },
   }),
   endpoint({
@@ -39,7 +44,7 @@ export const impersonationTokens = [
     output: ImpersonationToken,
     async handler({ ctx, caller, input }) {
       const account = await accountById(ctx, input.user_id)
-      return presentImpersonationToken(await findImpersonationToken(ctx, account, input.impersonation_token_id), caller)
+      return present(await findImpersonationToken(ctx, account, input.impersonation_token_id), caller)
     },
   }),
   endpoint({
@@ -56,7 +61,7 @@ export const impersonationTokens = [
     output: ImpersonationToken,
     async handler({ ctx, caller, input }) {
       const account = await accountById(ctx, input.user_id)
-      return presentImpersonationToken(await createImpersonationToken(ctx, caller, account, input), caller)
+      return present(await createImpersonationToken(ctx, caller, account, input), caller)
     },
   }),
   endpoint({
