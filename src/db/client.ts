@@ -3,6 +3,7 @@ import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { currentHookChain } from '../lib/async/hook-chain.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { READ_LANES } from './connection-count.js'
 import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
@@ -254,6 +255,21 @@ class CommitListeners {
   }
 }
 
+/**
+ * The statement that makes the chain of webhooks known to a transaction: rows of jobs and deliveries take it as their
+ * default (HK-30). Null for work that no delivery led to.
+ */
+function chainSetting(): pg.QueryConfig | null {
+  const chain = currentHookChain()
+  return chain.length === 0 ? null : { text: "select set_config('roost.hook_chain', $1, true)", values: [`{${chain.join(',')}}`] }
+}
+
+/** Adds the chain of webhooks to the statements of a burst. */
+function withChain(send: (on: Sender) => Promise<unknown>[]): (on: Sender) => Promise<unknown>[] {
+  const setting = chainSetting()
+  return setting ? (on) => [on.client.query(setting), ...send(on)] : send
+}
+
 /** The first and last statement of a transaction. */
 type TransactionEnds = readonly [begin: string, commit: string]
 const FLUSHED: TransactionEnds = ['begin', 'commit']
@@ -306,8 +322,10 @@ function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pi
       active--
     }
   }
-  const pipelined = (ends: TransactionEnds, send: (on: Sender) => Promise<unknown>[]) => () =>
-    sendTogether(lane, ends, send, listeners) as Promise<never>
+  const pipelined = (ends: TransactionEnds, send: (on: Sender) => Promise<unknown>[]) => async () => {
+    const results = await sendTogether(lane, ends, withChain(send), listeners)
+    return (chainSetting() ? results.slice(1) : results) as never
+  }
   const autocommitted =
     <T>(send: (on: Sender) => Promise<T>) =>
     () =>
@@ -319,7 +337,10 @@ function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pi
       })
   return {
     burst: (send) => runBurst(pipelined(FLUSHED, send), pipelined(UNFLUSHED, send)),
-    single: (send) => runBurst(autocommitted(send), async () => (await pipelined(UNFLUSHED, (on) => [send(on)])())[0]),
+    single: (send) => {
+      const within = (ends: TransactionEnds) => async () => (await pipelined(ends, (on) => [send(on)])())[0]
+      return runBurst(chainSetting() ? within(FLUSHED) : autocommitted(send), within(UNFLUSHED))
+    },
   }
 }
 
@@ -334,8 +355,10 @@ function createTransaction(pool: BoundedPool, listeners: CommitListeners): Datab
       let used: Transaction | undefined
       let lost = false
       try {
-        const result = await drizzle({ client }).transaction((tx) => {
+        const result = await drizzle({ client }).transaction(async (tx) => {
           used = tx
+          const setting = chainSetting()
+          if (setting) await client.query(setting)
           return work(tx)
         }, config)
         if (used) listeners.committed(used)
@@ -347,6 +370,25 @@ function createTransaction(pool: BoundedPool, listeners: CommitListeners): Datab
         client.release(lost)
       }
     })
+}
+
+/** Runs one statement in a transaction of its own that knows its chain of webhooks. */
+async function queryInChain(pool: BoundedPool, config: Statement, values?: unknown[]): Promise<pg.QueryResult> {
+  const client = await pool.connect()
+  let lost = false
+  try {
+    await client.query('begin')
+    await client.query(chainSetting() as pg.QueryConfig)
+    const result = await client.query(config, values)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    lost = isConnectionLoss(databaseError(error))
+    if (!lost) await client.query('rollback')
+    throw error
+  } finally {
+    client.release(lost)
+  }
 }
 
 /** Resolves when all promises do; rejects with Unavailable when they take too long. */
@@ -383,7 +425,9 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const nextLane = () => lanes[turn++ % lanes.length] as Lane
   const query = (config: Statement, values?: unknown[]) => nextLane().query(config, values)
   const pool = createPool(connector, writeTimeout, options)
-  const write = drizzle({ client: pool })
+  // a single statement gets a transaction around it only where it belongs to a chain of webhooks
+  const single = (config: Statement, values?: unknown[]) => (chainSetting() ? queryInChain(pool, config, values) : pool.query(config, values))
+  const write = drizzle({ client: { query: single } as unknown as pg.Client })
 
   const database: Database = {
     read: drizzle({ client: { query } as unknown as pg.Client }),

@@ -10,8 +10,10 @@ import type { View } from '../entities/view.js'
 import { preconditionFailed, unauthenticated } from '../failures.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
+import { runInHookChain } from '../lib/async/hook-chain.js'
 import { originOf } from '../lib/origin.js'
 import { shareOf } from '../lib/share.js'
+import { CHAIN_HEADER, checkChain, openChain } from '../services/hooks/chain.js'
 import { Content, sendContent } from './content.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
@@ -107,7 +109,9 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const loaded = isDeepStrictEqual(expected?.caller, caller) ? expected?.subject : undefined
   const holder = holderOfCall(caller.user?.id, request.ip)
   const call = forCall(ctx, request, caller, holdLarge(queues.answers, holder, reply))
-  const run = () => runAsHolder(holder, () => serve(call, declared, request, reply, { caller, bag, loaded }))
+  const chain = openChain(ctx, request.headers[CHAIN_HEADER.toLowerCase()])
+  checkChain(request.method, chain)
+  const run = () => runInHookChain(chain, () => runAsHolder(holder, () => serve(call, declared, request, reply, { caller, bag, loaded })))
   const { 'transfer-encoding': encoding, 'content-length': length = 0 } = request.headers
   if (encoding === undefined && Number(length) < LARGE_BODY_BYTES) return run()
   const release = await queues.bodies.acquire({ holder: { key: holder, running: 2, waiting: 64 } })

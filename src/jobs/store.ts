@@ -9,6 +9,8 @@ export interface ClaimedJob {
   payload: unknown
   /** Attempts so far, this one included. */
   attempts: number
+  /** The webhooks whose deliveries led to it. */
+  hook_chain: string[] | null
   /** There may be more jobs to claim. */
   more: boolean
 }
@@ -83,7 +85,7 @@ const AGEING = `interval '1 minute'`
 /**
  * Claims jobs that are due, or whose leases have expired, by priority and then age. To prevent starvation, a job that
  * has waited for a minute counts as of the next higher priority, and after two minutes as of the highest. Full lanes
- * are skipped, and jobs of the same kind and key are merged into one.
+ * are skipped, and jobs of the same kind and key are merged into one; it belongs to a chain of webhooks only if all did.
  */
 const CLAIM = statement(
   'claim',
@@ -114,12 +116,14 @@ const CLAIM = statement(
     delete from jobs d using chosen c
     where d.kind = c.kind and d.key = c.key and d.id <> c.id and d.failed_at is null
       and (d.worker is null or d.run_at <= statement_timestamp()) and d.id <> all($5::bigint[])
-    returning d.kind, d.key, d.id, d.payload
+    returning d.kind, d.key, d.id, d.payload, d.hook_chain
   )
   update jobs j set worker = $1, attempts = j.attempts + 1, run_at = statement_timestamp() + $2::float8 * interval '1 millisecond',
-    payload = coalesce((select m.payload from merged m where m.kind = j.kind and m.key = j.key and m.id > j.id order by m.id desc limit 1), j.payload)
+    payload = coalesce((select m.payload from merged m where m.kind = j.kind and m.key = j.key and m.id > j.id order by m.id desc limit 1), j.payload),
+    hook_chain = case when exists (select from merged m where m.kind = j.kind and m.key = j.key and m.hook_chain is distinct from j.hook_chain)
+      then null else j.hook_chain end
   from chosen c where j.id = c.id
-  returning j.id, j.kind, j.lane, j.priority, j.payload, j.attempts, (select count(*) from due) > (select count(*) from chosen) as more`,
+  returning j.id, j.kind, j.lane, j.priority, j.payload, j.attempts, j.hook_chain, (select count(*) from due) > (select count(*) from chosen) as more`,
 )
 
 /** Enqueues the periodic jobs that are due; the next time is counted from now. */

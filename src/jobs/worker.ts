@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../db/client.js'
 import { databaseError } from '../db/errors.js'
+import { runInHookChain } from '../lib/async/hook-chain.js'
 import { settlesWithin } from '../lib/async/settles-within.js'
 import { shareOf } from '../lib/share.js'
 import { unavailableIn } from '../lib/unavailable.js'
@@ -314,7 +315,9 @@ class QueueWorker<C> implements Worker {
     const input = job.input.safeParse(row.payload)
     if (!input.success) return { id, end: 'failed', error: `its input cannot be read: ${input.error.message}` }
     const deadline = setTimeout(() => controller.abort(new Error('the deadline of the job is over')), job.deadline ?? DEFAULT_DEADLINE_MS)
-    const run = Promise.resolve().then(async () => {
+    // not in the chain of the call that woke this worker
+    const run = runInHookChain(row.hook_chain?.map(Number) ?? null, async () => {
+      await null
       const next = await job.run(this.options.ctx(), input.data, { id, number: attempts, signal: controller.signal })
       return next instanceof Date ? next : undefined
     })

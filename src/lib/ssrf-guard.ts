@@ -2,6 +2,7 @@ import { promises as dns, type LookupAddress } from 'node:dns'
 import http from 'node:http'
 import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import { parseUrl } from './url.js'
 
@@ -18,6 +19,8 @@ export interface TargetRules {
   protocols: readonly string[]
   /** Allow addresses of this machine and of private networks. */
   allowLocal: boolean
+  /** The URL of this service; its addresses count as of this machine, at its ports (SEC-273). */
+  self?: { url: string; port: number }
   /** Accept a host that does not resolve; nothing can be sent to it now. */
   allowUnknownHosts?: boolean
   resolve?: Resolve
@@ -32,6 +35,7 @@ export interface Target {
 }
 
 const LOCAL_BLOCKED = 'is blocked: requests to the local network are not allowed'
+const SELF_BLOCKED = 'is blocked: requests to this service are not allowed'
 
 /** Metadata services of cloud providers whose addresses look public. */
 const METADATA_ADDRESSES = new Set(['168.63.129.16'])
@@ -53,7 +57,7 @@ const lookup: Resolve = (host) => dns.lookup(host, { all: true, verbatim: true }
 /** Parses a URL, resolves its host and checks every address (SEC-64, SEC-138). Throws BadTarget. */
 export async function checkTarget(
   text: string,
-  { protocols, allowLocal, allowUnknownHosts = false, resolve = lookup }: TargetRules,
+  { protocols, allowLocal, self, allowUnknownHosts = false, resolve = lookup }: TargetRules,
 ): Promise<Target> {
   // checked first, because the parser removes these characters
   const url = /[\p{Cc}\s\\]/u.test(text) || !/^[a-z]+:\/\/[^/]/i.test(text) ? null : parseUrl(text)
@@ -67,7 +71,32 @@ export async function checkTarget(
   const family = isIP(host)
   const addresses = family > 0 ? [{ address: host, family }] : await resolveHost(host, resolve, allowUnknownHosts)
   if (!allowLocal && !addresses.every(({ address }) => isPublicAddress(address))) throw new BadTarget(LOCAL_BLOCKED)
+  if (!allowLocal && self && (await isSelf(url, host, addresses, { ...self, resolve }))) throw new BadTarget(SELF_BLOCKED)
   return { url, addresses, credentials }
+}
+
+const portOf = ({ port, protocol }: URL) => Number(port) || (protocol === 'https:' ? 443 : 80)
+
+/**
+ * Whether a target is this service: its host name, an address of that name in place of a name, or an address of this
+ * machine, at a port of the service. Other ports may belong to other services, and another name with an address of ours
+ * may be another customer of the same proxy.
+ */
+async function isSelf(
+  target: URL,
+  host: string,
+  addresses: LookupAddress[],
+  { url, port, resolve }: { url: string; port: number; resolve: Resolve },
+): Promise<boolean> {
+  const ownUrl = new URL(url)
+  // port 80 redirects to 443, or serves the same
+  if (![port, portOf(ownUrl), 80, 443].includes(portOf(target))) return false
+  const ownHost = hostOf(ownUrl)
+  if (host.replace(/\.$/, '') === ownHost) return true
+  const named = isIP(host) && !isIP(ownHost) ? await resolveHost(ownHost, resolve, true) : []
+  const local = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  const own = new Set([ownHost, ...[...named, ...local].map(({ address }) => address)])
+  return addresses.some(({ address }) => own.has(address))
 }
 
 /**

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { bigint, timestamp } from 'drizzle-orm/pg-core'
 
 /** Primary key; never reused (SEC-165), never chosen by a caller. */
@@ -5,6 +6,9 @@ export const id = () => bigint({ mode: 'number' }).generatedAlwaysAsIdentity().p
 
 /** A reference to another row's id; the caller adds `.references(…)`. */
 export const ref = () => bigint({ mode: 'number' })
+
+/** The chain of webhooks that led to a row, as the transaction knows it (HK-30); null for none. */
+export const hookChain = () => bigint({ mode: 'number' }).array().default(sql`nullif(current_setting('roost.hook_chain', true), '')::bigint[]`)
 
 /** A timestamp in UTC, to the millisecond (G-81). */
 export const moment = () => timestamp({ withTimezone: true, precision: 3, mode: 'date' })

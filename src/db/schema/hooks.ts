@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, check, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
-import { id, moment, ref } from './columns.js'
+import { hookChain, id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 
@@ -111,8 +111,13 @@ export const hookDeliveries = pgTable(
       .default('pending'),
     attempts: integer().notNull().default(0),
     created_at: moment().notNull().defaultNow(),
+    /** The hooks whose deliveries led to it, the oldest first (HK-30). */
+    hook_chain: hookChain(),
   },
-  (t) => [index('hook_deliveries_hook_id_idx').on(t.hook_id, t.id)],
+  (t) => [
+    index('hook_deliveries_hook_id_idx').on(t.hook_id, t.id),
+    index('hook_deliveries_pending_idx').on(t.hook_id).where(sql`${t.state} = 'pending'`),
+  ],
 )
 
 /** A delivery attempt with the response (HK-6). */

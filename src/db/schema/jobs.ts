@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, jsonb, pgTable, smallint, text, timestamp } from 'drizzle-orm/pg-core'
-import { id, moment } from './columns.js'
+import { hookChain, id, moment } from './columns.js'
 
 /** A timestamp in microseconds; rounded up to milliseconds, a new job would not be due at once. */
 const instant = () => timestamp({ withTimezone: true, mode: 'date' })
@@ -29,6 +29,8 @@ export const jobs = pgTable(
     last_error: text(),
     /** Set when the job failed for good; it runs again only on request of an administrator. */
     failed_at: moment(),
+    /** The webhooks whose deliveries led to it, the oldest first (HK-30). */
+    hook_chain: hookChain(),
   },
   (t) => [
     index('jobs_due_idx').on(t.priority, t.run_at, t.id).where(sql`${t.failed_at} is null`),

@@ -6,9 +6,11 @@ import { onlyRow } from '../../db/only-row.js'
 import { hookAttempts, hookDeliveries, webHooks } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { Failure, notFound } from '../../failures.js'
+import { currentHookChain } from '../../lib/async/hook-chain.js'
 import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { CHAIN_HEADER, sealChain } from './chain.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { type Hook, secretsOf, targetRules } from './hooks.js'
 
@@ -27,7 +29,9 @@ const MASK = '[REDACTED]'
 const UNDECIPHERABLE = 'The URL or the token of the hook cannot be decrypted: set both again'
 
 /** The headers of a delivery (HK-10). */
-function headersOf(ctx: Context, { event, uuid, key }: Delivery, token: string | null): Record<string, string> {
+function headersOf(ctx: Context, hook: Hook, { event, uuid, key, hook_chain }: Delivery, token: string | null): Record<string, string> {
+  // a delivery that a call sends again belongs to the chain of that call too
+  const chain = new Set([...(hook_chain ?? []), ...currentHookChain(), hook.id])
   return {
     'Content-Type': 'application/json',
     'User-Agent': 'Roost',
@@ -36,6 +40,7 @@ function headersOf(ctx: Context, { event, uuid, key }: Delivery, token: string |
     [`${PREFIX}Event-UUID`]: uuid,
     [`${PREFIX}Webhook-UUID`]: key,
     [`${PREFIX}Instance`]: ctx.links.base,
+    [CHAIN_HEADER]: sealChain(ctx, [...chain]),
     ...(token !== null && { [`${PREFIX}Token`]: token }),
   }
 }
@@ -68,7 +73,7 @@ export const backoffMs = (failures: number) => Math.min(MINUTE_MS * 2 ** Math.ma
  */
 export async function attemptDelivery(ctx: Context, hook: Hook, delivery: Delivery): Promise<HookAttempt | null> {
   const secrets = secretsOf(ctx, hook)
-  const headers = headersOf(ctx, delivery, secrets?.token ?? null)
+  const headers = headersOf(ctx, hook, delivery, secrets?.token ?? null)
   const began = performance.now()
   const outcome = secrets ? await send(ctx, hook, secrets.address, delivery.body, headers) : { fault: UNDECIPHERABLE }
   const duration = Math.round(performance.now() - began)
@@ -176,6 +181,11 @@ export async function listAttempts(
 
 const unprocessable = (message: string) => new Failure('unprocessable', { message })
 
+/** A hook whose own delivery led to this call gets no further one by it (HK-30). */
+function checkNotInChain({ id }: Hook): void {
+  if (currentHookChain().includes(id)) throw unprocessable('A delivery of this webhook led to this request')
+}
+
 /** Sends the delivery of an attempt again at once (HK-7). */
 export async function resend(ctx: Context, hook: Hook, id: number): Promise<HookAttempt> {
   const [found] = await ctx.db.write
@@ -184,11 +194,13 @@ export async function resend(ctx: Context, hook: Hook, id: number): Promise<Hook
     .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
     .where(and(eq(hookAttempts.id, id), eq(hookAttempts.hook_id, hook.id)))
   if (!found) throw notFound()
+  checkNotInChain(hook)
   return requireAnswer(await attemptDelivery(ctx, hook, found.delivery))
 }
 
 /** Delivers a sample at once, even if the hook does not listen to its event (HK-5, HK-9). */
 export async function deliverSample(ctx: Context, hook: Hook, { listens, event, body }: WebhookEvent): Promise<HookAttempt> {
+  checkNotInChain(hook)
   const system = hook.project_id === null && hook.group_id === null
   const values = {
     hook_id: hook.id,

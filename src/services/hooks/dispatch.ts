@@ -1,7 +1,8 @@
-import { and, arrayContains, asc, eq, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
+import { and, arrayContains, asc, eq, inArray, isNull, lte, notInArray, or, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { hookDeliveries, webHooks } from '../../db/schema/index.js'
+import { hookAttempts, hookDeliveries, webHooks } from '../../db/schema/index.js'
+import { currentHookChain } from '../../lib/async/hook-chain.js'
 import { changesFor, claimChanges, type HookChange } from '../core/hook-changes.js'
 import { matchesPattern } from '../repository/protection.js'
 import { triggerOf, type WebhookEvent } from './event.js'
@@ -74,7 +75,16 @@ function concernedHooks({ project, group, listens }: WebhookEvent): SQL | undefi
   return or(isSystem, eq(webHooks.project_id, project), ofGroups(sql`(select p.namespace_id from projects p where p.id = ${project})`))
 }
 
-/** Inserts deliveries for all hooks that listen and that existed at the time of the change. */
+/** The most deliveries of one hook that wait (HK-32). */
+const MAX_PENDING = 1_000
+
+const pendingOf = sql<number>`(select count(*)::int from (select from hook_deliveries d
+  where d.hook_id = web_hooks.id and d.state = 'pending' limit ${MAX_PENDING}) waiting)`
+
+/**
+ * Inserts deliveries for all hooks that listen and that existed at the time of the change, except those whose own
+ * deliveries led to it (HK-30). A delivery to a hook for which too many wait fails at once (HK-32).
+ */
 async function insertDeliveries(ctx: Context, tx: Transaction, event: WebhookEvent, at: Date): Promise<DueDelivery[]> {
   const hooks = await tx
     .select({
@@ -83,9 +93,17 @@ async function insertDeliveries(ctx: Context, tx: Transaction, event: WebhookEve
       project_id: webHooks.project_id,
       group_id: webHooks.group_id,
       filter: webHooks.push_events_branch_filter,
+      pending: pendingOf,
     })
     .from(webHooks)
-    .where(and(concernedHooks(event), arrayContains(webHooks.events, [event.listens]), lte(webHooks.created_at, at)))
+    .where(
+      and(
+        concernedHooks(event),
+        arrayContains(webHooks.events, [event.listens]),
+        lte(webHooks.created_at, at),
+        notInArray(webHooks.id, [...currentHookChain()]),
+      ),
+    )
     .orderBy(asc(webHooks.id))
     // keeps hooks from being deleted concurrently, which would make the whole insert fail
     .for('key share')
@@ -93,20 +111,32 @@ async function insertDeliveries(ctx: Context, tx: Transaction, event: WebhookEve
   if (listening.length === 0) return []
   const body = JSON.stringify(event.body)
   const shared = { uuid: ctx.random.uuid(), trigger: triggerOf(event.listens), body }
-  const rows = listening.map(({ id, project_id, group_id }) => ({
+  const rows = listening.map(({ id, project_id, group_id, pending }) => ({
     ...shared,
     hook_id: id,
     key: ctx.random.uuid(),
+    state: pending < MAX_PENDING ? ('pending' as const) : ('failed' as const),
     event: project_id === null && group_id === null ? 'System Hook' : event.event,
   }))
-  const made = await tx.insert(hookDeliveries).values(rows).returning({ id: hookDeliveries.id, hook: hookDeliveries.hook_id })
+  const made = await tx
+    .insert(hookDeliveries)
+    .values(rows)
+    .returning({ id: hookDeliveries.id, hook: hookDeliveries.hook_id, state: hookDeliveries.state })
+  const urls = new Map(listening.map(({ id, url }) => [id, url]))
+  const dropped = made.filter(({ state }) => state === 'failed')
+  if (dropped.length > 0) await tx.insert(hookAttempts).values(dropped.map(({ id, hook }) => droppedAttempt(id, hook, urls.get(hook) as string)))
   await prune(
     tx,
     listening.map(({ id }) => id),
   )
-  const receivers = new Map(listening.map(({ id, url }) => [id, new URL(url).host]))
-  return made.map(({ id, hook }) => ({ delivery: id, receiver: receivers.get(hook) as string }))
+  return made.filter(({ state }) => state === 'pending').map(({ id, hook }) => ({ delivery: id, receiver: new URL(urls.get(hook) as string).host }))
 }
+
+/** What the list of deliveries shows of one that was not attempted (HK-32). */
+const droppedAttempt = (delivery: number, hook: number, url: string) => ({
+  ...{ delivery_id: delivery, hook_id: hook, url, request_headers: {}, response_headers: {}, response_body: '', duration: 0 },
+  fault: `Not sent: ${MAX_PENDING} deliveries to this webhook were waiting`,
+})
 
 /** The number of deliveries kept for each hook (HK-6). */
 const MAX_DELIVERIES = 100

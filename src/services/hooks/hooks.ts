@@ -70,10 +70,11 @@ export function secretsOf(ctx: Context, hook: Hook): { address: string; token: s
   return address === null || (token === null && hook.sealed_token !== null) ? null : { address, token }
 }
 
-/** Rules for the targets of a hook; only system hooks may reach the local network by default (HK-13). */
-export const targetRules = ({ config }: Context, hook: Pick<Hook, 'project_id' | 'group_id'>) => ({
+/** Rules for the targets of a hook; only system hooks may reach the local network and this service by default (HK-13). */
+export const targetRules = ({ config, links }: Context, hook: Pick<Hook, 'project_id' | 'group_id'>) => ({
   protocols: PROTOCOLS,
   allowLocal: config.allowLocalRequests || (hook.project_id === null && hook.group_id === null),
+  self: { url: links.base, port: config.port },
 })
 
 const columnsOf = ({ kind, id }: HookSource) => ({ project_id: kind === 'project' ? id : null, group_id: kind === 'group' ? id : null })

@@ -1,0 +1,3 @@
+ALTER TABLE "hook_deliveries" ADD COLUMN "hook_chain" bigint[] DEFAULT nullif(current_setting('roost.hook_chain', true), '')::bigint[];--> statement-breakpoint
+ALTER TABLE "jobs" ADD COLUMN "hook_chain" bigint[] DEFAULT nullif(current_setting('roost.hook_chain', true), '')::bigint[];--> statement-breakpoint
+CREATE INDEX "hook_deliveries_pending_idx" ON "hook_deliveries" USING btree ("hook_id") WHERE "hook_deliveries"."state" = 'pending';
