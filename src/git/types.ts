@@ -270,6 +270,14 @@ export interface MergeDraft {
 /** `conflict`: git cannot merge automatically, or there is no common history. */
 export type MergeResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' }
 
+/** Changes of files. */
+export interface PathChanges {
+  /** What these commits, and those before them that no branch or tag has yet, change against their parents. */
+  commits: readonly Oid[]
+  /** The differences between two commits. */
+  pairs: readonly (readonly [Oid, Oid])[]
+}
+
 /** A ref update requested by a push, as receive-pack passes it to its hooks. */
 export interface PushCommand {
   ref: string
@@ -278,7 +286,7 @@ export interface PushCommand {
 }
 
 /** Reads the repository including a push's objects that are not accepted yet. */
-export type Quarantine = Pick<GitRepository, 'isAncestor' | 'commit' | 'objectInfo'> & {
+export type Quarantine = Pick<GitRepository, 'isAncestor' | 'commit' | 'objectInfo' | 'changedPath'> & {
   /** The Git LFS pointers among the new files, one per object. */
   newPointers(): Promise<LfsPointer[]>
 }
@@ -497,6 +505,8 @@ export interface GitRepository {
    * line; null if there is none. The diff may be of any size.
    */
   diffLine(from: Oid | null, to: Oid, at: DiffLine): Promise<DiffPaths | null>
+  /** The first of the paths that the changes touch, or null. Throws GitTimeout. */
+  changedPath(changes: PathChanges, paths: Iterable<string>): Promise<string | null>
   /** Line counts of each commit against its first parent (C-6). */
   stats(commits: Oid[]): Promise<Stats[]>
 

@@ -1,3 +1,4 @@
+import { findChangedPath } from '../diff/changed-path.js'
 import { diffRange, diffWithoutLargeFiles, EMPTY_TREE, statsWithoutLargeFiles } from '../diff/diff.js'
 import { findDiffLine } from '../diff/diff-line.js'
 import { GitTimeout } from '../errors.js'
@@ -5,7 +6,7 @@ import type { Diff, GitRepository, Oid, Stats } from '../types.js'
 import type { Guard } from './guard.js'
 import type { Source } from './source.js'
 
-export type DiffReader = Pick<GitRepository, 'diff' | 'diffLine' | 'stats'>
+export type DiffReader = Pick<GitRepository, 'diff' | 'diffLine' | 'changedPath' | 'stats'>
 
 const NO_STATS: Readonly<Stats> = { additions: 0, deletions: 0 }
 
@@ -56,6 +57,7 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
   return {
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
     diffLine: (from, to, at) => guarded(null, () => diffLine(from, to, at)),
+    changedPath: (changes, paths) => guarded(null, () => findChangedPath({ pool, directory, env }, changes, paths)),
     stats: (oids) => guarded(oids.map(() => ({ ...NO_STATS })), () => Promise.all(oids.map(statsOf))), // biome-ignore format: one call
   }
 }

@@ -54,7 +54,7 @@ export async function commitToBranch<T>(
       described.catch(() => undefined)
       const move = { ref: `refs/heads/${branch}`, old, new: commit }
       try {
-        await moveUnderIntent(ctx, { projectId: project.id, actorId: caller.user.id, moves: [move], settings, repository })
+        await moveUnderIntent(ctx, { project, actorId: caller.user.id, moves: [move], settings, repository })
       } catch (error) {
         if (error instanceof RefNameConflict) throw refused(invalidBranch(branch))
         if (!(error instanceof RefChanged)) throw error

@@ -1,10 +1,11 @@
-import type { ProjectSubject } from '../../../access/rules.js'
+import type { Project, ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { MergeIntent } from '../../../db/schema/index.js'
 import { forbidden, refused } from '../../../failures.js'
 import { RefNameConflict } from '../../../git/errors.js'
 import { type GitRepository, type LfsPointer, type Quarantine, type RefUpdate, ZERO } from '../../../git/types.js'
 import type { Settings } from '../../core/settings.js'
+import { lockRefusal } from '../lfs/lock-check.js'
 import { servesLfs } from '../lfs/objects.js'
 import { missingObjects } from '../lfs/sharing.js'
 import { quotaRefusal } from '../quotas.js'
@@ -26,7 +27,7 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
     const reason = await refusalOf(rules, move)
     if (reason) throw refused(reason)
   }
-  const write = { projectId: subject.project.id, actorId, moves, settings: rules.settings, repository }
+  const write = { project: subject.project, actorId, moves, settings: rules.settings, repository }
   await moveUnderIntent(ctx, write).catch((error: unknown) => {
     throw error instanceof RefNameConflict ? refused(nameConflict(error.ref)) : error
   })
@@ -34,7 +35,7 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
 
 /** A set of ref moves that a call of the API makes; their objects are already written. */
 export interface ApiMove {
-  projectId: number
+  project: Project
   actorId: number
   moves: RefUpdate[]
   settings: Settings
@@ -47,13 +48,18 @@ export interface ApiMove {
 
 /**
  * Records an intent, moves the refs and finishes the move (SEC-158). All commits, merges, branches and tags of the API
- * take this path; a push over Git does the same, but git moves the refs. Rethrows what `move` throws, such as
- * RefChanged, when nothing has moved.
+ * take this path; a push over Git does the same, but git moves the refs. Refuses to change a file that another user has
+ * locked (LF-16). Rethrows what `move` throws, such as RefChanged, when nothing has moved.
  */
 export async function moveUnderIntent(ctx: Context, write: ApiMove, move = () => write.repository.updateRefs(write.moves)): Promise<void> {
-  const { projectId, actorId, moves, settings, repository, merge = null } = write
+  const { project, actorId, moves, settings, repository, merge = null } = write
+  const projectId = project.id
+  const locked = lockRefusal(ctx, { project, actorId, moves, merges: merge !== null, repository })
+  locked.catch(() => undefined)
   const intent = write.intent ?? (await recordIntent(ctx, { projectId, actorId, door: 'api', moves, merge }))
   try {
+    const reason = await locked
+    if (reason) throw refused(reason)
     await move()
   } catch (error) {
     await cancelIntent(ctx, intent, error)
@@ -102,7 +108,7 @@ export async function acceptPush(
   subject: ProjectSubject,
   actorId: number,
   commands: RefUpdate[],
-  repository: Pick<Quarantine, 'isAncestor' | 'objectInfo' | 'newPointers'>,
+  repository: Pick<Quarantine, 'isAncestor' | 'objectInfo' | 'changedPath' | 'newPointers'>,
 ): Promise<PushIntent | string> {
   const rules = await loadPushRules(ctx, subject, 'git', repository)
   // the pushed objects are already on disk, so the repository's size includes them; a push of deletions adds none
@@ -115,6 +121,8 @@ export async function acceptPush(
     const reason = await refusalOf(rules, command)
     if (reason) return reason
   }
+  const locked = await lockRefusal(ctx, { project: subject.project, actorId, moves: commands, merges: false, repository })
+  if (locked) return locked
   const { id } = subject.project
   if (rules.settings.lfs_pointer_check_enabled && servesLfs(subject.project)) {
     const missing = await missingObjects(ctx, actorId, id, await repository.newPointers())

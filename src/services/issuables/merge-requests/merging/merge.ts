@@ -158,7 +158,7 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAtt
   if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
   const move = { ref, old: start, new: drafted.commit }
   try {
-    const write = { ...actor, moves: [move], settings, repository, merge: mergeIntent, intent }
+    const write = { project: subject.project, actorId: caller.user.id, moves: [move], settings, repository, merge: mergeIntent, intent }
     await moveUnderIntent(ctx, write, () => moveTarget(ctx, repository, request, move, head))
   } catch (error) {
     if (error instanceof RefChanged) return false
