@@ -119,7 +119,55 @@ describe('a hostile server', () => {
         response.end()
       },
     }
-    expect(reasons(await run())).toContain('user all: an answer has more than 67108864 bytes')
+    expect(reasons(await run())).toContain('user all: a page has more than 8388608 bytes')
+  })
+
+  it('cannot send more values than fit, nor nest them too deeply (SEC-211)', async () => {
+    const raw =
+      (text: string): Handler =>
+      (_, __, response) =>
+        response.setHeader('content-type', 'application/json').end(text)
+    answers = { '/users': raw(`[${'[],'.repeat(250_000)}[]]`), '/groups': raw(`${'['.repeat(5_000)}${']'.repeat(5_000)}`) }
+    const found = reasons(await run())
+    expect(found).toContain('user all: a page has more than 200000 values')
+    expect(found).toContain('group all: a page is nested more than 100 deep')
+  })
+
+  it('that has large pages is asked for smaller ones', async () => {
+    const all = Array.from({ length: 30 }, (_, i) => group(`large${i}`, { description: 'x'.repeat(900_000) }))
+    answers = {
+      '/groups': (query, request, response) => {
+        const [page, size] = [Number(query.get('page') ?? 1), Number(query.get('per_page'))]
+        const { pathname } = new URL(request.url ?? '', local.url)
+        if (page * size < all.length) response.setHeader('link', `<${pathname}?page=${page + 1}&per_page=${size}>; rel="next"`)
+        return all.slice((page - 1) * size, page * size)
+      },
+    }
+    const report = await run()
+    expect(reasons(report)).toEqual([])
+    expect(report.came).toEqual({ group: 30 })
+  })
+
+  it('cannot send more elements than it promised, nor empty pages without end (SEC-211)', async () => {
+    const linked = (request: IncomingMessage, response: ServerResponse, page: number) =>
+      response.setHeader('link', `<${new URL(request.url ?? '', local.url).pathname}?page=${page + 1}>; rel="next"`)
+    const page = (query: URLSearchParams) => Number(query.get('page') ?? 1)
+    answers = {
+      '/projects': (query, request, response) => {
+        linked(request, response, page(query)).setHeader('x-total', '10')
+        return Array.from({ length: 100 }, () => project('nobody/p'))
+      },
+      '/groups': (query, request, response) => {
+        linked(request, response, page(query))
+        return []
+      },
+    }
+    asked.length = 0
+    const found = reasons(await run())
+    expect(found).toContain('project all: the list does not end: it has more than the 10 elements it should have')
+    expect(found).toContain('group all: the list does not end: its pages are empty')
+    expect(asked.filter((path) => path === '/api/v4/projects')).toHaveLength(11)
+    expect(asked.filter((path) => path === '/api/v4/groups')).toHaveLength(101)
   })
 
   it('cannot take names that are used here, nor those of accounts that were here before', async () => {

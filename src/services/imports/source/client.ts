@@ -3,6 +3,7 @@ import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BadTarget, checkTarget, pinnedTo, type Target } from '../../../lib/ssrf-guard.js'
 import { withoutTrailing } from '../../../lib/text/without-trailing.js'
+import { JsonCounter } from './json-counter.js'
 
 /** Ends the run. Imported items stay, so that the next run continues from there. */
 export class SourceFailed extends Error {
@@ -18,6 +19,11 @@ export class NotAvailable extends Error {
   ) {
     super(message)
   }
+}
+
+/** A page has more than is read; smaller ones may do. */
+export class PageTooLarge extends NotAvailable {
+  override name = 'PageTooLarge'
 }
 
 export interface ClientOptions {
@@ -39,7 +45,7 @@ export interface SourceClient {
 export interface TextResponse {
   text: string
   link: string | undefined
-  /** The total number of elements in a list, if the server sends `X-Total-Count`. */
+  /** The total number of elements in a list, if the server sends `X-Total-Count` or `X-Total`. */
   total: number | undefined
 }
 
@@ -47,7 +53,12 @@ export interface JsonResponse extends Pick<TextResponse, 'link' | 'total'> {
   body: unknown
 }
 
-const MAX_BODY_BYTES = 64 * 1024 * 1024
+/** Limit of a raw text, such as that of a snippet. */
+const MAX_TEXT_BYTES = 64 * 1024 * 1024
+/** Limits of a page of JSON (SEC-211). */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024
+const MAX_PAGE_VALUES = 200_000
+const MAX_PAGE_DEPTH = 100
 const MAX_ATTEMPTS = 5
 const CONNECT_TIMEOUT_MS = 10_000
 const RESPONSE_TIMEOUT_MS = 120_000
@@ -63,14 +74,14 @@ export async function openClient({ url, signal }: ClientOptions): Promise<Source
   })
   if (target.url.search !== '') throw new SourceFailed('the URL has a query')
   const base = withoutTrailing(target.url.href, '/')
-  const text = async (path: string, headers: Record<string, string>) =>
-    requireSuccess(await withRetries(signal, () => request({ target, base, signal }, path, headers)))
+  const call = async (path: string, headers: Record<string, string>, readBody: ReadBody) =>
+    requireSuccess(await withRetries(signal, () => request({ target, base, signal }, path, { headers, readBody })))
   return {
     base,
     target,
-    text,
+    text: (path, headers) => call(path, headers, readText),
     async get(path, headers) {
-      const answer = await text(path, headers)
+      const answer = await call(path, headers, readPage)
       try {
         return { body: JSON.parse(answer.text) as unknown, link: answer.link, total: answer.total }
       } catch {
@@ -129,8 +140,12 @@ function requireSuccess(answer: RawResponse): TextResponse {
   throw new NotAvailable(`the server answers ${status}`, status)
 }
 
-const request = async ({ target, base, signal }: Server, path: string, headers: Record<string, string>): Promise<RawResponse> =>
-  read(await openResponse({ ...target, url: new URL(`${base}${path}`) }, { headers, signal, timeoutMs: RESPONSE_TIMEOUT_MS }))
+const request = async (
+  { target, base, signal }: Server,
+  path: string,
+  { headers, readBody }: { headers: Record<string, string>; readBody: ReadBody },
+): Promise<RawResponse> =>
+  read(await openResponse({ ...target, url: new URL(`${base}${path}`) }, { headers, signal, timeoutMs: RESPONSE_TIMEOUT_MS }), readBody)
 
 export interface RequestOptions {
   headers: Record<string, string>
@@ -172,7 +187,7 @@ export function openResponse({ url, addresses }: Target, { headers, signal, body
 
 /** Reads and parses a successful JSON response. Throws NotAvailable and SourceFailed. */
 export async function readJson(response: IncomingMessage): Promise<unknown> {
-  const { text } = requireSuccess(await read(response))
+  const { text } = requireSuccess(await read(response, readPage))
   try {
     return JSON.parse(text) as unknown
   } catch {
@@ -180,20 +195,43 @@ export async function readJson(response: IncomingMessage): Promise<unknown> {
   }
 }
 
-async function read(response: IncomingMessage): Promise<RawResponse> {
+/** Reads a body within its limits. */
+type ReadBody = (chunks: AsyncIterable<Buffer>) => Promise<string>
+
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > MAX_BODY_BYTES) throw new NotAvailable(`an answer has more than ${MAX_BODY_BYTES} bytes`)
+    if (bytes > MAX_TEXT_BYTES) throw new NotAvailable(`an answer has more than ${MAX_TEXT_BYTES} bytes`)
     chunks.push(chunk)
   }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+async function readPage(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  const counter = new JsonCounter()
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > MAX_PAGE_BYTES) throw new PageTooLarge(`a page has more than ${MAX_PAGE_BYTES} bytes`)
+    counter.push(chunk)
+    if (counter.values > MAX_PAGE_VALUES) throw new PageTooLarge(`a page has more than ${MAX_PAGE_VALUES} values`)
+    if (counter.depth > MAX_PAGE_DEPTH) throw new NotAvailable(`a page is nested more than ${MAX_PAGE_DEPTH} deep`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+async function read(response: IncomingMessage, readBody: ReadBody): Promise<RawResponse> {
+  const text = await readBody(response as AsyncIterable<Buffer>)
   const header = (name: string) => [response.headers[name]].flat()[0]
   return {
     status: response.statusCode ?? 0,
-    text: Buffer.concat(chunks).toString('utf8'),
+    text,
     link: header('link'),
-    total: wholeNumber(header('x-total-count')),
+    total: wholeNumber(header('x-total-count') ?? header('x-total')),
     retryAfter: header('retry-after'),
     location: header('location'),
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { digestOf } from '../../../lib/crypto/secret.js'
 import { parseUrl } from '../../../lib/url.js'
-import { NotAvailable, openClient, type SourceClient, SourceFailed } from './client.js'
+import { NotAvailable, openClient, PageTooLarge, type SourceClient, SourceFailed } from './client.js'
 import type { Dialect, Scope } from './dialect.js'
 import { gitea, gogs } from './gitea.js'
 import type { Kind, Records } from './records.js'
@@ -57,8 +58,16 @@ async function hasEndpoint({ client, headers }: Source, path: string): Promise<b
   }
 }
 
-/** Pages of one list; more are refused. */
+/** Pages and elements of one list; more are refused. */
 const MAX_PAGES = 20_000
+const MAX_ELEMENTS = 2_000_000
+/** Pages without an element that may follow each other. */
+const MAX_EMPTY_PAGES = 100
+/** Longer identifiers are kept as digests. */
+const MAX_KEPT = 64
+
+/** The most elements of a list of which the server said that it has `total`: it may grow while it is read. */
+const mostOf = (total: number | undefined) => Math.min(total === undefined ? MAX_ELEMENTS : 2 * total + 1_000, MAX_ELEMENTS)
 
 /** All pages of a list; none if the server has no such list. Throws NotAvailable and SourceFailed. */
 export async function* pagesOf<K extends Kind>(source: Source, kind: K, scope: Scope): AsyncGenerator<SourcePage<Records[K]>> {
@@ -68,7 +77,8 @@ export async function* pagesOf<K extends Kind>(source: Source, kind: K, scope: S
   const seen = new Set<string>()
   for (const path of listing.paths(scope)) {
     let pages = 0
-    for await (const elements of elementsOf(source, path)) {
+    for await (const { elements, again } of pagesInSizes(source, path)) {
+      if (again) pages = 0
       const unseen = elements.filter((element) => isNew(seen, element))
       // a server that ignores the page number would never end
       if (pages++ > 0 && elements.length > 0 && unseen.length === 0)
@@ -80,8 +90,9 @@ export async function* pagesOf<K extends Kind>(source: Source, kind: K, scope: S
 
 function isNew(seen: Set<string>, element: unknown): boolean {
   const key = identifierOf(element)
-  if (key === '' || seen.has(key)) return key === ''
-  seen.add(key)
+  const kept = key.length > MAX_KEPT ? digestOf(key) : key
+  if (key === '' || seen.has(kept)) return key === ''
+  seen.add(kept)
   return true
 }
 
@@ -112,17 +123,54 @@ const reasonOf = ({ issues }: z.ZodError) =>
     .join('; ')
     .slice(0, 300)
 
+/** A page of elements; `again`: the list begins anew, in smaller pages. */
+interface Elements {
+  elements: unknown[]
+  again: boolean
+}
+
+/** The pages of one path. Where one is too large to be read, the list is read again in smaller ones. */
+async function* pagesInSizes(source: Source, first: string): AsyncGenerator<Elements> {
+  for (let path: string | null = first; path !== null; ) {
+    try {
+      let again = path !== first
+      for await (const elements of elementsOf(source, path)) {
+        yield { elements, again }
+        again = false
+      }
+      return
+    } catch (error) {
+      path = error instanceof PageTooLarge ? inSmallerPages(path) : null
+      if (path === null) throw error
+    }
+  }
+}
+
+/** The path with a tenth of the page size; null if it has none, or pages of one element. */
+function inSmallerPages(path: string): string | null {
+  const [, size] = /[?&](?:per_page|limit)=(\d+)/.exec(path) ?? []
+  if (size === undefined || Number(size) < 2) return null
+  return path.replace(/([?&](?:per_page|limit)=)\d+/, (_, name: string) => `${name}${Math.max(1, Math.floor(Number(size) / 10))}`)
+}
+
 /** The pages of one path. A `next` link only contributes its query; host and path stay the same. */
 async function* elementsOf({ client, headers }: Source, first: string): AsyncGenerator<unknown[]> {
   const [path] = first.split('?')
   const requested = new Set<string>()
   let given = 0
+  let empty = 0
+  let promised: number | undefined
   for (let next: string | null = first; next !== null; ) {
     if (requested.size === MAX_PAGES || requested.has(next)) throw new NotAvailable('the list does not end')
     requested.add(next)
     const { body, link, total } = await client.get(next, headers)
     const elements = elementsIn(body)
+    promised ??= total
     given += elements.length
+    empty = elements.length > 0 ? 0 : empty + 1
+    if (given > mostOf(promised))
+      throw new NotAvailable(`the list does not end: it has more than the ${promised ?? MAX_ELEMENTS} elements it should have`)
+    if (empty > MAX_EMPTY_PAGES) throw new NotAvailable('the list does not end: its pages are empty')
     yield elements
     // many lists of Gitea have a total but no Link header
     const hasMore = elements.length > 0 && total !== undefined && given < total
