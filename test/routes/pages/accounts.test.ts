@@ -46,6 +46,29 @@ const secondary = async (who: TestUser) => (await t.api('get', '/user/emails', w
 const isConfirmed = async ({ id, admin }: { id: number; admin: TestUser }) =>
   (await t.api('get', `/users/${id}`, admin).expect(200)).body.confirmed_at !== null
 
+describe('a mail to an address that is not confirmed', () => {
+  it('holds no text that users choose, also not in its headers (ML-28)', async () => {
+    const lure = 'Dear winner of evil.example'
+    const who = await aUser(t.ctx, { name: lure, username: `lure${unique()}` })
+    const added = address()
+    await t.api('post', '/user/emails', who).send({ email: added }).expect(201)
+    const invited = await newUser({ name: lure, reset_password: true })
+    const changed = address()
+    await t.api('put', `/users/${who.id}`, invited.admin).send({ email: changed }).expect(200)
+    const mails = [await mailTo(added), await mailTo(invited.email), await mailTo(changed)]
+    for (const received of mails) {
+      const mail = JSON.stringify(received)
+      expect(mail).not.toContain('winner')
+      expect(mail).not.toContain(who.username)
+      expect(mail).toContain('roost.test')
+    }
+    // one that is confirmed
+    await confirm(linkIn(mails[0] as Received))
+    await post('/users/password/new', { email: added })
+    expect(JSON.stringify((await box.to(added)).at(-1))).toContain(lure)
+  })
+})
+
 describe('a new address (ML-18)', () => {
   it('of an account is confirmed by the link, by POST alone, once (ML-20, ML-23)', async () => {
     const who = await aUser(t.ctx)

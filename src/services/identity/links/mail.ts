@@ -7,7 +7,7 @@ import { enqueue } from '../../../jobs/enqueue.js'
 import { type Attempt, defineJob } from '../../../jobs/kinds.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import { emailFault } from '../../../lib/email.js'
-import { MAIL_JOB, MAIL_LANE, messageId, sendMessage } from '../../core/mail.js'
+import { MAIL_JOB, MAIL_LANE, mailHost, messageId, sendMessage } from '../../core/mail.js'
 import { createLink } from './links.js'
 
 const HOUR_MS = 3_600_000
@@ -23,7 +23,7 @@ interface Kind {
   link: 'confirm' | 'reset'
   lifetimeMs: number
   subject: string
-  text(name: string, email: string): string
+  text(address: { name: string; email: string; host: string }): string
   button: string
   expiryNotice: string
 }
@@ -41,7 +41,8 @@ const KINDS: Record<Purpose, Kind> = {
     link: 'confirm',
     lifetimeMs: 3 * DAY_MS,
     subject: 'Confirm your e-mail address',
-    text: (name, email) => `Hello ${name}, please confirm that ${email} is your address.`,
+    text: ({ email, host }) =>
+      `Somebody gave ${email} as the address of an account at ${host}. Please confirm it. If that was not you, there is nothing to do.`,
     button: 'Confirm the address',
     expiryNotice: 'The link works once, within three days.',
   },
@@ -50,7 +51,7 @@ const KINDS: Record<Purpose, Kind> = {
     link: 'reset',
     lifetimeMs: 6 * HOUR_MS,
     subject: 'Set a new password',
-    text: (name) => `Hello ${name}, somebody has asked for a new password for your account. If that was not you, there is nothing to do.`,
+    text: ({ name }) => `Hello ${name}, somebody has asked for a new password for your account. If that was not you, there is nothing to do.`,
     button: 'Set a new password',
     expiryNotice: 'The link works once, within six hours.',
   },
@@ -59,7 +60,7 @@ const KINDS: Record<Purpose, Kind> = {
     link: 'reset',
     lifetimeMs: 3 * DAY_MS,
     subject: 'Your new account',
-    text: (name) => `Hello ${name}, an account was made for you. Please set your password.`,
+    text: ({ host }) => `An account at ${host} was made for you. Please set your password.`,
     button: 'Set your password',
     expiryNotice: 'The link works once, within three days.',
   },
@@ -69,7 +70,8 @@ const PAGES = { confirm: '/users/confirmation?confirmation_token=', reset: '/use
 
 /**
  * Mails a link to an address if it belongs to an active user and the purpose applies to it (ML-18 to ML-26). The token
- * is created by the job, so that the database only ever holds its digest.
+ * is created by the job, so that the database only ever holds its digest. An unconfirmed address may be anybody's: its
+ * mail has no text that users choose, such as names (ML-28).
  */
 export const accountMail = defineJob({
   ...MAIL_JOB,
@@ -84,10 +86,14 @@ export const accountMail = defineJob({
     if (token === null) return void ctx.log.warn({ user: address.id, mail: purpose }, 'a mail was not sent: too many were requested')
     const message = {
       kind: `account_${purpose}`,
-      to: { name: address.name, address: email },
+      to: { name: address.confirmed ? address.name : '', address: email },
       subject,
       messageId: messageId(ctx, `mail-${id}`),
-      parts: [text(address.name, email), { text: button, link: ctx.links.base + PAGES[link] + token }, expiryNotice],
+      parts: [
+        text({ name: address.name, email, host: mailHost(ctx.links.base) }),
+        { text: button, link: ctx.links.base + PAGES[link] + token },
+        expiryNotice,
+      ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }
     await sendMessage(ctx, message, signal)
