@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -139,6 +140,27 @@ export const withToken = (url) => url.replace('//', `//kill:${TOKEN}@`)
 
 export const repositoryOf = (dataDir, id) => join(dataDir, 'repositories', (id % 256).toString(16).padStart(2, '0'), `${id}.git`)
 
+/** Calls the lock API of Git LFS of a project: status and body; null if there was no complete response. */
+async function locks(url, fullPath, path, body) {
+  const signal = AbortSignal.timeout(PATIENCE)
+  try {
+    const answer = await fetch(`${url}/${fullPath}.git/info/lfs/locks${path}`, {
+      method: 'POST',
+      signal,
+      headers: {
+        authorization: `Basic ${Buffer.from(`kill:${TOKEN}`).toString('base64')}`,
+        accept: 'application/vnd.git-lfs+json',
+        'content-type': 'application/vnd.git-lfs+json',
+      },
+      body: JSON.stringify(body),
+    })
+    return { status: answer.status, body: await answer.json() }
+  } catch {
+    if (signal.aborted) throw new Error(`a lock of ${fullPath} is not answered`)
+    return null
+  }
+}
+
 const need = (answer, status, what) => {
   if (answer?.status !== status) throw new Error(`${what}: ${answer ? `${answer.status} ${JSON.stringify(answer.body)}` : 'no answer'}`)
   return answer.body
@@ -209,6 +231,9 @@ function childrenOf(parent, program) {
 /** The worker processes of a service. */
 export const workersOf = (service) => childrenOf(service.pid, 'main.js').map(Number)
 
+/** The processes that start git: of the service, or of each of its workers. */
+const spawnersOf = (service) => [service.pid, ...workersOf(service)].flatMap((pid) => childrenOf(pid, 'spawner.js')).map(Number)
+
 const chosen = (all) => all[Math.floor(Math.random() * all.length)]
 
 /** The process id of Postgres; null while there is none. */
@@ -225,7 +250,7 @@ async function strike(victim, service, dataDir) {
   if (victim === 'all') process.kill(-service.pid, 'SIGKILL')
   else if (victim === 'service') process.kill(service.pid, 'SIGKILL')
   else if (victim === 'git') for (const pid of gitProcesses(dataDir)) killProcess(Number(pid))
-  else if (victim === 'spawner') for (const pid of childrenOf(service.pid, 'spawner.js')) killProcess(Number(pid))
+  else if (victim === 'spawner') for (const pid of spawnersOf(service)) killProcess(pid)
   else if (victim === 'worker') killProcess(chosen(workersOf(service)))
   else if (victim === 'postmaster') {
     const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres/server.json'), 'utf8'))
@@ -240,13 +265,25 @@ async function strike(victim, service, dataDir) {
   return victim === 'all' || victim === 'service'
 }
 
-/** Waits until the service responds again after a part of it was killed. */
+/** Checks in a row, each on a connection of its own: with several workers, each of them is met. */
+const CHECKS_IN_A_ROW = 12
+
+const isReady = ({ url }) =>
+  new Promise((resolve) => {
+    const request = http.get(new URL('/-/readiness', url), { agent: false, timeout: 5_000 }, (response) => {
+      response.resume()
+      response.once('end', () => resolve(response.statusCode === 200))
+    })
+    request.once('timeout', () => request.destroy())
+    request.once('error', () => resolve(false))
+  })
+
+/** Waits until all of the service responds again after a part of it was killed. */
 async function answers(service) {
-  for (let tried = 0; tried < 1_200; tried++) {
-    const ready = await fetch(`${service.url}/-/readiness`, { signal: AbortSignal.timeout(5_000) }).catch(() => null)
-    await ready?.text()
-    if (ready?.ok) return
-    await sleep(50)
+  for (let tried = 0, inRow = 0; tried < 2_000; tried++) {
+    inRow = (await isReady(service)) ? inRow + 1 : 0
+    if (inRow === CHECKS_IN_A_ROW) return
+    if (inRow === 0) await sleep(50)
   }
   throw new Error(`the service does not become ready again: ${service.log().slice(-2000)}`)
 }
@@ -276,7 +313,20 @@ export async function killRounds(rounds, report, victims = ['all'], { least, mor
       // there is something to push, however early the first kill comes
       git(work, 'commit', '-q', '--allow-empty', '-m', 'start')
     }
-    const state = { project, commits, places, branches: new Map(), made: [], merged: [], pushed: [], moved: [], heads: new Map(), count: 0 }
+    const state = {
+      project,
+      commits,
+      places,
+      branches: new Map(),
+      locks: new Map(),
+      doomed: [],
+      made: [],
+      merged: [],
+      pushed: [],
+      moved: [],
+      heads: new Map(),
+      count: 0,
+    }
     for (let round = 1; round <= rounds; round++) {
       const victim = victims[(round - 1) % victims.length]
       const { acknowledged, gone } = await write(service, dataDir, state, victim, least + Math.random() * more)
@@ -411,8 +461,42 @@ async function write(service, dataDir, state, victim, time) {
       acknowledged += answer?.status === 201 ? 2 : 1
     }
   }
+  const lock = async () => {
+    for (let last; on(); ) {
+      const path = `locked/${++state.count}`
+      const made = await locks(service.url, project.path_with_namespace, '', { path })
+      state.locks.set(path, made?.status === 201 ? 'there' : 'unsure')
+      if (made?.status !== 201) continue
+      acknowledged++
+      if (last) {
+        state.locks.set(last.path, 'unsure')
+        const gone = await locks(service.url, project.path_with_namespace, `/${last.id}/unlock`, {})
+        if (gone?.status === 200) state.locks.set(last.path, 'gone')
+      }
+      last = made.body.lock
+    }
+  }
+  const remove = async () => {
+    while (on()) {
+      const n = ++state.count
+      const made = await call(service.url, 'POST', '/projects', { name: `doomed ${n}`, path: `doomed${n}`, initialize_with_readme: true })
+      if (made?.status !== 201) continue
+      const record = { id: made.body.id, path: made.body.path_with_namespace, waits: 'unsure' }
+      state.doomed.push(record)
+      const gone = await call(service.url, 'DELETE', `/projects/${record.id}`)
+      if (gone?.status !== 202) continue
+      record.waits = true
+      acknowledged += 2
+      if (n % 2 === 0) continue
+      record.waits = 'unsure'
+      const back = await call(service.url, 'POST', `/projects/${record.id}/restore`)
+      if (back?.status !== 201) continue
+      record.waits = false
+      acknowledged++
+    }
+  }
   // the writers stop at their next call, so the kill interrupts their current ones
-  const writers = Promise.all([commit('main'), commit('main'), merge(), push(places[0]), push(places[1]), branch(), make()])
+  const writers = Promise.all([commit('main'), commit('main'), merge(), push(places[0]), push(places[1]), branch(), make(), lock(), remove()])
   await sleep(time)
   const gone = await strike(victim, service, dataDir)
   await writers
@@ -482,6 +566,22 @@ async function look(service, dataDir, state) {
     if (rows.length !== 1 || rows[0].name !== 'trunk') fault(`project ${id}: protected are ${JSON.stringify(rows)}`)
   }
 
+  const held = new Set((await query(dataDir, 'select path from lfs_locks where project_id = $1', [project.id])).map(({ path }) => path))
+  for (const [path, expected] of state.locks) {
+    const is = held.has(path) ? 'there' : 'gone'
+    if (expected !== 'unsure' && is !== expected) fault(`the lock of ${path} is ${is}, not ${expected}`)
+  }
+  state.locks.clear()
+  for (const { id, path, waits } of state.doomed.splice(0)) {
+    const answer = await served(service.url, `/projects/${id}`)
+    const is = answer?.status === 200 ? answer.body.marked_for_deletion_at !== null : 'lost'
+    if (is === 'lost' || (waits !== 'unsure' && is !== waits)) fault(`project ${id} waits for its deletion: ${is}, not ${waits}`)
+    const named = await served(service.url, `/projects/${encodeURIComponent(path)}`)
+    if (is === false && named?.body?.id !== id) fault(`project ${id} was restored without its path`)
+    if (is === true && named?.status !== 404) fault(`${path} is still taken by project ${named?.body?.id}`)
+    if (valueAt('refs/heads/main', repositoryOf(dataDir, id)) === '') fault(`project ${id} has lost its repository`)
+  }
+
   // without manual repair, the next write succeeds everywhere, even if locks were left
   const n = ++state.count
   const next = { branch: 'main', commit_message: 'next', actions: [{ action: 'create', file_path: `next${n}`, content: '' }] }
@@ -501,8 +601,9 @@ async function look(service, dataDir, state) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const rounds = Number(process.argv[2] ?? 50)
-  const victims = process.argv[3]?.split(',') ?? VICTIMS
-  const faults = await killRounds(rounds, (line) => process.stdout.write(`${line}\n`), victims)
+  const { ROOST_WORKERS = '1' } = process.env
+  const victims = process.argv[3]?.split(',') ?? (ROOST_WORKERS === '1' ? VICTIMS : [...VICTIMS, 'worker'])
+  const faults = await killRounds(rounds, (line) => process.stdout.write(`${line}\n`), victims, { ...WRITING, environment: { ROOST_WORKERS } })
   for (const fault of faults) process.stdout.write(`${fault}\n`)
   process.stdout.write(`${rounds} kills, ${faults.length} faults\n`)
   process.exitCode = faults.length === 0 ? 0 : 1
