@@ -1,4 +1,5 @@
 import { and, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import { CHAIN_HEADER, sealChain } from '../../access/hook-chain.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
@@ -10,7 +11,6 @@ import { currentHookChain } from '../../lib/async/hook-chain.js'
 import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import { limits, type Page, type Paging } from '../core/page.js'
-import { CHAIN_HEADER, sealChain } from './chain.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { type Hook, secretsOf, targetRules } from './hooks.js'
 

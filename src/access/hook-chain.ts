@@ -1,5 +1,5 @@
-import type { Context } from '../../context.js'
-import { forbidden } from '../../failures.js'
+import type { Context } from '../context.js'
+import { forbidden } from '../failures.js'
 
 /** The header with the chain of hooks that led to a delivery, in deliveries and in calls. */
 export const CHAIN_HEADER = 'X-Gitlab-Webhook-Chain'
