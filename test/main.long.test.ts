@@ -429,7 +429,7 @@ describe('roost', () => {
     [['doctor', '--cure'], /^roost: unknown option '--cure'\nroost: see 'roost doctor --help'\n$/],
     [['backup', 'a', 'b'], /^roost: too many arguments for 'backup'/],
     [['backup', 'a', '--verify', '--without-lfs'], /^roost: option '--verify' cannot be used with option '--without-lfs'/],
-    [['audit'], /^roost: required option '--since <moment>' not specified/],
+    [['audit', '--since'], /^roost: option '--since <moment>' argument missing/],
     [['token', 'create'], /^roost: missing required argument 'username'/],
     [['token', 'create', 'root', '--expires-at', '2199-02-30'], /It is not a date \(YYYY-MM-DD\)\.\n/],
     [['token', 'create', 'root', '--nope'], /^roost: unknown option '--nope'/],
