@@ -93,7 +93,8 @@ async function draftCommit(
     parents: parent ? [parent] : [],
     changes: parsed.changes,
     author,
-    committer: signatureOf(ctx, caller),
+    // author and committer have one time, also across the turn of a second
+    committer: { ...signatureOf(ctx, caller), seconds: author.seconds },
     message: given.commit_message,
     ...(parsed.fault && { check: true }),
   })
