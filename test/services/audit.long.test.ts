@@ -1,12 +1,9 @@
 // @module-tag long
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { asc } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { auditEvents } from '../../src/db/schema/index.js'
 import { auditTrail } from '../../src/services/core/audit.js'
 import { testApp } from '../support/app.js'
@@ -136,20 +133,13 @@ describe('the audit (SEC-168)', () => {
 })
 
 describe('roost audit', () => {
-  let folder: string
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'roost-audit-'))
-  })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
-
   const run = (...args: string[]) =>
     promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/main.ts', 'audit', ...args], {
       env: {
         PATH: process.env['PATH'],
         TMPDIR: process.env['TMPDIR'],
-        DATA_DIR: folder,
+        DATA_DIR: t.ctx.config.dataDir,
         DATABASE_URL: t.databaseUrl,
-        ROOST_SECRET_KEY: 'k'.repeat(32),
       },
     })
 

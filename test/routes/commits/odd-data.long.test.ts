@@ -341,8 +341,10 @@ describe('tags (SEC-154)', () => {
       ...odd.slice(0, 2),
     ]
     const answers = await askEverything(t, project, { revisions })
-    for (const name of ['tree', 'blob', 'full-tree', 'full-blob', 'of-tree-tag'])
-      for (const call of [`tags/${name}`, `commits/${name}`]) expect([call, answers.get(call)?.status]).toEqual([call, 404])
+    for (const name of ['tree', 'blob', 'full-tree', 'full-blob', 'of-tree-tag']) {
+      expect([name, answers.get(`tags/${name}`)]).toMatchObject([name, { status: 200, body: { name, commit: null } }])
+      expect([name, answers.get(`commits/${name}`)?.status]).toEqual([name, 404])
+    }
     for (const name of ['full', 'twice', 'thrice']) expect([name, answers.get(`commits/${name}`)]).toMatchObject([name, { body: { id: main } }])
     const listed = namesOf(answers.get('tags?order_by=name&sort=asc')?.body)
     expect(listed).toEqual(expect.arrayContaining(['full', 'odd-0', 'thrice', 'twice']))
