@@ -546,9 +546,11 @@ async function look(service, dataDir, state) {
   if (/cannot be accessed|index not opened/.test(checked.text)) checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
   if (!checked.ok || /error|missing|broken/.test(checked.text)) fault(`fsck: ${checked.text}`)
 
-  // intents are resolved before a start listens, or within seconds by a running service
+  // intents are resolved before a start listens, or within seconds by a running service; one of a killed worker whose
+  // refs have not moved is dropped after a minute, because the worker might only be stopped (SEC-158)
   const left = async () => (await query(dataDir, 'select * from ref_intents')).length
-  for (let tried = 0; tried < 60 && (await left()) > 0; tried++) await sleep(250)
+  const patience = workersOf(service).length > 0 ? 480 : 60
+  for (let tried = 0; tried < patience && (await left()) > 0; tried++) await sleep(250)
   if ((await left()) > 0) fault(`${await left()} intents left`)
   // git reports success to its client even if the service dies afterwards
   await untold(state.moved.splice(0))
