@@ -54,8 +54,12 @@ export async function checkTips(pool: ProcessPool, directory: string, refs: Pick
   if (/ missing$/m.test(stdout.toString('latin1'))) throw new GitFault('cat-file', 0, `an object of ${directory} is missing`)
 }
 
-/** Links loose objects first, then packs, the order in which git packs them. */
+/**
+ * Links the commit-graph first: it may name only commits that are linked after it. Then loose objects, then packs, the
+ * order in which git packs them.
+ */
 async function linkObjects(from: string, to: string) {
+  await linkCommitGraph(join(from, 'info'), join(to, 'info'))
   const shards = (await readdir(from)).filter((name) => /^[0-9a-f]{2}$/.test(name))
   for (const shard of shards) {
     const names = (await readdir(join(from, shard)).catch(ignoreMissing([]))).filter((name) => /^[0-9a-f]{38}$/.test(name))
@@ -65,7 +69,6 @@ async function linkObjects(from: string, to: string) {
     await syncDirectory(join(to, shard))
   }
   await linkPacks(join(from, 'pack'), join(to, 'pack'))
-  await linkCommitGraph(join(from, 'info'), join(to, 'info'))
 }
 
 const PACK = /^(pack-[0-9a-f]+)\.(pack|idx|rev|bitmap)$/
