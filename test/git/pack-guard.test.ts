@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { deflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PackGuard } from '../../src/git/wire/pack-guard.js'
 
@@ -75,6 +76,17 @@ describe('PackGuard (SEC-220)', () => {
       expect(fault).toContain('inflates to more than 100 times its size')
       expect(passed.length).toBeLessThan(push.length)
     }
+  })
+
+  it('goes on behind a small object that is padded with empty blocks', async () => {
+    const [zeros, small] = [deflateSync(Buffer.alloc(ZEROS)), deflateSync('small')]
+    const padded = Buffer.concat([small.subarray(0, 2), Buffer.alloc(200_000, Buffer.from([0, 0, 0, 0xff, 0xff])), small.subarray(2)])
+    const head = Buffer.from(`${COMMANDS}PACK\0\0\0\x02\0\0\0\x02`, 'latin1')
+    // blobs of 5 bytes and of ZEROS bytes
+    const zerosHeader = [0xb0 | (ZEROS & 15)]
+    for (let left = ZEROS >> 4; left > 0; left >>= 7) zerosHeader.push((left & 127) | (left > 127 ? 128 : 0))
+    const push = Buffer.concat([head, Buffer.from([0x35]), padded, Buffer.from(zerosHeader), zeros, Buffer.alloc(20)])
+    expect((await guarded(push)).fault).toContain('inflates to more than 100 times its size')
   })
 
   it('leaves to git what it cannot read, and pushes without a pack', async () => {

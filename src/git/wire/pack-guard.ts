@@ -81,7 +81,7 @@ export class PackGuard extends Transform {
       case 'object':
         return this.#header()
       case 'content':
-        return this.#size <= SMALL_BYTES ? this.#small() : this.#large()
+        return this.#size <= SMALL_BYTES && !this.#inflate ? this.#small() : this.#large()
       default:
         return false
     }
@@ -143,8 +143,9 @@ export class PackGuard extends Transform {
       const { engine } = inflated as { engine: Inflate }
       this.#take(engine.bytesWritten)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR' && this.#rest.length < 2 * SMALL_BYTES) return false
-      throw error
+      if ((error as NodeJS.ErrnoException).code !== 'Z_BUF_ERROR') throw error
+      // compressed data may be padded without end, by empty blocks
+      return this.#rest.length < 2 * SMALL_BYTES ? false : this.#large()
     }
     this.#count(this.#size)
     this.#end()
