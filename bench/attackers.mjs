@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { gitBeside, withToken } from './kill.mjs'
+import { SMTPServer } from 'smtp-server'
+import ssh2 from 'ssh2'
+import { call, gitBeside, withToken } from './kill.mjs'
 
 /** The attacking clients, in a separate process so that their cost is not measured. Prints the responses they get. */
-const { url, id, path, work, milliseconds, meant } = JSON.parse(process.argv[2])
+const { url, id, path, work, zeros, ssh, smtpPort, issue, milliseconds, meant } = JSON.parse(process.argv[2])
 const until = Date.now() + milliseconds
 const isMeant = (attack) => meant.split(',').some((part) => attack.includes(part))
 
@@ -49,6 +52,52 @@ const haves = gzipSync(
   `0032want ${'1'.repeat(40)}\n0000${Array.from({ length: 200_000 }, () => `0032have ${randomBytes(20).toString('hex')}\n`).join('')}`,
 )
 
+/** Runs a command over SSH; resolves with its exit status, or with the error that ended the connection. */
+function overSsh(command) {
+  return new Promise((resolve) => {
+    const client = new ssh2.Client()
+    client.on('error', (error) => resolve(error.message))
+    client.on('close', () => resolve('closed'))
+    client.on('ready', () =>
+      client.exec(command, (error, channel) => {
+        if (error) return resolve(error.message)
+        channel.resume()
+        channel.stderr.resume()
+        channel.on('close', (code) => {
+          resolve(`exit ${code}`)
+          client.end()
+        })
+      }),
+    )
+    client.connect({ host: '127.0.0.1', port: ssh.port, username: 'git', privateKey: ssh.privateKey })
+  })
+}
+
+/** Opens a TCP connection and says nothing on it until the other side closes it. */
+const silent = (port, localAddress) =>
+  new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress })
+    socket.resume()
+    socket.on('error', () => resolve('refused'))
+    socket.on('close', () => resolve('closed'))
+    setTimeout(() => socket.destroy(), Math.max(1, until - Date.now()))
+  })
+
+let mails = 0
+const relay = new SMTPServer({
+  authOptional: true,
+  disabledCommands: ['STARTTLS', 'AUTH'],
+  logger: false,
+  onData(stream, _, done) {
+    mails++
+    stream.resume()
+    stream.on('end', done)
+  },
+})
+relay.listen(smtpPort, '127.0.0.1')
+// headings, lists and code of half a MiB: the most expensive text to render
+const longText = '# a\n\n- b `c` **d** [e](http://f)\n\n```js\nlet g = 1\n```\n\n'.repeat(8_000)
+
 const attacks = [
   ...Array.from({ length: 16 }, () =>
     repeat('nested JSON of a stranger', () => send(`${url}/api/v4/projects/999999/issues`, { headers: json, pieces: Array(128).fill(chunk) })),
@@ -87,6 +136,24 @@ const attacks = [
       send(`${url}/oauth/token`, { headers: json, pieces: Array(100).fill(' '), pause: 3_000, leaveAfter: Math.max(1, until - Date.now()) }),
     ),
   ),
+  ...Array.from({ length: 10 }, () => repeat('SSH commands of 30 KB', () => overSsh(`git-lfs-authenticate a${' '.repeat(30_000)}b`))),
+  ...Array.from({ length: 300 }, (_, n) =>
+    repeat('silent SSH connections', async () => {
+      const end = await silent(ssh.port, `127.0.0.${1 + (n % 3)}`)
+      await sleep(1_000)
+      return end
+    }),
+  ),
+  repeat('texts mailed to forty', async () => {
+    const answer = await call(url, 'POST', `/projects/${id}/issues/${issue}/notes`, { body: longText })
+    await sleep(2_000)
+    return answer?.status ?? 0
+  }),
+  repeat('3 GB of zeros in 3 MB', async () => {
+    const { code } = await gitBeside(zeros, ['push', '-q', `${withToken(url)}/${path}.git`, 'zeros'])
+    await sleep(1_000)
+    return `git exit ${code}`
+  }),
   repeat('a commit with 10,000 parents', async () => {
     const { code } = await gitBeside(work, ['push', '-q', `${withToken(url)}/${path}.git`, 'octopus'])
     await sleep(5_000)
@@ -94,4 +161,6 @@ const attacks = [
   }),
 ]
 await Promise.all(attacks)
+relay.close()
+note('texts mailed to forty', `mails ${mails > 0 ? 'sent' : 'not sent'}`)
 process.stdout.write(JSON.stringify(counts))

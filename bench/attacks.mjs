@@ -1,9 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import ssh2 from 'ssh2'
 import { call, gitProcesses, startService } from './kill.mjs'
 
 /**
@@ -53,7 +55,18 @@ const rank = (times, share) => [...times].sort((a, b) => a - b)[Math.min(times.l
 const folder = mkdtempSync(join(tmpdir(), 'roost-attacks-'))
 chmodSync(folder, 0o711)
 const dataDir = join(folder, 'data')
+
+/** A free port for the mail server of the attackers. */
+const smtpPort = await new Promise((resolve) => {
+  const server = createServer().listen(0, '127.0.0.1', () => {
+    const { port } = server.address()
+    server.close(() => resolve(port))
+  })
+})
 const service = await startService(dataDir, {
+  SSH_PORT: '0',
+  SMTP_URL: `smtp://127.0.0.1:${smtpPort}?ignoreTLS=true`,
+  MAIL_FROM: 'roost@example.org',
   NODE_OPTIONS: `--import data:text/javascript;base64,${Buffer.from(MONITOR).toString('base64')}`,
   LOG_LEVEL: 'error',
 })
@@ -66,6 +79,36 @@ const action = { action: 'create', file_path: 'a', content: 'a' }
 need(await call(url, 'POST', `/projects/${id}/repository/commits`, { branch: 'main', commit_message: 'a', actions: [action] }), 201, 'a commit')
 for (let i = 0; i < 20; i++)
   need(await call(url, 'POST', `/projects/${id}/issues`, { title: `issue ${i}`, description: '\u0001'.repeat(1_000_000) }), 201, 'an issue')
+
+const { private: privateKey, public: publicKey } = (function pair() {
+  const made = ssh2.utils.generateKeyPairSync('ed25519')
+  // ssh2 cannot parse 1 in 256 of the keys it generates
+  return ssh2.utils.parseKey(made.private) instanceof Error ? pair() : made
+})()
+need(await call(url, 'POST', '/user/keys', { title: 'bench', key: publicKey }), 201, 'a key')
+const ssh = { port: Number(new URL(project.ssh_url_to_repo).port), privateKey }
+
+/** An issue with forty subscribers. */
+const { iid: issue } = need(await call(url, 'POST', `/projects/${id}/issues`, { title: 'mailed' }), 201, 'an issue')
+for (let i = 0; i < 40; i++) {
+  const username = `reader${i}`
+  const account = { username, name: username, email: `${username}@example.org`, password: `a long password ${i}`, skip_confirmation: true }
+  need(await call(url, 'POST', '/users', account), 201, 'a user')
+  need(await call(url, 'POST', `/projects/${id}/issues/${issue}/subscribe?sudo=${username}`), 201, 'a subscription')
+}
+
+/** Creates a commit with a file of 3 GB of zeros, which packs into 3 MB. */
+function zeroFile() {
+  const work = join(folder, 'zeros')
+  mkdirSync(work)
+  git(work, ['init', '-q', '-b', 'zeros'])
+  // no pipe of Node is needed: fast-import reads the bytes from the shell
+  const size = 3 * 2 ** 30
+  const script = `{ printf 'commit refs/heads/zeros\ncommitter A <a@a> 1 +0000\ndata 1\nx\nM 100644 inline zeros\ndata ${size}\n'; head -c ${size} /dev/zero; echo; } | git -c core.bigFileThreshold=1m fast-import --quiet`
+  spawnSync('sh', ['-c', script], { cwd: work, env: GIT })
+  return work
+}
+const zeros = zeroFile()
 
 /** Creates a commit with ten thousand parents to push. */
 function octopus() {
@@ -126,7 +169,18 @@ let rssMost = 0
 const watch = setInterval(() => {
   rssMost = Math.max(rssMost, rss())
 }, 250)
-const attacked = attack({ url, id, path: project.path_with_namespace, work, milliseconds: MINUTES * 60_000, meant: MEANT })
+const attacked = attack({
+  url,
+  id,
+  path: project.path_with_namespace,
+  work,
+  zeros,
+  ssh,
+  smtpPort,
+  issue,
+  milliseconds: MINUTES * 60_000,
+  meant: MEANT,
+})
 const busy = await read(MINUTES * 60_000)
 const counts = await attacked
 clearInterval(watch)

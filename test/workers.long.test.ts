@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import ssh2 from 'ssh2'
@@ -335,6 +335,36 @@ it('SEC-195: kill -9 of the parent ends its workers and all they have started', 
 })
 
 describe('a start with several workers', () => {
+  it('tries again with a worker whose connection to the database fails (SEC-231)', async () => {
+    const database = await createTestDatabase()
+    const url = new URL(database.url)
+    const postgres = `${url.searchParams.get('host')}/.s.PGSQL.${url.port || 5432}`
+    let connections = 0
+    const relay = createServer((client) => {
+      client.on('error', () => client.destroy())
+      // the parent and the first worker, which prepares the database, take the first four
+      if (++connections === 5) return client.destroy()
+      const server = connect(postgres)
+      server.on('error', () => client.destroy())
+      server.once('close', () => client.destroy())
+      client.once('close', () => server.destroy())
+      client.pipe(server).pipe(client)
+    })
+    await once(relay.listen(0, '127.0.0.1'), 'listening')
+    url.searchParams.delete('host')
+    url.host = `127.0.0.1:${(relay.address() as AddressInfo).port}`
+    const service = await startService(join(freshFolder(), 'data'), { DATABASE_URL: url.href, ROOST_WORKERS: '2', LOG_LEVEL: 'error' })
+    try {
+      expect(service.log()).toContain('cannot reach the database')
+      expect(service.log()).toContain('a worker has ended and is replaced')
+      expect((await call(service.url, 'GET', '/version'))?.status).toBe(200)
+    } finally {
+      await service.end('SIGTERM')
+      relay.close()
+      await database.drop()
+    }
+  })
+
   it.each([
     ['a fault of a worker', { ROOST_WORKERS: '3' }, /^roost: \S+secret\.key holds no key: [^\n]+\n$/],
     [

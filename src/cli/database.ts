@@ -43,7 +43,7 @@ export async function openConnections(url: string, config: Config, database: Dat
       const reason = error.cause instanceof Error ? error.cause.message : error.message
       if (/unsupported startup parameter/.test(reason)) throw behindPooler(reason)
       // a busy machine may take longer than one attempt to connect; a wrong address or password stays wrong
-      if (attempt === MAX_CONNECT_ATTEMPTS || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`)
+      if (attempt === MAX_CONNECT_ATTEMPTS || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`, { cause: error })
     }
   }
 }

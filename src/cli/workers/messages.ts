@@ -37,8 +37,8 @@ export type ToParent =
   | { type: 'listening' }
   /** The worker has just read from the database and started git. */
   | { type: 'healthy' }
-  /** The worker cannot start. */
-  | { type: 'fault'; line: string }
+  /** The worker cannot start. If the reason may pass, such as a database that did not answer, its replacement is tried. */
+  | { type: 'fault'; line: string; passing: boolean }
   | { type: 'lock'; id: number; key: string }
   | { type: 'unlock'; id: number }
   | { type: 'counted'; id: number; values: MetricValues }

@@ -41,6 +41,8 @@ interface WorkerSlot {
   /** Its id in the job queue, once it has joined. */
   queueId: string | null
   listening: boolean
+  /** Why it could not start. */
+  fault?: string
   /** When it last reported that it can serve; set to the present when it begins to listen. */
   healthyAt: number
   /** The ids of `#endedQueueIds` that were sent to it. */
@@ -182,7 +184,8 @@ export class Workers {
   #receiveStartup(slot: WorkerSlot, message: Extract<ToParent, { type: 'awake' | 'prepared' | 'listening' | 'fault' }>): void {
     const { log } = this.options
     if (message.type === 'fault') {
-      if (this.#startup) this.#startup.reject(new StartFault(message.line))
+      slot.fault = message.line
+      if (this.#startup && !message.passing) this.#startup.reject(new StartFault(message.line))
       else log.error({ worker: slot.number, fault: message.line }, 'a worker cannot start')
     } else if (message.type === 'awake') this.#onReady(slot)
     else if (message.type === 'prepared') {
@@ -207,7 +210,7 @@ export class Workers {
     if (this.#preparing === slot && !this.#prepared) this.#prepareElsewhere()
     if (this.#stopping) return
     if (this.#startup && ++this.#failedStarts === MAX_FAILED_STARTS)
-      this.#startup.reject(new StartFault(`workers end while they start (${how.signal ?? how.code})`))
+      this.#startup.reject(new StartFault(slot.fault ?? `workers end while they start (${how.signal ?? how.code})`))
     const soon = performance.now() - started < STABLE_AFTER_MS
     this.options.log.error({ worker: number, ended: worker.process.pid, ...how }, 'a worker has ended and is replaced')
     this.#replaced++

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../config.js'
 import type { Context } from '../../context.js'
 import { StartFault } from '../../lib/start-fault.js'
+import { unavailableIn } from '../../lib/unavailable.js'
 import { createLog } from '../../log.js'
 import { openConnections } from '../database.js'
 import { DRAIN_TIMEOUT_MS, Lifecycle } from '../lifecycle.js'
@@ -32,7 +33,7 @@ export async function serveAsWorker(environmentConfig: Config): Promise<void> {
     const line =
       error instanceof StartFault ? error.message : `the start failed: ${String(error instanceof Error ? error.message : error).split('\n', 1)[0]}`
     if (!(error instanceof StartFault)) log.fatal({ err: error }, 'the start failed')
-    await link.send({ type: 'fault', line })
+    await link.send({ type: 'fault', line, passing: unavailableIn(error)?.transient ?? false })
     await lifecycle.close()
     process.exit(1)
   }
