@@ -3,12 +3,12 @@ import { availableParallelism, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { databaseUrlFault } from './db/server-urls.js'
-import { emailFault } from './lib/email.js'
 import type { BucketSetting } from './lib/files/object-bucket.js'
 import type { MailSetting } from './lib/mailer.js'
 import { StartFault } from './lib/start-fault.js'
 import { withoutTrailing } from './lib/text/without-trailing.js'
 import { parseUrl } from './lib/url.js'
+import { emailFault } from './rules/email.js'
 
 /** An environment variable has an invalid value; the message names the variable. */
 export class ConfigFault extends StartFault {

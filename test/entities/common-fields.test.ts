@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { gitDate } from '../../src/entities/repository/commit.js'
-import { titleOf } from '../../src/lib/text/commit-title.js'
+import { titleOf } from '../../src/rules/commit-title.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aGroup, aProject, aUser } from '../support/factories.js'
 

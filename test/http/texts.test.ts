@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import * as texts from '../../src/http/texts.js'
 import { type JsonSchema, shownOf } from '../../src/http/wire.js'
-import { branchNameFault } from '../../src/lib/branch-name.js'
 import { parseSshKey } from '../../src/lib/crypto/ssh-key.js'
-import { emailFault } from '../../src/lib/email.js'
-import { groupNameFaults, namespacePathFaults, projectNameFaults, projectPathFaults } from '../../src/lib/path.js'
 import { checkRefName } from '../../src/lib/ref-name.js'
 import { parseColor } from '../../src/lib/text/color.js'
+import { branchNameFault } from '../../src/rules/branch-name.js'
+import { emailFault } from '../../src/rules/email.js'
+import { groupNameFaults, namespacePathFaults, projectNameFaults, projectPathFaults } from '../../src/rules/path.js'
 
 const KEYS = (JSON.parse(readFileSync(new URL('../support/keys/ssh-keys.json', import.meta.url), 'utf8')) as { line: string }[]).map(
   ({ line }) => line,

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { check, date, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { MAIL_EVENTS, NOTIFICATION_LEVELS } from '../../lib/notifications.js'
+import { MAIL_EVENTS, NOTIFICATION_LEVELS } from '../../rules/notifications.js'
 import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'

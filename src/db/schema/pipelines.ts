@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, doublePrecision, foreignKey, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { PIPELINE_STATES } from '../../lib/pipeline-states.js'
+import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
 import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { PipelineState } from '../../lib/pipeline-states.js'
+import type { PipelineState } from '../../rules/pipeline-states.js'
 import { presentUserRef, UserRef, type UserRefRecord } from '../identity/user.js'
 import type { View } from '../view.js'
 

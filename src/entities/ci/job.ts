@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Commit as GitCommit } from '../../git/types.js'
-import { STAGE } from '../../lib/pipeline-states.js'
+import { STAGE } from '../../rules/pipeline-states.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 import { Commit, presentCommit } from '../repository/commit.js'
 import type { View } from '../view.js'

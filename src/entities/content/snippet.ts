@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { visibilityName } from '../../lib/visibility.js'
+import { visibilityName } from '../../rules/visibility.js'
 import type { ListedSnippet } from '../../services/content/snippets.js'
 import { VISIBILITIES } from '../groups/levels.js'
 import { presentUserRef, UserRef } from '../identity/user.js'

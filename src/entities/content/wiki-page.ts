@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FORMATS, titleOfSlug } from '../../lib/text/wiki-page.js'
+import { FORMATS, titleOfSlug } from '../../rules/wiki-page.js'
 import type { WikiPage as WikiPageRecord } from '../../services/content/wikis.js'
 
 export const WikiPageBasic = z

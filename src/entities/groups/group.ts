@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { visibilityName } from '../../lib/visibility.js'
+import { visibilityName } from '../../rules/visibility.js'
 import type { GroupRecord, GroupStatistics } from '../../services/groups/list.js'
 import { noted } from '../custom-attribute.js'
 import { dayOf, marked, Project } from '../projects/project.js'

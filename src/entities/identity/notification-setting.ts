@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MAIL_EVENTS, type MailEvent, NOTIFICATION_LEVELS } from '../../lib/notifications.js'
+import { MAIL_EVENTS, type MailEvent, NOTIFICATION_LEVELS } from '../../rules/notifications.js'
 import type { NotificationSetting as Setting } from '../../services/mail/settings.js'
 
 const events = z.strictObject(Object.fromEntries(MAIL_EVENTS.map((event) => [event, z.boolean()])) as Record<MailEvent, z.ZodBoolean>)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { avatarUrl, DEFAULT_AVATAR_SIZE, IDENTICON_FILE, imageUrl, serviceUrl } from '../../lib/avatar-url.js'
+import { avatarUrl, DEFAULT_AVATAR_SIZE, IDENTICON_FILE, imageUrl, serviceUrl } from '../../rules/avatar-url.js'
 import type { View } from '../view.js'
 
 /** A reference to a user (U-1). */

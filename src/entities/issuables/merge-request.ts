@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isWorkInProgress } from '../../lib/text/work-in-progress.js'
+import { isWorkInProgress } from '../../rules/work-in-progress.js'
 import type { MergeRequestRecord, SingleMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
 import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../ci/pipeline.js'
 import { presentUserRef, UserRef } from '../identity/user.js'

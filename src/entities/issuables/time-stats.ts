@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { humanDuration } from '../../lib/text/duration.js'
+import { humanDuration } from '../../rules/duration.js'
 import type { TimeRecord } from '../../services/issuables/time-tracking.js'
 
 export const TimeStats = z

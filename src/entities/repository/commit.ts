@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Commit as GitCommit, Stats } from '../../git/types.js'
-import { titleOf } from '../../lib/text/commit-title.js'
+import { titleOf } from '../../rules/commit-title.js'
 import { PipelineBasic } from '../ci/pipeline.js'
 import type { View } from '../view.js'
 

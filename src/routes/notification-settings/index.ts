@@ -9,7 +9,7 @@ import {
 } from '../../entities/identity/notification-setting.js'
 import { endpoint } from '../../http/endpoint.js'
 import { bool, oneOf, opt, str } from '../../http/params.js'
-import { MAIL_EVENTS, type MailEvent, NOTIFICATION_LEVELS } from '../../lib/notifications.js'
+import { MAIL_EVENTS, type MailEvent, NOTIFICATION_LEVELS } from '../../rules/notifications.js'
 import { type SettingSource, showNotificationSetting, updateNotificationSetting } from '../../services/mail/settings.js'
 
 const flag = opt(bool())

@@ -3,7 +3,7 @@ import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../../entities/ci/pipeline.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
-import { PIPELINE_STATES } from '../../lib/pipeline-states.js'
+import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
 import { cancelPipeline, getPipeline, latestPipeline, listPipelines, ORDERS, SCOPES } from '../../services/ci/pipelines.js'
 import { jobs } from './jobs.js'
 

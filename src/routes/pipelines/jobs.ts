@@ -3,7 +3,7 @@ import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { Job, presentJob } from '../../entities/ci/job.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { list, oneOf, opt, paging, rowId } from '../../http/params.js'
-import { PIPELINE_STATES } from '../../lib/pipeline-states.js'
+import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
 import { getJob, listJobs, listPipelineJobs } from '../../services/ci/jobs.js'
 
 const read = onProjectSignedIn('read_pipeline')

@@ -4,9 +4,9 @@ import { findGroupFor, findProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, notFound } from '../../failures.js'
 import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
-import { IDENTICON_FILE } from '../../lib/avatar-url.js'
 import { identicon } from '../../lib/identicon.js'
 import { numericId } from '../../lib/numeric-id.js'
+import { IDENTICON_FILE } from '../../rules/avatar-url.js'
 import { type AvatarKind, readAvatar } from '../../services/identity/avatars.js'
 
 const KINDS = ['user', 'project', 'group'] as const

@@ -4,7 +4,7 @@ import { presentWikiPage, presentWikiPageBasic, WikiPage, WikiPageBasic } from '
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
 import { wikiTitle } from '../../http/texts.js'
-import { FORMATS } from '../../lib/text/wiki-page.js'
+import { FORMATS } from '../../rules/wiki-page.js'
 import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiPage } from '../../services/content/wikis.js'
 
 const path = '/projects/:id/wikis'

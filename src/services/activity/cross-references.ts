@@ -6,7 +6,7 @@ import type { Context } from '../../context.js'
 import type { Sender, Transaction } from '../../db/client.js'
 import { issues, type MENTIONERS, mergeRequests, namespaces, notes, projects } from '../../db/schema/index.js'
 import { step } from '../../db/statement.js'
-import { type IssueReference, referencesIn } from '../../lib/text/references.js'
+import { type IssueReference, referencesIn } from '../../rules/references.js'
 import { projectResolver } from './referenced-issues.js'
 import type { Target } from './subscriptions.js'
 

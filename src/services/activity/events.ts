@@ -25,7 +25,7 @@ import { EVENT_ACTIONS, EVENT_SUBJECTS, events, issues, mergeRequests, milestone
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { userRefColumns } from '../identity/user-ref.js'

@@ -6,7 +6,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { members, mentions, namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import type { Slices } from '../../lib/async/slices.js'
-import { referencesIn } from '../../lib/text/references.js'
+import { referencesIn } from '../../rules/references.js'
 import type { Target } from './subscriptions.js'
 import { createTodos } from './todos.js'
 

@@ -2,7 +2,7 @@ import type { Caller } from '../../access/actor.js'
 import { findIssueFor, type IssueSubject } from '../../access/issues.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import type { IssueReference } from '../../lib/text/references.js'
+import type { IssueReference } from '../../rules/references.js'
 import { findVisibleProject } from '../identity/acting-users.js'
 
 /** Maximum number of references per text; further ones are ignored. */

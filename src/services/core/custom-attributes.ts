@@ -3,7 +3,7 @@ import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { customAttributes } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
+import { lengthOf, tooLong } from '../../rules/path.js'
 
 /** The user, group or project that attributes are attached to. */
 export interface AttributeSource {

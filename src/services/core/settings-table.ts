@@ -1,4 +1,4 @@
-import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
+import { VISIBILITY_LEVEL, type Visibility } from '../../rules/visibility.js'
 
 /** What all settings have in common. */
 interface Attribute<Kind extends string, Value> {

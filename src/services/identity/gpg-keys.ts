@@ -3,7 +3,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { gpgKeys } from '../../db/schema/index.js'
 import { type GpgKey as ParsedKey, parseGpgKey } from '../../lib/crypto/gpg-key.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
+import { lengthOf, tooLong } from '../../rules/path.js'
 import { accountItems, type Owner } from './account-items.js'
 
 export type GpgKey = typeof gpgKeys.$inferSelect

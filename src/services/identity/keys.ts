@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { sshKeys } from '../../db/schema/index.js'
 import { type SshKey as ParsedKey, parseSshKey, type SshKeyType } from '../../lib/crypto/ssh-key.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
+import { lengthOf, tooLong } from '../../rules/path.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { accountItems, type Owner } from './account-items.js'
 

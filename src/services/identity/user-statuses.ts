@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { userStatuses } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
+import { lengthOf, tooLong } from '../../rules/path.js'
 
 export type UserStatus = typeof userStatuses.$inferSelect
 

@@ -11,7 +11,7 @@ import { milestones, namespaceAncestry, projects } from '../../db/schema/index.j
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
+import { lengthOf, tooLong } from '../../rules/path.js'
 import { recordEvent } from '../activity/events.js'
 import { nextGroupIid, nextIid } from '../core/iids.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'

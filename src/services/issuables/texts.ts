@@ -1,5 +1,5 @@
 import { invalidRecord } from '../../failures.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
+import { lengthOf, tooLong } from '../../rules/path.js'
 import { labelListFaults } from './labels.js'
 
 /** Maximum lengths of title and description, in characters (SEC-63). */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MAIL_EVENTS } from '../../lib/notifications.js'
+import { MAIL_EVENTS } from '../../rules/notifications.js'
 
 /** Events that have no setting: an edit mentions users, and labels were added. */
 const FURTHER_EVENTS = ['mention', 'relabel'] as const

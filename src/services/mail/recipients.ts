@@ -20,7 +20,7 @@ import {
   subscriptions,
   users,
 } from '../../db/schema/index.js'
-import type { NotificationLevel } from '../../lib/notifications.js'
+import type { NotificationLevel } from '../../rules/notifications.js'
 import { findMentionedUsers, mentionedNames } from '../activity/mentions.js'
 import { findActiveUser } from '../identity/acting-users.js'
 import { repositoryOf } from '../repository/repositories.js'

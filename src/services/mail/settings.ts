@@ -4,8 +4,8 @@ import type { Transaction } from '../../db/client.js'
 import { emails, notificationSettings, users } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord } from '../../failures.js'
-import { normaliseEmail } from '../../lib/email.js'
-import type { MailEvent, NotificationLevel } from '../../lib/notifications.js'
+import { normaliseEmail } from '../../rules/email.js'
+import type { MailEvent, NotificationLevel } from '../../rules/notifications.js'
 
 /** What a setting is for: a project, a group, or everything. */
 export type SettingSource = { project_id: number } | { namespace_id: number } | 'everything'

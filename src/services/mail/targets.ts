@@ -5,7 +5,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import { seesInProject } from '../../access/snippets.js'
 import type { Context } from '../../context.js'
 import { issues, mergeRequests, notes, pipelines, releases, snippets } from '../../db/schema/index.js'
-import { titleOf } from '../../lib/text/commit-title.js'
+import { titleOf } from '../../rules/commit-title.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { Notification } from './notification.js'
 

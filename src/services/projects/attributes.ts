@@ -1,7 +1,7 @@
 import type { ActorUser } from '../../access/actor.js'
 import type { projects } from '../../db/schema/index.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
-import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../lib/visibility.js'
+import { lengthOf, tooLong } from '../../rules/path.js'
+import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../rules/visibility.js'
 import { isRestricted, type Settings } from '../core/settings.js'
 
 export type FeatureLevel = 'disabled' | 'private' | 'enabled'

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaces, projects } from '../../db/schema/index.js'
-import { visibilityName } from '../../lib/visibility.js'
+import { visibilityName } from '../../rules/visibility.js'
 import { audit } from '../core/audit.js'
 
 /** Messages for a fork that would be more visible than its source (AC-5). */

@@ -8,7 +8,7 @@ import { type Fuzzy, fuzzy, fuzzyMatch, planFor, substring } from '../../db/fuzz
 import { inIds } from '../../db/in-ids.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
+import { VISIBILITY_LEVEL, type Visibility } from '../../rules/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { idList, MAX_CACHED_IDS, type Version, versionOf } from '../core/list-cache.js'
 import type { Page, Paging } from '../core/page.js'

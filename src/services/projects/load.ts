@@ -13,7 +13,7 @@ import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/identity/namespace.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
-import type { NotificationLevel } from '../../lib/notifications.js'
+import type { NotificationLevel } from '../../rules/notifications.js'
 import { userRefColumns } from '../identity/user-ref.js'
 
 type Row = typeof projects.$inferSelect

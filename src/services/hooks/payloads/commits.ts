@@ -1,5 +1,5 @@
 import { type Commit, type GitRepository, type Oid, ZERO } from '../../../git/types.js'
-import { titleOf } from '../../../lib/text/commit-title.js'
+import { titleOf } from '../../../rules/commit-title.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import type { PayloadData, ProjectData } from '../payload-data.js'
 

@@ -1,7 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { commitStatuses, mergeRequests, type RowImage } from '../../../db/schema/index.js'
 import { ZERO } from '../../../git/types.js'
-import { STAGE } from '../../../lib/pipeline-states.js'
+import { STAGE } from '../../../rules/pipeline-states.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, projectObject, stamp, userById } from '../payload-data.js'

@@ -1,5 +1,5 @@
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
-import { avatarUrl } from '../../../lib/avatar-url.js'
+import { avatarUrl } from '../../../rules/avatar-url.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, type ProjectData, projectObject, repositoryObject } from '../payload-data.js'

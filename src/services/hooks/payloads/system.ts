@@ -1,5 +1,5 @@
 import type { RowImage } from '../../../db/schema/index.js'
-import { visibilityName } from '../../../lib/visibility.js'
+import { visibilityName } from '../../../rules/visibility.js'
 import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, stamp } from '../payload-data.js'

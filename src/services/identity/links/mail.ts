@@ -6,7 +6,7 @@ import { emails, users } from '../../../db/schema/index.js'
 import { enqueue } from '../../../jobs/enqueue.js'
 import { type Attempt, defineJob } from '../../../jobs/kinds.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
-import { emailFault } from '../../../lib/email.js'
+import { emailFault } from '../../../rules/email.js'
 import { MAIL_JOB, MAIL_LANE, mailHost, messageId, sendMessage } from '../../core/mail.js'
 import { createLink } from './links.js'
 

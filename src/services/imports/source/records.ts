@@ -1,5 +1,5 @@
 import type { HookEvent } from '../../../db/schema/index.js'
-import type { Visibility } from '../../../lib/visibility.js'
+import type { Visibility } from '../../../rules/visibility.js'
 
 /** A user as embedded in other resources. */
 export interface Person {

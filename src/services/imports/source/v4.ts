@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { HOOK_EVENTS } from '../../../db/schema/index.js'
-import { isFilepath } from '../../../lib/path.js'
+import { isFilepath } from '../../../rules/path.js'
 import type { Dialect, Scope } from './dialect.js'
 import type { FeatureSwitch, NoteRecord } from './records.js'
 import {

@@ -4,7 +4,7 @@ import { findProjectFor } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { issues, mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
-import { type IssueReference, referencesIn } from '../../../../lib/text/references.js'
+import { type IssueReference, referencesIn } from '../../../../rules/references.js'
 import { resolveIssues } from '../../../activity/referenced-issues.js'
 import { issuesClosedBy, textsOf } from './closing-issues.js'
 

@@ -1,4 +1,4 @@
-import type { Slices, Steps } from '../async/slices.js'
+import type { Slices, Steps } from '../lib/async/slices.js'
 
 /** A range of a text, by offsets. */
 interface Span {

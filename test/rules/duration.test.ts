@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { humanDuration, parseDuration } from '../../src/lib/text/duration.js'
+import { humanDuration, parseDuration } from '../../src/rules/duration.js'
 
 describe('parseDuration', () => {
   it.each([

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Slices } from '../../src/lib/async/slices.js'
-import { closingReferences, codeSpans, type Reference, referencesIn, tasksIn, withoutTicks } from '../../src/lib/text/references.js'
+import { closingReferences, codeSpans, type Reference, referencesIn, tasksIn, withoutTicks } from '../../src/rules/references.js'
 import { rounds } from '../support/rounds.js'
 
 const BASE = 'https://code.example.com'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { groupNameFaults, lengthOf, namespacePathFaults, pathFromName, projectNameFaults, projectPathFaults } from '../../src/lib/path.js'
+import { groupNameFaults, lengthOf, namespacePathFaults, pathFromName, projectNameFaults, projectPathFaults } from '../../src/rules/path.js'
 
 it.each(['', 'abc', 'é😀', '😀'.repeat(5)])('counts the characters of %j as users do', (text) => expect(lengthOf(text)).toBe([...text].length))
 
