@@ -55,6 +55,13 @@ module.exports = {
     ]),
     row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('services', '^src/services/', ['services/', 'db/', 'git/', 'access/', 'jobs/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
+    {
+      // a service defines the types of the records that it loads
+      name: 'records-belong-to-loaders',
+      severity: 'error',
+      from: { path: '^src/(services|access|http|git|db|jobs|rules|lib)/' },
+      to: { path: '^src/(entities|routes)/' },
+    },
     ...ROOMS.slice(0, -1).map(room),
     { name: 'no-flat-services', severity: 'error', from: {}, to: { path: '^src/services/[^/]+\\.ts$' } },
     row('context', '^src/context\\.ts$', []),

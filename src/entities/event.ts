@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import type { View } from '../http/view.js'
 import type { EventRecord } from '../services/activity/events.js'
 import { presentUserRef, UserRef } from './identity/user.js'
 import { Note, presentNote } from './notes/note.js'
-import type { View } from './view.js'
 
 const Push = z.strictObject({
   commit_count: z.int(),

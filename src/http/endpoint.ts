@@ -3,8 +3,8 @@ import type { z } from 'zod'
 import type { Access } from '../access/access.js'
 import type { Caller, SignedIn } from '../access/actor.js'
 import type { Context } from '../context.js'
-import type { View } from '../entities/view.js'
 import type { Page } from '../services/core/page.js'
+import type { View } from './view.js'
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

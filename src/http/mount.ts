@@ -7,7 +7,6 @@ import { CHAIN_HEADER, checkChain, openChain } from '../access/hook-chain.js'
 import { afterStorageMove } from '../access/storage-move.js'
 import { unlessRemoved } from '../access/unless-removed.js'
 import { type Context, withOrigin } from '../context.js'
-import type { View } from '../entities/view.js'
 import { preconditionFailed, unauthenticated } from '../failures.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
@@ -23,6 +22,7 @@ import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
 import { sendRateLimitHeaders } from './rate-limit-headers.js'
 import { Rendered } from './rendered-cache.js'
+import type { View } from './view.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { PipelineState } from '../../rules/pipeline-states.js'
-import { presentUserRef, UserRef, type UserRefRecord } from '../identity/user.js'
-import type { View } from '../view.js'
+import type { View } from '../../http/view.js'
+import type { CommitStatusRecord } from '../../services/ci/statuses.js'
+import { presentUserRef, UserRef } from '../identity/user.js'
 
 export const CommitStatus = z
   .strictObject({
@@ -25,22 +25,6 @@ export const CommitStatus = z
 export const PostedCommitStatus = z
   .strictObject({ ...CommitStatus.shape, coverage: z.number().nullable() })
   .meta({ id: 'PostedCommitStatus', description: 'The status of a commit that was posted.' })
-
-export interface CommitStatusRecord {
-  id: number
-  sha: string
-  ref: string
-  status: PipelineState
-  name: string
-  target_url: string | null
-  description: string | null
-  coverage: number | null
-  created_at: Date
-  started_at: Date | null
-  finished_at: Date | null
-  pipeline_id: number
-  author: UserRefRecord
-}
 
 /** `allow_failure` is always false, because it cannot be posted (ST-8). */
 export function presentCommitStatus(status: CommitStatusRecord, view: View): z.infer<typeof CommitStatus> {

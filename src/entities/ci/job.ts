@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import type { Commit as GitCommit } from '../../git/types.js'
+import type { View } from '../../http/view.js'
 import { STAGE } from '../../rules/pipeline-states.js'
+import type { JobRecord } from '../../services/ci/jobs.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 import { Commit, presentCommit } from '../repository/commit.js'
-import type { View } from '../view.js'
-import type { CommitStatusRecord } from './commit-status.js'
-import { PipelineBasic, type PipelineBasicRecord, presentPipelineBasic } from './pipeline.js'
+import { PipelineBasic, presentPipelineBasic } from './pipeline.js'
 
 /** A commit status presented as a job. */
 export const Job = z
@@ -29,13 +28,6 @@ export const Job = z
     artifacts: z.array(z.never()),
   })
   .meta({ id: 'Job', description: 'A job, made of a status of a commit.' })
-
-export interface JobRecord {
-  status: Omit<CommitStatusRecord, 'sha' | 'ref' | 'pipeline_id'>
-  pipeline: PipelineBasicRecord & { tag: boolean }
-  /** Null if the viewer may not read code, or if the commit does not exist. */
-  commit: GitCommit | null
-}
 
 export function presentJob({ status, pipeline, commit }: JobRecord, project: { fullPath: string }, view: View): z.infer<typeof Job> {
   const { started_at, finished_at } = status

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
-import { presentUserRef, UserRef, type UserRefRecord } from '../identity/user.js'
-import type { View } from '../view.js'
+import type { PipelineBasicRecord, PipelineRecord } from '../../services/ci/pipelines.js'
+import { presentUserRef, UserRef } from '../identity/user.js'
 
 export const PipelineBasic = z
   .strictObject({
@@ -33,28 +34,6 @@ export const Pipeline = z
     detailed_status: z.strictObject({ icon: z.string(), text: z.string(), label: z.string(), group: z.string(), has_details: z.boolean() }),
   })
   .meta({ id: 'Pipeline', description: 'A pipeline, made of the statuses of a commit.' })
-
-export interface PipelineBasicRecord {
-  id: number
-  sha: string
-  ref: string
-  status: PipelineState
-  project_id: number
-  iid: number
-  source: string
-  created_at: Date
-  updated_at: Date
-}
-
-export interface PipelineRecord extends PipelineBasicRecord {
-  tag: boolean
-  user: UserRefRecord | null
-  started_at: Date | null
-  /** Null until the pipeline has finished. */
-  finished_at: Date | null
-  /** The mean coverage of the statuses that have one. */
-  coverage: number | null
-}
 
 export function presentPipelineBasic(
   { id, sha, ref, status, project_id, iid, source, created_at, updated_at }: PipelineBasicRecord,

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
 import type { ReleaseLinkRecord, ReleaseRecord } from '../../services/content/releases.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 import { Milestone, presentMilestone } from '../issuables/milestone.js'
 import { Commit, presentCommit } from '../repository/commit.js'
-import type { View } from '../view.js'
 
 export const ReleaseLink = z
   .strictObject({

@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import { visibilityName } from '../../rules/visibility.js'
 import type { ListedSnippet } from '../../services/content/snippets.js'
 import { VISIBILITIES } from '../groups/levels.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
-import type { View } from '../view.js'
 
 export const Snippet = z
   .strictObject({

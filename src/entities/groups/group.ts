@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import { visibilityName } from '../../rules/visibility.js'
 import type { GroupRecord, GroupStatistics } from '../../services/groups/list.js'
 import { noted } from '../custom-attribute.js'
 import { dayOf, marked, Project } from '../projects/project.js'
-import type { View } from '../view.js'
 import { VISIBILITIES } from './levels.js'
 
 const common = {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { View } from '../view.js'
+import type { View } from '../../http/view.js'
+import type { NamespaceRecord } from '../../services/identity/namespaces.js'
 
 export const Namespace = z
   .strictObject({
@@ -14,18 +15,6 @@ export const Namespace = z
     members_count_with_descendants: z.int().optional(),
   })
   .meta({ id: 'Namespace', description: 'A user or a group, as a place of projects.' })
-
-export interface NamespaceRecord {
-  id: number
-  name: string
-  path: string
-  kind: 'user' | 'group'
-  full_path: string
-  parent_id: number | null
-  avatar: string | null
-  /** Visible only to owners of the group and administrators. */
-  members_count?: number | undefined
-}
 
 export function presentNamespace(namespace: NamespaceRecord, view: View): z.infer<typeof Namespace> {
   const { id, name, path, kind, full_path, parent_id, members_count } = namespace

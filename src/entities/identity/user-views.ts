@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { UserRecord } from '../../services/identity/users.js'
 import { noted } from '../custom-attribute.js'
-import type { View } from '../view.js'
 import { presentUserRef, UserRef } from './user.js'
 
 const moment = z.iso.datetime()

@@ -1,20 +1,12 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import { avatarUrl, DEFAULT_AVATAR_SIZE, IDENTICON_FILE, imageUrl, serviceUrl } from '../../rules/avatar-url.js'
-import type { View } from '../view.js'
+import type { UserRefRecord } from '../../services/identity/user-ref.js'
 
 /** A reference to a user (U-1). */
 export const UserRef = z
   .strictObject({ id: z.int(), name: z.string(), username: z.string(), state: z.string(), avatar_url: z.string(), web_url: z.url() })
   .meta({ id: 'UserBasic', description: 'A user, as others refer to them.' })
-
-export interface UserRefRecord {
-  id: number
-  name: string
-  username: string
-  state: string
-  /** The file name of an uploaded image, or `@` and the hash of the e-mail address. */
-  avatar: string | null
-}
 
 const sourcesOf = ({ links, avatarService }: View) => ({ base: links.base, service: avatarService })
 

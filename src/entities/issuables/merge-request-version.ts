@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { Version, VersionDetails } from '../../services/issuables/merge-requests/reading/contents.js'
 import { Commit, presentCommit } from '../repository/commit.js'
 import { Diff } from '../repository/diff.js'
-import type { View } from '../view.js'
 
 /** A version in a list (MR-91). */
 export const MergeRequestVersion = z

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { MilestoneRecord } from '../../services/issuables/milestones.js'
-import type { View } from '../view.js'
 
 /** Has a `project_id` or a `group_id`; both where an issue or merge request shows a milestone of a group. */
 export const Milestone = z

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { TodoRecord } from '../../services/issuables/todo-list.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
-import type { View } from '../view.js'
 import { Issue, presentIssue } from './issue.js'
 import { FollowedMergeRequest, presentFollowedMergeRequest } from './merge-request.js'
 

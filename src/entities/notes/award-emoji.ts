@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { AwardRecord } from '../../services/notes/award-emoji.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
-import type { View } from '../view.js'
 
 /** An award (section 20). Emoji have no image URLs here. */
 export const AwardEmoji = z

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
+import type { UserRefRecord } from '../../services/identity/user-ref.js'
 import type { CommitCommentRecord } from '../../services/notes/commit-comments.js'
-import { presentUserRef, UserRef, type UserRefRecord } from '../identity/user.js'
-import type { View } from '../view.js'
+import { presentUserRef, UserRef } from '../identity/user.js'
 
 const place = { path: z.string().nullable(), line: z.int().nullable(), line_type: z.enum(['new', 'old']).nullable() }
 

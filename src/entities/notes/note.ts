@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { DiscussionRecord, NoteRecord } from '../../services/notes/list.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
-import type { View } from '../view.js'
 
 const Position = z.strictObject({
   base_sha: z.string(),

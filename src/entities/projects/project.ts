@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isFeatureOpen } from '../../access/can.js'
+import type { View } from '../../http/view.js'
 import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../rules/notifications.js'
 import { visibilityName } from '../../rules/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
@@ -7,7 +8,6 @@ import { noted } from '../custom-attribute.js'
 import { FEATURE_LEVELS, featureName, VISIBILITIES } from '../groups/levels.js'
 import { Namespace, presentNamespace } from '../identity/namespace.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
-import type { View } from '../view.js'
 
 const identity = {
   id: z.int(),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { BranchRecord } from '../../services/repository/branches.js'
 import type { ProtectedBranch as ProtectedBranchRow, ProtectedTag as ProtectedTagRow } from '../../services/repository/protection.js'
-import type { View } from '../view.js'
 import { Commit, presentCommit } from './commit.js'
 
 export const Branch = z

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Commit as GitCommit, Stats } from '../../git/types.js'
+import type { View } from '../../http/view.js'
 import { titleOf } from '../../rules/commit-title.js'
 import { PipelineBasic } from '../ci/pipeline.js'
-import type { View } from '../view.js'
 
 export const Commit = z
   .strictObject({

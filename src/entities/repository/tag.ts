@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import type { View } from '../../http/view.js'
 import type { TagRecord } from '../../services/repository/tags.js'
-import type { View } from '../view.js'
 import { Commit, presentCommit } from './commit.js'
 
 /** The release notes of a tag (TG-5). */

@@ -10,10 +10,10 @@ import {
   presentKeyWithUser,
   presentProjectDeployKey,
 } from '../../entities/projects/deploy.js'
-import type { View } from '../../entities/view.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, needsOneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { sshKey, title } from '../../http/texts.js'
+import type { View } from '../../http/view.js'
 import { loadUser } from '../../services/identity/users.js'
 import {
   type AnyKey,

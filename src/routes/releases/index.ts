@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
-import type { View } from '../../entities/view.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { filePath, filled, title, webAddress } from '../../http/texts.js'
+import type { View } from '../../http/view.js'
 import { shownWith } from '../../http/wire.js'
 import {
   createLink,

@@ -4,14 +4,21 @@ import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
 import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { JobRecord } from '../../entities/ci/job.js'
 import { notFound } from '../../failures.js'
+import type { Commit } from '../../git/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { basicColumns, getPipeline } from './pipelines.js'
-import { statusColumns } from './statuses.js'
+import { basicColumns, getPipeline, type PipelineBasicRecord } from './pipelines.js'
+import { type CommitStatusRecord, statusColumns } from './statuses.js'
+
+export interface JobRecord {
+  status: Omit<CommitStatusRecord, 'sha' | 'ref' | 'pipeline_id'>
+  pipeline: PipelineBasicRecord & { tag: boolean }
+  /** Null if the viewer may not read code, or if the commit does not exist. */
+  commit: Commit | null
+}
 
 interface Shape {
   of: 'project' | 'pipeline' | 'job'

@@ -8,14 +8,35 @@ import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
-import type { PipelineBasicRecord, PipelineRecord } from '../../entities/ci/pipeline.js'
 import { notFound } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
 import { PIPELINE_STATES, type PipelineState } from '../../rules/pipeline-states.js'
 import { nextIid } from '../core/iids.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import { userRefColumns } from '../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
+
+export interface PipelineBasicRecord {
+  id: number
+  sha: string
+  ref: string
+  status: PipelineState
+  project_id: number
+  iid: number
+  source: string
+  created_at: Date
+  updated_at: Date
+}
+
+export interface PipelineRecord extends PipelineBasicRecord {
+  tag: boolean
+  user: UserRefRecord | null
+  started_at: Date | null
+  /** Null until the pipeline has finished. */
+  finished_at: Date | null
+  /** The mean coverage of the statuses that have one. */
+  coverage: number | null
+}
 
 const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
 

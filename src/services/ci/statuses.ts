@@ -6,17 +6,32 @@ import { decoded } from '../../db/decoded.js'
 import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
-import type { CommitStatusRecord } from '../../entities/ci/commit-status.js'
 import { invalidRecord, notFound, refused } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
 import { isUrl } from '../../lib/url.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type PipelineState, STAGE } from '../../rules/pipeline-states.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import { userRefColumns } from '../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { findCommit } from '../repository/commits/read.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { createPipeline, lockPipeline, matchesSelector, type PipelineShape, shapeOf, updatePipelineStatus } from './pipelines.js'
+
+export interface CommitStatusRecord {
+  id: number
+  sha: string
+  ref: string
+  status: PipelineState
+  name: string
+  target_url: string | null
+  description: string | null
+  coverage: number | null
+  created_at: Date
+  started_at: Date | null
+  finished_at: Date | null
+  pipeline_id: number
+  author: UserRefRecord
+}
 
 /**
  * The states that can be posted: the event that leads to each, and the states it may follow (ST-17, PL-3). A new status

@@ -5,10 +5,10 @@ import type { Transaction } from '../../db/client.js'
 import { totalCount } from '../../db/decoded.js'
 import { members, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { AccessRequesterRecord } from '../../entities/groups/member.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import type { UserRefRecord } from '../identity/user-ref.js'
 import {
   auditMember,
   belongsTo,
@@ -20,6 +20,11 @@ import {
   sourceColumns,
   userColumns,
 } from './members.js'
+
+export interface AccessRequesterRecord {
+  user: UserRefRecord
+  requested_at: Date
+}
 
 const listQuery = statement('access requests', (db, kind: MemberSource['kind']) =>
   db

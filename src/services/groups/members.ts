@@ -10,14 +10,20 @@ import { substring } from '../../db/fuzzy.js'
 import { inIds } from '../../db/in-ids.js'
 import { members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { MemberRecord } from '../../entities/groups/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
-import { userRefColumns } from '../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
+
+export interface MemberRecord {
+  user: UserRefRecord
+  access_level: number
+  expires_at: string | null
+  created_at: Date
+}
 
 /** A project or group, with what membership operations need to know about it. */
 export interface MemberSource {

@@ -8,10 +8,21 @@ import { count } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { NamespaceRecord } from '../../entities/identity/namespace.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+
+export interface NamespaceRecord {
+  id: number
+  name: string
+  path: string
+  kind: 'user' | 'group'
+  full_path: string
+  parent_id: number | null
+  avatar: string | null
+  /** Visible only to owners of the group and administrators. */
+  members_count?: number | undefined
+}
 
 /**
  * Claims a full path for a namespace or project and removes redirects from it. Of two concurrent callers the primary

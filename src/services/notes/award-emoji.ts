@@ -4,12 +4,11 @@ import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
 import { awardEmoji, issues, mergeRequests, notes, snippets, todos, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
-import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound, unauthenticated } from '../../failures.js'
 import { mainEmojiName } from '../../lib/text/emoji.js'
 import type { TargetType } from '../activity/subscriptions.js'
 import { limits, type Page, type Paging } from '../core/page.js'
-import { userRefColumns } from '../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import type { Noteable } from './noteables.js'
 
 type Row = typeof awardEmoji.$inferSelect

@@ -9,11 +9,10 @@ import { count, decoded, totalCount } from '../../db/decoded.js'
 import { completeTexts, LONG_TEXTS, prefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
 import { canSeeMentioner, textOfNote } from '../activity/cross-references.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import { userRefColumns } from '../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { isAbout, isIssuable, keyOf, type Noteable } from './noteables.js'
 
 /** A note with everything that its entity shows. */

@@ -10,11 +10,10 @@ import { decoded } from '../../db/decoded.js'
 import { inIds } from '../../db/in-ids.js'
 import { namespaces, notificationSettings, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { NamespaceRecord } from '../../entities/identity/namespace.js'
-import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
 import type { NotificationLevel } from '../../rules/notifications.js'
-import { userRefColumns } from '../identity/user-ref.js'
+import type { NamespaceRecord } from '../identity/namespaces.js'
+import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
 type Row = typeof projects.$inferSelect
 

@@ -6,9 +6,9 @@ import { totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { UserRefRecord } from '../../entities/identity/user.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { effectiveMemberships } from '../groups/members.js'
+import type { UserRefRecord } from '../identity/user-ref.js'
 
 const projectUsers = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
   db

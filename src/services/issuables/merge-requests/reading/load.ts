@@ -19,15 +19,13 @@ import {
   users,
 } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
-import type { PipelineRecord } from '../../../../entities/ci/pipeline.js'
-import type { UserRefRecord } from '../../../../entities/identity/user.js'
 import { notFound } from '../../../../failures.js'
 import type { PipelineState } from '../../../../rules/pipeline-states.js'
 import { isSubscribed } from '../../../activity/subscriptions.js'
-import { getPipeline } from '../../../ci/pipelines.js'
+import { getPipeline, type PipelineRecord } from '../../../ci/pipelines.js'
 import { type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { findVisibleProject } from '../../../identity/acting-users.js'
-import { userRefColumns } from '../../../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns } from '../../../identity/user-ref.js'
 import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../repository/protection.js'
 
 type Request = typeof mergeRequests.$inferSelect
