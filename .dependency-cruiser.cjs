@@ -53,7 +53,7 @@ module.exports = {
       'rules/',
       'lib/',
     ]),
-    row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
+    row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     row('services', '^src/services/', ['services/', 'db/', 'git/', 'access/', 'jobs/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     {
       // a service defines the types of the records that it loads

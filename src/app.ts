@@ -129,7 +129,7 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
     clientErrorHandler: (error, socket) => refuseClient(error, socket, requestId(undefined)),
   })
 
-  app.server.maxConnections = shareOf(ctx.config.limits.connections, ctx.workers)
+  app.server.maxConnections = shareOf(ctx.config.limits.connections, ctx.process.workers)
   // close idle connections to make room for new ones
   app.server.on('drop', () => app.server.closeIdleConnections())
   const drain = drainOf(app.server)
@@ -171,7 +171,7 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
 }
 
 /** Logs and counts each request; Git requests do so themselves. */
-function recordRequests(app: FastifyInstance, ctx: Context): void {
+function recordRequests(app: FastifyInstance, ctx: Pick<Context, 'log' | 'metrics'>): void {
   const record = (request: FastifyRequest, reply: FastifyReply) => {
     if (request.recordsItself) return
     const { method } = request

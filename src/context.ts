@@ -1,9 +1,7 @@
-import type { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { input, ZodType } from 'zod'
 import type { Caller, SignedIn } from './access/actor.js'
-import type { RequestLimit } from './access/request-limit.js'
-import type { Throttle } from './access/throttle.js'
+import type { AccessState } from './access/state.js'
 import type { Config } from './config.js'
 import type { Database, Transaction } from './db/client.js'
 import type { MergeIntent } from './db/schema/index.js'
@@ -26,8 +24,6 @@ import type { Metrics } from './metrics.js'
 import type { PipelineState } from './rules/pipeline-states.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
-import type { Settings } from './services/core/settings-table.js'
-import type { StorageWatch } from './services/core/storage-watch.js'
 
 /** The API call that work is done for. */
 export interface Origin {
@@ -91,7 +87,43 @@ export interface EventListeners {
   memberRemoved: EventListener<MemberRemovedEvent>[]
 }
 
-/** The dependencies that services and routes share. */
+/** Mail, if it is configured (ML-1). */
+interface Mail {
+  mailer: Mailer
+  /** Renders the texts of mails. */
+  markdown: MarkdownThread
+}
+
+/** What may be dropped at any time: all of it is read or made again. */
+interface Caches {
+  archives: FileCache
+  lists: ListCache
+  /** Rendered list entries. */
+  rendered: RenderedCache
+  /** The current settings, at most one second old. */
+  settings: SettingsCache
+}
+
+/** How long work shares the processor with other calls. */
+interface Cpu {
+  /** Hashes passwords, in threads. */
+  argon2: Argon2
+  /** Runs long computations in slices on the event loop. */
+  slices: Slices
+}
+
+/** This process among those that serve on this machine. */
+interface ServingProcess {
+  /** The number of these processes, which share the limits of the machine. */
+  workers: number
+  mutex: KeyedMutex
+  /** Ref intents of this process: refs are moving, or the move was interrupted and recovery must resolve the intent. */
+  intents: Map<number, 'moving' | 'abandoned'>
+  /** Fires when the service stops: long work stops, and the next process that claims its job starts it again. */
+  stopping: AbortSignal
+}
+
+/** The dependencies that services and routes share. What only the opener of a service needs is in `OpenContext`. */
 export interface Context extends Source {
   config: Config
   db: Database
@@ -99,50 +131,18 @@ export interface Context extends Source {
   /** The store of Git LFS objects. */
   lfs: ObjectStore
   jobs: Jobs
-  /** Null if mail is not configured (ML-1). */
-  mailer: Mailer | null
-  /** Renders long texts. */
-  markdown: MarkdownThread
+  mail: Mail | null
   listeners: EventListeners
   links: Links
-  /** Cache of repository archives. */
-  archives: FileCache
-  /** Cache of rendered list entries. */
-  renderedCache: RenderedCache
-  listCache: ListCache
-  throttle: Throttle
-  /** Number of processes that serve on this machine and share its limits, including this one. */
-  workers: number
-  /** Hashes passwords. */
-  argon2: Argon2
-  /** Schedules long CPU work in slices on the event loop. */
-  slices: Slices
-  /** Mutexes by key. */
-  mutex: KeyedMutex
-  requestLimit: RequestLimit
-  /** Recent callers by token digest: predictions that each call verifies. */
-  recentCallers: LRUCache<string, SignedIn>
-  /** Addresses from which users were recently admitted. */
-  admittedAddresses: LRUCache<string, number>
-  settingsCache: SettingsCache
-  /** Monitors the storages while it is started. */
-  storages: StorageWatch
-  /** The current settings, at most one second old. */
-  settings(): Promise<Settings>
-  /** The URL template of the avatar service, with `%{hash}`; null if the settings turn it off (G-83). */
-  avatarService(): Promise<string | null>
-  /** Ref intents of this process: refs are moving, or the move was interrupted and recovery must resolve the intent. */
-  intents: Map<number, 'moving' | 'abandoned'>
+  caches: Caches
+  access: AccessState
+  cpu: Cpu
+  process: ServingProcess
   encryption: Encryption
   metrics: Metrics
   log: Logger
   /** Set during an API call (see `withOrigin`); undefined in background work. */
   origin?: Origin
-  revision: string
-  /** Fires when the service stops: long work stops, and the next process that claims its job starts it again. */
-  stopping: AbortSignal
-  /** Waits for background work, then ends all git processes. The opener closes the database. */
-  close(): Promise<void>
 }
 
 /** A context for one API call. */

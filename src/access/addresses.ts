@@ -1,5 +1,4 @@
 import { and, eq, gt, lte, ne, sql } from 'drizzle-orm'
-import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.js'
 import { decoded } from '../db/decoded.js'
 import { userAddresses, users } from '../db/schema/index.js'
@@ -8,19 +7,16 @@ import { forbidden } from '../failures.js'
 /** How long an admitted address is not checked again, in milliseconds. */
 const ADMITTED_TTL_MS = 1_000
 
-/** Cache of admitted addresses: "user id, address" → expiry in milliseconds since 1970. */
-export const admittedAddresses = () => new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 })
-
 /**
  * Refuses a user who has recently called from as many other addresses as the settings allow (AS-66,
  * `unique_ips_limit_*`). The earlier addresses stay admitted, so a stolen token locks nobody out.
  */
 export async function checkAddress(ctx: Context, userId: number, address: string): Promise<void> {
-  const { unique_ips_limit_enabled: limited, unique_ips_limit_per_user: max, unique_ips_limit_time_window: window } = await ctx.settings()
+  const { unique_ips_limit_enabled: limited, unique_ips_limit_per_user: max, unique_ips_limit_time_window: window } = await ctx.caches.settings.read()
   if (!limited || max === null || window === null) return
   const now = ctx.now()
   const key = `${userId} ${address}`
-  if ((ctx.admittedAddresses.get(key) ?? 0) > now.getTime()) return
+  if ((ctx.access.admittedAddresses.get(key) ?? 0) > now.getTime()) return
   const since = new Date(now.getTime() - window * 1000)
   await ctx.db.transaction(async (tx) => {
     // lock the user, so that two new addresses cannot both pass the limit
@@ -36,5 +32,5 @@ export async function checkAddress(ctx: Context, userId: number, address: string
       .values({ user_id: userId, address, seen_at: now })
       .onConflictDoUpdate({ target: [userAddresses.user_id, userAddresses.address], set: { seen_at: now } })
   })
-  ctx.admittedAddresses.set(key, now.getTime() + ADMITTED_TTL_MS)
+  ctx.access.admittedAddresses.set(key, now.getTime() + ADMITTED_TTL_MS)
 }

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { eq, sql } from 'drizzle-orm'
-import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.js'
 import { tokens, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
@@ -102,17 +101,17 @@ export async function requireToken(ctx: Context, value: string, address: string)
  * counted, also where they are refused: they were not guessed, and many callers may share an address (SEC-26, SEC-270).
  */
 export async function countBadToken(ctx: Context, address: string): Promise<void> {
-  const wait = await ctx.throttle.wait(address)
-  if (wait > 0) await ctx.throttle.refuse(tooMany(wait))
+  const wait = await ctx.access.throttle.wait(address)
+  if (wait > 0) await ctx.access.throttle.refuse(tooMany(wait))
   logBadToken(ctx, address, 'the token is not valid')
-  await ctx.throttle.failed(address)
+  await ctx.access.throttle.failed(address)
 }
 
 /** Why a known token is refused, for the log. */
 export const reasonOf = ({ blocked }: { blocked: boolean }) => (blocked ? 'the account is blocked' : 'the token was revoked or has expired')
 
 /** Logs a refused token; alone for one that is known, which is not counted (SEC-270). */
-export function logBadToken(ctx: Context, address: string, reason: string): void {
+export function logBadToken(ctx: Pick<Context, 'metrics' | 'log'>, address: string, reason: string): void {
   ctx.metrics.login('token', 'refused')
   ctx.log.warn({ address, reason }, 'a sign-in failed')
 }
@@ -152,25 +151,26 @@ export async function authenticate(
     return ANONYMOUS
   }
   const { user, token } = await requireToken(ctx, credential, address)
-  ctx.recentCallers.set(digestOf(credential), { user, token })
+  ctx.access.recentCallers.set(digestOf(credential), { user, token })
   await checkAddress(ctx, user.id, address)
   checkScope(token.scopes, route)
   if (target === undefined) return { user, token }
   return { user: await sudo(ctx, { user, token }, route, target), token, sudoer: user }
 }
 
-/** Creates the cache of callers by the digest of the token that they were last authenticated by. */
-export const createRecentCallers = () => new LRUCache<string, SignedIn>({ maxSize: 10_000, sizeCalculation: () => 1 })
-
 /**
  * Predicts the caller that `authenticate` will return: the one it last returned for the same token. The prediction
  * grants nothing; use results based on it only after `authenticate` has returned an equal caller.
  */
-export function expectedCaller(ctx: Context, headers: IncomingHttpHeaders, parameters: Record<string, unknown>): SignedIn | undefined {
+export function expectedCaller(
+  ctx: Pick<Context, 'access'>,
+  headers: IncomingHttpHeaders,
+  parameters: Record<string, unknown>,
+): SignedIn | undefined {
   try {
     const credential = credentialOf(headers, parameters)
     if (credential === null || sudoTarget(headers, parameters) !== undefined) return undefined
-    return ctx.recentCallers.get(digestOf(credential))
+    return ctx.access.recentCallers.get(digestOf(credential))
   } catch {
     // `authenticate` will refuse it
     return undefined

@@ -10,7 +10,7 @@ const POLL_INTERVAL_MS = 50
  * Waits until no storage move of the subject's repository is in progress, loading the subject again each time, so that
  * it has the current storage (SEC-187). Throws Unavailable after `MAX_WAIT_MS`.
  */
-export async function afterStorageMove<Subject>(ctx: Context, load: () => Promise<Subject>): Promise<Subject> {
+export async function afterStorageMove<Subject>(ctx: Pick<Context, 'config' | 'git'>, load: () => Promise<Subject>): Promise<Subject> {
   for (const deadline = performance.now() + MAX_WAIT_MS; ; await sleep(POLL_INTERVAL_MS)) {
     const subject = await load()
     const project = projectOf(subject)

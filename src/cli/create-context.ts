@@ -2,11 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { admittedAddresses } from '../access/addresses.js'
-import { createRecentCallers } from '../access/authenticate.js'
-import { Counters } from '../access/counters.js'
-import { RequestLimit } from '../access/request-limit.js'
-import { Throttle } from '../access/throttle.js'
+import { createAccessState } from '../access/state.js'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
@@ -59,6 +55,14 @@ export interface ContextOptions {
   onUse?: (directory: string) => void
 }
 
+/** A context with what only its opener uses. */
+export interface OpenContext extends Context {
+  /** Monitors the storages while it is started. */
+  storages: StorageWatch
+  /** Waits for background work, then ends all git processes. The opener closes the database. */
+  close(): Promise<void>
+}
+
 /** What the parts of a context are made from. */
 interface ContextParts {
   config: Config & { baseUrl: string }
@@ -66,7 +70,7 @@ interface ContextParts {
   log: Logger
   options: ContextOptions
   metrics: Metrics
-  settingsCache: SettingsCache
+  settings: SettingsCache
 }
 
 /** Creates the context; the base URL of the configuration must be resolved. */
@@ -76,54 +80,35 @@ export async function createContext(
   log: Logger,
   spawner: Spawner = directSpawner,
   options: ContextOptions = { workers: 1 },
-): Promise<Context> {
+): Promise<OpenContext> {
   const { workers, exclusion, argon2: shared, source = systemSource, markdown = MARKDOWN_PROGRAM } = options
-  const { listCache, renderedCache } = openCaches(db)
-  const metrics = await openMetrics(config, db, { totals: listCache, fragments: renderedCache })
-  const settingsCache = new SettingsCache(db)
-  const parts: ContextParts = { config, db, log, options, metrics, settingsCache }
+  const { lists, rendered } = openCaches(db)
+  const metrics = await openMetrics(config, db, { totals: lists, fragments: rendered })
+  const settings = new SettingsCache(db, config.avatarService)
+  const parts: ContextParts = { config, db, log, options, metrics, settings }
   const { git, storages } = await openRepositories(parts, spawner)
-  // rate limits use the system clock, even with a test clock
-  const { now } = systemSource
-  const counters = new Counters(db, now)
-  const argon2 = shared ?? new Argon2(config.argon2, workers)
   const { encryption, bucketOwner } = await openEncryption(config, db)
-  const archives = openArchives(parts)
   const stop = new AbortController()
   // each webhook delivery in progress adds a listener
   setMaxListeners(0, stop.signal)
-  const ctx: Context = {
+  const ctx: OpenContext = {
     config,
     db,
     git,
-    archives,
     lfs: await openObjectStore(config, bucketOwner),
     jobs: openJobs(parts, () => ctx),
-    mailer: config.mail === undefined ? null : openMailer(config.mail),
-    markdown: new MarkdownThread(markdown),
+    mail: config.mail === undefined ? null : { mailer: openMailer(config.mail), markdown: new MarkdownThread(markdown) },
     listeners: eventListeners,
     links: linksFor(config.baseUrl, config.ssh),
-    renderedCache,
-    metrics,
-    workers,
-    listCache,
-    throttle: new Throttle(config.failedCredentials, counters, now),
-    argon2,
-    slices: new Slices(),
-    mutex: new KeyedMutex(exclusion),
-    requestLimit: new RequestLimit(config.requests, counters, now),
-    recentCallers: createRecentCallers(),
-    admittedAddresses: admittedAddresses(),
-    settingsCache,
-    storages,
-    intents: new Map(),
+    caches: { archives: openArchives(parts), lists, rendered, settings },
+    access: createAccessState(config, db, systemSource.now),
+    cpu: { argon2: shared ?? new Argon2(config.argon2, workers), slices: new Slices() },
+    process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },
     encryption,
+    metrics,
     log,
-    revision: config.revision,
     ...source,
-    stopping: stop.signal,
-    settings: () => ctx.settingsCache.read(),
-    avatarService: async () => (config.avatarService !== undefined && (await ctx.settings()).avatarsvc_enabled ? config.avatarService : null),
+    storages,
     async close() {
       stop.abort(new Error('the service is stopping'))
       await closeParts(ctx, shared !== undefined)
@@ -133,22 +118,22 @@ export async function createContext(
   return ctx
 }
 
-async function closeParts({ jobs, storages, archives, git, argon2, lfs, mailer, markdown }: Context, argon2IsShared: boolean): Promise<void> {
-  await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), archives.close()])
-  await Promise.all([git.close(), markdown.close(), argon2IsShared ? undefined : argon2.close()])
+async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
+  await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close()])
+  await Promise.all([git.close(), mail?.markdown.close(), argon2IsShared ? undefined : cpu.argon2.close()])
   lfs.close()
-  mailer?.close()
+  mail?.mailer.close()
 }
 
-function openCaches(db: Database): Pick<Context, 'listCache' | 'renderedCache'> {
-  const listCache = new ListCache()
-  const renderedCache = new RenderedCache()
+function openCaches(db: Database): Pick<Context['caches'], 'lists' | 'rendered'> {
+  const lists = new ListCache()
+  const rendered = new RenderedCache()
   // a crash of Postgres may have lost commits that were cached
   db.onReconnect(() => {
-    listCache.clear()
-    renderedCache.clear()
+    lists.clear()
+    rendered.clear()
   })
-  return { listCache, renderedCache }
+  return { lists, rendered }
 }
 
 /** Metrics that count from the start if the configuration allows reading them, otherwise from the first read. */
@@ -159,9 +144,9 @@ function openMetrics({ metrics: { token, allowed } }: Config, db: Database, cach
 
 /** Opens Git and the storage watch, by which Git refuses failing storages. */
 async function openRepositories(
-  { config, db, log, options, metrics, settingsCache }: ContextParts,
+  { config, db, log, options, metrics, settings }: ContextParts,
   spawner: Spawner,
-): Promise<Pick<Context, 'git' | 'storages'>> {
+): Promise<Pick<OpenContext, 'git' | 'storages'>> {
   const hooks = join(config.dataDir, 'hooks')
   await mkdir(hooks, { recursive: true, mode: 0o700 })
   const git = openGit({
@@ -178,7 +163,7 @@ async function openRepositories(
   const storages = new StorageWatch({
     db,
     storages: Object.keys(config.storages),
-    settings: () => settingsCache.read(),
+    settings: () => settings.read(),
     probe: git.checkStorage,
     onChange: (storage, access, blocked) =>
       blocked
@@ -206,7 +191,7 @@ function openArchives({ config, log, options }: ContextParts): FileCache {
   return archives
 }
 
-function openJobs({ db, log, options, metrics, settingsCache }: ContextParts, ctx: () => Context): Jobs {
+function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: () => Context): Jobs {
   const hints = new LocalTasks({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
@@ -215,7 +200,7 @@ function openJobs({ db, log, options, metrics, settingsCache }: ContextParts, ct
     db,
     kinds,
     ctx,
-    throttling: async () => throttlingOf(await settingsCache.read()),
+    throttling: async () => throttlingOf(await settings.read()),
     processes: options.workers,
     onEnd: (ended) => {
       metrics.job(ended)

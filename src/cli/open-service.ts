@@ -5,7 +5,7 @@ import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
-import type { ContextOptions } from './create-context.js'
+import type { ContextOptions, OpenContext } from './create-context.js'
 import { cannotListen, connectionBudget } from './host.js'
 import type { Lifecycle } from './lifecycle.js'
 
@@ -79,7 +79,7 @@ export async function openService(
   return { ctx, app }
 }
 
-async function prepare(ctx: Context, program: Opening['program'], first: Opening['first']): Promise<void> {
+async function prepare(ctx: OpenContext, program: Opening['program'], first: Opening['first']): Promise<void> {
   if (first === true) {
     await program.bootstrapAdministrator(ctx)
     await program.recover(ctx)

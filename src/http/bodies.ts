@@ -80,7 +80,7 @@ class BodyMemory {
  */
 export function parseBodies(
   app: FastifyInstance,
-  { config: { limits }, slices, workers }: Pick<Context, 'config' | 'slices' | 'workers'>,
+  { config: { limits }, cpu: { slices }, process: { workers } }: Pick<Context, 'config' | 'cpu' | 'process'>,
   rate: MinimumRate,
 ): void {
   const memory = new BodyMemory(shareOf(limits.bodyMemory, workers, limits.bodyBytes), limits.bodyBytes)

@@ -21,7 +21,7 @@ const PIECE_SIZE = 64 * 1024
  * common length at which they fit (SEC-178); the view of a single element has them whole. A large list waits in the
  * queue for large responses.
  */
-export async function renderElements({ slices, origin }: Pick<Context, 'slices' | 'origin'>, items: unknown[]): Promise<string[]> {
+export async function renderElements({ cpu: { slices }, origin }: Pick<Context, 'cpu' | 'origin'>, items: unknown[]): Promise<string[]> {
   if (longTextBytes(items) > LARGE_LIST_BYTES) {
     await origin?.holdLarge?.()
     return cutElements(slices, items)

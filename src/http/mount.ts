@@ -36,7 +36,7 @@ declare module 'fastify' {
 /** Registers the declared endpoints as routes, with the checks in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
   const queue = (limits: typeof LARGE_BODIES) =>
-    new FairQueue({ ...limits, running: shareOf(limits.running, ctx.workers), waiting: shareOf(limits.waiting, ctx.workers) })
+    new FairQueue({ ...limits, running: shareOf(limits.running, ctx.process.workers), waiting: shareOf(limits.waiting, ctx.process.workers) })
   const queues: LargeCallQueues = { bodies: queue(LARGE_BODIES), answers: queue(LARGE_ANSWERS) }
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
@@ -171,8 +171,8 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
-  const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.avatarService() }
-  if (declared.polled) reply.header('poll-interval', pollInterval(await ctx.settings()))
+  const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.caches.settings.avatarService() }
+  if (declared.polled) reply.header('poll-interval', pollInterval(await ctx.caches.settings.read()))
   const work = () =>
     handler({
       ctx,
@@ -192,7 +192,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
  * Sends how many requests the caller has left, and fails with 429 if there are none (SEC-148, W-34). An invalid
  * credential counts against its IP address.
  */
-async function countRequest({ requestLimit }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
+async function countRequest({ access: { requestLimit } }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
   const rateLimit = await requestLimit.count(userId, ip)
   if (rateLimit) sendRateLimitHeaders(reply, rateLimit)
 }
@@ -243,7 +243,7 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
 
 /** Sends a list element by element, so that a large one neither blocks the event loop nor is held in memory twice. */
 async function sendList(ctx: Context, reply: FastifyReply, items: unknown[]) {
-  const body = await listBody(ctx.slices, await renderElements(ctx, items))
+  const body = await listBody(ctx.cpu.slices, await renderElements(ctx, items))
   if (typeof body === 'string') return sendJsonText(reply, body)
   return reply.headers({ 'content-type': 'application/json', 'content-length': body.bytes }).send(Readable.from(body.pieces))
 }

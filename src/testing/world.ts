@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import type { OpenContext } from '../cli/create-context.js'
 import { openConnections } from '../cli/database.js'
 import { checkFolders, resolveAddress, resolveSshPort } from '../cli/host.js'
 import { DRAIN_TIMEOUT_MS, type Lifecycle } from '../cli/lifecycle.js'
@@ -100,7 +101,7 @@ export class World {
   #ended = false
   #databases!: DatabaseSnapshots
   #app!: FastifyInstance
-  #ctx!: Context
+  #ctx!: OpenContext
   /** A header value by which the test server's own calls are recognised. */
   readonly secret = randomBytes(16).toString('hex')
   readonly traffic = new Traffic(this.secret)
@@ -223,7 +224,9 @@ export class World {
     await listen(app, this.config)
     if (this.config.ssh.port === null) return
     // SSH lives as long as the world, longer than its first context
-    const worldContext: Context = Object.create(this.#ctx, { stopping: { value: lifecycle.signal } })
+    const worldContext: Context = Object.create(this.#ctx, {
+      process: { get: () => ({ ...this.#ctx.process, stopping: lifecycle.signal }) },
+    })
     const ssh = await program.startSsh(worldContext, { program: SSH_PROGRAM, wrap: (socket, answer) => this.#gate.runCall(socket, answer) })
     this.#closers.push(() => ssh.close(DRAIN_TIMEOUT_MS))
   }
@@ -238,7 +241,7 @@ export class World {
     await this.#startBackgroundWork(this.#ctx)
   }
 
-  #createContext(): Promise<Context> {
+  #createContext(): Promise<OpenContext> {
     const { program, lifecycle, spawner, argon2 } = this.options
     const onUse = (directory: string) => this.#folders.markUsed(directory)
     const contextOptions = { workers: 1, argon2, onUse, ...(this.clock && { source: this.clock }) }
@@ -246,7 +249,7 @@ export class World {
   }
 
   /** Starts background work. */
-  async #startBackgroundWork(ctx: Context): Promise<void> {
+  async #startBackgroundWork(ctx: OpenContext): Promise<void> {
     // no other process is at work here; work that was in progress at the snapshot is restarted
     await ctx.jobs.start({ exclusive: true })
     ctx.storages.start()

@@ -215,7 +215,7 @@ function refuseFailed(request: FastifyRequest, reply: FastifyReply, body: Readab
 }
 
 /** Logs and counts a request. */
-function record(ctx: Context, { request, reply, service, advertises, admitted }: Call, sent: number): void {
+function record(ctx: Pick<Context, 'metrics'>, { request, reply, service, advertises, admitted }: Call, sent: number): void {
   const { method, ip } = request
   const { subject } = admitted
   const { user } = admitted.caller

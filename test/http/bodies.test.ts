@@ -121,9 +121,9 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
   })
 
   it('SEC-148: is counted once as a request', async () => {
-    const counted = t.ctx.requestLimit.count.bind(t.ctx.requestLimit)
+    const counted = t.ctx.access.requestLimit.count.bind(t.ctx.access.requestLimit)
     let calls = 0
-    t.ctx.requestLimit.count = (...given) => {
+    t.ctx.access.requestLimit.count = (...given) => {
       calls++
       return counted(...given)
     }
@@ -131,7 +131,7 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
       .api('post', '/projects', user)
       .send({ name: `counted${user.id}`, padding: 'x'.repeat(100_000) })
       .expect(201)
-    t.ctx.requestLimit.count = counted
+    t.ctx.access.requestLimit.count = counted
     expect(calls).toBe(1)
   })
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
 let forgetful: typeof t.ctx
 
 async function uncached(people?: Parameters<typeof everything>[1]) {
-  forgetful.listCache.clear()
+  forgetful.caches.lists.clear()
   return everything(forgetful, people)
 }
 

@@ -30,7 +30,7 @@ beforeAll(async () => {
   other = new StorageWatch({
     db: t.ctx.db,
     storages: ['default', 'second'],
-    settings: () => t.ctx.settings(),
+    settings: () => t.ctx.caches.settings.read(),
     probe: async () => undefined,
     onChange: (storage, access, blocked) => seen.push(`${storage} ${access} ${blocked}`),
     onFault: (fault) => expect.fail(String(fault)),
@@ -48,7 +48,7 @@ const watchWith = (probe: StorageWatchOptions['probe']) =>
   new StorageWatch({
     db: t.ctx.db,
     storages: ['second'],
-    settings: () => t.ctx.settings(),
+    settings: () => t.ctx.caches.settings.read(),
     probe,
     onChange: () => undefined,
     onFault: (fault) => expect.fail(String(fault)),

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import supertest from 'supertest'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { z } from 'zod'
-import type { Context } from '../../src/context.js'
+import type { OpenContext } from '../../src/cli/create-context.js'
 import type { Endpoint } from '../../src/http/endpoint.js'
 import { refusalsOf, successOf } from '../../src/http/openapi/responses.js'
 import { families } from '../../src/routes/index.js'
@@ -17,7 +17,7 @@ type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
 
 /** The service of a test file, with its own database, repositories and port. */
 export interface TestApp {
-  ctx: Context
+  ctx: OpenContext
   app: FastifyInstance
   /** The scheme, host and port that the service listens on. */
   url: string
@@ -70,7 +70,7 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
       // while this lock is held, no job is claimed, so none of their statements are recorded
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('roost jobs', 0))`)
       // read the settings now, so that `work` does not
-      await t.ctx.settings()
+      await t.ctx.caches.settings.read()
       return recorded(work)
     })
   }

@@ -139,5 +139,5 @@ export async function aGroup(
 /** Changes application settings, with immediate effect. */
 export async function setSettings(ctx: Context, values: Partial<Settings>): Promise<void> {
   await ctx.db.write.insert(applicationSettings).values({ id: 1, values }).onConflictDoUpdate({ target: applicationSettings.id, set: { values } })
-  ctx.settingsCache.invalidate()
+  ctx.caches.settings.invalidate()
 }

@@ -29,6 +29,6 @@ it('a service that was given back is as it was at its start', async () => {
   await giveBack(service, options)
   expect(await takeService(options, nobody)).toBe(service)
   expect(await everythingOf(service)).toEqual(before)
-  expect([await status(), (await service.ctx.settings()).signup_enabled]).toEqual([401, true])
+  expect([await status(), (await service.ctx.caches.settings.read()).signup_enabled]).toEqual([401, true])
   await giveBack(service, options)
 })

@@ -9,10 +9,9 @@ import { pino } from 'pino'
 import { expect } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { buildApp } from '../../src/app.js'
-import { createContext } from '../../src/cli/create-context.js'
+import { createContext, type OpenContext } from '../../src/cli/create-context.js'
 import { resolveAddress, resolveSshPort } from '../../src/cli/host.js'
 import { type Config, readConfig } from '../../src/config.js'
-import type { Context } from '../../src/context.js'
 import { openDatabase } from '../../src/db/client.js'
 import { DatabaseSnapshots, readCatalog } from '../../src/db/snapshots.js'
 import { Argon2 } from '../../src/lib/crypto/argon2.js'
@@ -44,7 +43,7 @@ interface ServiceUser {
 
 /** A complete service, with its own database, repositories and port. */
 export interface Service {
-  ctx: Context
+  ctx: OpenContext
   app: FastifyInstance
   /** The scheme, host and port that the service listens on. */
   url: string

@@ -84,7 +84,7 @@ async function reportHealth({ db, git }: Context, link: ParentLink, signal: Abor
 }
 
 /** Makes every worker serve the metrics of the whole service. */
-function shareMetrics(ctx: Context, link: ParentLink): void {
+function shareMetrics(ctx: Pick<Context, 'metrics'>, link: ParentLink): void {
   const own = ctx.metrics
   link.onCount = (id) => void own.values().then((values) => link.send({ type: 'counted', id, values }))
   ctx.metrics = { ...own, page: () => link.page() }

@@ -29,7 +29,7 @@ export async function details(ctx: Context, caller: Caller, group: GroupRecord, 
   const render = async (which: 'own' | 'shared') => {
     const listed = await projectsOfGroup(ctx, caller, group.id, which)
     const load = (ids: number[]) => loadProjects(ctx, caller.user, ids)
-    const elements = await ctx.renderedCache.render(variant, listed, load, (project) => presentWholeProject(project, view))
+    const elements = await ctx.caches.rendered.render(variant, listed, load, (project) => presentWholeProject(project, view))
     return `[${elements.map(({ text }) => text).join(',')}]`
   }
   const [own, shared] = await Promise.all([render('own'), render('shared')])

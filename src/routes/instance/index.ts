@@ -10,9 +10,9 @@ const Metadata = z.strictObject({
   enterprise: z.literal(false),
 })
 
-const metadataOf = (ctx: Context): z.infer<typeof Metadata> => ({
+const metadataOf = (ctx: Pick<Context, 'config'>): z.infer<typeof Metadata> => ({
   version: ctx.config.version,
-  revision: ctx.revision,
+  revision: ctx.config.revision,
   kas: { enabled: false, externalUrl: null, version: null },
   enterprise: false,
 })

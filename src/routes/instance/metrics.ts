@@ -10,7 +10,7 @@ const digest = (text: string) => createHash('sha256').update(text).digest()
 
 /** Whether the request has an administrator's token and the setting allows it (AS-52). */
 async function isAdministrator(ctx: Context, { headers, ip }: FastifyRequest): Promise<boolean> {
-  if (!(await ctx.settings()).monitoring_metrics_enabled) return false
+  if (!(await ctx.caches.settings.read()).monitoring_metrics_enabled) return false
   const caller = await nullOnFailure(authenticate(ctx, headers, {}, { method: 'GET', path: '/-/metrics', scope: undefined, id: undefined }, ip))
   return caller?.user?.admin ?? false
 }

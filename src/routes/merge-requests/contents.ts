@@ -44,7 +44,7 @@ export const contents = [
       const project = { fullPath: fullPathOf(subject.project) }
       const { version_id } = subject.request
       const { page, per_page } = input
-      const commits = await ctx.renderedCache.immutablePage(`commits ${version_id} ${page} ${per_page} ${project.fullPath}`, async () => {
+      const commits = await ctx.caches.rendered.immutablePage(`commits ${version_id} ${page} ${per_page} ${project.fullPath}`, async () => {
         const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, input)
         const texts = await renderElements(
           ctx,
@@ -68,7 +68,7 @@ export const contents = [
     async handler({ ctx, caller, subject, view }) {
       const [request, { items }] = await Promise.all([
         completeMergeRequest(ctx, caller, subject),
-        ctx.renderedCache.immutablePage(`changes ${subject.request.version_id}`, async () => {
+        ctx.caches.rendered.immutablePage(`changes ${subject.request.version_id}`, async () => {
           const items = await changesOfRequest(ctx, subject.project, subject.request)
           return { items, total: items.length }
         }),

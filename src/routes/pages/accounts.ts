@@ -100,11 +100,11 @@ function linkRequestPage(app: FastifyInstance, ctx: Context, { path, purpose, ti
     form: { action, fields: [{ name: 'email', label: 'E-mail address' }], button: 'Send' },
   })
   app.get(path, { config }, async (_request, reply) => {
-    if (!ctx.mailer) throw noSuchRoute()
+    if (!ctx.mail) throw noSuchRoute()
     return sendPage(reply, 200, page(text))
   })
   app.post(path, { config }, async (request, reply) => {
-    if (!ctx.mailer) throw noSuchRoute()
+    if (!ctx.mail) throw noSuchRoute()
     const email = normaliseEmail(textOf(request, 'email'))
     if (emailFault(email) !== null) return sendPage(reply, 400, page('That is no e-mail address.'))
     await countLinkRequest(ctx, request, email)

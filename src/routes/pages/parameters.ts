@@ -23,9 +23,9 @@ export const BAD_LINK: HtmlPage = { title: 'This link does not work', text: 'It 
 export const countBadLink = (ctx: Context, { ip }: FastifyRequest): Promise<void> => countBadToken(ctx, ip)
 
 /** Counts a request for a mail like a failed sign-in; 429 after too many (ML-27). */
-export async function countLinkRequest(ctx: Context, { ip }: FastifyRequest, email: string): Promise<void> {
+export async function countLinkRequest(ctx: Pick<Context, 'access'>, { ip }: FastifyRequest, email: string): Promise<void> {
   const account = `mail ${email}`
-  const wait = await ctx.throttle.wait(ip, account)
-  if (wait > 0) await ctx.throttle.refuse(tooMany(wait))
-  await ctx.throttle.failed(ip, account)
+  const wait = await ctx.access.throttle.wait(ip, account)
+  if (wait > 0) await ctx.access.throttle.refuse(tooMany(wait))
+  await ctx.access.throttle.failed(ip, account)
 }

@@ -30,7 +30,7 @@ export async function listOf(
     return pageOf({ items: found, total }, input, (project) => withAttributes(shown(input, view)(project), attributes.get(project.id)))
   }
   const variant = `project ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.simple ?? false} ${input.statistics ?? false}`
-  const rendered = await ctx.renderedCache.render(
+  const rendered = await ctx.caches.rendered.render(
     `${variant} ${view.avatarService}`,
     items,
     (ids: number[]) => loadProjects(ctx, caller.user, ids),

@@ -28,7 +28,7 @@ async function list(ctx: Context, caller: Caller, group: GroupFilter, input: z.i
   if (!input.simple && !attributes) {
     const variant = `project of a group ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.statistics ?? false}`
     const load = (missing: number[]) => loadProjects(ctx, caller.user, missing)
-    const items = await ctx.renderedCache.render(variant, page.items, load, (project) => presentWholeProject(project, view, input))
+    const items = await ctx.caches.rendered.render(variant, page.items, load, (project) => presentWholeProject(project, view, input))
     return pageOf({ items, total: page.total }, input, (element) => element)
   }
   const records = new Map((await loadProjects(ctx, caller.user, ids)).map((project) => [project.id, project]))

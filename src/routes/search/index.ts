@@ -68,7 +68,7 @@ async function projects({ ctx, caller, input, view }: SearchRequest, group?: num
     ...(group !== undefined && { group: { id: group, subgroups: true, shared: false } }),
   })
   const load = (ids: number[]) => loadProjects(ctx, caller.user, ids)
-  const rendered = await ctx.renderedCache.render('found project', items, load, (project) => presentBasicProject(project, view))
+  const rendered = await ctx.caches.rendered.render('found project', items, load, (project) => presentBasicProject(project, view))
   return pageOf({ items: rendered, total }, input, (element) => element)
 }
 

@@ -146,7 +146,7 @@ export const users = [
         return pageOf({ items: found, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes.get(user.id)))
       }
       const variant = caller.user?.admin ? 'user admin' : 'user basic'
-      const rendered = await ctx.renderedCache.render(
+      const rendered = await ctx.caches.rendered.render(
         `${variant} ${view.avatarService}`,
         items,
         (missing: number[]) => loadUsers(ctx, caller, missing),

@@ -28,8 +28,8 @@ const numbersOf = (references: IssueReference[], kind: IssueReference['kind'], p
 ]
 
 /** The references to issues and merge requests in a text. */
-export const issueReferencesIn = async (ctx: Context, text: string): Promise<IssueReference[]> =>
-  (await referencesIn(ctx.slices, text, ctx.links.base))
+export const issueReferencesIn = async (ctx: Pick<Context, 'cpu' | 'links'>, text: string): Promise<IssueReference[]> =>
+  (await referencesIn(ctx.cpu.slices, text, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'issue' || each.kind === 'merge_request')
     .slice(0, MAX_MENTIONS)
 

@@ -59,14 +59,14 @@ export interface MentioningText {
  * filters the users who may see the target; only those are stored.
  */
 export async function recordMentions(
-  ctx: Context,
+  ctx: Pick<Context, 'cpu' | 'now'>,
   tx: Transaction,
   caller: SignedIn,
   { target, note_id, text, before }: MentioningText,
   readersAmong: (who: SQL) => Promise<number[]>,
 ): Promise<void> {
-  const { all, direct } = await mentionedNames(ctx.slices, text)
-  const former = before === undefined ? [] : (await mentionedNames(ctx.slices, before)).all
+  const { all, direct } = await mentionedNames(ctx.cpu.slices, text)
+  const former = before === undefined ? [] : (await mentionedNames(ctx.cpu.slices, before)).all
   if (all.length === 0 && former.length === 0) return
   const previous = await tx
     .delete(mentions)

@@ -128,7 +128,7 @@ const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
 )
 
 /** Updates the status of a locked pipeline, in the same burst, after statuses were added, changed or cancelled. */
-export const updatePipelineStatus = (ctx: Context, on: Sender, at: PipelineSelector) => [
+export const updatePipelineStatus = (ctx: Pick<Context, 'now'>, on: Sender, at: PipelineSelector) => [
   recompute(on, shapeOf(at)).execute({ ...at, now: ctx.now().toISOString() }),
 ]
 

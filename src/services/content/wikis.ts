@@ -34,10 +34,10 @@ const MAX_TITLE = 255
 
 type Project = Pick<ProjectSubject['project'], 'id' | 'storage'>
 
-const wikiOf = (ctx: Context, project: Project): GitRepository => ctx.git.open(wikiKeyOf(project))
+const wikiOf = (ctx: Pick<Context, 'git'>, project: Project): GitRepository => ctx.git.open(wikiKeyOf(project))
 
 /** The branch with the pages: the one that HEAD names or, if only others were pushed, the first of those. */
-async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name: string; head: Oid | null }> {
+async function branchOf(ctx: Pick<Context, 'config'>, repository: GitRepository): Promise<{ name: string; head: Oid | null }> {
   const name = (await repository.headBranch()) ?? ctx.config.defaultBranch
   const head = await repository.ref(`refs/heads/${name}`)
   if (head) return { name, head }
@@ -214,7 +214,7 @@ async function commitPages(
   if (lengthOf(message) > MAX_MESSAGE) throw refused('The commit message is too long')
   if (!(await ctx.git.exists(wikiKeyOf(project)))) throw notFound('Wiki Page')
   const repository = wikiOf(ctx, project)
-  await ctx.mutex.run(`wiki ${project.id}`, async () => {
+  await ctx.process.mutex.run(`wiki ${project.id}`, async () => {
     for (let attempt = 1; ; attempt++) {
       const { name, head } = await branchOf(ctx, repository)
       const changes = change(head ? await pagesAt(repository, head) : [])

@@ -68,7 +68,7 @@ export async function auditEach(
 }
 
 /** Who acts, from where. */
-function originOf(ctx: Context) {
+function originOf(ctx: Pick<Context, 'origin' | 'now'>) {
   const { caller, address, requestId } = ctx.origin ?? {}
   const sudoer = caller?.user ? caller.sudoer : undefined
   return {

@@ -1,7 +1,7 @@
 import type { Context } from '../../context.js'
 
 /** Timestamps of a new row. They are equal, so that clients can tell that the row has not been updated. */
-export function createdNow(ctx: Context): { created_at: Date; updated_at: Date } {
+export function createdNow(ctx: Pick<Context, 'now'>): { created_at: Date; updated_at: Date } {
   const now = ctx.now()
   return { created_at: now, updated_at: now }
 }

@@ -2,6 +2,7 @@ import type { Context } from '../../context.js'
 import type { JobOptions } from '../../jobs/enqueue.js'
 import { MAIL_CONNECTIONS, type Mail, MailRefused } from '../../lib/mailer.js'
 import { escapeHtml } from '../../lib/text/html.js'
+import type { MarkdownThread } from '../../lib/text/markdown-thread.js'
 import { readSettings } from './settings.js'
 
 /** A part of a mail: a paragraph, a user's Markdown, or a link. */
@@ -41,16 +42,16 @@ export const mailHost = (base: string) => new URL(base).hostname.replace(/[^A-Za
  * so that the job retries (ML-13).
  */
 export async function sendMessage(ctx: Context, { kind, parts, footer, headers, ...mail }: MailMessage, signal: AbortSignal): Promise<void> {
-  if (!ctx.mailer) return
+  if (!ctx.mail) return
   const { html_emails_enabled } = await readSettings(ctx)
   const sent: Mail = {
     ...mail,
     text: `${parts.map(asText).join('\n\n')}\n\n-- \n${footer.map(asText).join('\n')}\n`,
-    html: html_emails_enabled ? await pageOf(ctx, parts, footer) : undefined,
+    html: html_emails_enabled ? await pageOf(ctx.mail.markdown, ctx.links.base, { parts, footer }) : undefined,
     headers: { 'Auto-Submitted': 'auto-generated', ...headers },
   }
   try {
-    await ctx.mailer.send(sent, signal)
+    await ctx.mail.mailer.send(sent, signal)
     ctx.metrics.mail(kind, 'sent')
   } catch (error) {
     const refused = error instanceof MailRefused
@@ -62,11 +63,11 @@ export async function sendMessage(ctx: Context, { kind, parts, footer, headers, 
 
 const asText = (part: MailPart): string => (typeof part === 'string' ? part : 'link' in part ? `${part.text}: ${part.link}` : part.markdown)
 
-const asHtml = async ({ links: { base: site }, markdown }: Context, part: MailPart): Promise<string> => {
+const asHtml = async (renderer: MarkdownThread, site: string, part: MailPart): Promise<string> => {
   if (typeof part === 'string') return `<p>${escapeHtml(part)}</p>`
   if ('link' in part) return `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.text)}</a></p>`
   const absolute = (path: string) => `${/^\/(?!uploads\/)/.test(path) ? site : `${part.base}/`}${path.replace(/^\/(?=uploads\/)/, '')}`
-  return `<div>${forMail(await markdown.html(part.markdown), absolute)}</div>`
+  return `<div>${forMail(await renderer.html(part.markdown), absolute)}</div>`
 }
 
 /** Mails load no remote content: images become links, and links become absolute (ML-14). */
@@ -75,12 +76,13 @@ const forMail = (html: string, absolute: (path: string) => string) =>
     .replace(/<img src="([^"<]*)" alt="([^"<]*)"[^<>]*>/g, (_, src: string, alt: string) => `<a href="${src}">${alt || src}</a>`)
     .replace(/(<a href=")(?![a-z][a-z0-9+.-]*:|\/\/)([^"]*)/gi, (_, before: string, path: string) => before + absolute(path))
 
-const partsAsHtml = async (ctx: Context, parts: MailPart[]) => (await Promise.all(parts.map((part) => asHtml(ctx, part)))).join('\n')
+const partsAsHtml = async (renderer: MarkdownThread, site: string, parts: MailPart[]) =>
+  (await Promise.all(parts.map((part) => asHtml(renderer, site, part)))).join('\n')
 
-const pageOf = async (ctx: Context, parts: MailPart[], footer: MailPart[]) => `<!DOCTYPE html>
+const pageOf = async (renderer: MarkdownThread, site: string, { parts, footer }: Pick<MailMessage, 'parts' | 'footer'>) => `<!DOCTYPE html>
 <html><head><meta charset="utf-8"></head><body style="font-family: sans-serif">
-${await partsAsHtml(ctx, parts)}
+${await partsAsHtml(renderer, site, parts)}
 <hr><div style="font-size: small; color: #666">
-${await partsAsHtml(ctx, footer)}
+${await partsAsHtml(renderer, site, footer)}
 </div></body></html>
 `

@@ -14,7 +14,11 @@ const CACHE_TTL_MS = 1_000
 export class SettingsCache {
   #cached: { until: number; settings: Promise<Settings> } | undefined
 
-  constructor(private readonly db: Database) {}
+  /** `configuredAvatarService`: the URL template of the configuration, with `%{hash}`. */
+  constructor(
+    private readonly db: Database,
+    private readonly configuredAvatarService: string | undefined,
+  ) {}
 
   read(): Promise<Settings> {
     const now = Date.now()
@@ -25,6 +29,12 @@ export class SettingsCache {
     this.#cached = { until: now + CACHE_TTL_MS, settings }
     settings.catch(() => this.invalidate())
     return settings
+  }
+
+  /** The URL template of the avatar service; null if there is none, or the settings turn it off (G-83). */
+  async avatarService(): Promise<string | null> {
+    const configured = this.configuredAvatarService
+    return configured !== undefined && (await this.read()).avatarsvc_enabled ? configured : null
   }
 
   /** Makes the next read query the database. */

@@ -16,7 +16,7 @@ import { unsealed } from './unsealed.js'
 export type { Settings } from './settings-table.js'
 
 /** The current settings, with secrets still encrypted; cached for a second. */
-export const readSettings = (ctx: Context): Promise<Settings> => ctx.settingsCache.read()
+export const readSettings = (ctx: Pick<Context, 'caches'>): Promise<Settings> => ctx.caches.settings.read()
 
 /** Whether only administrators may use a visibility level. */
 export const isRestricted = (settings: Settings, level: number) =>
@@ -88,7 +88,7 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
     })
     return { ...row, updated_at, values: next }
   })
-  ctx.settingsCache.invalidate()
+  ctx.caches.settings.invalidate()
   return record
 }
 
@@ -171,7 +171,7 @@ function numberTexts(name: SettingName, value: number, next: Settings): string[]
   return texts
 }
 
-function listTexts(ctx: Context, name: SettingName, items: string[]): string[] {
+function listTexts(ctx: Pick<Context, 'config'>, name: SettingName, items: string[]): string[] {
   switch (name) {
     case 'repository_storages': {
       if (items.length === 0) return [BLANK]

@@ -130,7 +130,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
   }
   // custom attributes are not part of the list's version
   const key = custom_attributes === undefined ? JSON.stringify([shape, values]) : null
-  const { items, total } = await ctx.listCache.pageByIds(ctx.db, 'groups', key, filter, {
+  const { items, total } = await ctx.caches.lists.pageByIds(ctx.db, 'groups', key, filter, {
     ids: (at) => ids(ctx.db, shape).execute({ ...values, ...at }),
     count: () => countQuery(ctx.db, filters).execute(values),
     rows: (wanted) => rows(ctx.db, null).execute({ ids: wanted }),

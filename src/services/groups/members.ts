@@ -155,7 +155,7 @@ const GROUP_LEVELS = [10, 20, 30, 40, 50]
  * Throws for levels that do not exist or exceed the caller's own, and for dates that are not in the future (ME-8,
  * ME-10).
  */
-export function checkGrant(ctx: Context, source: MemberSource, level: number, expires: string | null | undefined) {
+export function checkGrant(ctx: Pick<Context, 'now'>, source: MemberSource, level: number, expires: string | null | undefined) {
   const faults: Record<string, string[]> = {}
   if (!(source.kind === 'project' ? PROJECT_LEVELS : GROUP_LEVELS).includes(level)) faults['access_level'] = ['is not included in the list']
   if (expires && expires <= ctx.now().toISOString().slice(0, 10)) faults['expires_at'] = ['cannot be a date in the past']
@@ -264,7 +264,7 @@ async function addMember(
 export const sourceColumns = ({ kind, id }: MemberSource) => (kind === 'project' ? { project_id: id } : { namespace_id: id })
 
 /** Records that a user joined or left a project; groups have no such events (EV-5). */
-export async function recordMembership(ctx: Context, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
+export async function recordMembership(ctx: Pick<Context, 'now'>, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
   if (source.kind === 'project')
     await recordEvent(tx, { project_id: source.id, author_id: userId, action, target_type: 'User', target_id: userId, created_at: ctx.now() })
 }
@@ -291,7 +291,7 @@ export async function endExpiredMemberships(ctx: Context): Promise<void> {
   })
 }
 
-export const isExpired = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
+export const isExpired = (ctx: Pick<Context, 'now'>, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
 
 /** Changes level or expiry of a membership (ME-6). */
 export async function changeMember(

@@ -51,10 +51,10 @@ type Outcome = { answer: PostAnswer } | { fault: string }
 async function send(ctx: Context, hook: Hook, address: string, body: string, headers: Record<string, string>): Promise<Outcome> {
   try {
     const target = await checkTarget(address, targetRules(ctx, hook))
-    return { answer: await post(target, { headers, body, verify: hook.enable_ssl_verification, signal: ctx.stopping }) }
+    return { answer: await post(target, { headers, body, verify: hook.enable_ssl_verification, signal: ctx.process.stopping }) }
   } catch (error) {
     // an attempt that our shutdown interrupts is no failure of the receiver, and is repeated
-    if (ctx.stopping.aborted || !(error instanceof NoAnswer || error instanceof BadTarget)) throw error
+    if (ctx.process.stopping.aborted || !(error instanceof NoAnswer || error instanceof BadTarget)) throw error
     return { fault: error instanceof BadTarget ? `The address ${error.message}` : `${error.message[0]?.toUpperCase()}${error.message.slice(1)}` }
   }
 }

@@ -85,7 +85,7 @@ const pendingOf = sql<number>`(select count(*)::int from (select from hook_deliv
  * Inserts deliveries for all hooks that listen and that existed at the time of the change, except those whose own
  * deliveries led to it (HK-30). A delivery to a hook for which too many wait fails at once (HK-32).
  */
-async function insertDeliveries(ctx: Context, tx: Transaction, event: WebhookEvent, at: Date): Promise<DueDelivery[]> {
+async function insertDeliveries(ctx: Pick<Context, 'random'>, tx: Transaction, event: WebhookEvent, at: Date): Promise<DueDelivery[]> {
   const hooks = await tx
     .select({
       id: webHooks.id,

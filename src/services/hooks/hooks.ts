@@ -148,7 +148,7 @@ function masked(text: string): string {
 }
 
 /** Validates the other attributes and returns their columns (HK-2, SEC-141). */
-function otherColumns(ctx: Context, source: HookSource, given: HookAttributes) {
+function otherColumns(ctx: Pick<Context, 'encryption'>, source: HookSource, given: HookAttributes) {
   const { token, name, description, push_events_branch_filter: filter, enable_ssl_verification } = given
   const faults: Record<string, string[]> = {}
   const limit = (field: string, text: string | null | undefined, most: number) => {

@@ -37,7 +37,7 @@ export async function loadPayloadData(ctx: Context, changes: readonly HookChange
   }
   return {
     ctx,
-    avatars: { base: ctx.links.base, service: await ctx.avatarService() },
+    avatars: { base: ctx.links.base, service: await ctx.caches.settings.avatarService() },
     row,
     async project(id) {
       const project = await row('projects', id)

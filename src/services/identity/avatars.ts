@@ -41,7 +41,7 @@ function sizeOf(data: Buffer) {
   }
 }
 
-const folderOf = (ctx: Context, kind: AvatarKind, id: number) => join(ctx.config.dataDir, 'uploads', kind, String(id))
+const folderOf = (ctx: Pick<Context, 'config'>, kind: AvatarKind, id: number) => join(ctx.config.dataDir, 'uploads', kind, String(id))
 
 /** Stores a valid image durably and returns its file name, which is derived from its content. */
 export async function storeAvatar(ctx: Context, kind: AvatarKind, id: number, data: Buffer): Promise<string> {

@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { newSecret } from '../../lib/crypto/secret.js'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 
-const pathOf = (ctx: Context) => join(ctx.config.dataDir, 'initial-admin-password')
+const pathOf = (ctx: Pick<Context, 'config'>) => join(ctx.config.dataDir, 'initial-admin-password')
 
 /**
  * The password of the first administrator and the path of its file, which only the service's account can read. Creates

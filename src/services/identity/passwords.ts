@@ -9,14 +9,14 @@ import { audit } from '../core/audit.js'
 import { recordFailedLogin } from '../core/hook-changes.js'
 import type { Settings } from '../core/settings.js'
 
-export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
+export const hashPassword = (ctx: Pick<Context, 'cpu'>, password: string) => ctx.cpu.argon2.hash(password)
 
 /**
  * Whether the password matches the stored hash. An unknown account, or one without a password, takes the same time as a
  * wrong password (SEC-27).
  */
 export async function checkPassword(
-  ctx: Context,
+  ctx: Pick<Context, 'cpu'>,
   stored: string | null | undefined,
   password: string,
   { begin, end }: VerifyHooks = {},
@@ -26,7 +26,7 @@ export async function checkPassword(
     return false
   }
   const isRight = (matches: boolean) => matches && typeof stored === 'string'
-  const matches = await ctx.argon2.verify(stored ?? ctx.argon2.decoy, password, {
+  const matches = await ctx.cpu.argon2.verify(stored ?? ctx.cpu.argon2.decoy, password, {
     ...(begin && { begin }),
     ...(end && { end: (matches) => end(isRight(matches)) }),
   })
@@ -34,8 +34,8 @@ export async function checkPassword(
 }
 
 /** Whether a user must confirm their address before they can use their password (CR-4). */
-export const mustConfirm = ({ mailer }: Context, user: typeof users.$inferSelect, { send_user_confirmation_email }: Settings): boolean =>
-  mailer !== null && send_user_confirmation_email === true && user.confirmed_at === null
+export const mustConfirm = ({ mail }: Pick<Context, 'mail'>, user: typeof users.$inferSelect, { send_user_confirmation_email }: Settings): boolean =>
+  mail !== null && send_user_confirmation_email === true && user.confirmed_at === null
 
 /** The message for a password that an administrator set (CR-24). */
 export const mustChange = (base: string) =>
@@ -58,18 +58,19 @@ interface Guess {
 export async function checkSignIn(ctx: Context, guess: Guess, password: string): Promise<boolean> {
   const account = guess.user ? `user ${guess.user.id}` : `name ${guess.login.slice(0, MAX_LOGIN).toLowerCase()}`
   const checkThrottle = async () => {
-    const wait = await ctx.throttle.wait(guess.address, account)
+    const wait = await ctx.access.throttle.wait(guess.address, account)
     if (wait === 0) return
     ctx.log.debug({ address: guess.address, account }, 'a sign-in is throttled')
     throw tooMany(wait)
   }
-  const count = (matches: boolean) => (matches ? ctx.throttle.succeeded(guess.address, account) : ctx.throttle.failed(guess.address, account))
+  const count = (matches: boolean) =>
+    matches ? ctx.access.throttle.succeeded(guess.address, account) : ctx.access.throttle.failed(guess.address, account)
   const verify = async () => {
     await checkThrottle()
     // checked again right before hashing: other guesses may have failed meanwhile
     return checkPassword(ctx, guess.user?.password_hash, password, { begin: checkThrottle, end: count })
   }
-  const matches = await verify().catch((refusal: unknown) => ctx.throttle.refuse(refusal))
+  const matches = await verify().catch((refusal: unknown) => ctx.access.throttle.refuse(refusal))
   ctx.metrics.login('password', matches ? 'done' : 'refused')
   if (!matches) {
     await recordRefusal(ctx, guess, guess.user ? 'wrong password' : 'no such account')

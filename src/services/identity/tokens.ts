@@ -151,7 +151,7 @@ export interface TokenFilter extends Paging {
   sort: (typeof SORTS)[number]
 }
 
-const today = (ctx: Context) => ctx.now().toISOString().slice(0, 10)
+const today = (ctx: Pick<Context, 'now'>) => ctx.now().toISOString().slice(0, 10)
 
 /** Neither revoked nor expired (T-4, SEC-13). */
 export const isActive = (ctx: Context, token: Token) => !token.revoked && (token.expires_at === null || token.expires_at > today(ctx))

@@ -171,5 +171,5 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
   const count = () => countQuery(ctx.db, shape).execute(values)
   // custom attributes and secondary addresses are not part of the list's version
   const key = given.custom_attributes === undefined && !(admin && words.shape !== 'all') ? JSON.stringify([shape, values]) : null
-  return ctx.listCache.page('users', key, rows, filter, count)
+  return ctx.caches.lists.page('users', key, rows, filter, count)
 }

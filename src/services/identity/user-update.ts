@@ -81,7 +81,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
       for (const field of NOT_NULL_TEXTS) if (given[field] !== undefined) next[field] = given[field] ?? ''
       if (email !== undefined && email !== user.email) {
         const confirmed = await swapEmails(ctx, tx, user, email)
-        if (ctx.mailer && !given.skip_reconfirmation) {
+        if (ctx.mail && !given.skip_reconfirmation) {
           next.confirmed_at = confirmed
           if (!confirmed) await mailLink(ctx, tx, 'confirm', email)
         }

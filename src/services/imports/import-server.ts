@@ -39,7 +39,7 @@ export interface ImportReport {
  * continues one that ended early. It sends no mail, calls no webhook and creates no events.
  */
 export async function importServer(ctx: Context, options: ImportOptions): Promise<ImportReport> {
-  const signal = options.signal ? AbortSignal.any([options.signal, ctx.stopping]) : ctx.stopping
+  const signal = options.signal ? AbortSignal.any([options.signal, ctx.process.stopping]) : ctx.process.stopping
   const into = options.into === undefined ? null : await groupNamed(ctx, options.into)
   const source = await openSource({ ...options, signal }).catch((error: unknown) => {
     throw error instanceof SourceFailed ? new StartFault(error.message) : error

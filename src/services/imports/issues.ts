@@ -75,6 +75,12 @@ export async function commonColumns(run: Run, record: IssueRecord | MergeRequest
 }
 
 /** Assigns labels by title; missing labels are created. */
-export async function assignImportedLabels(ctx: Context, tx: Transaction, subject: ProjectSubject, target: Target, titles: string[]): Promise<void> {
+export async function assignImportedLabels(
+  ctx: Pick<Context, 'now'>,
+  tx: Transaction,
+  subject: ProjectSubject,
+  target: Target,
+  titles: string[],
+): Promise<void> {
   await assignLabels(tx, target, await labelIdsOf(tx, subject, titles, true, ctx.now()))
 }

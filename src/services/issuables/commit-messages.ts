@@ -43,7 +43,7 @@ export async function processCommitMessages(ctx: Context, { projectId, moves, in
       const references = await issueReferencesIn(ctx, message)
       if (references.length === 0) continue
       if (move.ref === main) {
-        for (const reference of await closingReferences(ctx.slices, message, ctx.links.base)) closing.push({ oid, reference })
+        for (const reference of await closingReferences(ctx.cpu.slices, message, ctx.links.base)) closing.push({ oid, reference })
       }
       // a merge commit mentions its merge request, which already has a note about the merge
       mentions.push(...references.filter(({ kind }) => parents.length < 2 || kind === 'issue').map((reference) => ({ oid, reference })))

@@ -164,7 +164,7 @@ async function run(
   const key = `labels ${values.project} ${issues} ${requests} ${[issues, requests].includes('own') ? values.user : ''}`
   const ids = shown.map(({ id }) => id)
   const [totals] = await Promise.all([
-    ctx.listCache.totalsOf(key, rows[0]?.version ?? null, ids, (ids) => totalsOf(ctx, { from, issues, requests }, { ...values, ids })),
+    ctx.caches.lists.totalsOf(key, rows[0]?.version ?? null, ids, (ids) => totalsOf(ctx, { from, issues, requests }, { ...values, ids })),
     completeTexts(ctx, LONG_TEXTS.labels, shown, size),
     completeTexts(ctx, LONG_TEXTS.labelPages, shown, size),
   ])

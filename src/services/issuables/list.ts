@@ -11,7 +11,7 @@ import { type IssuableKind, type ListStatements, listStatements, type Order, typ
 /** What is listed: one project, the projects of a group and its descendants, or all projects. */
 export type IssuableSource = { project: ProjectSubject } | { group: GroupSubject } | 'everywhere'
 
-type Total = Awaited<ReturnType<Context['listCache']['total']>>
+type Total = Awaited<ReturnType<Context['caches']['lists']['total']>>
 /** A total, and the highest iid of the project if only one is listed. */
 type KnownTotal = Total & { newest: number | null }
 
@@ -39,7 +39,7 @@ function pageReaderOf({ versioned, listed, counted }: ListStatements, list: Issu
   /** Reads the total before the page. */
   async function totalOf(ctx: Context, { shape, values, key }: ListRequest): Promise<KnownTotal> {
     const [now] = await versioned(ctx.db, shape.in).execute(values)
-    const total = await ctx.listCache.total(list, key, now?.version ?? null, () => counted(ctx.db, shape).execute(values))
+    const total = await ctx.caches.lists.total(list, key, now?.version ?? null, () => counted(ctx.db, shape).execute(values))
     return { ...total, newest: now?.newest ?? null }
   }
 
@@ -63,7 +63,7 @@ function pageReaderOf({ versioned, listed, counted }: ListStatements, list: Issu
       (far && known && (await readBackwards(ctx, request, order, known))) ||
       (await listed(ctx.db, { ...shape, ...order }).execute({ ...values, ...limits(paging) }))
     const count = async () => (known && known.version === rows[0]?.version ? [known] : counted(ctx.db, shape).execute(values))
-    const [{ total }, items] = await Promise.all([ctx.listCache.page(list, key, rows, paging, count), load(rows.map((row) => row.id))])
+    const [{ total }, items] = await Promise.all([ctx.caches.lists.page(list, key, rows, paging, count), load(rows.map((row) => row.id))])
     return { items, total }
   }
 }

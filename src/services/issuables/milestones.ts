@@ -148,7 +148,7 @@ async function checkTitle(tx: Transaction, source: MilestoneSource, title: strin
 
 /** Records an event; milestones of groups have none. */
 async function recordMilestoneEvent(
-  ctx: Context,
+  ctx: Pick<Context, 'now'>,
   tx: Transaction,
   caller: SignedIn,
   { id, project_id, title }: Milestone,

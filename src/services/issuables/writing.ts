@@ -62,7 +62,7 @@ export const textOf = ({ title, description }: { title?: string | undefined; des
 
 /** The description with its task counts. */
 export async function descriptionColumns(
-  { slices }: Context,
+  { cpu: { slices } }: Context,
   description: string,
 ): Promise<Pick<Columns, 'description' | 'task_count' | 'task_completed_count'>> {
   const { count, completed } = await tasksIn(slices, description)
@@ -114,7 +114,12 @@ export const changedValues = <T extends object>(before: T, wanted: Partial<T>): 
   Object.fromEntries(Object.entries(wanted).filter(([key, value]) => value !== before[key as keyof T])) as Partial<T>
 
 /** Texts of system notes on changed texts and state (NT-6); `suffix` follows `closed`. */
-export async function notesOnTexts({ slices }: Context, before: Row, { title, description, state }: Partial<Row>, suffix = ''): Promise<string[]> {
+export async function notesOnTexts(
+  { cpu: { slices } }: Context,
+  before: Row,
+  { title, description, state }: Partial<Row>,
+  suffix = '',
+): Promise<string[]> {
   const messages: string[] = []
   if (title !== undefined) messages.push('changed the title')
   if (description !== undefined && !(await sameButForTicks(slices, description, before.description))) messages.push('changed the description')

@@ -26,7 +26,7 @@ export const dispatchMail = defineJob({
     const changes = await changesFor(ctx, 'mail', BigInt(transaction))
     if (changes.length === 0) return
     const mails: { user: number; reason: (typeof REASONS)[number]; occasion: Notification }[] = []
-    if (ctx.mailer)
+    if (ctx.mail)
       for (const found of await notificationsOf(ctx, changes))
         for (const recipient of await recipientsOf(ctx, found)) mails.push({ ...recipient, occasion: found.notification })
     await ctx.db.transaction(async (tx) => {

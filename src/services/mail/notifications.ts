@@ -115,7 +115,7 @@ async function notificationsOfIssuable(ctx: Context, kind: Kind, own: HookChange
 }
 
 /** The names that an edited text mentions and the former text did not. */
-async function newlyMentioned(ctx: Context, before: string, after: string): Promise<string[]> {
-  const former = new Set((await mentionedNames(ctx.slices, before)).all)
-  return (await mentionedNames(ctx.slices, after)).all.filter((name) => !former.has(name))
+async function newlyMentioned(ctx: Pick<Context, 'cpu'>, before: string, after: string): Promise<string[]> {
+  const former = new Set((await mentionedNames(ctx.cpu.slices, before)).all)
+  return (await mentionedNames(ctx.cpu.slices, after)).all.filter((name) => !former.has(name))
 }

@@ -138,7 +138,7 @@ async function issuableQueries(ctx: Context, notification: Notification, newMent
 async function noteQueries(ctx: Context, project: ProjectRow, { target, id, sha, note, actor }: Notification): Promise<ReasonQuery[]> {
   const [row] = (await ctx.db.write.execute<{ note: string }>(sql`select note from ${notes} where id = ${note}`)).rows
   if (!row) return []
-  const mentioned: ReasonQuery = ['mentioned', oneOf(await usersNamed(ctx, actor, (await mentionedNames(ctx.slices, row.note)).all))]
+  const mentioned: ReasonQuery = ['mentioned', oneOf(await usersNamed(ctx, actor, (await mentionedNames(ctx.cpu.slices, row.note)).all))]
   const noteAuthors = (about: SQL) =>
     sql`select n.author_id as user_id from ${notes} n where n.project_id = ${project.id} and n.noteable_type = ${target} and ${about} and not n.system`
   if (target === 'Snippet')

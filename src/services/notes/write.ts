@@ -123,7 +123,7 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { users: mentionedUsers, addressed } = await findMentionedUsers(caller, await mentionedNames(ctx.slices, given.body), (candidates) =>
+  const { users: mentionedUsers, addressed } = await findMentionedUsers(caller, await mentionedNames(ctx.cpu.slices, given.body), (candidates) =>
     subject.readersAmong(ctx.db.write, candidates),
   )
   const notified = mentionedUsers.filter((id) => id !== caller.user.id)

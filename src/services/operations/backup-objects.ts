@@ -13,7 +13,7 @@ import { isObjectId } from '../../lib/files/object-store.js'
  * Copies the LFS objects that the saved rows name into a folder. An object without a file belonged to a project that
  * was deleted meanwhile, or is missing, which the doctor reports.
  */
-export async function saveObjects(ctx: Context, database: string, folder: string): Promise<void> {
+export async function saveObjects(ctx: Pick<Context, 'lfs'>, database: string, folder: string): Promise<void> {
   const rows = createInterface({ input: createReadStream(join(database, dumpFileName('lfs_objects'))), crlfDelay: Number.POSITIVE_INFINITY })
   for await (const row of rows) {
     const oid = row.split('\t').find(isObjectId)
@@ -36,7 +36,7 @@ export async function restoreObjects(ctx: Context, folder: string): Promise<void
     where not exists (select 1 from ${lfsObjectProjects} l where l.oid = o.oid) on conflict do nothing`)
 }
 
-export async function restoreObject(ctx: Context, path: string, oid: string): Promise<void> {
+export async function restoreObject(ctx: Pick<Context, 'lfs'>, path: string, oid: string): Promise<void> {
   if ((await ctx.lfs.size(oid)) === (await stat(path)).size) return
   const staged = await ctx.lfs.stage(createReadStream(path), oid, Number.POSITIVE_INFINITY)
   try {

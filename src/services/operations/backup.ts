@@ -120,7 +120,7 @@ async function saveRepository(ctx: Context, key: RepositoryKey, refs: RefSnapsho
   return now !== undefined && now.storage !== key.storage && ctx.git.saveRepository({ ...key, storage: now.storage }, refs, target)
 }
 
-const uploadsOf = (ctx: Context) => join(ctx.config.dataDir, 'uploads')
+const uploadsOf = (ctx: Pick<Context, 'config'>) => join(ctx.config.dataDir, 'uploads')
 const secretOf = (dataDir: string) => join(dataDir, 'secret.key')
 const hostKeysOf = (dataDir: string) => join(dataDir, 'ssh')
 

@@ -19,7 +19,7 @@ export const damageMail = defineJob({
   input: z.object({ since: z.iso.datetime() }),
   async run(ctx: Context, { since }, { id, signal }: Attempt) {
     const { admin_notification_email: address } = await readSettings(ctx)
-    if (!ctx.mailer || !address) return
+    if (!ctx.mail || !address) return
     const { rows } = await ctx.db.write.execute<{ path: string; fault: string }>(sql`
       select n.full_path || '/' || p.path as path, c.fault from ${repositoryChecks} c join ${projects} p on p.id = c.project_id
       join ${namespaces} n on n.id = p.namespace_id where c.fault <> '' and c.checked_at >= ${since}::timestamptz order by 1 limit ${MAX_LISTED + 1}`)
@@ -44,7 +44,7 @@ export const damageMail = defineJob({
 
 /** Enqueues one mail about all damage that is found within `COLLECT_MS`. */
 export async function enqueueDamageMail(ctx: Context): Promise<void> {
-  if (ctx.mailer === null || !(await readSettings(ctx)).admin_notification_email) return
+  if (ctx.mail === null || !(await readSettings(ctx)).admin_notification_email) return
   const since = new Date(ctx.now().getTime() - COLLECT_MS).toISOString()
   await enqueue(ctx.db, damageMail, { since }, { ...MAIL_LANE, key: 'damage', delay: COLLECT_MS })
 }

@@ -8,7 +8,7 @@ import { targetIsVisible } from '../issuables/todo-list.js'
  * Unassigns a former member from issues and merge requests that they no longer see, and deletes their todos about these
  * (ME-12).
  */
-export async function unassignFormerMember(ctx: Context, { tx, userId, ...left }: MemberRemovedEvent): Promise<void> {
+export async function unassignFormerMember(ctx: Pick<Context, 'now'>, { tx, userId, ...left }: MemberRemovedEvent): Promise<void> {
   const now = ctx.now()
   const [user] = await tx.select().from(users).where(eq(users.id, userId))
   if (!user) return

@@ -121,7 +121,7 @@ export async function recoverKilledProcess(ctx: Context): Promise<void> {
 /** Recovers work that lost database connections leave unfinished, while this process runs. */
 export function startContinuousRecovery(ctx: Context): void {
   ctx.db.onReconnect(() => ctx.jobs.add('the database is back', () => runNow(ctx, UNFINISHED_WORK_JOBS)))
-  const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : settleOwnIntents(ctx)), OWN_INTENTS_INTERVAL_MS).unref()
+  const timer = setInterval(() => (ctx.process.stopping.aborted ? clearInterval(timer) : settleOwnIntents(ctx)), OWN_INTENTS_INTERVAL_MS).unref()
 }
 
 function scheduleLeftoverCleanups(ctx: Context): void {
@@ -137,6 +137,6 @@ async function runNow(ctx: Context, repeated: Job<Context, typeof noInput>[], de
 
 /** Settles interrupted pushes of this process; no other process can know that they are no longer in progress. */
 function settleOwnIntents(ctx: Context): void {
-  if ([...ctx.intents.values()].includes('abandoned'))
+  if ([...ctx.process.intents.values()].includes('abandoned'))
     ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', () => resolveAbandonedIntents(ctx))
 }

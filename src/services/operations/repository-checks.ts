@@ -18,14 +18,14 @@ const MAX_FAULT_LENGTH = 2_000
  */
 export async function checkRepositories(ctx: Context, runMs = RUN_MS): Promise<void> {
   const end = Date.now() + runMs
-  while (!ctx.stopping.aborted && Date.now() < end) {
+  while (!ctx.process.stopping.aborted && Date.now() < end) {
     if (!(await readSettings(ctx)).repository_checks_enabled) return
     const project = await nextToCheck(ctx)
     if (!project) return
     try {
       await checkRepository(ctx, project)
     } catch (error) {
-      if (ctx.stopping.aborted) return
+      if (ctx.process.stopping.aborted) return
       // an error does not keep other repositories from being checked
       ctx.log.error({ err: error, project: project.id }, 'a repository could not be checked')
       await storeCheck(ctx, project.id, error instanceof Error ? error.message : String(error))
@@ -49,7 +49,7 @@ async function nextToCheck(ctx: Context): Promise<ProjectToCheck | undefined> {
 
 async function checkRepository(ctx: Context, project: ProjectToCheck): Promise<void> {
   const wiki = wikiKeyOf(project)
-  const options = { full: true, signal: ctx.stopping }
+  const options = { full: true, signal: ctx.process.stopping }
   const faults: string[] = []
   // a missing repository is reported when it is used
   if (ctx.config.storages[project.storage] !== undefined && (await ctx.git.exists({ ...wiki, kind: 'project' }))) {

@@ -261,7 +261,7 @@ export async function addTakenFaults(
 export const takenError = (index: string) => invalidRecord({ [index.includes('name') ? 'name' : 'path']: ['has already been taken'] })
 
 /** Picks a random enabled storage for a new project. */
-export function pickStorage(ctx: Context, settings: Settings): string {
+export function pickStorage(ctx: Pick<Context, 'config'>, settings: Settings): string {
   const known = Object.keys(ctx.config.storages)
   const enabled = settings.repository_storages?.filter((name) => known.includes(name)) ?? known
   const names = enabled.length > 0 ? enabled : known

@@ -27,7 +27,7 @@ const PROTOCOLS = ['http:', 'https:', 'git:'] as const
 
 const refuse = (text: string) => invalidRecord({ import_url: [text] })
 
-const rulesOf = (ctx: Context, protocols: readonly string[] = PROTOCOLS) => ({ protocols, allowLocal: ctx.config.allowLocalRequests })
+const rulesOf = (ctx: Pick<Context, 'config'>, protocols: readonly string[] = PROTOCOLS) => ({ protocols, allowLocal: ctx.config.allowLocalRequests })
 
 /** Validates the import URL of a new project, including its target address (OT-10, SEC-138). */
 export async function readImportUrl(ctx: Context, settings: Settings, url: string, readme: boolean | undefined): Promise<string> {
@@ -52,7 +52,11 @@ export interface NewImport {
 }
 
 /** Records an import and enqueues its job, in the transaction that creates the project. */
-export async function recordImport(ctx: Context, tx: Transaction, { id, creatorId, url, defaultBranch }: NewImport): Promise<void> {
+export async function recordImport(
+  ctx: Pick<Context, 'encryption'>,
+  tx: Transaction,
+  { id, creatorId, url, defaultBranch }: NewImport,
+): Promise<void> {
   await tx.insert(projectImports).values({ project_id: id, url: ctx.encryption.seal(url, importPurpose(id)), default_branch: defaultBranch })
   await enqueue(tx, importJob, { project: id }, { key: String(id), lane: `imports of user ${creatorId}` })
 }
@@ -78,7 +82,7 @@ interface Import {
 
 async function importProject(ctx: Context, work: Import, jobSignal: AbortSignal): Promise<void> {
   const { id } = work
-  const signal = AbortSignal.any([ctx.stopping, jobSignal])
+  const signal = AbortSignal.any([ctx.process.stopping, jobSignal])
   try {
     const [project] = await ctx.db.write.update(projects).set({ import_status: 'started' }).where(eq(projects.id, id)).returning()
     if (!project) return
@@ -186,9 +190,9 @@ async function followRedirects(ctx: Context, first: Target): Promise<Target> {
       'user-agent': 'git/roost',
       ...(credentials && { authorization: basic(credentials) }),
     }
-    const answer = await fetchHeaders({ ...target, url: probeUrl }, { headers, responseTimeout: 60_000, signal: ctx.stopping }).catch(
+    const answer = await fetchHeaders({ ...target, url: probeUrl }, { headers, responseTimeout: 60_000, signal: ctx.process.stopping }).catch(
       (error: unknown) => {
-        if (error instanceof BadTarget || ctx.stopping.aborted) throw error
+        if (error instanceof BadTarget || ctx.process.stopping.aborted) throw error
         throw new BadTarget('cannot be reached')
       },
     )

@@ -199,7 +199,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED_FILTERS.has(name))
   // the total does not depend on the order
   const totalKey = filters.some((name) => UNVERSIONED_FILTERS.has(name)) ? null : JSON.stringify([shape, values])
-  return ctx.listCache.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
+  return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
     totalKey,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => countQuery(ctx.db, shape).execute(values),

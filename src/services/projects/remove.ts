@@ -81,7 +81,7 @@ export async function finishDeletions(ctx: Context, { alone = false } = {}): Pro
       }
       await removeAvatar(ctx, 'project', project_id)
       await removeUploads(ctx, project_id)
-      await ctx.archives.drop(String(project_id))
+      await ctx.caches.archives.drop(String(project_id))
       await tx.delete(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, project_id))
     })
   }

@@ -17,7 +17,12 @@ const MAX_CALL_MS = 60_000
 const DEADLINE_MS = 6 * 3_600_000
 
 /** Enqueues the move of a project to another storage; 400 when the storage does not exist (SEC-187). */
-export async function requestMove(ctx: Context, tx: Transaction, project: { id: number; storage: string }, storage: string): Promise<void> {
+export async function requestMove(
+  ctx: Pick<Context, 'config'>,
+  tx: Transaction,
+  project: { id: number; storage: string },
+  storage: string,
+): Promise<void> {
   if (!Object.hasOwn(ctx.config.storages, storage)) throw invalidRecord({ repository_storage: ['is not included in the list'] })
   const [row] = await tx.select({ storage: projects.storage }).from(projects).where(eq(projects.id, project.id)).for('update')
   if (!row) return
@@ -49,7 +54,7 @@ export async function moveProject(ctx: Context, id: number, signal: AbortSignal)
   for (const name of [from, to]) if (ctx.config.storages[name] === undefined) throw new Error(`there is no storage called ${name}`)
   if (project.importing) throw new Unavailable('the project is being imported', 30)
   await removeFormerCopy(ctx, id, to)
-  const stop = AbortSignal.any([ctx.stopping, signal])
+  const stop = AbortSignal.any([ctx.process.stopping, signal])
   await ctx.git.relocate(
     id,
     { from, to },

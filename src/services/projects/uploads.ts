@@ -49,7 +49,7 @@ export function safeName(given: string): string {
   return /^\.*$/.test(name) ? 'file' : name
 }
 
-const folderOf = (ctx: Context, projectId: number) => join(ctx.config.dataDir, 'uploads', 'files', String(projectId))
+const folderOf = (ctx: Pick<Context, 'config'>, projectId: number) => join(ctx.config.dataDir, 'uploads', 'files', String(projectId))
 
 export interface UploadRecord {
   id: number

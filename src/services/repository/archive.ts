@@ -62,5 +62,5 @@ export async function planArchive(
 export const openArchive = (ctx: Context, { project }: ProjectSubject, plan: ArchivePlan, signal: AbortSignal): Promise<CachedFile> => {
   const { filename: _, name, ...packed } = plan
   const holder = ctx.origin?.address
-  return ctx.archives.read(`${project.id}/${name}`, (signal) => repositoryOf(ctx, project).archive({ ...packed, signal, holder }), signal)
+  return ctx.caches.archives.read(`${project.id}/${name}`, (signal) => repositoryOf(ctx, project).archive({ ...packed, signal, holder }), signal)
 }

@@ -7,7 +7,7 @@ import type { GitRepository, RepositoryKey, Signature } from '../../git/types.js
 import { lockSource } from '../groups/members.js'
 
 /** The repository of a project. Its location depends on the id, never on the name (SEC-66). */
-export const repositoryOf = (ctx: Context, project: { id: number; storage: string }): GitRepository =>
+export const repositoryOf = (ctx: Pick<Context, 'git'>, project: { id: number; storage: string }): GitRepository =>
   ctx.git.open({ storage: project.storage, id: project.id, kind: 'project' })
 
 /** Whether any project has its repository in a storage. */
@@ -47,7 +47,7 @@ export async function createWikiRepository(ctx: Context, project: { id: number; 
 const cleanIdentity = (text: string) => text.replace(/[<>\p{Cc}]/gu, '').trim()
 
 /** The caller as author, committer or tagger, with the current time in UTC. */
-export function signatureOf(ctx: Context, caller: SignedIn): Signature {
+export function signatureOf(ctx: Pick<Context, 'now'>, caller: SignedIn): Signature {
   const { name, username, email } = caller.user
   return { name: cleanIdentity(name) || username, email: cleanIdentity(email), seconds: Math.floor(ctx.now().getTime() / 1000), offset: '+0000' }
 }

@@ -28,7 +28,8 @@ async function openAt(location: SocketLocation, ctx: Context, hostKeys: string[]
   const { ssh } = ctx.config
   const socketServer = await serveSocket(ctx, location.socket, options.wrap)
   const ready = Promise.resolve(options.prepared).then(() => location.publish())
-  const { log, stopping } = ctx
+  const { log } = ctx
+  const { stopping } = ctx.process
   const thread = await startSshThread(ssh, { ...options, ready, hostKeys, socket: location.socket, log, stopping }).catch(async (error: unknown) => {
     await socketServer.close(0)
     await location.remove()

@@ -223,7 +223,7 @@ describe('POST /oauth/token (CR-12)', () => {
   })
 
   it('SEC-27: a known and an unknown user cost the same hashing', async () => {
-    const verify = vi.spyOn(t.ctx.argon2, 'verify')
+    const verify = vi.spyOn(t.ctx.cpu.argon2, 'verify')
     const costOf = (stored = '') => stored.split('$').slice(0, 4)
     for (const username of [user.username, 'nobody-at-all']) await login({ username, password: 'wrong password' })
     const [known, unknown, ...more] = verify.mock.calls

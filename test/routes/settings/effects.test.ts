@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await t.ctx.db.write.delete(applicationSettings)
-  t.ctx.settingsCache.invalidate()
+  t.ctx.caches.settings.invalidate()
 })
 
 const put = (given: object) => t.api('put', '/application/settings', admin).send(given).expect(200)

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await t.ctx.db.write.delete(applicationSettings)
-  t.ctx.settingsCache.invalidate()
+  t.ctx.caches.settings.invalidate()
 })
 
 type Body = Record<string, unknown>
@@ -218,7 +218,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
   it('shows the default of an integer that an earlier version cleared (AS-2)', async () => {
     const values = { default_projects_limit: null, metrics_port: null }
     await t.ctx.db.write.insert(applicationSettings).values({ id: 1, values, created_at: new Date(), updated_at: new Date() })
-    t.ctx.settingsCache.invalidate()
+    t.ctx.caches.settings.invalidate()
     expect(await get()).toMatchObject({ default_projects_limit: 100_000, metrics_port: 8089 })
     const created = { email: 'early@example.com', username: 'early', name: 'Early', password: 'password1' }
     expect((await t.api('post', '/users', admin).send(created).expect(201)).body).toMatchObject({ projects_limit: 100_000 })

@@ -80,7 +80,7 @@ export const accountMail = defineJob({
   input: z.object({ purpose: z.enum(PURPOSES), email: z.string() }),
   async run(ctx: Context, { purpose, email }, { id, signal }: Attempt) {
     const { accepts, link, lifetimeMs, subject, text, button, expiryNotice } = KINDS[purpose]
-    const address = ctx.mailer ? await ownerOf(ctx, email) : null
+    const address = ctx.mail ? await ownerOf(ctx, email) : null
     if (!address || !accepts(address)) return
     const token = await createLink(ctx, { user_id: address.id, email, purpose: link, job_id: id, lifetimeMs })
     if (token === null) return void ctx.log.warn({ user: address.id, mail: purpose }, 'a mail was not sent: too many were requested')
@@ -113,7 +113,7 @@ async function ownerOf(ctx: Context, email: string): Promise<Address | null> {
 }
 
 /** Enqueues a mail with a link to a normalised address, in the caller's transaction; no-op when mail is off (ML-1). */
-export async function mailLink(ctx: Context, db: Transaction | Database, purpose: Purpose, email: string): Promise<void> {
-  if (ctx.mailer === null || emailFault(email) !== null) return
+export async function mailLink(ctx: Pick<Context, 'mail'>, db: Transaction | Database, purpose: Purpose, email: string): Promise<void> {
+  if (ctx.mail === null || emailFault(email) !== null) return
   await enqueue(db, accountMail, { purpose, email }, { ...MAIL_LANE, key: digestOf(`${purpose} ${email}`) })
 }

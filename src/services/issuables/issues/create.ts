@@ -157,7 +157,7 @@ interface Ties {
  * (TO-5).
  */
 async function mentionsAndTodos(ctx: Context, caller: SignedIn, { project }: ProjectSubject, ties: Ties, given: Checked) {
-  const names = await mentionedNames(ctx.slices, textOf(given))
+  const names = await mentionedNames(ctx.cpu.slices, textOf(given))
   const { users: named, addressed } = await findMentionedUsers(caller, names, (candidates) => readersAmong(ctx.db.write, project, ties, candidates))
   const todos = [
     ...(ties.assignee_id === null ? [] : [{ user: ties.assignee_id, action: 'assigned' }]),

@@ -36,7 +36,7 @@ export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSu
 type Issue = typeof issues.$inferSelect
 
 /** Inserts the copy; `from` is the full path of the original project. */
-async function insertCopy(ctx: Context, tx: Transaction, target: ProjectSubject, issue: Issue, from: string): Promise<Issue> {
+async function insertCopy(ctx: Pick<Context, 'cpu' | 'now'>, tx: Transaction, target: ProjectSubject, issue: Issue, from: string): Promise<Issue> {
   const { project: to } = target
   return onlyRow(
     await tx
@@ -45,7 +45,7 @@ async function insertCopy(ctx: Context, tx: Transaction, target: ProjectSubject,
         project_id: to.id,
         iid: await nextIid(tx, to.id, 'issue'),
         title: issue.title,
-        description: await qualifyReferences(ctx.slices, issue.description, from),
+        description: await qualifyReferences(ctx.cpu.slices, issue.description, from),
         state: issue.state,
         closed_at: issue.closed_at,
         closed_by_id: issue.closed_by_id,

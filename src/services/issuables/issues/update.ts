@@ -98,7 +98,7 @@ async function applyChange({ closedBy, ...change }: Change): Promise<void> {
   const readers = (candidates: SQL) => readersAmong(tx, project, after, candidates)
   await recordChange(ctx, tx, caller, { target, before, after, notes, readers, confidential: after.confidential }, now)
   // ticking a task does not finish the user's todos (TO-6)
-  const onlyTicks = notes.length === 0 && (await sameButForTicks(ctx.slices, before.description, after.description))
+  const onlyTicks = notes.length === 0 && (await sameButForTicks(ctx.cpu.slices, before.description, after.description))
   if (!onlyTicks) await finishTodos(tx, caller.user.id, target, now)
   await updateIssueCounts(tx, project.id, before, after)
 }

@@ -66,7 +66,7 @@ const unused = (ctx: Context) =>
     )
     .orderBy(lfsObjects.oid)
 
-async function faultOf(ctx: Context, oid: string, size: number, full: boolean): Promise<string | null> {
+async function faultOf(ctx: Pick<Context, 'lfs'>, oid: string, size: number, full: boolean): Promise<string | null> {
   const found = await ctx.lfs.size(oid)
   if (found === null) return 'is not there'
   if (found !== size) return `has ${found} bytes instead of ${size}`

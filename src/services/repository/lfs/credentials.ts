@@ -36,7 +36,7 @@ export interface LfsGrant {
 }
 
 /** The digest by which a token names a password: it changes whenever a password is set. */
-export const passwordDigest = (ctx: Context, user: { id: number; password_hash: string | null }): string =>
+export const passwordDigest = (ctx: Pick<Context, 'encryption'>, user: { id: number; password_hash: string | null }): string =>
   ctx.encryption.sign(`${user.id} ${user.password_hash}`, PASSWORD_PURPOSE)
 
 /**
@@ -66,7 +66,7 @@ export function lfsCredentials(
 export const isLfsToken = (password: string): boolean => TOKEN.test(password)
 
 /** What a token allows; `expired` when it has expired, null when its signature is not valid. */
-export function lfsGrant(ctx: Context, token: string): LfsGrant | 'expired' | null {
+export function lfsGrant(ctx: Pick<Context, 'encryption' | 'now'>, token: string): LfsGrant | 'expired' | null {
   const dot = token.lastIndexOf('.')
   const claim = token.slice(0, dot)
   if (!ctx.encryption.verify(claim, token.slice(dot + 1), PURPOSE)) return null
@@ -79,7 +79,8 @@ export function lfsGrant(ctx: Context, token: string): LfsGrant | 'expired' | nu
 }
 
 /** The URL of the LFS routes of a project. */
-export const lfsUrl = (ctx: Context, project: Pick<Project, 'path' | 'namespace'>): string => `${ctx.links.http(fullPathOf(project))}/info/lfs`
+export const lfsUrl = (ctx: Pick<Context, 'links'>, project: Pick<Project, 'path' | 'namespace'>): string =>
+  `${ctx.links.http(fullPathOf(project))}/info/lfs`
 
 const nameOf = (source: LfsSource) =>
   'token' in source ? `t${source.token}` : 'key' in source ? `k${source.key}` : `p${source.user}-${source.password}`

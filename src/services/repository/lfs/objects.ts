@@ -53,7 +53,7 @@ const lockObject = (tx: Transaction, oid: string) => lockName(tx, `lfs ${oid}`)
 export async function storeObject(ctx: Context, projectId: number, oid: string, staged: StagedObject): Promise<void> {
   const limits = await lfsLimits(ctx)
   // a slow store must not occupy all database connections
-  await ctx.mutex.runHere(`lfs keep ${Number.parseInt(oid.slice(0, 2), 16) % MAX_CONCURRENT_STORES}`, () =>
+  await ctx.process.mutex.runHere(`lfs keep ${Number.parseInt(oid.slice(0, 2), 16) % MAX_CONCURRENT_STORES}`, () =>
     ctx.db.transaction(async (tx) => {
       await lockObject(tx, oid)
       const has = and(eq(lfsObjectProjects.project_id, projectId), eq(lfsObjectProjects.oid, oid))
@@ -113,7 +113,7 @@ export async function finishObjectDeletions(ctx: Context): Promise<void> {
   for (;;) {
     const pending = await ctx.db.write.select().from(pendingLfsDeletions).orderBy(pendingLfsDeletions.oid).limit(BATCH_SIZE)
     for (const { oid } of pending) {
-      if (ctx.stopping.aborted) return
+      if (ctx.process.stopping.aborted) return
       await removeIfUnused(ctx, oid)
     }
     if (pending.length < BATCH_SIZE) return
@@ -157,7 +157,7 @@ async function filterOrphaned(ctx: Context, oids: string[]): Promise<string[]> {
 }
 
 /** Removes incomplete files of abandoned uploads. */
-export async function removeStalledUploads(ctx: Context, unchanged = STALLED_UPLOAD_AGE_MS): Promise<void> {
+export async function removeStalledUploads(ctx: Pick<Context, 'lfs' | 'log'>, unchanged = STALLED_UPLOAD_AGE_MS): Promise<void> {
   for (const name of await ctx.lfs.leftovers(unchanged))
     await ctx.lfs.removeLeftover(name).catch((fault: unknown) => ctx.log.warn({ err: fault, name }, 'an abandoned LFS upload cannot be removed'))
 }

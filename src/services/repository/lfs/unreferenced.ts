@@ -75,7 +75,7 @@ export async function dropExpiredObjects(ctx: Context): Promise<void> {
     .from(lfsObjectProjects)
     .where(lt(lfsObjectProjects.unreferenced_since, before))
   for (const { id } of due) {
-    if (ctx.stopping.aborted) return
+    if (ctx.process.stopping.aborted) return
     const repository = await repositoryById(ctx, id)
     if (repository) await dropUnreferenced(ctx, id, repository.git)
   }

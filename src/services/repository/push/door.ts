@@ -72,8 +72,8 @@ export async function moveUnderIntent(ctx: Context, write: ApiMove, move = () =>
  * Serialises work on one branch within this process, in the order of arrival. It avoids lost races; correctness depends
  * only on the compare-and-swap.
  */
-export const withBranch = <T>(ctx: Context, projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
-  ctx.mutex.run(`branch ${projectId} ${branch}`, work)
+export const withBranch = <T>(ctx: Pick<Context, 'process'>, projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
+  ctx.process.mutex.run(`branch ${projectId} ${branch}`, work)
 
 /** Names like `a` and `a/b` cannot coexist (SEC-83). */
 function nameConflict(ref: string) {

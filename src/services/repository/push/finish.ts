@@ -33,7 +33,7 @@ export async function finishMoves(ctx: Context, moved: CompletedMoves): Promise<
   const { projectId, intent } = moved
   try {
     await applyMoves(ctx, moved)
-    if (intent !== null) ctx.intents.delete(intent)
+    if (intent !== null) ctx.process.intents.delete(intent)
   } catch (error) {
     // if it timed out, the retry is faster once maintenance has added the new commits to the commit-graph
     if (intent !== null) releaseIntent(ctx, intent)

@@ -30,7 +30,7 @@ export async function recordIntent(ctx: Context, { projectId, actorId, door, mov
       })
       .returning({ id: refIntents.id }),
   )
-  ctx.intents.set(id, 'moving')
+  ctx.process.intents.set(id, 'moving')
   return id
 }
 
@@ -43,13 +43,13 @@ export async function cancelIntent(ctx: Context, intent: number, error: unknown)
   if (!(error instanceof RefChanged || error instanceof RefNameConflict || error instanceof RepositoryMoving)) return
   try {
     await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
-    ctx.intents.delete(intent)
+    ctx.process.intents.delete(intent)
   } catch (thrown) {
     if (!isUnavailable(thrown)) throw thrown
   }
 }
 
 /** Marks an intent as abandoned by this process; it is resolved in the background by looking at its refs. */
-export function releaseIntent(ctx: Context, intent: number): void {
-  if (ctx.intents.has(intent)) ctx.intents.set(intent, 'abandoned')
+export function releaseIntent(ctx: Pick<Context, 'process'>, intent: number): void {
+  if (ctx.process.intents.has(intent)) ctx.process.intents.set(intent, 'abandoned')
 }

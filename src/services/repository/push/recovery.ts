@@ -34,7 +34,7 @@ export async function resolveIntent(
   if (moved.length > 0)
     await applyMoves(ctx, { projectId: intent.project_id, moves: moved, intent: intent.id, settings: await readSettings(ctx), merge: intent.merge })
   else await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent.id))
-  ctx.intents.delete(intent.id)
+  ctx.process.intents.delete(intent.id)
 }
 
 /**
@@ -93,9 +93,9 @@ export async function resolveAbandonedIntents(ctx: Context, { start = false, alo
     from ${processes} p where p.id = ${refIntents.owner}), 'infinity') end`
   const pending = await ctx.db.write.select({ intent: refIntents, age, silent }).from(refIntents).orderBy(refIntents.id)
   for (const { intent, age, silent } of pending) {
-    const state = ctx.intents.get(intent.id)
+    const state = ctx.process.intents.get(intent.id)
     // an embedded database is used by no other service
-    const others = ctx.config.databaseUrl !== undefined || ctx.workers > 1
+    const others = ctx.config.databaseUrl !== undefined || ctx.process.workers > 1
     const shared = !alone && others && state !== 'abandoned'
     const maybeOwn = intent.owner === null || intent.owner === ctx.jobs.id
     if ((state === 'moving' && age < FOREIGN_UNMOVED_AGE_MS) || (!state && !start && maybeOwn && age < MIN_AGE_MS)) continue
@@ -116,7 +116,7 @@ export async function resolveAbandonedIntents(ctx: Context, { start = false, alo
   }
   // intents without a row have been resolved by another process
   const known = new Set(pending.map(({ intent }) => intent.id))
-  for (const [id, state] of ctx.intents) if (state === 'abandoned' && !known.has(id)) ctx.intents.delete(id)
+  for (const [id, state] of ctx.process.intents) if (state === 'abandoned' && !known.has(id)) ctx.process.intents.delete(id)
 }
 
 /** Resolves an intent of this process whose push is over. */
@@ -124,7 +124,7 @@ export async function resolveOwnIntent(ctx: Context, id: number): Promise<void> 
   try {
     const [pending] = await ctx.db.write.select().from(refIntents).where(eq(refIntents.id, id))
     if (pending) await resolveIntent(ctx, pending)
-    else ctx.intents.delete(id)
+    else ctx.process.intents.delete(id)
   } catch (error) {
     releaseIntent(ctx, id)
     throw error

@@ -81,7 +81,7 @@ export async function findReadyDeferredMerges(ctx: Context, id: number | null): 
  * deferred, so concurrent and repeated calls merge it once.
  */
 export async function runDeferredMerges(ctx: Context, ids: number[]): Promise<void> {
-  for (const id of ids) await ctx.mutex.run(`deferred merge ${id}`, () => runDeferredMerge(ctx, id))
+  for (const id of ids) await ctx.process.mutex.run(`deferred merge ${id}`, () => runDeferredMerge(ctx, id))
 }
 
 async function runDeferredMerge(ctx: Context, id: number): Promise<void> {

@@ -222,7 +222,13 @@ function isBlocked(
  * Moves the target only if the source still has the checked head: git compares both under their locks (SEC-112,
  * SEC-113).
  */
-async function moveTarget(ctx: Context, repository: GitRepository, request: MergeRequestRefs, move: RefUpdate, head: Oid): Promise<void> {
+async function moveTarget(
+  ctx: Pick<Context, 'git'>,
+  repository: GitRepository,
+  request: MergeRequestRefs,
+  move: RefUpdate,
+  head: Oid,
+): Promise<void> {
   const source = sourceKeyOf(request)
   const expectedSource = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
   if (!source) throw new RefChanged(expectedSource.ref)

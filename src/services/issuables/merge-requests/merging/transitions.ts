@@ -124,7 +124,7 @@ export async function markAccepted(
 }
 
 /** Closes open merge requests that have lost their source (MR-74, PU-4, PR-26). */
-export async function markClosed(ctx: Context, tx: Transaction, ids: number[], actorId: number | null, why: string): Promise<void> {
+export async function markClosed(ctx: Pick<Context, 'now'>, tx: Transaction, ids: number[], actorId: number | null, why: string): Promise<void> {
   if (ids.length === 0) return
   const now = ctx.now()
   const where = and(inArray(mergeRequests.id, ids), isOpen)

@@ -64,7 +64,7 @@ const MAX_REFERENCES = 100
 /** Merge requests that mention the issue, and those that it mentions (IS-15). */
 export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) {
   const { issue } = subject
-  const mentioned = (await referencesIn(ctx.slices, `${issue.description}\n\n${issue.title}`, ctx.links.base))
+  const mentioned = (await referencesIn(ctx.cpu.slices, `${issue.description}\n\n${issue.title}`, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'merge_request')
     .slice(0, MAX_REFERENCES)
   const projectOf = projectResolver(ctx, caller, subject)

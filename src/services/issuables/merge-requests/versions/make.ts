@@ -55,7 +55,9 @@ export async function makeVersions(ctx: Context, ids: number[], options: Version
     groups.set(key, [...(groups.get(key) ?? []), id])
   }
   // one at a time for each source, so that of two pushes the later one wins
-  const uncheckedIds = await Promise.all([...groups].map(([key, group]) => ctx.mutex.run(`versions ${key}`, () => makeGroup(ctx, group, options))))
+  const uncheckedIds = await Promise.all(
+    [...groups].map(([key, group]) => ctx.process.mutex.run(`versions ${key}`, () => makeGroup(ctx, group, options))),
+  )
   return uncheckedIds.flat()
 }
 

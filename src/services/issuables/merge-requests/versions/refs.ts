@@ -49,7 +49,7 @@ type Source = Pick<MergeRequestRefs, 'source_project_id' | 'source_storage'>
 
 export const targetKeyOf = ({ project_id, storage }: Target): RepositoryKey => ({ storage, id: project_id, kind: 'project' })
 
-export const targetOf = (ctx: Context, target: Target): GitRepository => ctx.git.open(targetKeyOf(target))
+export const targetOf = (ctx: Pick<Context, 'git'>, target: Target): GitRepository => ctx.git.open(targetKeyOf(target))
 
 export function sourceKeyOf({ source_project_id, source_storage }: Source): RepositoryKey | null {
   return source_project_id === null || source_storage === null ? null : { storage: source_storage, id: source_project_id, kind: 'project' }

@@ -34,7 +34,7 @@ export async function issuesClosedBy(
   if (request.target_branch !== project.default_branch) return []
   const references: IssueReference[] = []
   for (const text of await textsOf(ctx, project, request))
-    for (const each of await closingReferences(ctx.slices, text, ctx.links.base)) references.push(each)
+    for (const each of await closingReferences(ctx.cpu.slices, text, ctx.links.base)) references.push(each)
   return references.length === 0 ? [] : resolveIssues(ctx, caller, subject, references)
 }
 

@@ -25,8 +25,8 @@ export const ALL_SEEING_VIEWER: ActorUser = {
 type Row = typeof mergeRequests.$inferSelect
 
 /** Whether a text contains anything that may refer to an issue. */
-export const mentionsIssues = async (ctx: Context, text: string): Promise<boolean> =>
-  (await referencesIn(ctx.slices, text, ctx.links.base)).some(({ kind }) => kind === 'issue')
+export const mentionsIssues = async (ctx: Pick<Context, 'cpu' | 'links'>, text: string): Promise<boolean> =>
+  (await referencesIn(ctx.cpu.slices, text, ctx.links.base)).some(({ kind }) => kind === 'issue')
 
 /** The most references in the texts of one merge request that are resolved; further ones are ignored. */
 const MAX_REFERENCES = 1_000
@@ -48,7 +48,7 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
     const texts = await textsOf(ctx, subject.project, request)
     const mentioned: IssueReference[] = []
     for (const text of texts)
-      for (const each of await referencesIn(ctx.slices, text, ctx.links.base))
+      for (const each of await referencesIn(ctx.cpu.slices, text, ctx.links.base))
         if (each.kind === 'issue' && mentioned.length < MAX_REFERENCES) mentioned.push(each)
     const [closing, mentionedIssues] = await Promise.all([
       issuesClosedBy(ctx, viewer, subject, request),

@@ -114,8 +114,8 @@ async function applyChange(
 const UNCHECKED = { merge_status: 'unchecked', version_due: true, merge_checks: sql`${mergeRequests.merge_checks} + 1` } as const
 
 /** Whether the changes mark the user's todos done; ticking a task does not (MR-53, TO-6). */
-async function finishesTodos(ctx: Context, before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
-  if (values.description !== undefined && !(await sameButForTicks(ctx.slices, before.description, after.description))) return true
+async function finishesTodos(ctx: Pick<Context, 'cpu'>, before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
+  if (values.description !== undefined && !(await sameButForTicks(ctx.cpu.slices, before.description, after.description))) return true
   return (['title', 'assignee_id', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
 }
 
