@@ -18,6 +18,7 @@ const only = (name, packages, folders) => ({
 /** The rooms of services from the bottom up: each imports itself and those below it, types included. */
 const ROOMS = [
   'core',
+  'outbox',
   'identity',
   'activity',
   'groups',

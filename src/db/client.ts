@@ -9,6 +9,7 @@ import { READ_LANES } from './connection-count.js'
 import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
 import { codeOf, databaseError, isConnectionLoss, translateError } from './errors.js'
 import { Servers } from './servers.js'
+import { TRANSACTION_SETTINGS } from './sql/names.js'
 
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
@@ -261,7 +262,7 @@ class CommitListeners {
  */
 function chainSetting(): pg.QueryConfig | null {
   const chain = currentHookChain()
-  return chain.length === 0 ? null : { text: "select set_config('roost.hook_chain', $1, true)", values: [`{${chain.join(',')}}`] }
+  return chain.length === 0 ? null : { text: `select set_config('${TRANSACTION_SETTINGS.hookChain}', $1, true)`, values: [`{${chain.join(',')}}`] }
 }
 
 /** Adds the chain of webhooks to the statements of a burst. */

@@ -6,6 +6,7 @@ import { Unavailable } from '../lib/unavailable.js'
 import { isConnectionLoss, isReadOnly, translateError } from './errors.js'
 import { PreparedReads } from './prepared-reads.js'
 import type { Servers } from './servers.js'
+import { ENQUEUED_NOTICE } from './sql/names.js'
 import { TYPES } from './value-types.js'
 
 /** Calls that may wait for one lane, the pool or bursts; further calls are refused. */
@@ -63,8 +64,6 @@ export interface ConnectionOptions {
   onEnqueued?: () => void
 }
 
-/** SQLSTATE of the notice that a trigger raises when it has enqueued a job. */
-const ENQUEUED_NOTICE = '00R01'
 const BEGINS_TRANSACTION = /^\s*(\/\*.*?\*\/\s*)?(begin|start\s+transaction)\b/i
 const ENDS_TRANSACTION = /^\s*(\/\*.*?\*\/\s*)?(commit|end|rollback(?!\s+to)|abort)\b/i
 

@@ -8,6 +8,7 @@ import { formerPath, projectPathFaults } from '../rules/path.js'
 import { type DatabaseDump, dumpFileName } from './dump.js'
 import { lastApplied } from './migrate.js'
 import { connectOnce } from './servers.js'
+import { TRANSACTION_SETTINGS } from './sql/names.js'
 
 /** A project of a dump that goes back into the database that the dump was made of. */
 export interface ProjectRequest {
@@ -65,7 +66,7 @@ export async function loadProject(
   try {
     if ((await lastApplied(client)) !== dump.schema)
       throw new StartFault('the backup was made by another version of Roost: restore it elsewhere with that one, upgrade it and import the project')
-    await client.query("begin; set local roost.silent = 'yes'")
+    await client.query(`begin; set local ${TRANSACTION_SETTINGS.silent} = 'yes'`)
     const foreignKeys = (await client.query<ForeignKey>(SELECT_FOREIGN_KEYS)).rows
     const owned = ownedTables(foreignKeys)
     for (const name of [...owned, ...IDENTITIES, ...SHARED, 'installation']) await stage(client, folder, dump, name)

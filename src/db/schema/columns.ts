@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, timestamp } from 'drizzle-orm/pg-core'
+import { TRANSACTION_SETTINGS } from '../sql/names.js'
 
 /** Primary key; never reused (SEC-165), never chosen by a caller. */
 export const id = () => bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey()
@@ -8,7 +9,10 @@ export const id = () => bigint({ mode: 'number' }).generatedAlwaysAsIdentity().p
 export const ref = () => bigint({ mode: 'number' })
 
 /** The chain of webhooks that led to a row, as the transaction knows it (HK-30); null for none. */
-export const hookChain = () => bigint({ mode: 'number' }).array().default(sql`nullif(current_setting('roost.hook_chain', true), '')::bigint[]`)
+export const hookChain = () =>
+  bigint({ mode: 'number' })
+    .array()
+    .default(sql`nullif(current_setting('${sql.raw(TRANSACTION_SETTINGS.hookChain)}', true), '')::bigint[]`)
 
 /** A timestamp in UTC, to the millisecond (G-81). */
 export const moment = () => timestamp({ withTimezone: true, precision: 3, mode: 'date' })

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { labels, namespaces, projects, type RowImage, users } from '../../db/schema/index.js'
 import { type AvatarSources, avatarUrl } from '../../rules/avatar-url.js'
-import type { HookChange } from '../core/hook-changes.js'
+import type { HookChange } from '../outbox/changes.js'
 
 const TABLES = { users, projects, namespaces, labels }
 type Table = keyof typeof TABLES

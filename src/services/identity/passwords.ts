@@ -6,8 +6,8 @@ import { tooMany } from '../../failures.js'
 import type { VerifyHooks } from '../../lib/crypto/argon2.js'
 import { digestOf } from '../../lib/crypto/secret.js'
 import { audit } from '../core/audit.js'
-import { recordFailedLogin } from '../core/hook-changes.js'
 import type { Settings } from '../core/settings.js'
+import { recordFailedLogin } from '../outbox/record.js'
 
 export const hashPassword = (ctx: Pick<Context, 'cpu'>, password: string) => ctx.cpu.argon2.hash(password)
 

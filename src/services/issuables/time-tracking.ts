@@ -5,7 +5,7 @@ import { invalidRecord, notFound } from '../../failures.js'
 import { humanDuration, parseDuration } from '../../rules/duration.js'
 import type { Target } from '../activity/subscriptions.js'
 import { writeSystemNotes } from '../activity/system-notes.js'
-import { actAs } from '../core/acting.js'
+import { actAs } from '../outbox/acting.js'
 
 /** Tracked time, in seconds. */
 export interface TimeRecord {

@@ -1,7 +1,7 @@
 import type { Context } from '../../context.js'
 import type { RowImage } from '../../db/schema/index.js'
 import { mentionedNames } from '../activity/mentions.js'
-import type { HookChange } from '../core/hook-changes.js'
+import type { HookChange } from '../outbox/changes.js'
 import type { Notification } from './notification.js'
 
 /** A notification, and the names that an edited text mentions for the first time. */

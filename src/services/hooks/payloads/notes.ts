@@ -1,5 +1,5 @@
 import type { RowImage } from '../../../db/schema/index.js'
-import type { HookChange } from '../../core/hook-changes.js'
+import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, type ProjectData, projectObject, repositoryObject, stamp, userById } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'

@@ -1,6 +1,6 @@
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { avatarUrl } from '../../../rules/avatar-url.js'
-import type { HookChange } from '../../core/hook-changes.js'
+import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, type ProjectData, projectObject, repositoryObject } from '../payload-data.js'
 import { commitsOfPush, commitWithFiles, repositoryIn } from './commits.js'

@@ -1,6 +1,6 @@
 import { asc, eq } from 'drizzle-orm'
 import { type RowImage, releaseLinks } from '../../../db/schema/index.js'
-import type { HookChange } from '../../core/hook-changes.js'
+import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, projectObject, stamp } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'

@@ -1,6 +1,6 @@
 import type { RowImage } from '../../../db/schema/index.js'
 import { visibilityName } from '../../../rules/visibility.js'
-import type { HookChange } from '../../core/hook-changes.js'
+import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, stamp } from '../payload-data.js'
 

@@ -1,6 +1,6 @@
 import { type FileDiff, type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { pageOfFile, titleOfSlug } from '../../../rules/wiki-page.js'
-import type { HookChange } from '../../core/hook-changes.js'
+import type { HookChange } from '../../outbox/changes.js'
 import { MAX_JSON_BLOB } from '../../repository/blobs.js'
 import { wikiKeyOf } from '../../repository/repositories.js'
 import type { WebhookEvent } from '../event.js'

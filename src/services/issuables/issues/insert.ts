@@ -15,6 +15,7 @@ import {
   userAgentDetails,
   users,
 } from '../../../db/schema/index.js'
+import { setForTransaction } from '../../../db/sql/names.js'
 import { step } from '../../../db/statement.js'
 import { insertCrossReferences } from '../../activity/cross-references.js'
 import { userRefColumns } from '../../identity/user-ref.js'
@@ -52,7 +53,7 @@ const INSERT_ISSUE = sql`insert into ${issues} (project_id, iid, title, descript
     milestone_id, confidential, due_date, created_at, updated_at)
   select ${value('project')}, (select last from counter), ${value('title')}, ${value('description')}, ${value('task_count')}, ${value('task_completed_count')},
     ${value('author')}, ${value('assignee')}, ${value('milestone')}, ${value('confidential')}, ${value('due_date')}, ${value('created_at')}, ${value('created_at')}
-  from (select set_config('roost.actor', ${value('author')}::text, true)) actor
+  from (select ${setForTransaction('actor', sql`${value('author')}::text`)}) actor
   returning id, iid`
 
 const assignees = alias(users, 'assignee')

@@ -6,8 +6,8 @@ import type { Transaction } from '../../../../db/client.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { events, mergeRequests, notes, todos } from '../../../../db/schema/index.js'
 import type { Oid } from '../../../../git/types.js'
-import { actAs } from '../../../core/acting.js'
 import { audit } from '../../../core/audit.js'
+import { actAs } from '../../../outbox/acting.js'
 import { closedColumns, NOT_DEFERRED } from './states.js'
 
 interface EndedRequest {

@@ -10,7 +10,7 @@ import { notFound } from '../../../../failures.js'
 import { sameButForTicks } from '../../../../rules/references.js'
 import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../../activity/cross-references.js'
 import { finishTodos } from '../../../activity/todos.js'
-import { actAs } from '../../../core/acting.js'
+import { actAs } from '../../../outbox/acting.js'
 import { changeLabels } from '../../assigned-labels.js'
 import { checkTexts } from '../../texts.js'
 import {

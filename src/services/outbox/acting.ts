@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Transaction } from '../../db/client.js'
+import { setForTransaction } from '../../db/sql/names.js'
 
 /** The actor id of a removed or unknown user. */
 export const UNKNOWN_ACTOR = 0
@@ -9,10 +10,10 @@ export const UNKNOWN_ACTOR = 0
  * so that it costs no extra round trip.
  */
 export async function actAs(tx: Pick<Transaction, 'execute'>, userId: number | null): Promise<void> {
-  await tx.execute(sql`select set_config('roost.actor', ${String(userId ?? UNKNOWN_ACTOR)}, true)`)
+  await tx.execute(sql`select ${setForTransaction('actor', sql`${String(userId ?? UNKNOWN_ACTOR)}`)}`)
 }
 
 /** Suppresses webhooks and mail for the changes of this transaction. */
 export async function actSilently(tx: Pick<Transaction, 'execute'>): Promise<void> {
-  await tx.execute(sql`select set_config('roost.silent', 'yes', true)`)
+  await tx.execute(sql`select ${setForTransaction('silent', sql`'yes'`)}`)
 }
