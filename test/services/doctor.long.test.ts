@@ -393,6 +393,24 @@ describe('what the doctor finds and makes good', () => {
     expect(await t.ctx.db.write.select().from(commitStatuses)).not.toEqual([])
   })
 
+  it('finds a pack that is missing, but not an index that a repack or a kill leaves without its pack (SEC-175)', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const packs = join(directoryOf(t, one.id), 'objects/pack')
+    const pack = (await readdir(packs)).find((name) => name.endsWith('.pack')) as string
+    await writeFile(join(packs, `pack-${'a'.repeat(40)}.idx`), await readFile(join(packs, pack.replace('.pack', '.idx'))))
+    expect(await found()).toEqual([])
+    await rename(join(packs, pack), join(packs, 'aside'))
+    try {
+      const [fault, ...others] = await found()
+      expect([others, fault?.kind, fault?.of, fault?.repair]).toEqual([[], 'damaged repository', project(one), null])
+      expect(fault?.text).toContain(`missing: `)
+      expect(fault?.text).toContain(pack)
+    } finally {
+      await rename(join(packs, 'aside'), join(packs, pack))
+    }
+  })
+
   it('SEC-175: a missing default branch, another HEAD, and a project that is wrongly called empty', async () => {
     const one = await make()
     await t.ctx.jobs.drain()

@@ -11,8 +11,8 @@ const MAX_OUTPUT_BYTES = 4 << 20
 
 /** Checks a whole repository without using the commit-graph, which may itself be broken. */
 export async function examine(pool: ProcessPool, directory: string, { full = false, signal }: ExamineOptions = {}): Promise<Examination> {
-  const brokenPacks = await findBrokenPacks(directory)
-  if (brokenPacks.length > 0) return { brokenGraph: false, brokenRefs: [], brokenPacks, damage: `damaged or cut short: ${brokenPacks.join(', ')}` }
+  const { broken, missing } = await checkPacks(directory)
+  if (broken.length > 0) return packDamage('damaged or cut short', broken)
   const common = { deadline: DEADLINE, signal }
   const run = (args: string[], input?: string) =>
     pool.run(directory, ['-c', 'core.commitGraph=false', ...args], {
@@ -56,8 +56,17 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
   const findDamage = async () => (brokenRefs.length > 0 ? (await walk()) || (full ? await check() : '') : check())
   // maintenance may have replaced a pack, or a push moved a ref, during the check, so damage must be found twice
   const damage = (await findDamage()) && (await findDamage())
-  return { brokenGraph: isBroken(graph), brokenRefs, brokenPacks, damage }
+  if (missing.length > 0 && (damage || brokenRefs.length > 0)) return packDamage('missing', missing)
+  return { brokenGraph: isBroken(graph), brokenRefs, brokenPacks: [], damage }
 }
+
+/** Nothing else is known of a repository whose packs are damaged. */
+const packDamage = (how: string, packs: string[]): Examination => ({
+  brokenGraph: false,
+  brokenRefs: [],
+  brokenPacks: packs,
+  damage: `${how}: ${packs.join(', ')}`,
+})
 
 /** A commit-graph holds this many values of a date: from 1970 to 2514. */
 const GRAPH_DATES = 2n ** 34n
@@ -90,19 +99,23 @@ function damageReport(stdout: string, stderr: string): string {
   return [...naming, ...lines.filter((line) => !naming.includes(line))].join('\n') || 'git fsck fails'
 }
 
-/** Packs whose trailer does not match their index; cheap, because no object is read. */
-async function findBrokenPacks(directory: string): Promise<string[]> {
+/**
+ * Compares the end of each pack with its index. `missing`: an index has no pack. Git ignores such an index, and a repack
+ * removes a pack before its index, so it means damage only if objects are missing.
+ */
+async function checkPacks(directory: string): Promise<{ broken: string[]; missing: string[] }> {
   const folder = join(directory, 'objects', 'pack')
   const names = await readdir(folder).catch(() => [] as string[])
+  const isThere = async (name: string) => (await stat(join(folder, name)).catch(() => null)) !== null
   const broken: string[] = []
+  const missing: string[] = []
   for (const name of names.filter((one) => /^pack-[0-9a-f]{40}\.idx$/.test(one))) {
     const pack = `${name.slice(0, -'.idx'.length)}.pack`
     const [index, end] = await Promise.all([lastBytes(join(folder, name), 40), lastBytes(join(folder, pack), 20)])
     if (index && end?.equals(index.subarray(0, 20))) continue
-    // if the index is gone, a repack is removing the pack
-    if (await stat(join(folder, name)).catch(() => null)) broken.push(pack)
+    if (await isThere(name)) ((await isThere(pack)) ? broken : missing).push(pack)
   }
-  return broken
+  return { broken, missing }
 }
 
 async function lastBytes(path: string, length: number): Promise<Buffer | null> {

@@ -178,8 +178,8 @@ async function leftoversOf(repository: string): Promise<string[]> {
 }
 
 /**
- * Files of packs that have no index. Git adds the index last and removes it first, so a kill in between leaves them;
- * readers ignore such a pack, but `git repack` refuses to work.
+ * Files of packs that have no index, which git adds last, so that a kill leaves them; readers ignore such a pack, but
+ * `git repack` refuses to work.
  */
 export async function packsWithoutIndex(repository: string): Promise<string[]> {
   const folder = join(repository, 'objects', 'pack')
@@ -210,7 +210,8 @@ async function removeOldPacksWithoutIndex(repository: string): Promise<boolean> 
     const changed = await changedAt(path)
     const written = uses?.some((use) => mayBeWriting(use, repository, path, changed))
     if (Date.now() - changed < (written ? STALE_AFTER.inUseMs : INCOMPLETE_PACK_GRACE_MS)) young = true
-    else await rm(path, { force: true })
+    // a push may have completed it meanwhile
+    else if ((await packsWithoutIndex(repository)).includes(path)) await rm(path, { force: true })
   }
   return !young
 }

@@ -196,11 +196,15 @@ async function linkQuarantinedPacks(quarantine: string, directory: string): Prom
   const files = (await readdir(from).catch(() => [] as string[])).filter((name) => /^pack-[0-9a-f]{40}\.(pack|rev|idx|keep)$/.test(name))
   for (const name of files.filter((each) => each.endsWith('.keep'))) await rm(join(from, name), { force: true })
   const names = files.filter((each) => !each.endsWith('.keep'))
-  for (const ending of order)
+  const linkAll = async (ending: string) => {
     for (const name of names.filter((each) => each.endsWith(ending)))
       await link(join(from, name), join(to, name)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error
       })
+  }
+  for (const ending of order) await linkAll(ending)
+  // a pack that a killed push had left without its index may have been removed before the index came
+  await linkAll('.pack')
   if (names.length > 0) await syncDirectory(to)
 }
 
