@@ -12,7 +12,18 @@ import type { Context } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
 import { projects } from '../../src/db/schema/index.js'
 import { loadOrCreateHostKeys } from '../../src/lib/crypto/host-keys.js'
-import { backUp, backupFaults, checkKey, checkSpace, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
+import {
+  type Backup,
+  backUp,
+  backupFaults,
+  checkKey,
+  checkSpace,
+  checkStorages,
+  openBackup,
+  restoreFiles,
+  restoreRows,
+  restoreSecretKey,
+} from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { restoreProject } from '../../src/services/projects/deletion.js'
@@ -53,12 +64,18 @@ async function anEmptyOne(name: string): Promise<{ ctx: Context; url: string; db
   return { ctx, url: database.url, db }
 }
 
+/** Restores into an installation with nothing in it. */
+async function restore(ctx: Context, url: string, backup: Backup) {
+  await restoreRows(backup, url)
+  await restoreFiles(ctx, backup)
+}
+
 async function restored(from: string, name: string) {
   const backup = await openBackup(from)
   await mkdir(folder(name), { recursive: true })
   await restoreSecretKey(backup, folder(name))
   const place = await anEmptyOne(name)
-  await restoreRepository(place.ctx, place.url, backup)
+  await restore(place.ctx, place.url, backup)
   return place
 }
 
@@ -237,7 +254,7 @@ describe('a backup (SEC-163)', () => {
     await rm(join(ctx.config.dataDir, 'secret.key'))
     await restoreSecretKey(await openBackup(folder('whole')), ctx.config.dataDir)
     const keyed = { ...ctx, encryption: t.ctx.encryption }
-    await restoreRepository(keyed, url, await openBackup(folder('whole')))
+    await restore(keyed, url, await openBackup(folder('whole')))
     const counted = sql`select count(*)::int as n from protected_branches`
     expect((await db.write.execute(counted)).rows).toEqual((await t.ctx.db.write.execute(counted)).rows)
     expect(await told(keyed)).toEqual([])
@@ -261,7 +278,7 @@ describe('a backup (SEC-163)', () => {
     const place = await anEmptyOne('flight-back')
     // beside an external database, too, which another service might have been at work on
     const ctx = { ...place.ctx, encryption: t.ctx.encryption, config: { ...place.ctx.config, databaseUrl: place.url } }
-    await restoreRepository(ctx, place.url, backup)
+    await restore(ctx, place.url, backup)
     expect(await told(ctx)).toEqual([])
     const left = sql`select (select count(*)::int from ref_intents) as intents, (select array_agg(push->>'ref') from events where project_id = ${project.id} and push->>'ref' like '%moved') as told`
     expect((await place.db.write.execute(left)).rows).toEqual([{ intents: 0, told: ['moved'] }])
@@ -328,13 +345,15 @@ describe('a backup (SEC-163)', () => {
     await expect(backUp(t.ctx, t.databaseUrl, whole.root)).rejects.toThrow('is there already')
     const { ctx, url } = await anEmptyOne('full')
     await writeFile(join(ctx.config.storages['default'] as string, 'something'), '')
-    await expect(restoreRepository(ctx, url, whole)).rejects.toThrow('is not empty')
+    await expect(checkStorages(whole, ctx.config)).rejects.toThrow('is not empty')
     await rm(join(ctx.config.storages['default'] as string, 'something'))
-    await expect(restoreRepository({ ...ctx, git: t.ctx.git }, t.databaseUrl, whole)).rejects.toThrow('the database is not empty')
+    await checkStorages(whole, ctx.config)
+    await expect(restoreRows(whole, t.databaseUrl)).rejects.toThrow('the database is not empty')
     await expect(restoreSecretKey(whole, folder('full'))).rejects.toThrow("differs from the backup's key")
     await expect(openBackup(folder('nowhere'))).rejects.toThrow('is not a complete backup')
-    const other = { ...whole, database: { ...whole.database, schema: 1 } }
-    await expect(restoreRepository(ctx, url, other)).rejects.toThrow('another version')
+    const madeAt = (schema: number) => ({ ...whole, database: { ...whole.database, schema } })
+    await expect(restoreRows(madeAt(1), url)).rejects.toThrow('the database is not empty: its schema is newer')
+    await expect(restoreRows(madeAt(Date.UTC(2200)), url)).rejects.toThrow('was made by a newer version of Roost')
     await expect(checkKey({ ...whole, secret: 'environment' }, (await anEmptyOne('keyless')).ctx.config)).rejects.toThrow(
       'set ROOST_SECRET_KEY to it',
     )

@@ -19,7 +19,7 @@ import { createContext } from '../../src/cli/create-context.js'
 import { readConfig } from '../../src/config.js'
 import { openDatabase } from '../../src/db/client.js'
 import { lfsObjects, projects } from '../../src/db/schema/index.js'
-import { backUp, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
+import { backUp, openBackup, restoreFiles, restoreRows, restoreSecretKey } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { finishObjectDeletions, releaseObjects, removeOrphanedObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
@@ -283,7 +283,8 @@ describe('operators (LF-13)', () => {
       const place = await aContext(name, credentials)
       const backup = await openBackup(from)
       await restoreSecretKey(backup, place.dataDir).catch(() => {})
-      await restoreRepository(place.ctx, place.url, backup)
+      await restoreRows(backup, place.url)
+      await restoreFiles(place.ctx, backup)
       expect([name, (await told(place.ctx)).filter((line) => line.includes('is not there')).length]).toEqual([name, missing])
       await place.end()
     }
