@@ -48,7 +48,7 @@ async function aGuestWithFork() {
   return { target, guest, fork, request, secret }
 }
 
-describe('SEC-43: a rebase brings the target into the fork in the name of who asks for it', () => {
+describe('a rebase brings the target into the fork in the name of who asks for it (SEC-43)', () => {
   it('who may not read the code of the target is refused, and the fork has nothing of it', async () => {
     const { target, guest, fork, request, secret } = await aGuestWithFork()
     const before = headOf(fork, request.source)
@@ -101,7 +101,7 @@ async function aPrivateFork() {
   return { target, owner, author, fork, request, first }
 }
 
-describe('SEC-43, MR-70: a request shows what its author may read of the source', () => {
+describe('a request shows what its author may read of the source (SEC-43, MR-70)', () => {
   const push = async (fork: TestProject, request: TestRequest) => {
     const oid = await aCommit(t.ctx, fork, { [`more-${crypto.randomUUID()}`]: 'x' }, { branch: request.source, message: 'WIP: hidden' })
     await t.ctx.jobs.drain()
@@ -196,7 +196,7 @@ describe('SEC-43, MR-70: a request shows what its author may read of the source'
   })
 })
 
-describe('SEC-43: a fork is made in the name of who asks for it', () => {
+describe('a fork is made in the name of who asks for it (SEC-43)', () => {
   /** Begins a fork that has to wait for a row, takes the right away meanwhile, and lets it go on. */
   async function forkWhile(hold: ReturnType<typeof sql>) {
     const source = await aProject(t.ctx, { files: { a: 'a' } })

@@ -214,7 +214,7 @@ function apart(call: string, before = '', after: string) {
 }
 
 describe('what is hidden changes nothing for who may not see it', () => {
-  it('SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', async () => {
+  it('no byte and no header of any list, count or page (SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48)', async () => {
     await t.ctx.jobs.drain()
     const before = await everything()
     await hide()
@@ -236,7 +236,7 @@ describe('what is hidden changes nothing for who may not see it', () => {
       expect([path, (await heard('GET', `/api/v4${path}`, keeper)).includes(SENTINEL)]).toEqual([path, true])
   })
 
-  it('SEC-30, G-40: hidden is missing, by number and by path, for every method', async () => {
+  it('hidden is missing, by number and by path, for every method (SEC-30, G-40)', async () => {
     const different: string[] = []
     const work = endpoints
       .filter(({ kind }) => kind !== null)
@@ -260,7 +260,7 @@ describe('what is hidden changes nothing for who may not see it', () => {
     expect(different).toEqual([])
   })
 
-  it('SEC-32: what a body names is hidden in the same way', async () => {
+  it('what a body names is hidden in the same way (SEC-32)', async () => {
     const user = callers['user'] as TestUser
     const [group] = hidden.groups
     const [project] = hidden.projects
@@ -276,7 +276,7 @@ describe('what is hidden changes nothing for who may not see it', () => {
     expect(await images('project', project?.id)).toBe(await images('project', 999_999))
   })
 
-  it('SEC-41, AC-15: a membership that ends hides again with the next request', async () => {
+  it('a membership that ends hides again with the next request (SEC-41, AC-15)', async () => {
     const [project] = hidden.projects
     const user = callers['user'] as TestUser
     const count = async () => Number((await t.api('get', '/projects', user).expect(200)).headers['x-total'])

@@ -89,7 +89,7 @@ describe('a throttle of bad credentials (SEC-26)', () => {
     expect(readConfig({}).failedCredentials).toEqual({ attempts: 10, window: 180, delay: 1_000 })
   })
 
-  it('SEC-150: remembers a bounded number of addresses, the newest, by no name, until their windows are over', async () => {
+  it('remembers a bounded number of addresses, the newest, by no name, until their windows are over (SEC-150)', async () => {
     const kept = throttle()
     await fail(kept, 1, '10.0.0.1', 'somebody')
     const [row] = await t.ctx.db.write.select().from(counters)

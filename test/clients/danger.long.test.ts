@@ -6,7 +6,7 @@ import { aCommit, aProject, aUser } from '../support/factories.js'
 const t = testApp()
 
 describe('Danger, call by call', () => {
-  it('CL-6, X-9, DI-10: reads the merge request and all that it changes, and says what it thinks', async () => {
+  it('reads the merge request and all that it changes, and says what it thinks (CL-6, X-9, DI-10)', async () => {
     const bot = await aUser(t.ctx, { name: 'Danger Bot' })
     const project = await aProject(t.ctx, { developer: bot, files: { 'a.txt': 'one\ntwo\n', 'dangerfile.js': 'warn("x")\n' } })
     const sha = await aCommit(t.ctx, project, { 'b.txt': 'three\n' }, { branch: 'topic', start_branch: 'main', message: 'Add b' })

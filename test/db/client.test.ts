@@ -113,12 +113,12 @@ describe('openDatabase', () => {
     expect(good.rows).toEqual([{ two: 2 }])
   })
 
-  it('SEC-144: ends a statement that takes too long', async () => {
+  it('ends a statement that takes too long (SEC-144)', async () => {
     expect(await failureOf(db.read.execute(sql`select pg_sleep(5)`))).toBeInstanceOf(Unavailable)
     await db.ping()
   })
 
-  it('SEC-144: refuses who waits too long for a connection', async () => {
+  it('refuses who waits too long for a connection (SEC-144)', async () => {
     let free: () => void = () => undefined
     const held = new Promise<void>((resolve) => {
       free = resolve

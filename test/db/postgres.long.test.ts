@@ -87,7 +87,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await ask(second.url, 'select value from kept')).toEqual([{ value: 7 }])
   })
 
-  it("SEC-174: lets nobody in without the password, whose file is its owner's alone; one made without a password gets one", async () => {
+  it("lets nobody in without the password, whose file is its owner's alone; one made without a password gets one (SEC-174)", async () => {
     const stranger = (url: string) => {
       const without = new URL(url)
       without.password = ''

@@ -197,7 +197,7 @@ describe('diff', () => {
 })
 
 describe('a difference that takes git too long', () => {
-  it('C-52, C-57, SEC-143: leaves the text of large files out and shows the rest, of one commit and of a range', async () => {
+  it('leaves the text of large files out and shows the rest, of one commit and of a range (C-52, C-57, SEC-143)', async () => {
     const repository = t.make()
     const resources = readResources(new ProcessPool({ ...POOL_LIMITS, deadline: 1_500 }))
     const reader = readerFor(resources, repository.directory)

@@ -245,7 +245,7 @@ async function startedBy(work: () => Promise<unknown>) {
   return count
 }
 
-it('RE-8: what contains a commit is asked of git once, and again when a ref has moved', async () => {
+it('what contains a commit is asked of git once, and again when a ref has moved (RE-8)', async () => {
   const repository = t.make()
   const [one = '', two = ''] = repository.commits({}, {})
   repository.git('branch', 'old', one)
@@ -263,7 +263,7 @@ it('RE-8: what contains a commit is asked of git once, and again when a ref has 
   expect(await containing(one)).toEqual(['refs/heads/main'])
 })
 
-it('SEC-150: of graphs that are larger than their limit, the last one is kept', async () => {
+it('of graphs that are larger than their limit, the last one is kept (SEC-150)', async () => {
   const memory = new ObjectCache(1_000)
   const [one, other] = [t.make(), t.make()]
   for (const repository of [one, other]) {
@@ -313,7 +313,7 @@ describe('a walk through commits that no graph has', () => {
   it.each([
     ['one commit has them all as parents', true],
     ['they are asked for side by side', false],
-  ])('SEC-143: starts a bounded number of processes for many commits that share nothing, where %s', { tags: ['long'] }, async (_, joined) => {
+  ])('starts a bounded number of processes for many commits that share nothing, where %s (SEC-143)', { tags: ['long'] }, async (_, joined) => {
     const repository = t.make()
     const many = rounds(1_000, 5_000)
     const roots = Array.from({ length: many }, (_, i): TestCommit => ({ branch: `b${i}`, parents: [], message: `${joined} ${i}` }))

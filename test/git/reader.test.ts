@@ -246,7 +246,7 @@ describe('objects', () => {
     expect((await repository.reader.commit(fresh))?.message).toBe('fresh')
   })
 
-  it.each(['', 'HEAD', 'objects', 'refs'])('SEC-156: without its %s a repository is missing, not empty, and that is reported', async (part) => {
+  it.each(['', 'HEAD', 'objects', 'refs'])('without its %s a repository is missing, not empty, and that is reported (SEC-156)', async (part) => {
     const repository = t.make()
     const [tip = ''] = repository.commits({})
     renameSync(join(repository.directory, part), `${repository.directory}.gone`)

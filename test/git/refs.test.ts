@@ -109,7 +109,7 @@ describe('RefUpdates', () => {
     expect(values(directory)).toEqual([`refs/heads/x ${b}`, `refs/heads/y ${a}`])
   })
 
-  it('SEC-83: names that clash are told apart from refs that moved', async () => {
+  it('names that clash are told apart from refs that moved (SEC-83)', async () => {
     const directory = await repository()
     const [a = ''] = await commits(directory, 1)
     const make = (...names: string[]) =>
@@ -150,7 +150,7 @@ describe('RefUpdates', () => {
   })
 
   const [each, pushes] = [rounds(8, 12), rounds(4, 6)]
-  it(`SEC-102: ${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing`, {
+  it(`${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing (SEC-102)`, {
     tags: ['long'],
     timeout: 240_000,
   }, async () => {

@@ -35,7 +35,7 @@ describe('repositories on disk', () => {
 })
 
 describe('removeStale', () => {
-  it('SEC-159: removes what killed processes left, and never what is alive', async () => {
+  it('removes what killed processes left, and never what is alive (SEC-159)', async () => {
     const directory = await repository()
     const storage = dirname(dirname(directory))
     const leftovers = [

@@ -99,7 +99,7 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     },
   )
 
-  it('G-12: a token in the body counts up to 64 KiB, and above only beside one that lets its holder in', async () => {
+  it('a token in the body counts up to 64 KiB, and above only beside one that lets its holder in (G-12)', async () => {
     const send = (size: number, more = {}, query = '') =>
       t.api('post', `/projects${query}`).send({ name: `sized${size}${query.length}`, private_token: user.token, padding: 'x'.repeat(size), ...more })
     await send(60_000).expect(201)
@@ -114,13 +114,13 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     expect((await answerTo('/oauth/token', { 'content-length': 60_000 }, part)).status).toBe(413)
   })
 
-  it('SEC-20: sudo counts in a body of any size', async () => {
+  it('sudo counts in a body of any size (SEC-20)', async () => {
     const admin = await anAdmin(t.ctx)
     const body = { name: `for-another${user.id}`, sudo: user.username, padding: 'x'.repeat(100_000) }
     expect((await t.api('post', '/projects', admin).send(body).expect(201)).body).toMatchObject({ creator_id: user.id })
   })
 
-  it('SEC-148: is counted once as a request', async () => {
+  it('is counted once as a request (SEC-148)', async () => {
     const counted = t.ctx.access.requestLimit.count.bind(t.ctx.access.requestLimit)
     let calls = 0
     t.ctx.access.requestLimit.count = (...given) => {
@@ -142,7 +142,7 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     expect((await answerTo('/oauth/token', { ...lines, 'content-length': 4 }, 'a=bc')).status).toBe(400)
   })
 
-  it('SEC-142: of many refused bodies few are waited for: the connections of the others end with the answer', async () => {
+  it('of many refused bodies few are waited for: the connections of the others end with the answer (SEC-142)', async () => {
     const sent = Array.from({ length: 60 }, () => begin(t.url, head('/api/v4/groups', { 'content-length': 8 * MIB })))
     for (const { answer } of sent) expect((await answer).status).toBe(401)
     const open = () => sent.filter(({ socket }) => !socket.destroyed && !socket.readableEnded).length
@@ -180,7 +180,7 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
     expect([status, JSON.parse(body)]).toEqual([400, { error }])
   })
 
-  it('SEC-77: a list that is too long costs no look at its elements', async () => {
+  it('a list that is too long costs no look at its elements (SEC-77)', async () => {
     const labels = Array.from({ length: 90_000 }, () => ({}))
     for (const [path, sent] of [
       [`${project.path}/issues`, { title: 'x', assignee_ids: labels }],
@@ -190,7 +190,7 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
       expect(Object.keys((await t.api('post', path, user).send(sent).expect(400)).body)).toEqual(['error'])
   })
 
-  it('SEC-97: 10,000 actions with all their fields are within the limits', async () => {
+  it('10,000 actions with all their fields are within the limits (SEC-97)', async () => {
     const actions = Array.from({ length: 10_000 }, (_, i) => ({
       action: 'create',
       file_path: `many/${i % 100}/${i}`,

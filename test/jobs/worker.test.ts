@@ -72,7 +72,7 @@ function gate() {
 const rows = async (text = 'select kind, attempts, worker, last_error, failed_at from jobs order by id') => (await db.write.execute(text)).rows
 
 describe('enqueue', () => {
-  it('SEC-185: is part of its transaction: rolled back with it, and run at once after the commit', async () => {
+  it('is part of its transaction: rolled back with it, and run at once after the commit (SEC-185)', async () => {
     const { job, ran } = noting()
     await worker([job], { poll: NEVER }).start()
     const rolledBack = db.transaction(async (tx) => {
@@ -178,7 +178,7 @@ describe('jobs of one key', () => {
     expect(most).toBe(1)
   })
 
-  it('SEC-185: run again for a transaction that was not committed when one was taken', async () => {
+  it('run again for a transaction that was not committed when one was taken (SEC-185)', async () => {
     const { job, ran } = noting()
     await worker([job], { poll: 20 }).start()
     await db.transaction(async (tx) => {
@@ -191,7 +191,7 @@ describe('jobs of one key', () => {
 })
 
 describe('a job that fails', () => {
-  it('SEC-186: is tried again, then set aside with its error', async () => {
+  it('is tried again, then set aside with its error (SEC-186)', async () => {
     const { job, ran } = noting({ retries: (attempts) => (attempts < 3 ? 0 : null) }, () => Promise.reject(new TypeError('no good')))
     const one = worker([job], { poll: 20 })
     await one.start()
@@ -234,7 +234,7 @@ describe('a job that fails', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600].map((seconds) => seconds * 1000).concat(null as never))
   })
 
-  it('SEC-186: is not set aside while something is unavailable', async () => {
+  it('is not set aside while something is unavailable (SEC-186)', async () => {
     const { job } = noting({ retries: () => null }, () => Promise.reject(new Unavailable('no disk')))
     const one = worker([job])
     await enqueue(db, job, { name: 'a' })
@@ -269,7 +269,7 @@ describe('a job that fails', () => {
 })
 
 describe('the order', () => {
-  it('SEC-186: is by priority, then by age', async () => {
+  it('is by priority, then by age (SEC-186)', async () => {
     const { job, ran } = noting()
     await enqueueAll(db, job, [
       { input: { name: 'low' }, priority: 'low' },
@@ -281,7 +281,7 @@ describe('the order', () => {
     expect(ran).toEqual(['high', 'old', 'new', 'low'])
   })
 
-  it('SEC-186: keeps slots free of low priority', async () => {
+  it('keeps slots free of low priority (SEC-186)', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, (name) => (name === 'merge' ? undefined : passed))
     await worker([job], { slots: { work: 4, network: 0 }, poll: 20 }).start()
@@ -299,7 +299,7 @@ describe('the order', () => {
     await expect.poll(() => ran.length).toBe(11)
   })
 
-  it('SEC-186: low jobs that have waited long are run in turn, however many others come', async () => {
+  it('low jobs that have waited long are run in turn, however many others come (SEC-186)', async () => {
     const { job, ran } = noting()
     const at = (seconds: number) => new Date(Date.now() - seconds * 1_000)
     await enqueueAll(db, job, [
@@ -313,7 +313,7 @@ describe('the order', () => {
     expect(ran).toEqual(['low, waiting', 'normal, waiting', 'high 0', 'high 1', 'high 2', 'high 3', 'high 4', 'normal, new', 'low, new'])
   })
 
-  it('AS-62: throttled kinds have their share of the slots, others all of theirs', async () => {
+  it('throttled kinds have their share of the slots, others all of theirs (AS-62)', async () => {
     const { passed, open } = gate()
     const slow = noting({ kind: 'slow' }, () => passed)
     const other = noting({ kind: 'other' }, () => passed)
@@ -347,7 +347,7 @@ describe('the order', () => {
 })
 
 describe('a lane', () => {
-  it.each([1, 2])('SEC-186: runs %i at a time, and holds up no other', async (perLane) => {
+  it.each([1, 2])('runs %i at a time, and holds up no other (SEC-186)', async (perLane) => {
     const { passed, open } = gate()
     const { job, ran } = noting({ perLane }, (name) => (name.startsWith('slow') ? passed : undefined))
     await enqueueAll(

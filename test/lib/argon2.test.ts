@@ -25,7 +25,7 @@ describe('hashing of passwords (SEC-25, SEC-26)', () => {
     await configured.close()
   })
 
-  it('SEC-27: an account without a password is checked at the cost of all others', async () => {
+  it('an account without a password is checked at the cost of all others (SEC-27)', async () => {
     const costOf = (stored: string) => stored.split('$').slice(0, 4)
     expect(costOf(argon2.decoy)).toEqual(costOf(await argon2.hash('a password')))
     expect(await argon2.verify(argon2.decoy, 'a password')).toBe(false)

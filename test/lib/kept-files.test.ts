@@ -27,7 +27,7 @@ const slowly = async (signal: AbortSignal) =>
     })(),
   )
 
-it('RE-13: whoever asks right after the last reader has left gets the whole file', async () => {
+it('whoever asks right after the last reader has left gets the whole file (RE-13)', async () => {
   const files = new FileCache(root, 100_000_000, 1)
   const never = new AbortController().signal
   const first = await files.read('1/x', slowly, never)

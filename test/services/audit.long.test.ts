@@ -111,7 +111,7 @@ describe('the audit (SEC-168)', () => {
     expect((await events()).find(({ action }) => action === 'visibility_changed')?.changes).toEqual({ visibility: ['private', 'internal'] })
   })
 
-  it('SEC-2: a refusal leaves no row', async () => {
+  it('a refusal leaves no row (SEC-2)', async () => {
     await t.api('post', '/user/keys', user).send({ title: 'x', key: 'ssh-rsa AAAA' }).expect(400)
     await t.api('put', `/users/${user.id}`, admin).send({ name: '' }).expect(404)
     await t.api('post', `/users/${user.id}/block`, user).expect(403)

@@ -89,7 +89,7 @@ describe('housekeeping (AS-41)', () => {
     }
   })
 
-  it('SEC-158, SEC-164: a collection drops what nothing refers to after two weeks, and nothing that rows refer to', async () => {
+  it('a collection drops what nothing refers to after two weeks, and nothing that rows refer to (SEC-158, SEC-164)', async () => {
     await setSettings(t.ctx, {})
     const project = await aProject(t.ctx)
     await push(project)
@@ -142,7 +142,7 @@ describe('housekeeping (AS-41)', () => {
     expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [2, 2]])
   })
 
-  it('SEC-156: that a repository is missing is logged, unless its project has been removed', async () => {
+  it('that a repository is missing is logged, unless its project has been removed (SEC-156)', async () => {
     const [gone, missing] = [await aProject(t.ctx, { files: { a: 'a' } }), await aProject(t.ctx, { files: { a: 'a' } })]
     await t.ctx.jobs.drain()
     await t.ctx.db.write.delete(projects).where(eq(projects.id, gone.id))

@@ -41,7 +41,7 @@ const state = async (request: TestRequest) => {
   return [state, merge_commit_sha]
 }
 
-describe('SEC-158: a merge that a kill cut short', () => {
+describe('a merge that a kill cut short (SEC-158)', () => {
   it('before the ref moved did not happen, and can be done again', async () => {
     const { request, project, bare, start } = await halfMerged()
     await recovered()

@@ -121,7 +121,7 @@ describe('the first branch (PU-1, BR-17)', () => {
     expect(await protectionOf(project)).toMatchObject([{ name: 'ma*', push_level: 30 }])
   })
 
-  it('BR-18, SEC-109: while it is empty and the protection 2, only from level 40 on; else from 30', async () => {
+  it('while it is empty and the protection 2, only from level 40 on; else from 30 (BR-18, SEC-109)', async () => {
     const [reporter, developer, maintainer] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     for (const level of [2, 1, 0] as const) {
       await setSettings(t.ctx, { default_branch_protection: level })
@@ -296,7 +296,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     await t.ctx.db.write.delete(protectedTags).where(eq(protectedTags.id, entry?.id as number))
   })
 
-  it('SEC-107: an archived project takes nothing by any door, from nobody', async () => {
+  it('an archived project takes nothing by any door, from nobody (SEC-107)', async () => {
     const archived = await aProject(t.ctx, { developer: people['developer'] as TestUser, files: { a: 'a' } })
     const { work, push } = await workOf(archived)
     await commitIn(work, 'b')
@@ -312,7 +312,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     expect(await gitOut(directoryOf(t, archived.id), 'for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
   })
 
-  it('SEC-14: a right that is gone when the pack has arrived is gone', async () => {
+  it('a right that is gone when the pack has arrived is gone (SEC-14)', async () => {
     const leaving = await aUser(t.ctx)
     const own = await aProject(t.ctx, { developer: leaving, files: { a: 'a' } })
     await t.api('post', `${own.path}/wikis`, leaving).send({ title: 'a', content: 'a' }).expect(201)
@@ -405,7 +405,7 @@ describe('what follows a push (PU-7, PU-8)', () => {
     expect((await rowOf(project)).commit_count).toBe(6)
   })
 
-  it('PU-8: a deleted branch keeps its protection entry', async () => {
+  it('a deleted branch keeps its protection entry (PU-8)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await aCommit(t.ctx, project, { b: 'b' }, { branch: 'kept', start_branch: 'main' })
     await t.api('post', `${project.path}/protected_branches`, project.creator).send({ name: 'kept' }).expect(201)

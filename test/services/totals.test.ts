@@ -217,7 +217,7 @@ describe('totals of labels (section 16)', () => {
     expect(await counted(guest)).toBe(0)
   })
 
-  it('SEC-35: follow every change at once, for those who see it', async () => {
+  it('follow every change at once, for those who see it (SEC-35)', async () => {
     const of = `where project_id = ${project.id} and iid = 1`
     for (const [changed, all, open] of [
       [`update issues set state = 'closed' ${of}`, [3, 1, 2], [3, 1, 2]],

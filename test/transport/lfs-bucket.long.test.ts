@@ -291,7 +291,7 @@ describe('operators (LF-13)', () => {
   })
 })
 
-it('LF-13: what a bucket needs is read from the environment once', () => {
+it('what a bucket needs is read from the environment once (LF-13)', () => {
   const named = (environment: Record<string, string>) => readConfig({ LFS_STORAGE: 's3://bucket/a/b/', ...environment }).lfsBucket
   expect(named({})).toEqual({ bucket: 'bucket', prefix: 'a/b/', region: 'us-east-1', endpoint: undefined, credentials: undefined })
   expect(named({ ...credentials, AWS_REGION: 'eu-west-1', AWS_SESSION_TOKEN: 's', AWS_ENDPOINT_URL_S3: 'https://s3.test' })).toEqual({

@@ -319,7 +319,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     expect((await lfs.download(place.fullPath, owner, object)).status).toBe(200)
   })
 
-  it('LF-1: 501 where the switch of the project or of its group is off, and for wikis', async () => {
+  it('501 where the switch of the project or of its group is off, and for wikis (LF-1)', async () => {
     const admin = await anAdmin(t.ctx)
     const group = await aGroup(t.ctx, { creator: admin })
     const place = await aProject(t.ctx, { creator: admin, namespace_id: group.id })
@@ -347,7 +347,7 @@ describe('who may do what (LF-4, LF-5)', () => {
 })
 
 describe('limits and bad calls', () => {
-  it('LF-11: an object larger than the limit, and one that a project has no room for', async () => {
+  it('an object larger than the limit, and one that a project has no room for (LF-11)', async () => {
     const place = await aProject(t.ctx, { creator: owner })
     await setSettings(t.ctx, { lfs_object_size_limit: 1, project_lfs_size_limit: 2 })
     const [large, first, second, third] = [fresh(1024 * 1024 + 1), fresh(1024 * 1024), fresh(1024 * 1024 - 1), fresh(10)]
@@ -589,7 +589,7 @@ describe('forks (LF-3) and deletion (LF-12)', () => {
   })
 })
 
-it('GR-12: the sums of a group count objects', async () => {
+it('the sums of a group count objects (GR-12)', async () => {
   const admin = await anAdmin(t.ctx)
   const group = await aGroup(t.ctx, { creator: admin })
   const object = fresh()

@@ -36,7 +36,7 @@ const refsIn = async (project: TestProject) =>
   (await gitOut(directoryOf(t, project.id), 'for-each-ref', '--format=%(refname)')).split('\n').filter(Boolean)
 const STORED = ['refs/heads/main', 'refs/heads/topic', 'refs/notes/commits', 'refs/tags/v1']
 
-describe('GH-18, GH-19: names that are not stored are refused one by one', () => {
+describe('names that are not stored are refused one by one (GH-18, GH-19)', () => {
   it('git push --mirror of a mirror clone brings branches, tags and notes in, and says why the rest stays out', async () => {
     const { project, work } = await aMirror()
     const pushed = await gitRun(work, 'push', '--porcelain', '--mirror', 'origin')
@@ -167,7 +167,7 @@ describe('receive-pack as plain git has it', () => {
   })
 })
 
-describe('SEC-88: what is absurd is refused with its reason, and nothing is kept', () => {
+describe('what is absurd is refused with its reason, and nothing is kept (SEC-88)', () => {
   it('a commit with 1,001 parents, one of more than 10 MiB, a path of more than 4,096 bytes', async () => {
     const { project, work } = await aMirror()
     await gitOut(work, 'push', '-q', 'origin', 'main')
@@ -202,7 +202,7 @@ describe('SEC-88: what is absurd is refused with its reason, and nothing is kept
   })
 })
 
-describe('SEC-159: locks that killed processes left', () => {
+describe('locks that killed processes left (SEC-159)', () => {
   it('are removed before the refs move, so that the push succeeds', async () => {
     const project = await aProject(t.ctx, { creator: owner })
     const work = client.folder()

@@ -79,7 +79,7 @@ describe('hooks of a project', () => {
     await t.api('put', `${path}/${body.id}`, maintainer).send({ push_events: true }).expect(404)
   })
 
-  it('SEC-53: a page beyond any table is empty', async () => {
+  it('a page beyond any table is empty (SEC-53)', async () => {
     const creator = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator })
     const { body } = await t.api('post', `${project.path}/hooks`, creator).send({ url: 'https://example.com/hook' }).expect(201)

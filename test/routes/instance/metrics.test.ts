@@ -14,12 +14,12 @@ const TOKEN = 'a-token-for-the-metrics'
 
 describe('metrics that nobody asked for', () => {
   const t = testApp()
-  it('SEC-169: are not there', async () => {
+  it('are not there (SEC-169)', async () => {
     for (const authorization of ['', `Bearer ${TOKEN}`, 'Bearer '])
       expect((await fetch(`${t.url}/-/metrics`, { headers: { authorization } })).status).toBe(404)
   })
 
-  it('SEC-169: are there for administrators while monitoring_metrics_enabled is on (AS-52)', async () => {
+  it('are there for administrators while monitoring_metrics_enabled is on (SEC-169, AS-52)', async () => {
     const [admin, user] = [await anAdmin(t.ctx), await aUser(t.ctx)]
     const readOnly = await aToken(t.ctx, admin, ['read_user'])
     const read = (token: string) => fetch(`${t.url}/-/metrics`, { headers: { 'private-token': token } })
@@ -50,7 +50,7 @@ describe('metrics for addresses', () => {
     ['::ffff:10.1.2.3', 200],
     ['::1', 200],
     ['::2', 404],
-  ])('SEC-169: %s gets %i', async (address, status) => {
+  ])('%s gets %i (SEC-169)', async (address, status) => {
     expect((await fetch(`${t.url}/-/metrics`, { headers: { 'x-forwarded-for': address } })).status).toBe(status)
   })
 })
@@ -69,7 +69,7 @@ describe('metrics for a token', () => {
     return found === undefined ? undefined : Number(found.slice(line.length))
   }
 
-  it('SEC-169: nobody else gets them, by any method', async () => {
+  it('nobody else gets them, by any method (SEC-169)', async () => {
     for (const authorization of ['', 'Bearer another-token-for-them', `Basic ${TOKEN}`])
       expect((await fetch(`${t.url}/-/metrics`, { headers: { authorization } })).status).toBe(404)
     expect((await fetch(`${t.url}/-/metrics`, { method: 'POST' })).status).toBe(405)

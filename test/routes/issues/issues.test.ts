@@ -80,7 +80,7 @@ describe('POST /projects/:id/issues', () => {
     expect((await t.api('get', `${project.path}/issues`, creator).expect(200)).body).toEqual([listed])
   })
 
-  it('IS-5, SEC-63: faults, each without a trace', async () => {
+  it('faults, each without a trace (IS-5, SEC-63)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const refusals: [object, object][] = [
@@ -143,7 +143,7 @@ describe('POST /projects/:id/issues', () => {
     expect(byOwner).toMatchObject({ iid: 50, created_at: '2001-02-03T00:00:00.000Z' })
   })
 
-  it('IS-18, SEC-32, SEC-115: nobody and nothing of elsewhere is linked', async () => {
+  it('nobody and nothing of elsewhere is linked (IS-18, SEC-32, SEC-115)', async () => {
     const { project, as } = await aCast(t.ctx)
     const other = await aProject(t.ctx, { creator: as.owner })
     const group = await aGroup(t.ctx, { creator: as.owner })
@@ -159,7 +159,7 @@ describe('POST /projects/:id/issues', () => {
     expect((await anIssue(project, { assignee_ids: [as.stranger.id, as.guest.id, as.reporter.id] })).assignee.id).toBe(as.guest.id)
   })
 
-  it('IS-17, SEC-165: numbers count up for each project, and one that was given is never given again', async () => {
+  it('numbers count up for each project, and one that was given is never given again (IS-17, SEC-165)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const made = await Promise.all(Array.from({ length: 25 }, () => anIssue(project)))
@@ -173,7 +173,7 @@ describe('POST /projects/:id/issues', () => {
     expect((await anIssue(await aProject(t.ctx))).iid).toBe(1)
   })
 
-  it('TO-5, IS-23: an assignee and those who are named are told, if they see it', async () => {
+  it('an assignee and those who are named are told, if they see it (TO-5, IS-23)', async () => {
     const { project, as } = await aCast(t.ctx)
     const group = await aGroup(t.ctx, { creator: as.developer, developer: [as.maintainer, as.stranger] })
     const hidden = await aGroup(t.ctx, { guest: [as.admin] })
@@ -193,7 +193,7 @@ describe('POST /projects/:id/issues', () => {
     expect(ofSecret.map(({ user_id }) => user_id)).toEqual([as.reporter.id])
   })
 
-  it('GR-4, EV-7, G-86: counts the project has, and its last activity', async () => {
+  it('counts the project has, and its last activity (GR-4, EV-7, G-86)', async () => {
     const { project, as } = await aCast(t.ctx)
     const before = (await projectRow(project))?.last_activity_at as Date
     await anIssue(project, {}, as.guest)
@@ -223,7 +223,7 @@ describe('POST /projects/:id/issues', () => {
 })
 
 describe('GET /projects/:id/issues/:issue_iid', () => {
-  it('IS-4, AC-14, SEC-30, SEC-35: a confidential issue is not there but for its author, its assignee and reporters', async () => {
+  it('a confidential issue is not there but for its author, its assignee and reporters (IS-4, AC-14, SEC-30, SEC-35)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, { confidential: true }, as.owner)
     for (const [role, status] of statuses(200, { anonymous: 404, stranger: 404, guest: 404 })) {
@@ -257,7 +257,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
     }
   })
 
-  it('AC-10, G-68: a switched-off feature refuses every read and write', async () => {
+  it('a switched-off feature refuses every read and write (AC-10, G-68)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project)
     const level = (issues_access_level: number) => t.ctx.db.write.update(projects).set({ issues_access_level }).where(eq(projects.id, project.id))
@@ -277,7 +277,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
     }
   })
 
-  it('SEC-31, SEC-51, G-3: by its number within its project alone', async () => {
+  it('by its number within its project alone (SEC-31, SEC-51, G-3)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const other = await aProject(t.ctx, { creator: project.creator })
     await anIssue(other)
@@ -294,7 +294,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
 })
 
 describe('PUT /projects/:id/issues/:issue_iid', () => {
-  it('IS-6: changes what is given and nothing else, and says so in notes (NT-6)', async () => {
+  it('changes what is given and nothing else, and says so in notes (IS-6, NT-6)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, { title: 'a', description: 'b', labels: 'x,y' }, as.owner)
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.owner).send({ title: 'v1' }).expect(201)
@@ -328,7 +328,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     expect((await t.api('get', at(project, 1), as.owner).expect(200)).body.user_notes_count).toBe(0)
   })
 
-  it('IS-6: updated_at follows every change that is one (MR-55), and is set by owners', async () => {
+  it('updated_at follows every change that is one (MR-55), and is set by owners (IS-6)', async () => {
     const { project, as } = await aCast(t.ctx)
     const first = await anIssue(project, { title: 'a' }, as.owner)
     expect((await update(project, 1, { title: 'a', labels: '', state_event: 'reopen' }, as.owner).expect(200)).body.updated_at).toBe(first.updated_at)
@@ -340,7 +340,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     )
   })
 
-  it('IS-19: closing and reopening', async () => {
+  it('closing and reopening (IS-19)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, {}, as.stranger)
     const closed = (await update(project, 1, { state_event: 'close' }, as.reporter).expect(200)).body
@@ -380,7 +380,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     for (const who of [as.guest, as.owner, as.admin]) await update(project, 1, { title: 'x' }, who).expect(403)
   })
 
-  it('IS-6, W-20: at least one change; faults leave all as it was', async () => {
+  it('at least one change; faults leave all as it was (IS-6, W-20)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, { labels: 'a' }, as.owner)
     const names =
@@ -391,7 +391,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     expect((await t.api('get', at(project, 1), as.owner).expect(200)).body).toEqual(issue)
   })
 
-  it('SEC-9, SEC-122: parameters that are not listed change nothing; texts come back as they were', async () => {
+  it('parameters that are not listed change nothing; texts come back as they were (SEC-9, SEC-122)', async () => {
     const { project, as } = await aCast(t.ctx)
     const text = 'Closes #1, other/project!2 <b>\u202e😀</b> ~"x" %x\r\n'
     const issue = await anIssue(
@@ -406,7 +406,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     expect(after).toMatchObject({ iid: 1, state: 'opened', project_id: project.id, moved_to_id: null, created_at: issue.created_at })
   })
 
-  it('TO-6, MR-53: who changes an issue is done with it, ticks of a list apart', async () => {
+  it('who changes an issue is done with it, ticks of a list apart (TO-6, MR-53)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project, { description: '- [ ] a' }, as.owner)
     const pending = async () => (await t.api('get', '/todos', as.developer).expect(200)).body.length
@@ -421,7 +421,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
 })
 
 describe('DELETE /projects/:id/issues/:issue_iid', () => {
-  it('IS-7: owners and administrators; nothing of it stays', async () => {
+  it('owners and administrators; nothing of it stays (IS-7)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, { labels: 'a', description: `@${as.reporter.username}` }, as.guest)
     await t.api('post', at(project, 1, '/todo'), as.developer).expect(201)
@@ -439,7 +439,7 @@ describe('DELETE /projects/:id/issues/:issue_iid', () => {
 })
 
 describe('POST /projects/:id/issues/:issue_iid/move', () => {
-  it('IS-8: a copy takes over, the old one is closed and says where to', async () => {
+  it('a copy takes over, the old one is closed and says where to (IS-8)', async () => {
     const { project, as } = await aCast(t.ctx)
     const to = await aProject(t.ctx, { creator: as.owner, reporter: as.reporter })
     await t.api('post', `${to.path}/labels`, as.owner).send({ name: 'both', color: '#fff' }).expect(201)
@@ -512,7 +512,7 @@ describe('POST /projects/:id/issues/:issue_iid/move', () => {
 })
 
 describe('what hangs on an issue', () => {
-  it('IS-16, MR-86: participants are those who made it, have it, wrote on it or are named, and see it', async () => {
+  it('participants are those who made it, have it, wrote on it or are named, and see it (IS-16, MR-86)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     const issue = await anIssue(project, { description: `@${as.guest.username} @${as.stranger.username}`, assignee_id: as.developer.id }, as.reporter)
     const now = new Date()
@@ -529,7 +529,7 @@ describe('what hangs on an issue', () => {
     expect((await t.api('get', at(project, 1, '/participants?per_page=1'), as.owner).expect(200)).headers['x-total']).toBe('3')
   })
 
-  it('IS-14, IS-15: no merge request closes it or names it', async () => {
+  it('no merge request closes it or names it (IS-14, IS-15)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     await anIssue(project)
     const answer = await t.api('get', at(project, 1, '/closed_by?page=2'), null).expect(200, [])
@@ -538,7 +538,7 @@ describe('what hangs on an issue', () => {
     await t.api('get', at(project, 1, '/related_merge_requests'), project.creator).expect(200, [])
   })
 
-  it('U-33, U-34: what a deleted user wrote goes to the ghost, or with hard_delete away; nobody is assigned any more', async () => {
+  it('what a deleted user wrote goes to the ghost, or with hard_delete away; nobody is assigned any more (U-33, U-34)', async () => {
     const { project, as } = await aCast(t.ctx)
     const admin = await anAdmin(t.ctx)
     await anIssue(project, { title: 'of the guest' }, as.guest)
@@ -556,7 +556,7 @@ describe('what hangs on an issue', () => {
     await t.api('get', '/todos', as.owner).expect(200, [])
   })
 
-  it('EV-4, SEC-35: events of a confidential issue are told to who sees it', async () => {
+  it('events of a confidential issue are told to who sees it (EV-4, SEC-35)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, { confidential: true }, as.owner)
     await anIssue(project, { confidential: true }, as.stranger)

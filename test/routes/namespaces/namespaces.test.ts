@@ -21,7 +21,7 @@ describe('GET /namespaces (NS-1, G-85)', () => {
     await t.api('get', '/namespaces').expect(401, { message: '401 Unauthorized' })
   })
 
-  it('G-63: counts members below for owners and administrators only', async () => {
+  it('counts members below for owners and administrators only (G-63)', async () => {
     const [guest, both] = [await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { guest: [guest, both] })
     await aGroup(t.ctx, { creator: group.creator, parent_id: group.id, developer: both })

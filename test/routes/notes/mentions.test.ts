@@ -16,7 +16,7 @@ const told = async ({ path }: { path: string }, caller: TestUser): Promise<strin
   (await t.api('get', `${path}/notes?sort=asc&activity_filter=only_activity`, caller).expect(200)).body.map(({ body }: { body: string }) => body)
 
 describe('what is mentioned elsewhere', () => {
-  it('IS-23, NT-6: issues and merge requests tell where texts and notes mention them, once for each place', async () => {
+  it('issues and merge requests tell where texts and notes mention them, once for each place (IS-23, NT-6)', async () => {
     const project = await aProject(t.ctx, { files: { 'a.txt': 'a' } })
     const { creator } = project
     const issue = await anIssue(project)
@@ -62,7 +62,7 @@ describe('what is mentioned elsewhere', () => {
     expect(await told(last, creator)).toEqual([`mentioned in merge request !${request.iid}`, `mentioned in commit ${sha}`])
   })
 
-  it('NT-6, NT-7: such a note is read as others are, and changes nothing of its thing', async () => {
+  it('such a note is read as others are, and changes nothing of its thing (NT-6, NT-7)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { creator } = project
     const author = await aUser(t.ctx)
@@ -84,7 +84,7 @@ describe('what is mentioned elsewhere', () => {
     expect(await told(issue, creator)).toEqual([])
   })
 
-  it('SEC-35, SEC-36, SEC-122: only who sees the place reads of it, under the name it has today', async () => {
+  it('only who sees the place reads of it, under the name it has today (SEC-35, SEC-36, SEC-122)', async () => {
     const open = await aProject(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     const { creator: owner } = open
     const [stranger, insider] = [await aUser(t.ctx), await aUser(t.ctx)]
@@ -141,7 +141,7 @@ describe('what is mentioned elsewhere', () => {
     expect(await told(issue, insider)).toEqual(seen.slice(3))
   })
 
-  it('IS-23: lists of such notes cost what lists cost, however many places there are', async () => {
+  it('lists of such notes cost what lists cost, however many places there are (IS-23)', async () => {
     const project = await aProject(t.ctx)
     const issue = await anIssue(project)
     const count = async () => (await t.queriesOf(() => t.api('get', `${issue.path}/notes?per_page=100`, project.creator).expect(200))).length
@@ -153,8 +153,8 @@ describe('what is mentioned elsewhere', () => {
   })
 })
 
-describe('PU-6: what commits mention', () => {
-  it('PU-6: pushed to any branch they are told, once, and leave no todos', async () => {
+describe('what commits mention (PU-6)', () => {
+  it('pushed to any branch they are told, once, and leave no todos (PU-6)', async () => {
     const reader = await aUser(t.ctx)
     const project = await aProject(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' }, developer: reader })
     const { creator } = project
@@ -186,7 +186,7 @@ describe('PU-6: what commits mention', () => {
     expect(after).toContain(`closed by commit ${commit.id}`)
   })
 
-  it('PU-6: the first push tells nothing, a fork nothing to where it came from', async () => {
+  it('the first push tells nothing, a fork nothing to where it came from (PU-6)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { creator } = project
     const issue = await anIssue(project)

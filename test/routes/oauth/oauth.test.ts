@@ -81,7 +81,7 @@ describe('POST /oauth/token (CR-12)', () => {
     expect((await as()).status).toBe(200)
   })
 
-  it('CR-4: an unconfirmed user may sign in; SEC-25: one whose password is to be reset may not', async () => {
+  it('an unconfirmed user may sign in (CR-4); one whose password is to be reset may not (SEC-25)', async () => {
     const fresh = await aUser(t.ctx, { skip_confirmation: false })
     expect((await login({ username: fresh.username, password: fresh.password })).status).toBe(200)
     await createUser(t.ctx, { email: 'reset@example.com', username: 'resetting', name: 'R', password: 'password given', reset_password: true })
@@ -117,7 +117,7 @@ describe('POST /oauth/token (CR-12)', () => {
     expect(await fault(await post('/oauth/token', { grant_type: 'refresh_token', refresh_token: 'unknown' }))).toEqual([401, 'invalid_grant'])
   })
 
-  describe('CR-24: a password that an administrator set', () => {
+  describe('a password that an administrator set (CR-24)', () => {
     const change = (body: object, caller: { token: string } | null = null) => t.api('put', '/user/password', caller).send(body)
     const aNewcomer = async () => {
       const person = await aUser(t.ctx)
@@ -187,7 +187,7 @@ describe('POST /oauth/token (CR-12)', () => {
 
   const refreshed = async ({ refresh_token }: Grant) => (await post('/oauth/token', { grant_type: 'refresh_token', refresh_token })).status
 
-  it('CR-23: a change of password ends what the old one had granted, but no personal token', async () => {
+  it('a change of password ends what the old one had granted, but no personal token (CR-23)', async () => {
     const person = await aUser(t.ctx)
     const admin = await anAdmin(t.ctx)
     const credentials = { username: person.username, password: person.password }
@@ -200,7 +200,7 @@ describe('POST /oauth/token (CR-12)', () => {
     await t.api('get', '/user', person).expect(200)
   })
 
-  it('CR-23: a refresh token is good for 30 days', async () => {
+  it('a refresh token is good for 30 days (CR-23)', async () => {
     const madeAgo = async (days: number) => {
       const pair = await grant()
       await t.ctx.db.write
@@ -222,7 +222,7 @@ describe('POST /oauth/token (CR-12)', () => {
     expect((await t.api('get', '/user', { token: access_token }).expect(401)).body).toMatchObject({ error: 'invalid_token' })
   })
 
-  it('SEC-27: a known and an unknown user cost the same hashing', async () => {
+  it('a known and an unknown user cost the same hashing (SEC-27)', async () => {
     const verify = vi.spyOn(t.ctx.cpu.argon2, 'verify')
     const costOf = (stored = '') => stored.split('$').slice(0, 4)
     for (const username of [user.username, 'nobody-at-all']) await login({ username, password: 'wrong password' })

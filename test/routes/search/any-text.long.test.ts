@@ -315,7 +315,7 @@ describe('any text in any scope', () => {
     expect(texts.filter((text) => expectedCommits(text).length > 0).length).toBeGreaterThan(some)
   })
 
-  it('SEC-49, SEC-50, SEC-54, SEC-57: what is no text, or too much of it, is refused in every scope', async () => {
+  it('what is no text, or too much of it, is refused in every scope (SEC-49, SEC-50, SEC-54, SEC-57)', async () => {
     for (const [place, path] of [
       ['everywhere', '/search'],
       ['group', `${group.path}/-/search`],

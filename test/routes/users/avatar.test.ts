@@ -66,7 +66,7 @@ describe('avatars of users (U-23, UP-3, UP-4, UP-7, SEC-78)', () => {
     ['nothing', Buffer.alloc(0), 'only images allowed'],
     ['201 KiB', Buffer.concat([png(), Buffer.alloc(200 * 1024)]), 'is too big (should be at most 200 KB)'],
     ['4,097 pixels', png(4_097, 1), 'is too large (at most 4096 x 4096 pixels)'],
-  ])('U-30: %s is refused with 404 on update and with 400 on creation', async (_, data, text) => {
+  ])('%s is refused with 404 on update and with 400 on creation (U-30)', async (_, data, text) => {
     const user = await aUser(t.ctx)
     await put(user, data).expect(404, { message: { avatar: [text] } })
     const n = unique()
@@ -87,7 +87,7 @@ describe('avatars of users (U-23, UP-3, UP-4, UP-7, SEC-78)', () => {
     await get((body as { avatar_url: string }).avatar_url).expect(200)
   })
 
-  it('U-30: a text is no image', async () => {
+  it('a text is no image (U-30)', async () => {
     const user = await aUser(t.ctx)
     await t.api('put', `/users/${user.id}`, admin).send({ avatar: 'me.png' }).expect(404, { error: 'avatar is invalid' })
     await t.api('put', `/users/${user.id}`, admin).send({ avatar: '' }).expect(200)
@@ -196,7 +196,7 @@ describe('the avatar service (G-83, UP-5, AS-38)', () => {
     })
   })
 
-  it('UP-5: refuses nobody while public things are restricted, and wants an address', async () => {
+  it('refuses nobody while public things are restricted, and wants an address (UP-5)', async () => {
     await t.api('get', '/avatar').expect(400, { error: 'email is missing' })
     await t.api('get', '/avatar?email=a@b&size=0').expect(400, { error: 'size is invalid' })
     expect((await t.api('get', '/avatar?email=a@b').expect(200)).body).toEqual({ avatar_url: drawnOf({ id: 0 }) })

@@ -79,7 +79,7 @@ describe('POST /users/:user_id/impersonation_tokens (T-5, T-6)', () => {
     expect((await t.api('get', `${path}/${made.id}`, admin).expect(200)).body).toEqual(made)
   })
 
-  it('T-6: names may be blank and repeat', async () => {
+  it('names may be blank and repeat (T-6)', async () => {
     await create({ name: '' })
     await create({ name: '' })
   })
@@ -154,7 +154,7 @@ describe('DELETE /users/:user_id/impersonation_tokens/:impersonation_token_id (T
     expect(body).toEqual({ error: 'invalid_token', error_description: 'Token was revoked. You have to re-authorize from the user.' })
   })
 
-  it('G-89: keeps what changed since', async () => {
+  it('keeps what changed since (G-89)', async () => {
     const { id } = await create()
     await t.api('delete', `${path}/${id}`, admin).set('If-Unmodified-Since', 'Mon, 01 Jan 2018 00:00:00 GMT').expect(412)
     expect((await t.api('get', `${path}/${id}`, admin).expect(200)).body).toMatchObject({ active: true })
@@ -205,7 +205,7 @@ describe('what the token opens (T-8, T-9, SEC-19)', () => {
     expect(await reads(good.token)).toBe(false)
   })
 
-  it('SEC-21: no value lies open in the database', async () => {
+  it('no value lies open in the database (SEC-21)', async () => {
     const { token } = await create()
     const personal = await aToken(t.ctx, user, ['api'])
     const dump = JSON.stringify(await t.ctx.db.read.select().from(tokens))

@@ -147,7 +147,7 @@ async function rowsOf({ ctx }: typeof there): Promise<Record<string, number>> {
 }
 
 describe('links of releases', () => {
-  it('RL-7: have the same addresses below the project', async () => {
+  it('have the same addresses below the project (RL-7)', async () => {
     const { source, copy } = await ask(`${PROJECT}/releases/v1.0/assets/links`)
     const addresses = (links: unknown) => (links as { direct_asset_url: string }[]).map((link) => new URL(link.direct_asset_url).pathname)
     expect(addresses(copy)).toEqual(['/plan', '/works/engines/analytical/-/releases/v1.0/downloads/bin/engine'])
