@@ -15,7 +15,7 @@ import { findEmbeddedPostgres } from '../src/db/postgres/index.js'
 import { startScript } from './support/command.js'
 import { oneIn, rounds } from './support/rounds.js'
 
-/** In a group of its own the service would outlive an interrupted run of the tests. */
+/** In its own process group the service would outlive an interrupted run of the tests. */
 const endWithParent = 'data:text/javascript,process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref()'
 
 describe('roost', () => {
@@ -114,7 +114,7 @@ describe('roost', () => {
     expect(await roost(['token', 'create', 'root']).ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+\n$/) })
   })
 
-  it('has a doctor, who repairs when told to, and backups, beside a running service', async () => {
+  it('runs the doctor, also with --repair, and backups beside a running service', async () => {
     const service = roost()
     const url = await service.ready
     const token = (await roost(['token', 'create', 'root', '--scopes', 'api']).ended).stdout.trim()
@@ -262,7 +262,7 @@ describe('roost', () => {
     await useData()
     const service = roost()
     await service.ready
-    const { code, stderr } = await roost(['token', 'create', 'nobody-at-all']).ended
+    const { code, stderr } = await roost(['token', 'create', 'no-such-user']).ended
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'roost: User Not Found\n' })
   })
 

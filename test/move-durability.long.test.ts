@@ -16,7 +16,7 @@ beforeAll(async () => {
   program = await build()
 })
 
-/** Writes to a project by API and by pushes until told to stop; returns the commits that were acknowledged. */
+/** Writes to a project by API and by pushes until it is stopped; returns the commits that were acknowledged. */
 function writers(url: string, id: number, work: string): () => Promise<string[]> {
   let over = false
   const made: string[] = []

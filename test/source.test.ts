@@ -26,7 +26,7 @@ describe('the source', () => {
     // it runs the program itself
     expect(where(/from 'node:vm'/)).toEqual(['load.ts'])
     expect(where(/from 'node:cluster'/)).toEqual(['cli/workers/parent.ts'])
-    // hashing passwords has threads of its own (SEC-26), rendering the texts of mails (SEC-238) one, and so has SSH
+    // hashing passwords has its own threads (SEC-26), rendering the texts of mails (SEC-238) one, and so has SSH
     expect(where(/from 'node:worker_threads'/)).toEqual([
       'lib/crypto/argon2.ts',
       'lib/text/markdown-entry.ts',

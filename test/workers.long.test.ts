@@ -152,7 +152,7 @@ describe('a service of two workers', () => {
 
   it('wrong passwords count together (SEC-26)', async () => {
     const grant = async (worker: 1 | 2) => {
-      const body = { grant_type: 'password', username: 'nobody', password: 'wrong password' }
+      const body = { grant_type: 'password', username: 'unknown', password: 'wrong password' }
       return (await through(worker, '/oauth/token', { method: 'POST', body })).status
     }
     expect([await grant(1), await grant(2), await grant(1), await grant(2)]).toEqual([401, 401, 429, 429])

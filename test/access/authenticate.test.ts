@@ -103,7 +103,7 @@ describe('a bad credential (G-13 to G-18, SEC-11 to SEC-15)', () => {
     expect((await t.api('get', '/user')).headers['www-authenticate']).toBeUndefined()
   })
 
-  it('an unknown one is a 401 also where nobody needs one (G-14, SEC-11)', async () => {
+  it('an unknown one is a 401 also where none is needed (G-14, SEC-11)', async () => {
     for (const path of ['/user', '/projects', '/groups', '/users?username=x'])
       await t.api('get', path, { token: 'unknown' }).expect(401, { message: '401 Unauthorized' })
   })
@@ -358,7 +358,7 @@ describe('sudo (G-24 to G-28, CR-14, W-10, SEC-20)', () => {
   })
 
   it('an unknown target (G-27)', async () => {
-    for (const name of ['nobody-here', '999999', '99999999999999999999', "x' or 1=1 --"]) {
+    for (const name of ['no-such-user', '999999', '99999999999999999999', "x' or 1=1 --"]) {
       await t.api('get', `/user?sudo=${encodeURIComponent(name)}`, admin).expect(404, { message: `404 User with ID or username '${name}' Not Found` })
     }
     for (const query of ['sudo[]=x', 'sudo[a]=x']) await t.api('get', `/user?${query}`, admin).expect(400, { error: 'sudo is invalid' })

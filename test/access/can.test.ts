@@ -165,7 +165,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect(canProject(on(user, INTERNAL, 10), 'download_code')).toBe(true)
   })
 
-  it('in an archived project nobody writes, and everything else stays (AC-11, G-69)', () => {
+  it('an archived project cannot be written to; everything else stays (AC-11, G-69)', () => {
     const archived = (who: ProjectPolicyInput['user'], ability: ProjectAbility) => canProject(on(who, PUBLIC, 50, { archived: true }), ability)
     for (const [ability] of FROM) {
       const forbidden = (PROJECT_PROHIBITIONS.archived as readonly string[]).includes(ability)

@@ -45,7 +45,7 @@ describe('a merge request between two projects', () => {
       expect((await gitRun(work, 'push', 'origin', 'HEAD:refs/heads/pushed')).code).not.toBe(0)
       expect(await hasBranch(project, 'pushed')).toBe(false)
     }
-    // the request itself: its author may change it, not merge it; whoever merges does not remove a branch of the other project
+    // the request itself: its author may change it, not merge it; a merge does not remove a branch of the other project
     await t.api('put', request.path, proposer).send({ description: 'More' }).expect(200)
     await t.api('put', `${request.path}/merge`, proposer).expect(401)
     await t.api('put', `${request.path}/rebase`, owner).expect(403)

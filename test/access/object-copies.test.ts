@@ -77,7 +77,7 @@ describe('a rebase brings the target into the fork in the name of who asks for i
     expect(headOf(target, 'main')).toBe(secret)
   })
 
-  it('nor is it done for who may no longer when its turn comes, after a start included', async () => {
+  it('nor for an author who has lost the right when the job runs, also after a restart', async () => {
     const { guest, fork, request, secret } = await aGuestWithFork()
     const before = headOf(fork, request.source)
     await t.ctx.db.write.update(mergeRequests).set({ rebase_user_id: guest.id }).where(eq(mergeRequests.id, request.id))
@@ -118,12 +118,12 @@ describe('a request shows what its author may read of the source (SEC-43, MR-70)
       expect(holds(target, oid)).toBe(false)
       await t.api('get', `${target.path}/repository/commits/${oid}`, target.creator).expect(404)
     }
-    const told = await notesOf(request)
-    expect(told.map(({ body, author: by }) => [body, by.id])).toEqual([
+    const systemNotes = await notesOf(request)
+    expect(systemNotes.map(({ body, author: by }) => [body, by.id])).toEqual([
       ['stopped following the source branch, which the author may no longer read', author.id],
     ])
     expect(await notesOf(request, /added \d/)).toEqual([])
-    // whoever asks for a new version, nothing comes along
+    // no caller of a new version gets them copied
     await t.api('put', request.path, target.creator).send({ state_event: 'close' }).expect(200)
     await t.api('put', request.path, target.creator).send({ state_event: 'reopen' }).expect(200)
     await t.api('post', `${target.path}/repository/branches`, target.creator).send({ branch: 'other', ref: 'main' }).expect(201)

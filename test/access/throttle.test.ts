@@ -173,10 +173,10 @@ describe('the throttle at work (SEC-26, CR-15, W-34)', () => {
     const refused = await ask(`${net}.1`, user.password)
     expect([refused.status, await refused.text(), Number(refused.headers.get('retry-after')) > 0]).toEqual([429, 'Retry later', true])
     expect((await ask(`${net}.2`, user.password)).status).toBe(right)
-    // the other account has a budget of its own, as far as the address has one
+    // the other account has its own budget, as far as the address has one
     const other = await aUser(t.ctx)
     expect((await ask(`${net}.1`, other.password, other.username)).status).toBe(right)
-    expect(await statuses(7, (i) => ask(`${net}.1`, `wrong ${i}`, `nobody${i}`))).toEqual([...Array(6).fill(401), 429])
+    expect(await statuses(7, (i) => ask(`${net}.1`, `wrong ${i}`, `unknown${i}`))).toEqual([...Array(6).fill(401), 429])
     expect((await ask(`${net}.1`, other.password, other.username)).status).toBe(429)
   })
 
@@ -190,8 +190,8 @@ describe('the throttle at work (SEC-26, CR-15, W-34)', () => {
     expect((await grant('10.1.1.2', victim.password, victim.username)).status).toBe(429)
   })
 
-  it('a name that nobody has is treated alike', async () => {
-    expect(await statuses(4, (i) => grant('10.2.0.1', `wrong ${i}`, 'nobody-at-all'))).toEqual([401, 401, 401, 429])
+  it('an unknown name is treated alike', async () => {
+    expect(await statuses(4, (i) => grant('10.2.0.1', `wrong ${i}`, 'no-such-user'))).toEqual([401, 401, 401, 429])
   })
 
   it('a flood from one address costs no hashing beyond its budget', async () => {

@@ -55,7 +55,7 @@ describe('roost user', () => {
     })
     const short = await roost(['user', 'password', 'root', '--password-stdin'], 'short\n')
     expect(short).toEqual({ code: 1, stdout: '', stderr: 'roost: the password is too short (minimum is 8 characters)\n' })
-    expect(await roost(['user', 'block', 'nobody'])).toEqual({ code: 1, stdout: '', stderr: 'roost: User Not Found\n' })
+    expect(await roost(['user', 'block', 'unknown'])).toEqual({ code: 1, stdout: '', stderr: 'roost: User Not Found\n' })
   })
 
   it('sets a password that must be changed (CR-24), blocks and unblocks', async () => {

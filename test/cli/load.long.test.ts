@@ -15,7 +15,7 @@ const running = new Set<ChildProcess>()
 
 beforeAll(async () => {
   await build()
-  // a program of its own: others use the one of the checkout meanwhile
+  // its own program: other tests use that of the checkout at the same time
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true })
   rmSync(cache, { recursive: true, force: true })
   for (const name of ['node_modules', 'migrations', 'package.json']) symlinkSync(join(root, name), join(folder, name))

@@ -42,7 +42,7 @@ describe('Danger, call by call', () => {
     expect(Buffer.from(file.content, 'base64').toString()).toBe('three\n')
     await t.api('get', `${at}/repository/files/${encodeURIComponent('b.txt')}?ref=${base_sha}`, bot).expect(404)
 
-    // the comment of the last run is found among the notes, by who wrote it and what it begins with
+    // the comment of the last run is found among the notes by its author and its beginning
     expect((await t.api('get', `${one}/notes?per_page=100`, bot).expect(200)).body).toEqual([])
     const { body: note } = await t.api('post', `${one}/notes`, bot).send({ body: '<!-- danger-id-default; -->First' }).expect(201)
     const { body: notes } = await t.api('get', `${one}/notes?per_page=100`, bot).expect(200)

@@ -174,8 +174,8 @@ describe('@gitbeaker/rest, unmodified', () => {
     expect(await api.Issues.allRelatedMergeRequests(id, issue.iid)).toMatchObject([{ iid }])
     const said = (await api.IssueNotes.all(id, issue.iid, { sort: 'asc' })).map(({ body }) => body)
     expect(said).toEqual(expect.arrayContaining([`mentioned in merge request !${iid}`, expect.stringMatching(/^closed/)]))
-    const told = (await api.MergeRequestNotes.all(id, iid, { sort: 'asc' })).filter(({ system }) => system).map(({ body }) => body)
-    expect(told).toEqual(expect.arrayContaining(['resolved all threads', 'changed the title', 'closed', 'reopened', 'merged']))
+    const texts = (await api.MergeRequestNotes.all(id, iid, { sort: 'asc' })).filter(({ system }) => system).map(({ body }) => body)
+    expect(texts).toEqual(expect.arrayContaining(['resolved all threads', 'changed the title', 'closed', 'reopened', 'merged']))
     await api.MergeRequests.remove(id, iid)
   })
 

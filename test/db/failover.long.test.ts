@@ -50,7 +50,7 @@ describe('a fail-over to a streaming replica', () => {
     }
     try {
       await db.write.execute(sql`create table half (n int)`)
-      await replicated('nobody')
+      await replicated('unknown')
       const insert = () =>
         db.write.execute(sql`insert into half values (1)`).then(
           () => 'written',

@@ -10,7 +10,7 @@ import { testSpawner } from '../support/spawner.js'
 
 const PERSON = 'Ada <ada@example.com> 1600000000 +0000'
 
-/** Objects in a repository of their own, as if all of it had just been pushed. */
+/** Objects in their own repository, as if all of it had just been pushed. */
 function pushed() {
   const bare = aBareRepository()
   const store = (type: string, content: string | Buffer) => {

@@ -5,7 +5,7 @@ import { testRepositories } from '../support/reader.js'
 const t = testRepositories()
 type Files = Record<string, TestFile> | [string | Buffer, TestFile][]
 
-/** A repository whose second commit changes the first's files; tells which lines of one file are added or removed. */
+/** A repository whose second commit changes the first's files; returns which lines of one file are added or removed. */
 function changed(before: Files, after: Files) {
   const repository = t.make()
   const [from, to] = repository.commits({ parents: [], files: before }, { files: after }) as [string, string]
@@ -114,7 +114,7 @@ describe('whether a line is in a difference', () => {
 })
 
 describe('how many commits are new', () => {
-  it('counts what one has and the others have not, and stops where it is told to', async () => {
+  it('counts what only one side has, and stops at the limit', async () => {
     const repository = t.make()
     const oids = repository.commits(...Array.from({ length: 30 }, (_, n) => ({ files: { a: String(n) } }))) as string[]
     const [side] = repository.commits({ branch: 'side', parents: [oids[9] as string], files: { b: 'b' } }) as [string]

@@ -202,7 +202,7 @@ describe('a difference that takes git too long', () => {
     const resources = readResources(new ProcessPool({ ...POOL_LIMITS, deadline: 1_500 }))
     const reader = readerFor(resources, repository.directory)
     const { below } = random(7)
-    // nothing in common but chance: git needs a minute of work to tell how to get from one to the other
+    // nothing in common but chance: git needs a minute to compare them
     const noise = () => Array.from({ length: 1_600_000 }, () => below(4_096).toString(36)).join('\n')
     const [first, second, third] = repository.commits(
       { files: { large: noise(), small: 'one\n' } },

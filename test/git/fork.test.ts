@@ -111,7 +111,7 @@ describe('forks of repositories (PR-25)', () => {
   })
 
   it.each([
-    ['in packs of their own', []],
+    ['in their own packs', []],
     ['joined with the rest in one pack', ['repack', '-adkq']],
     ['in a pack of cruft', ['repack', '-dq', '--cruft']],
     ['loose', ['unpack']],
@@ -201,7 +201,7 @@ describe('forks of repositories (PR-25)', () => {
 })
 
 describe('fileSizes', () => {
-  it('tells every file of a commit, whatever it is called, and no link', async () => {
+  it('lists every file of a commit, whatever its name, and no link', async () => {
     const source = await stored()
     const [commit] = source.commits({
       files: { 'a\tb\nc': 'four', 'd/e': '', link: { mode: '120000', content: 'a' }, run: { mode: '100755', content: '1' } },

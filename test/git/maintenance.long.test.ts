@@ -28,12 +28,12 @@ describe('maintain', () => {
     git(directory, ['fsck', '--strict', '--full'])
   })
 
-  it('ends when it is told to, and the next run does what it left', async () => {
+  it('ends when it is aborted, and the next run does the rest', async () => {
     const directory = await repository()
     const made = committed(await draft(directory, [{ action: 'create', path: 'a', content: Buffer.from('a') }]))
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: made.commit }])
-    const signal = AbortSignal.abort(new Error('told to end'))
-    await expect(maintain(pool, directory, { depth: 'full', signal })).rejects.toThrow('told to end')
+    const signal = AbortSignal.abort(new Error('aborted'))
+    await expect(maintain(pool, directory, { depth: 'full', signal })).rejects.toThrow('aborted')
     expect(await maintain(pool, directory, { depth: 'full' })).toBe(true)
     expect(await readdir(join(directory, 'objects/info'))).toContain('commit-graphs')
   })

@@ -11,7 +11,7 @@ describe('parseCommit', () => {
     const read = commit(
       `${HEAD}parent ${'2'.repeat(40)}\nparent ${'3'.repeat(40)}\n`,
       'author Ada L <ada@example.com> 1 +0200\ncommitter Bob <bob@example.com> 2 -0330\n',
-      'gpgsig -----BEGIN PGP SIGNATURE-----\n \n author nobody\n -----END PGP SIGNATURE-----\n\nTitle\n\nBody\n\n',
+      'gpgsig -----BEGIN PGP SIGNATURE-----\n \n author unknown\n -----END PGP SIGNATURE-----\n\nTitle\n\nBody\n\n',
     )
     expect(read).toEqual({
       oid: OID,

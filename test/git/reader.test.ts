@@ -265,7 +265,7 @@ describe('objects', () => {
     expect(faults).toHaveLength(asked.length)
   })
 
-  it('shows a quarantine its new objects, and to nobody else', async () => {
+  it('shows the new objects of a quarantine only to its own reader', async () => {
     const repository = t.make()
     const other = t.make()
     repository.commits({ message: 'old' })

@@ -109,7 +109,7 @@ describe('RefUpdates', () => {
     expect(values(directory)).toEqual([`refs/heads/x ${b}`, `refs/heads/y ${a}`])
   })
 
-  it('names that clash are told apart from refs that moved (SEC-83)', async () => {
+  it('distinguishes names that clash from refs that moved (SEC-83)', async () => {
     const directory = await repository()
     const [a = ''] = await commits(directory, 1)
     const make = (...names: string[]) =>

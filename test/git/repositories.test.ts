@@ -14,7 +14,7 @@ describe('repositories on disk', () => {
     expect(repositoryDirectory('/s', { storage: 'default', id: 5, kind: 'wiki' })).toBe('/s/05/5.wiki.git')
   })
 
-  it('are made once, whoever asks, and git takes them', async () => {
+  it('are made once for concurrent callers, and git opens them', async () => {
     const directory = repositoryDirectory(await folder(), { storage: 'default', id: 1, kind: 'project' })
     expect(await repositoryExists(directory)).toBe(false)
     await Promise.all(Array.from({ length: 10 }, () => createRepository(directory, 'trunk')))
@@ -65,7 +65,7 @@ describe('removeStale', () => {
     await writeFile(join(directory, 'refs/heads/young.lock'), '')
     await writeFile(join(directory, 'refs/heads/old.lock'), '')
     await utimes(join(directory, 'refs/heads/old.lock'), 1, 1)
-    // what is older than the only process that works here is nobody's
+    // what is older than the only process here belongs to none
     expect((await removeStale(storage, quick)).map((path) => basename(path)).sort()).toEqual(['old.lock', 'tmp_objdir-incoming-abc'])
     worker.kill('SIGKILL')
     await new Promise((resolve) => worker.once('close', resolve))

@@ -125,7 +125,7 @@ describe('grep', () => {
     const head = repository.git('commit-tree', '-m', 'x', tree).trim()
     const { chunks, truncated } = await repository.reader.grep(head, 'none of them', ALL)
     expect([chunks, truncated]).toEqual([[], true])
-    // where none of them is asked about they are in nobody's way
+    // where none of them is asked about they cost nothing
     expect(await repository.reader.grep(head, 'none of them', { ...ALL, paths: ['a'] })).toEqual({ chunks: [], truncated: true })
     expect((await repository.reader.grep(head, 'hit', { ...ALL, paths: ['a'] })).chunks).toHaveLength(1)
   })

@@ -84,7 +84,7 @@ describe.each<[string, () => Spawner]>([
     expect([code, out.length]).toEqual([3, 3_000_000])
   })
 
-  it('lead a group of their own, which a signal ends', async () => {
+  it('lead a process group, which a signal ends', async () => {
     const child = await sh(spawner, 'sleep 600 & echo $!; wait')
     const other = await new Promise<number>((resolve) => child.stdout?.once('data', (chunk: Buffer) => resolve(Number(chunk))))
     expect(await sameGroup(other)).toBe(child.pid)

@@ -203,7 +203,7 @@ describe('fetching', () => {
     expect(fetched.code).toBe(0)
   })
 
-  it('an answer that nobody takes ends, with its processes (SEC-143)', async () => {
+  it('a response that no client reads ends, with its processes (SEC-143)', async () => {
     const { directory } = await served('stalled')
     const stage = new ObjectBuffer()
     const blob = await stage.blob(randomBytes(8_000_000))
@@ -359,17 +359,17 @@ describe('pushing', () => {
     expect([...seen].filter((name) => name?.endsWith('.keep'))).toEqual([])
   })
 
-  it('pushes, forces and deletes, and tells which refs moved', async () => {
+  it('pushes, forces and deletes, and reports which refs moved', async () => {
     const { url, directory, head } = await withCommits('push', 2)
     const { work } = await clone(url)
-    const told: PushCommand[][] = []
+    const reported: PushCommand[][] = []
     policy = {
       verdict: async (commands, quarantine) => {
         for (const { new: oid } of commands) if (oid !== ZERO) expect(await quarantine.objectInfo(oid)).toMatchObject({ type: 'commit' })
         return null
       },
       moved: async (commands) => {
-        told.push(commands)
+        reported.push(commands)
         return ['see http://example.org/new', 'and\x1b more']
       },
     }
@@ -378,7 +378,7 @@ describe('pushing', () => {
     expect(pushed).toMatchObject({ code: 0 })
     expect(pushed.err).toContain('remote: see http://example.org/new')
     expect(pushed.err).toContain('remote: and  more')
-    expect(told[0]).toEqual([
+    expect(reported[0]).toEqual([
       { ref: 'refs/heads/main', old: head, new: first },
       { ref: 'refs/heads/schön', old: ZERO, new: first },
       { ref: 'refs/tags/v1', old: ZERO, new: first },
@@ -386,7 +386,7 @@ describe('pushing', () => {
     git(work, ['reset', '-q', '--hard', 'HEAD~2'])
     expect((await gitAsync(work, ['push', '-q', 'origin', '+HEAD:main', ':refs/heads/schön'])).code).toBe(0)
     expect(git(directory, ['for-each-ref', '--format=%(refname)']).trim().split('\n')).toEqual(['refs/heads/main', 'refs/tags/v1'])
-    expect(told[1]?.map((command) => command.new).sort()).toEqual([ZERO, git(work, ['rev-parse', 'HEAD']).trim()].sort())
+    expect(reported[1]?.map((command) => command.new).sort()).toEqual([ZERO, git(work, ['rev-parse', 'HEAD']).trim()].sort())
     expect(faults).toEqual([])
     policy = accept
   })
@@ -424,7 +424,7 @@ describe('pushing', () => {
     const { url, directory, head } = await withCommits('stale', 2)
     const { work } = await clone(url)
     commitIn(work, 'one')
-    const told: string[] = []
+    const reported: string[] = []
     for (const atomic of [true, false]) {
       const before = git(directory, ['rev-parse', 'main']).trim()
       policy = {
@@ -436,14 +436,14 @@ describe('pushing', () => {
           return null
         },
         moved: async (commands) => {
-          told.push(...commands.map((command) => command.ref))
+          reported.push(...commands.map((command) => command.ref))
           return []
         },
       }
       const pushed = await gitAsync(work, ['push', '--porcelain', ...(atomic ? ['--atomic'] : []), 'origin', '+HEAD:main', 'HEAD:other'])
       expect(pushed.code).toBe(1)
       expect(pushed.out).toMatch(atomic ? /atomic push fail|failed to update ref|transaction/ : /failed to update ref/)
-      expect(told).toEqual(atomic ? [] : ['refs/heads/other'])
+      expect(reported).toEqual(atomic ? [] : ['refs/heads/other'])
     }
     policy = accept
     expect(git(directory, ['merge-base', 'main', head]).trim()).toBe(head)
@@ -492,13 +492,13 @@ describe('pushing', () => {
     expect(faults.splice(0)).not.toEqual([])
   })
 
-  it('a client that leaves after the verdict changes nothing: the refs move and it is told', async () => {
+  it('a client that disconnects after the verdict changes nothing: the refs move and are reported', async () => {
     const { url, directory } = await withCommits('committed', 1)
     const { work } = await clone(url)
     const wanted = commitIn(work, 'one')
-    let told: (commands: PushCommand[]) => void = () => {}
+    let report: (commands: PushCommand[]) => void = () => {}
     const moved = new Promise<PushCommand[]>((resolve) => {
-      told = resolve
+      report = resolve
     })
     policy = {
       verdict: async () => {
@@ -506,16 +506,16 @@ describe('pushing', () => {
         return null
       },
       moved: async (commands) => {
-        told(commands)
+        report(commands)
         return []
       },
     }
     await gitAsync(work, ['push', '-q', 'origin', 'HEAD:main'])
-    const result = await Promise.race([moved, new Promise((resolve) => setTimeout(() => resolve('not told'), 3000))])
+    const result = await Promise.race([moved, new Promise((resolve) => setTimeout(() => resolve('not reported'), 3000))])
     policy = accept
     const now = git(directory, ['rev-parse', 'main']).trim()
     if (now === wanted) expect(result).toMatchObject([{ ref: 'refs/heads/main', new: wanted }])
-    else expect(result).toBe('not told')
+    else expect(result).toBe('not reported')
     faults.splice(0)
   })
 

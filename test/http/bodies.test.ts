@@ -62,7 +62,7 @@ const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 describe('who may send a body above 64 KiB (SEC-71)', () => {
   const commits = () => `/api/v4${project.path}/repository/commits`
 
-  it('nobody without a credential: refused before the body has come, and the connection ends', async () => {
+  it('a caller without a credential is refused before the body has arrived, and the connection ends', async () => {
     for (const [path, status] of [
       ['/api/v4/projects/999999/issues', 401],
       ['/api/v4/groups', 401],
@@ -74,7 +74,7 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     }
   })
 
-  it('nor a caller whom the access rule does not let in', async () => {
+  it('nor from a caller whom the access rule refuses', async () => {
     const [stranger, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
     const other = await aProject(t.ctx, { creator: user, guest })
     const path = `/api/v4${other.path}/repository/commits`
@@ -135,7 +135,7 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     expect(calls).toBe(1)
   })
 
-  it('/oauth/token takes 64 KiB, whoever asks', async () => {
+  it('/oauth/token takes 64 KiB from any caller', async () => {
     const lines = { 'content-type': 'application/x-www-form-urlencoded', authorization: `Bearer ${user.token}` }
     expect((await answerTo('/oauth/token', { ...lines, 'content-length': 65_537 })).status).toBe(413)
     expect((await answerTo('/oauth/token', { ...lines, 'transfer-encoding': 'chunked' }, chunk(`a=${'a'.repeat(66_000)}`))).status).toBe(413)

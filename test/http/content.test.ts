@@ -33,7 +33,7 @@ const read = async (path: string, headers: Record<string, string> = {}, method =
 }
 
 describe('bytes of files, blobs and uploads', () => {
-  it('have the name of their object as ETag, and are not sent to who has them (W-44)', async () => {
+  it('have the object id as ETag, and are not sent again to clients that have them (W-44)', async () => {
     for (const { what, path, content, etag, type } of things) {
       const whole = await read(path)
       expect([what, whole.status, whole.headers.get('etag'), whole.headers.get('accept-ranges'), whole.headers.get('content-type')]).toEqual([what, 200, etag, 'bytes', type]) // biome-ignore format: one row

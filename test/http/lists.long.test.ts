@@ -18,12 +18,12 @@ interface List {
   /** The text of an element. */
   // biome-ignore lint/suspicious/noExplicitAny: bodies as they come
   textOf(element: any): string
-  /** The path of the single view of one, where it is another than the one that `make` tells. */
+  /** The path of the single view of one, if it is not the one that `make` returns. */
   single?(project: TestProject, i: number): string
 }
 
 interface Kind {
-  /** Makes one with the text, and tells the path of its single view where it has one. */
+  /** Makes one with the text, and returns the path of its single view where it has one. */
   make(project: TestProject, text: string, i: number): Promise<string | null>
   /** The lists that show it. */
   lists: Record<string, List>
@@ -176,7 +176,7 @@ describe('lists of long texts', () => {
     for (const issue of body) expect(issue.description === description).toBe(true)
   })
 
-  it('one that its reader does not take holds up nobody but the same reader, and not for ever (SEC-180)', async () => {
+  it('a response that its client does not read delays only that client, and not for ever (SEC-180)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     for (let i = 0; i < 5; i++) await KINDS['issues']?.make(project, CONTROLS, i)
     const path = `${project.path}/issues`

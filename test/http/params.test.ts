@@ -45,7 +45,7 @@ const json = (scalar: z.ZodType, text: string) => {
 }
 
 describe('required and optional (G-44 to G-47, W-20)', () => {
-  it('tells of what is missing, and of fixed words twice (G-45)', () => {
+  it('reports what is missing, and fixed words twice (G-45)', () => {
     expect(form(str(), '')).toBe('p is missing')
     expect(form(int(), '')).toBe('p is missing')
     expect(form(oneOf(['a', 'b']), '')).toBe('p is missing, p does not have a valid value')

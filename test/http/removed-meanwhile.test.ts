@@ -102,7 +102,7 @@ describe('a call that meets a removal answers as after it (W-46, SEC-134)', () =
     expect([answer.status, answer.body]).toEqual([404, { message: '404 Group Not Found' }])
   })
 
-  it('of a user whom the call names', async () => {
+  it('of a user that the call names', async () => {
     const remove = (user: TestUser) => async (tx: Transaction) => {
       await tx.delete(namespaces).where(eq(namespaces.owner_id, user.id))
       await tx.delete(users).where(eq(users.id, user.id))

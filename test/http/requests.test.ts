@@ -168,7 +168,7 @@ describe('ids and paths (G-2, W-7, W-8)', () => {
   })
 
   it.each(['0', '-1', '%201', '1.0', '1e3', '0x1', '%D9%A1', '1abc', '2147483648', '9223372036854775808', '9'.repeat(40)])(
-    'the id %s is nobody (SEC-51, G-49)',
+    'the id %s has no user (SEC-51, G-49)',
     async (id) => {
       for (const path of [`/projects/${id}`, `/groups/${id}`, `/namespaces/${id}`, `/users/${id}`])
         expect((await t.api('get', path, admin)).status).toBe(404)
@@ -246,7 +246,7 @@ describe('bodies (G-5, W-1, W-2, W-3)', () => {
   it('the body of a DELETE is read, that of a GET is not (W-2, SEC-76)', async () => {
     const sudo = { sudo: user.username }
     const own = await aProject(t.ctx, { creator: user })
-    await t.api('delete', own.path, admin).type('form').send('sudo=nobody-of-that-name').expect(404)
+    await t.api('delete', own.path, admin).type('form').send('sudo=no-such-user').expect(404)
     const answer = await rawAnswer(
       t.url,
       `GET /api/v4/user HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: text/odd\r\nPRIVATE-TOKEN: ${admin.token}\r\nContent-Length: ${JSON.stringify(sudo).length}\r\n\r\n${JSON.stringify(sudo)}`,

@@ -69,7 +69,7 @@ describe('coalesce', () => {
     await jobs.drain()
   })
 
-  it('a failure is told and keeps nothing from running again', async () => {
+  it('a failure is logged and does not keep the task from running again', async () => {
     const { jobs, faults } = queue()
     let runs = 0
     jobs.coalesce('a', 10, 'a', async () => {

@@ -30,7 +30,7 @@ interface Probe extends Worker {
   ended: FinishedAttempt[]
 }
 
-/** A worker of this process; each may have a database client of its own, as another process would. */
+/** A worker of this process; each may have its own database client, as another process would. */
 function worker(kinds: AnyJob<unknown>[], options: Partial<WorkerOptions<unknown>> = {}): Probe {
   const ended: FinishedAttempt[] = []
   const made = createWorker({
@@ -45,7 +45,7 @@ function worker(kinds: AnyJob<unknown>[], options: Partial<WorkerOptions<unknown
   return Object.assign(made, { ended })
 }
 
-/** A kind that notes what it ran, and fails or waits as told. */
+/** A kind that records what it ran, and fails or waits as its input says. */
 function noting(options: Partial<AnyJob<unknown>> = {}, act: (name: string, attempt: Attempt) => unknown = () => undefined) {
   const ran: string[] = []
   const job = defineJob({
@@ -100,13 +100,13 @@ describe('enqueue', () => {
   })
 
   it('by a trigger wakes this process after the commit, also of a burst and of a single statement', async () => {
-    const told: string[] = []
-    const tell = defineJob({
+    const transactions: string[] = []
+    const report = defineJob({
       kind: 'hooks: dispatch',
       input: z.object({ transaction: z.string() }),
-      run: async (_: unknown, { transaction }) => void told.push(transaction),
+      run: async (_: unknown, { transaction }) => void transactions.push(transaction),
     })
-    const probe = worker([tell], { poll: NEVER })
+    const probe = worker([report], { poll: NEVER })
     await probe.start()
     const change = `insert into hook_changes (source, operation) values ('issues', 'INSERT')`
     await db.transaction(async (tx) => {
@@ -114,13 +114,13 @@ describe('enqueue', () => {
       await tx.execute('savepoint a')
       await tx.execute('rollback to savepoint a')
       await probe.drain()
-      expect(told).toHaveLength(0)
+      expect(transactions).toHaveLength(0)
     })
-    await expect.poll(() => told.length).toBe(1)
+    await expect.poll(() => transactions.length).toBe(1)
     await db.burst(({ client }) => [client.query(change)])
-    await expect.poll(() => told.length).toBe(2)
+    await expect.poll(() => transactions.length).toBe(2)
     await db.write.execute(change)
-    await expect.poll(() => told.length).toBe(3)
+    await expect.poll(() => transactions.length).toBe(3)
   })
 
   it('is found by another process within a poll', async () => {
@@ -256,7 +256,7 @@ describe('a job that fails', () => {
     ])
   })
 
-  it('because its deadline is over is told so, and tried again', async () => {
+  it('because its deadline is over gets that as its reason, and is tried again', async () => {
     const { job } = noting(
       { deadline: 20 },
       (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -334,7 +334,7 @@ describe('the order', () => {
     await expect.poll(amounts, { timeout: 10_000 }).toEqual([12, 12, 12])
   })
 
-  it('gives kinds that wait for the network slots of their own', async () => {
+  it('gives kinds that wait for the network their own slots', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     const calling = noting({ kind: 'calling', network: true })
@@ -404,7 +404,7 @@ describe('several processes', () => {
 })
 
 describe('a worker', () => {
-  it('renews the leases of what runs, so that nobody else takes it', async () => {
+  it('renews the leases of what runs, so that no other worker takes it', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     for (let i = 0; i < 2; i++) await worker([job], { lease: 400, poll: 20 }).start()
@@ -416,7 +416,7 @@ describe('a worker', () => {
     expect(ran).toEqual(['a'])
   })
 
-  it('tells a run that its lease is lost, and leaves the job to whoever has it', async () => {
+  it('aborts a run whose lease is lost, and leaves the job to its new holder', async () => {
     const { job } = noting({}, (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))))
     const one = worker([job], { lease: 2_000, poll: 20 })
     await one.start()
@@ -452,7 +452,7 @@ describe('a worker', () => {
     expect(ran.toSorted()).toEqual(['late', 'long', 'long', 'quick'])
   })
 
-  it('tells when a job has ended that goes on after it was told to stop', async () => {
+  it('reports the end of a job that goes on after it was stopped', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     const one = worker([job], { poll: NEVER })

@@ -72,7 +72,7 @@ describe('post', () => {
 
   it.each([
     [
-      'nobody listens',
+      'no listener',
       'the connection was refused',
       async () => {
         const server = createTcp()

@@ -79,7 +79,7 @@ describe('referencesIn', () => {
     expect(await found(text)).toEqual([])
   })
 
-  it('tells where each stands (IS-23)', async () => {
+  it('finds the position of each (IS-23)', async () => {
     const text = 'see group/p#3 and @ada'
     expect((await referencesIn(slices, text)).map(({ start, end }) => text.slice(start, end))).toEqual(['group/p#3', '@ada'])
   })

@@ -87,7 +87,7 @@ const faultsOf = async (root: string) => {
 const dropRow = async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace(/[^\n]*\n$/, ''))
 const edited = async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace('"gone": []', '"gone": [1]'))
 
-const told = async (ctx: Context) => {
+const faultsIn = async (ctx: Context) => {
   const all: string[] = []
   for await (const { kind, of, text } of faults(ctx)) all.push(`${kind}: ${of}: ${text}`)
   return all
@@ -115,7 +115,7 @@ describe('a backup (SEC-163)', () => {
     expect(copied.filter((path) => path.includes('/objects/')).length).toBeGreaterThan(0)
     expect(copied.filter((path) => path.endsWith('.keep'))).toEqual([])
     const { ctx, db } = await restored(folder('first'), 'first-back')
-    expect(await told(ctx)).toEqual([])
+    expect(await faultsIn(ctx)).toEqual([])
     // clients know the service by them (GS-6)
     expect(await loadOrCreateHostKeys(join(ctx.config.dataDir, 'ssh'))).toEqual(hostKeys)
     const app = await buildApp(ctx)
@@ -181,8 +181,8 @@ describe('a backup (SEC-163)', () => {
     const { ctx } = await restored(folder('busy'), 'busy-back')
     await recover(ctx)
     await ctx.jobs.drain()
-    expect(await told(ctx)).toEqual([])
-    // what rows tell of pushes is what the refs are: none is ahead of the other
+    expect(await faultsIn(ctx)).toEqual([])
+    // rows and refs agree about pushes: none is ahead of the other
     for (const project of projects) {
       const { rows } = await ctx.db.write.execute<{ ref: string; oid: string }>(
         sql`select distinct on (push->>'ref') push->>'ref' as ref, push->>'commit_to' as oid from events where project_id = ${project.id} and push is not null order by push->>'ref', id desc`,
@@ -257,7 +257,7 @@ describe('a backup (SEC-163)', () => {
     await restore(keyed, url, await openBackup(folder('whole')))
     const counted = sql`select count(*)::int as n from protected_branches`
     expect((await db.write.execute(counted)).rows).toEqual((await t.ctx.db.write.execute(counted)).rows)
-    expect(await told(keyed)).toEqual([])
+    expect(await faultsIn(keyed)).toEqual([])
   })
 
   it('made while pushes are on their way restores without a fault: what had moved is finished, what had not is dropped', async () => {
@@ -279,9 +279,9 @@ describe('a backup (SEC-163)', () => {
     // beside an external database, too, which another service might have been at work on
     const ctx = { ...place.ctx, encryption: t.ctx.encryption, config: { ...place.ctx.config, databaseUrl: place.url } }
     await restore(ctx, place.url, backup)
-    expect(await told(ctx)).toEqual([])
-    const left = sql`select (select count(*)::int from ref_intents) as intents, (select array_agg(push->>'ref') from events where project_id = ${project.id} and push->>'ref' like '%moved') as told`
-    expect((await place.db.write.execute(left)).rows).toEqual([{ intents: 0, told: ['moved'] }])
+    expect(await faultsIn(ctx)).toEqual([])
+    const left = sql`select (select count(*)::int from ref_intents) as intents, (select array_agg(push->>'ref') from events where project_id = ${project.id} and push->>'ref' like '%moved') as refs`
+    expect((await place.db.write.execute(left)).rows).toEqual([{ intents: 0, refs: ['moved'] }])
   })
 
   it('knows what was deleted while it was made', async () => {
@@ -299,7 +299,7 @@ describe('a backup (SEC-163)', () => {
     }
     expect((await backUp({ ...t.ctx, git }, t.databaseUrl, folder('deleting'))).gone).toEqual([project.id])
     const { ctx } = await restored(folder('deleting'), 'deleting-back')
-    expect(await told(ctx)).toEqual([])
+    expect(await faultsIn(ctx)).toEqual([])
     await t.api('delete', `${project.path}?permanently_remove=true`, admin).expect(202)
     await t.ctx.jobs.drain()
   })
@@ -318,7 +318,7 @@ describe('a backup (SEC-163)', () => {
     const postponed = (await dueIn(ctx.db)) - due
     expect(postponed).toBeGreaterThan(0)
     expect(postponed).toBeLessThanOrEqual(Date.now() - Date.parse(at))
-    expect(await told(ctx)).toEqual([])
+    expect(await faultsIn(ctx)).toEqual([])
     await restoreProject(ctx, null, project.id)
     await t.api('delete', `${project.path}?permanently_remove=true`, admin).expect(202)
     await t.ctx.jobs.drain()

@@ -84,7 +84,7 @@ describe('the first start, with nothing configured', () => {
     })
     expect((await t.api('get', '/user', { token }).expect(200)).body).toMatchObject({ id: user.id })
     await t.api('get', '/projects', { token }).expect(403)
-    await expect(createTokenFor(t.ctx, { username: 'nobody-at-all', name: 'x', scopes: ['api'] })).rejects.toThrow('404 User Not Found')
+    await expect(createTokenFor(t.ctx, { username: 'no-such-user', name: 'x', scopes: ['api'] })).rejects.toThrow('404 User Not Found')
     await expect(createTokenFor(t.ctx, { username: user.username, name: 'x', scopes: ['everything'] })).rejects.toThrow('available scopes')
   })
 })

@@ -63,13 +63,13 @@ afterEach(async () => {
     for (const kind of ['project', 'wiki'] as const) await rm(directoryOf(t, id, kind), { recursive: true, force: true })
 })
 
-describe('what the doctor finds and makes good', () => {
+describe('what the doctor finds and repairs', () => {
   it('a storage whose file system does not keep its promises (SEC-190)', async () => {
     const storages = { ...t.ctx.config.storages, other: '/proc/self' }
     const ctx = Object.assign(Object.create(t.ctx) as typeof t.ctx, { config: { ...t.ctx.config, storages } })
-    const told: Fault[] = []
-    for await (const fault of fileSystems(ctx)) told.push(fault)
-    expect(told[0]).toMatchObject({
+    const found: Fault[] = []
+    for await (const fault of fileSystems(ctx)) found.push(fault)
+    expect(found[0]).toMatchObject({
       kind: 'file system',
       of: 'storage other',
       text: expect.stringMatching(/^\/proc\/self cannot be written/),
@@ -142,7 +142,7 @@ describe('what the doctor finds and makes good', () => {
     expect((await api('get', `${one.path}/repository/branches/main`).expect(200)).body.commit.id).toBe(head)
   })
 
-  it('a ref to a missing object that no push has told of is removed', async () => {
+  it('a ref to a missing object that no push recorded is removed', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     await writeFile(join(directoryOf(t, one.id), 'refs/tags/odd'), `${hash('2')}\n`)
@@ -420,7 +420,7 @@ describe('what the doctor finds and makes good', () => {
     expect((await api('get', `${one.path}/repository/branches/main`).expect(200)).body.commit.id).toBe(head)
   })
 
-  it('what it cannot make good it only tells of: a damaged repository', async () => {
+  it('only reports what it cannot repair: a damaged repository', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     const directory = directoryOf(t, one.id)

@@ -123,7 +123,7 @@ describe('housekeeping (AS-41)', () => {
     expect((await t.api('get', `${project.path}/repository/commits/${discussed}/comments`, creator).expect(200)).body).toHaveLength(1)
     await t.api('get', `${project.path}/repository/commits/${built}`, creator).expect(200)
     await gitOut(directoryOf(t, project.id), 'fsck', '--strict', '--full')
-    // what holds them is shown to nobody
+    // what holds them is never shown
     const refs = await gitOut(directoryOf(t, project.id), 'ls-remote', client.url(project.fullPath, creator))
     expect(refs).not.toContain('keep-around')
   })

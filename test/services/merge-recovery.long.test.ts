@@ -66,7 +66,7 @@ describe('a merge that a kill cut short (SEC-158)', () => {
     expect((await t.api('get', `${project.path}/issues/${issue.iid}`, project.creator).expect(200)).body.state).toBe('closed')
   })
 
-  it('after the row was written, too: nothing is told twice', async () => {
+  it('after the row was written, too: nothing is recorded twice', async () => {
     const { request, project, commit, move } = await halfMerged()
     move(commit)
     await t.ctx.db.write

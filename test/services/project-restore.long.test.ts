@@ -24,7 +24,7 @@ beforeAll(async () => {
   leaver = await aUser(t.ctx)
 })
 
-/** A project with something of everything, and another with an issue of its own. */
+/** A project with something of everything, and another with another issue. */
 async function aFullProject() {
   const group = await aGroup(t.ctx, { creator: admin })
   const project = await aProject(t.ctx, { creator: admin, namespace_id: group.id, files: { 'a.txt': 'one' } })

@@ -26,7 +26,7 @@ const commit = (project: TestProject, caller: TestUser, branch: string, more: ob
     .api('post', `${project.path}/repository/commits`, caller)
     .send({ branch, commit_message: 'x', actions: [{ action: 'create', file_path: `f${unique()}`, content: '' }], ...more })
 
-/** A work tree with one commit of its own, for pushes by several people. */
+/** A work tree with one commit that no other has, for pushes by several people. */
 async function workOf(project: TestProject) {
   const work = await client.cloned(client.url(project.fullPath, project.creator))
   return { work, push: (caller: TestUser, ...args: string[]) => gitRun(work, 'push', '-q', client.url(project.fullPath, caller), ...args) }
@@ -235,7 +235,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     },
   )
 
-  it('nobody deletes the default branch (BR-19)', async () => {
+  it('refuses to delete the default branch (BR-19)', async () => {
     await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, project.id))
     for (const name of ['developer', 'owner', 'admin'] as const) {
       const person = people[name] as TestUser
@@ -282,7 +282,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     expect(await valueAt(project, tag('c'))).toBe(moves ? '' : base)
   })
 
-  it('protected tags: made from their level on, moved and deleted by nobody', async () => {
+  it('protected tags are made from their level on, and neither moved nor deleted', async () => {
     const [entry] = await t.ctx.db.write.insert(protectedTags).values({ project_id: project.id, name: 'v*', create_level: 40 }).returning()
     const [developer, maintainer] = [people['developer'] as TestUser, people['maintainer'] as TestUser]
     const declined = await place.push(developer, `${base}:refs/tags/v1`)
@@ -296,7 +296,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     await t.ctx.db.write.delete(protectedTags).where(eq(protectedTags.id, entry?.id as number))
   })
 
-  it('an archived project takes nothing by any door, from nobody (SEC-107)', async () => {
+  it('an archived project accepts no change by any protocol, from any caller (SEC-107)', async () => {
     const archived = await aProject(t.ctx, { developer: people['developer'] as TestUser, files: { a: 'a' } })
     const { work, push } = await workOf(archived)
     await commitIn(work, 'b')

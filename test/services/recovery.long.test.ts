@@ -163,7 +163,7 @@ describe('intents left by a kill (SEC-158)', () => {
     await t.ctx.jobs.drain()
   })
 
-  it('has its upkeep done by whoever finds the job, which is written with the end of the push (SEC-185)', async () => {
+  it('has its upkeep done by any worker, by a job that is written with the end of the push (SEC-185)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.jobs.drain()
     await aCommit(t.ctx, project, { b: 'b' })

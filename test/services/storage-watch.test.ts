@@ -43,7 +43,7 @@ beforeEach(async () => {
   await t.ctx.storages.checkAll()
 })
 
-/** Another process, with checks of its own. */
+/** Another process, with its own checks. */
 const watchWith = (probe: StorageWatchOptions['probe']) =>
   new StorageWatch({
     db: t.ctx.db,
@@ -215,7 +215,7 @@ describe('a storage that fails (SEC-188)', () => {
       await tree(broken).expect(503, refusal)
       await tree(sound).expect(200)
     } finally {
-      // whoever reads the pipe gets an end
+      // the reader of the pipe gets an end
       await writeFile(marker, '')
       await rm(marker)
       await rename(`${marker}.away`, marker)

@@ -151,7 +151,7 @@ describe('totals of lists (C-13, G-57)', () => {
       [`state = 'blocked'`, '&active=true'],
       [`kind = 'ghost'`, '&active=true'],
       ['external = false', '&external=true'],
-      [`name = 'Nobody'`, '&search=Some%20Body'],
+      [`name = 'Unknown'`, '&search=Some%20Body'],
       [`created_at = '2001-01-01'`, '&created_after=2002-01-01T00:00:00Z'],
     ])('users: %s', async (set, query) => {
       const before = await total(query)

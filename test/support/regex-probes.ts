@@ -115,7 +115,7 @@ export interface Probe {
 }
 
 /**
- * Texts on which a pattern that is not linear takes its time: at its beginning each of its own characters and common
+ * Texts on which a pattern that is not linear takes its time: at its beginning each of its characters and common
  * ones, and at each place where it repeats something what it repeats there or elsewhere. None if it repeats nothing.
  */
 export function probesOf(pattern: RegExp): Probe[] {

@@ -144,7 +144,7 @@ describe('--clock', () => {
   it('leaves timers and the job queue to the clock of the machine', async () => {
     const call = caller(roost)
     await call('POST', '/projects/1/hooks', { url: `${roost.url}/api/v4/version`, push_events: false, issues_events: true })
-    await call('POST', '/projects/1/issues', { title: 'told' })
+    await call('POST', '/projects/1/issues', { title: 'sent' })
     await expect.poll(() => roost.requests({ route: '/version', method: 'POST' }), { timeout: 20_000 }).toHaveLength(1)
     await call('POST', '/projects/1/fork', { namespace: 'ann' })
     await expect.poll(async () => (await call('GET', '/projects/ann%2Fapi')).body.import_status, { timeout: 20_000 }).toBe('finished')

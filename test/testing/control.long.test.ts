@@ -93,7 +93,7 @@ describe('the control channel', () => {
     expect(status).toBe(413)
   })
 
-  it('answers nobody who does not know its secret', async () => {
+  it('answers only callers who know its secret', async () => {
     const { origin } = new URL(roost.control)
     for (const path of ['/worlds', '/x/worlds', `/${'0'.repeat(32)}/worlds`])
       expect(await ask('GET', path, undefined, origin)).toEqual({ status: 404, body: { message: '404 Not Found' } })

@@ -52,7 +52,7 @@ describe('requests', () => {
     expect(await statusOf('/version', { method: 'DELETE' })).toBe(503)
   })
 
-  it('tells who acts for whom, and is read by filters', async () => {
+  it('records who acts for whom, and is read with filters', async () => {
     await call('/user', { headers: { sudo: 'ann' } })
     await call('/version')
     expect(await roost.requests({ route: '/user' })).toMatchObject([{ caller: 'ann', sudoer: 'root' }])
@@ -202,6 +202,6 @@ it('what was recorded and asked for is cleared by parts, through the control cha
   expect((await roost.requests()).map(({ number }) => number)).toEqual([1, 2, 3])
 })
 
-it('a server without a clock of its own has none to advance', async () => {
+it('a server without --clock has no clock to advance', async () => {
   await expect(roost.advance(1)).rejects.toThrow('the server was started without --clock')
 })

@@ -18,7 +18,7 @@ beforeAll(async () => {
   directory = directoryOf(t, project.id)
 })
 
-/** Lines that say a client has what nobody has. */
+/** Lines that say a client has objects that do not exist. */
 const haves = (bytes: number) => {
   const line = () => packet(`have ${randomBytes(20).toString('hex')}\n`)
   const some = Buffer.concat(Array.from({ length: 1_000 }, line))

@@ -212,7 +212,7 @@ describe('who may fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
     }
   })
 
-  it('an archived project is fetched and not pushed to, by nobody (GH-14)', async () => {
+  it('an archived project can be fetched, and no one pushes to it (GH-14)', async () => {
     const { id, fullPath, creator } = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.db.write.update(projects).set({ archived: true }).where(eq(projects.id, id))
     for (const person of [creator, people['admin'] as TestUser]) {
@@ -249,7 +249,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
     open = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
   })
 
-  /** Fetch and push of one's own project, and the fetch of a public one. */
+  /** Fetch and push of the caller's project, and the fetch of a public one. */
   const all = async (...basic: [string, string]) => [
     await statusOf(project.fullPath, 'git-upload-pack', { basic }),
     await statusOf(project.fullPath, 'git-receive-pack', { basic }),
@@ -280,7 +280,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
   })
 
   it.each([['oauth2'], ['x'], ['somebody-else'], ['user:name'.split(':')[0] as string], ['']])(
-    'any user name goes with a token: %j',
+    'any user name is accepted with a token: %j',
     async (name) => {
       expect(await all(name, user.token)).toEqual([200, 200, 200])
     },
@@ -316,7 +316,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
   it.each<[string, () => [string, string] | Promise<[string, string]>]>([
     ['a wrong password', () => [user.username, 'wrong']],
     ['the password of another', async () => [user.username, (await aUser(t.ctx)).password]],
-    ['an unknown user', () => ['nobody-here', user.password]],
+    ['an unknown user', () => ['no-such-user', user.password]],
     ['no password', () => [user.username, '']],
     ['a token as the user name', () => [user.token, '']],
     ['an unknown token', () => ['oauth2', 'x'.repeat(20)]],
@@ -561,7 +561,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
 })
 
 describe('former paths (GH-4, AC-12)', () => {
-  it('serves fetches and pushes of a renamed project and tells the pusher its new address', async () => {
+  it('serves fetches and pushes of a renamed project and prints its new address for the pusher', async () => {
     const { id, path, fullPath, creator } = await aProject(t.ctx, { files: { a: 'a' } })
     const work = await client.cloned(client.url(fullPath, creator))
     await t
@@ -597,7 +597,7 @@ describe('former paths (GH-4, AC-12)', () => {
 })
 
 describe('wiki repositories (GH-3, GH-17)', () => {
-  it('comes to be on first access; developers push, guests read', async () => {
+  it('is created on first access; developers push, guests read', async () => {
     const [guest, reporter, developer, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const { id, fullPath } = await aProject(t.ctx, { guest, reporter, developer })
     const wiki = `${fullPath}.wiki`
@@ -621,7 +621,7 @@ describe('wiki repositories (GH-3, GH-17)', () => {
     expect(declined.err).toContain('remote: refs/other/x: only branches, tags and notes can be pushed.')
   })
 
-  it('a public wiki is open to everybody, one switched off to nobody, an archived one to readers', async () => {
+  it('a public wiki is open to everybody, a disabled one to no one, an archived one to readers', async () => {
     const stranger = await aUser(t.ctx)
     const { id, fullPath, creator } = await aProject(t.ctx, { visibility: 'public' })
     const wiki = `${fullPath}.wiki`
@@ -736,7 +736,7 @@ describe('fetching', () => {
   it.each<[string, Call, number]>([
     ['bad gzip', { body: 'not gzip at all', headers: { 'content-encoding': 'gzip' } }, 400],
     ['cut gzip', { body: gzipSync(randomBytes(5000)).subarray(0, 1000), headers: { 'content-encoding': 'gzip' } }, 400],
-    ['an encoding nobody knows', { body: '0000', headers: { 'content-encoding': 'br' } }, 415],
+    ['an unknown encoding', { body: '0000', headers: { 'content-encoding': 'br' } }, 415],
     ['garbage', { body: 'hello' }, 400],
     ['a line that is no want', { body: `${packet('wish you were here\n')}0000` }, 400],
     ['a packet that is cut', { body: '0100want' }, 400],
@@ -926,7 +926,7 @@ describe('pushing', () => {
     expect(await value('refs/heads/stale')).toBe(second)
   })
 
-  it('invented old values get nobody past a rule (GH-20, GH-22)', async () => {
+  it('invented old values do not pass a rule (GH-20, GH-22)', async () => {
     const developer = await aUser(t.ctx)
     const guarded = await aProject(t.ctx, { developer, files: { a: 'a' } })
     const at = directoryOf(t, guarded.id)
@@ -938,7 +938,7 @@ describe('pushing', () => {
         expect(await gitOut(at, 'rev-parse', ref), `${ref} ${old}`).toBe(head)
       }
     }
-    // a delete of a value nobody knows is not a delete of what is there
+    // a delete of an unknown value is not a delete of what is there
     for (const old of [ZERO, 'a'.repeat(40)]) {
       const answer = await raw([[old, ZERO, 'refs/heads/free']], 'report-status delete-refs', developer, EMPTY_PACK, guarded)
       expect(answer.text, old).toContain('ng refs/heads/free')
@@ -1063,7 +1063,7 @@ describe('slow bodies (SEC-142)', () => {
       const path = `/${project.fullPath}.git/${service}`
       expect(await send(path, (asked) => void asked.write('00'))).toEqual({ status: 408, connection: 'close' })
       await expect.poll(() => gitProcessesIn(directoryOf(t, project.id)), { timeout: 1_000, interval: 20 }).toEqual([])
-      // two seconds of a body that keeps coming: capabilities nobody knows, in one long line
+      // two seconds of a body that keeps coming: unknown capabilities, in one long line
       const head = await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')
       const line =
         service === 'git-upload-pack'
@@ -1132,7 +1132,7 @@ describe('push to create (GH-26)', () => {
     expect([again.code, again.err.includes('was created')]).toEqual([0, false])
   })
 
-  it('creates in a group for who may create there, once for two pushes at once', async () => {
+  it('creates in a group for callers who may create there, once for two pushes at once', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     const both = await Promise.all([1, 2].map(() => pushed(`${group.fullPath}/twice`, owner, { option: '--force' })))
     expect(both.some(({ code }) => code === 0)).toBe(true)
@@ -1190,7 +1190,7 @@ describe('what the log says', () => {
     expect(routes()).not.toContain('/*')
     const ids = since(from, 'request').map(({ reqId }) => reqId)
     expect(ids).toEqual([...new Set(ids)])
-    // the first request, without credentials, is how Git asks; nobody has failed
+    // the first request, without credentials, is how Git asks, not a failure
     expect(since(from, 'a sign-in failed')).toEqual([])
   })
 
@@ -1205,10 +1205,10 @@ describe('what the log says', () => {
   it('a failed sign-in with account, address and reason', async () => {
     const from = t.logged.length
     await http(`/${project.fullPath}.git/info/refs?service=git-receive-pack`, { basic: [owner.username, 'wrong password'] as [string, string] })
-    await http(`/${project.fullPath}.git/info/refs?service=git-receive-pack`, { basic: ['nobody-at-all', 'wrong password'] as [string, string] })
+    await http(`/${project.fullPath}.git/info/refs?service=git-receive-pack`, { basic: ['no-such-user', 'wrong password'] as [string, string] })
     expect(since(from, 'a sign-in failed')).toMatchObject([
       { level: 40, account: owner.username, address: '127.0.0.1', reason: 'wrong password' },
-      { level: 40, account: 'nobody-at-all', address: '127.0.0.1', reason: 'no such account' },
+      { level: 40, account: 'no-such-user', address: '127.0.0.1', reason: 'no such account' },
     ])
   })
 })

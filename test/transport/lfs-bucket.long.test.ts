@@ -206,7 +206,7 @@ describe('objects in a bucket (LF-13)', () => {
   })
 })
 
-/** A context of its own, with an empty database. */
+/** A separate context, with an empty database. */
 async function aContext(name: string, environment: Record<string, string>) {
   const database = await createTestDatabase()
   const dataDir = join(t.dataDir, name)
@@ -223,7 +223,7 @@ async function aContext(name: string, environment: Record<string, string>) {
 }
 
 describe('operators (LF-13)', () => {
-  const told = async (ctx = t.ctx, full = false) => {
+  const faultsIn = async (ctx = t.ctx, full = false) => {
     const all: string[] = []
     for await (const { kind, text } of faults(ctx, { full })) if (kind.includes('LFS')) all.push(`${kind}: ${text}`)
     return all
@@ -232,12 +232,12 @@ describe('operators (LF-13)', () => {
   it('the doctor names objects that are missing or damaged', async () => {
     const [gone, changed, cut] = [fresh(), fresh(), fresh()]
     for (const object of [gone, changed, cut]) await lfs.upload(project.fullPath, owner, object)
-    expect(await told(t.ctx, true)).toEqual([])
+    expect(await faultsIn(t.ctx, true)).toEqual([])
     await s3.send(new DeleteObjectCommand({ Bucket: 'objects', Key: keyOf(gone.oid) }))
     await s3.send(new PutObjectCommand({ Bucket: 'objects', Key: keyOf(changed.oid), Body: Buffer.alloc(changed.size) }))
     await s3.send(new PutObjectCommand({ Bucket: 'objects', Key: keyOf(cut.oid), Body: 'short' }))
     const hint = 'push it again, or take it from a backup'
-    expect((await told(t.ctx, true)).sort()).toEqual(
+    expect((await faultsIn(t.ctx, true)).sort()).toEqual(
       [
         `damaged LFS object: ${gone.oid} is not there; ${hint}`,
         `damaged LFS object: ${changed.oid} has other bytes than its id says; ${hint}`,
@@ -285,7 +285,7 @@ describe('operators (LF-13)', () => {
       await restoreSecretKey(backup, place.dataDir).catch(() => {})
       await restoreRows(backup, place.url)
       await restoreFiles(place.ctx, backup)
-      expect([name, (await told(place.ctx)).filter((line) => line.includes('is not there')).length]).toEqual([name, missing])
+      expect([name, (await faultsIn(place.ctx)).filter((line) => line.includes('is not there')).length]).toEqual([name, missing])
       await place.end()
     }
   })

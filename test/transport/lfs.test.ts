@@ -164,7 +164,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     expect(body.objects[0].error.code).toBe(404)
     expect((await lfs.call(own.fullPath, `objects/${object.oid}`, stranger)).status).toBe(404)
     expect((await lfs.post(own.fullPath, 'objects/verify', stranger, object)).status).toBe(404)
-    // whoever has the bytes sends them
+    // a client that has the bytes sends them
     expect(await lfs.upload(own.fullPath, stranger, object)).toEqual([200, 200])
   })
 
@@ -540,7 +540,7 @@ describe('forks (LF-3) and deletion (LF-12)', () => {
     expect((await lfs.download(target.fullPath, owner, used)).bytes.equals(used.bytes)).toBe(true)
   })
 
-  it('what no project has any more goes with the last one, and no sooner', async () => {
+  it('an object is deleted with the last project that has it, and no sooner', async () => {
     const source = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { 'a.txt': 'a' } })
     const [shared, own] = [fresh(), fresh()]
     await lfs.upload(source.fullPath, owner, shared)
@@ -599,7 +599,7 @@ it('the sums of a group count objects (GR-12)', async () => {
   expect(body[0].lfs_enabled).toBe(true)
 })
 
-it('what a killed upload left in the folder is removed when nobody has written to it for long', async () => {
+it('removes what a killed upload left in the folder after a time without writes', async () => {
   await lfs.upload(project.fullPath, owner, fresh())
   await writeFile(join(t.dataDir, 'lfs', 'incoming', 'f'.repeat(32)), 'half')
   await removeStalledUploads(t.ctx)

@@ -51,8 +51,8 @@ describe('names that are not stored are refused one by one (GH-18, GH-19)', () =
     // what went in counts as any push does
     const { body } = await t.api('get', project.path, owner).expect(200)
     expect(body).toMatchObject({ default_branch: 'main', empty_repo: false })
-    const told = await t.ctx.db.write.select({ push: events.push }).from(events).where(eq(events.project_id, project.id))
-    expect(told.flatMap(({ push }) => (push ? [`${push.ref_type} ${push.ref}`] : [])).sort()).toEqual(['branch main', 'branch topic', 'tag v1'])
+    const recorded = await t.ctx.db.write.select({ push: events.push }).from(events).where(eq(events.project_id, project.id))
+    expect(recorded.flatMap(({ push }) => (push ? [`${push.ref_type} ${push.ref}`] : [])).sort()).toEqual(['branch main', 'branch topic', 'tag v1'])
     expect(await t.ctx.db.write.select().from(refIntents).where(eq(refIntents.project_id, project.id))).toEqual([])
     // a second time there is nothing to do but to refuse, and the notes are served like the rest
     const again = await gitRun(work, 'push', '--porcelain', '--mirror', 'origin')
@@ -63,7 +63,7 @@ describe('names that are not stored are refused one by one (GH-18, GH-19)', () =
     expect(await gitOut(`${mirror}/m.git`, 'notes', 'show', 'main')).toBe('reviewed')
   })
 
-  it('refs that the service keeps for itself are refused by name, deleted by nobody, and seen only where they are served', async () => {
+  it('internal refs are refused by name, cannot be deleted, and are advertised only where they are served', async () => {
     const { project, work } = await aMirror()
     await gitOut(work, 'push', '-q', 'origin', 'main')
     const bare = directoryOf(t, project.id)

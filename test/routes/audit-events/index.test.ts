@@ -116,14 +116,14 @@ describe('what is written down (SEC-168)', () => {
   it('refused passwords of Git, but no token that was sent as a name (SEC-24)', async () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user, files: { a: 'a' } })
-    for (const name of [user.username, user.token, `nobody-${project.id}`]) {
+    for (const name of [user.username, user.token, `unknown-${project.id}`]) {
       const { code } = await client.clone(client.url(project.fullPath, { token: 'wrong' }, name))
       expect(code).not.toBe(0)
     }
     const names = (await list('entity_type=User&per_page=100'))
       .filter(({ details }) => details['action'] === 'sign_in_refused' && details['ip_address'] !== null)
       .map(({ details }) => details['target_details'])
-    expect(names).toEqual(expect.arrayContaining([user.username, '(a token)', `nobody-${project.id}`]))
+    expect(names).toEqual(expect.arrayContaining([user.username, '(a token)', `unknown-${project.id}`]))
     expect(JSON.stringify([await t.ctx.db.read.select().from(auditEvents), t.logged])).not.toContain(user.token)
   })
 

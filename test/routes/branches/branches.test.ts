@@ -212,7 +212,7 @@ describe('POST /projects/:id/repository/branches', () => {
     await create(as.maintainer, 'release/1').expect(201)
   })
 
-  it('of ten at once one is made, the others are told that it is there (BR-4)', async () => {
+  it('makes one of ten at once, and answers the others that it exists (BR-4)', async () => {
     const create = () => t.api('post', branches, cast.as.developer).send({ branch: 'race', ref: 'main' })
     const answers = await Promise.all(Array.from({ length: 10 }, create))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
@@ -360,7 +360,7 @@ describe('PUT /projects/:id/repository/branches/:branch/protect and unprotect', 
     expect(covered.body.protected).toBe(true)
   })
 
-  it.each(['protect', 'unprotect'])('%s refuses what is not there, what is no flag, and whoever is below maintainer (BR-7, BR-8)', async (verb) => {
+  it.each(['protect', 'unprotect'])('%s refuses what does not exist, what is no flag, and callers below maintainer (BR-7, BR-8)', async (verb) => {
     const before = await stateOf(t, cast.project)
     await t.api('put', `${branches}/none/${verb}`, cast.as.maintainer).expect(404, NO_BRANCH)
     await t.api('put', `${branches}/main/${verb}`, cast.as.developer).expect(403, FORBIDDEN)

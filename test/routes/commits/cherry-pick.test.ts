@@ -104,8 +104,8 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     const latin = raw('J\xf6rg <j@example.org> 5 +0100', ['encoding ISO-8859-1'], Buffer.from('Gr\xfc\xdfe\n', 'latin1'))
     const { body } = await pick(project, latin, 'main', project.creator).expect(201)
     expect([body.author_name, body.title]).toEqual(['Jörg', 'Grüße'])
-    const nobody = raw('<> -5', [], Buffer.from([0xff, 0x0a]))
-    const odd = await pick(project, nobody, 'topic', project.creator).expect(201)
+    const unnamed = raw('<> -5', [], Buffer.from([0xff, 0x0a]))
+    const odd = await pick(project, unnamed, 'topic', project.creator).expect(201)
     expect([odd.body.author_name, odd.body.authored_date, odd.body.title]).toEqual(['', '1970-01-01T00:00:00.000Z', '\ufffd'])
     // only what the branches hold: the odd originals are no part of it
     const clone = aBareRepository()
@@ -258,7 +258,7 @@ describe('who may pick', () => {
     }
   })
 
-  it('whoever may not is refused before the parameters are read (G-10)', async () => {
+  it('callers without the right are refused before the parameters are read (G-10)', async () => {
     await pick(cast.project, 'none', undefined, cast.as.guest).expect(403, FORBIDDEN)
   })
 

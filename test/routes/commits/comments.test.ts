@@ -196,7 +196,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     }
   })
 
-  it('nobody comments in an archived project, whose comments are still read (AC-11, SEC-107)', async () => {
+  it('refuses comments in an archived project, whose comments are still read (AC-11, SEC-107)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.api('post', commentsOf(project, 'main'), project.creator).send({ note: 'x' }).expect(201)
     await t.api('post', `${project.path}/archive`, project.creator).expect(201)

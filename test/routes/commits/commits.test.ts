@@ -515,7 +515,7 @@ describe('POST /projects/:id/repository/commits', () => {
     ['C-39 rot13', one({ ...create('n'), encoding: 'rot13' }), "Unknown encoding 'rot13'"],
     ['C-39 of a deletion', one({ action: 'delete', file_path: 'a.txt', encoding: 'BASE64' }), "Unknown encoding 'BASE64'"],
     ['C-39 a list', one({ ...create('n'), encoding: ['text'] }), "Unknown encoding ''"],
-    ...['nobody', 'a@', '@b', 'a b@c', 'a@b@c'].map(
+    ...['unknown', 'a@', '@b', 'a b@c', 'a@b@c'].map(
       (author_email) => [`C-43 ${author_email}`, { ...one(create('n')), author_email }, 'author_email is invalid'] as [string, object, string],
     ),
     ['SEC-100 <', { ...one(create('n')), author_name: 'a<b', author_email: 'a@b' }, 'author_name is invalid'],
@@ -1030,7 +1030,7 @@ describe('who may', () => {
     }
   })
 
-  it('whoever may not commit is refused before the parameters are read (G-10, G-11)', async () => {
+  it('callers who may not commit are refused before the parameters are read (G-10, G-11)', async () => {
     await t.api('post', at(cast.project), cast.as.guest).send({}).expect(403, FORBIDDEN)
     await t.api('post', at(cast.project), cast.as.developer).send({}).expect(400)
   })

@@ -47,7 +47,7 @@ function plant(bare: TestRepository, { author = ADA, committer = ADA, message = 
 const plantObject = (bare: TestRepository, type: string, content: Buffer) =>
   bare.gitBytes(['hash-object', '-w', '--literally', '-t', type, '--stdin'], content).toString().trim()
 
-/** An empty project and its repository on disk, told that it has a branch. */
+/** An empty project and its repository on disk, recorded as having a branch. */
 async function planted(): Promise<{ project: TestProject; bare: TestRepository }> {
   const project = await aProject(t.ctx, { files: { 'start.txt': 'start\n' } })
   return { project, bare: bareOf(t, project) }
@@ -145,7 +145,7 @@ describe('commits that no Git of today would make (SEC-151, SEC-152)', () => {
     return check(dates.map(([, date]) => dated(date)))
   })
 
-  it('as real clients push them, and as the events tell of them (SEC-151)', async () => {
+  it('as real clients push them, and as the events show them (SEC-151)', async () => {
     const project = await aProject(t.ctx)
     const source = aBareRepository()
     try {

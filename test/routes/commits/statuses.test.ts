@@ -680,12 +680,12 @@ describe('many at once', () => {
       }
       const { pipelines: made, statuses: rows } = await rowsOf(project)
       expect(made).toHaveLength(1)
-      // every accepted post made or moved a row it tells of, and no row came from elsewhere
+      // every accepted post made or moved a row that it returned, and there are no other rows
       const accepted = new Set(answers.filter(({ status }) => status === 201).map(({ body }) => body.id))
       expect(rows.filter(({ id }) => accepted.has(id))).toHaveLength(accepted.size)
       // one row of the name is the latest: the newest
       expect(rows.filter(({ latest }) => latest).map(({ id }) => id)).toEqual([rows.at(-1)?.id])
-      // nobody has two unfinished ones
+      // there are no two unfinished ones
       const open = rows.filter(({ status }) => status === 'pending' || status === 'running').map(({ user_id }) => user_id)
       expect(new Set(open).size).toBe(open.length)
       expect(made[0]?.status).toBe(rows.at(-1)?.status)

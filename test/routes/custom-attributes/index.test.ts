@@ -58,7 +58,7 @@ describe.each(SOURCES)('custom attributes of %s', (source) => {
     ] as const) {
       await t.api(method, path(key)).send({ value: 'x' }).expect(401, { message: '401 Unauthorized' })
       await t.api(method, path(key), owner).send({ value: 'x' }).expect(403, { message: '403 Forbidden' })
-      // hidden and missing alike for who may not (SEC-30)
+      // hidden and missing are alike for callers without the right (SEC-30)
       await t.api(method, path(key, 999_999), owner).send({ value: 'x' }).expect(403, { message: '403 Forbidden' })
       await t
         .api(method, path(key, 999_999), admin)

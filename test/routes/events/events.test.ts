@@ -288,7 +288,7 @@ describe('lists of events', () => {
     await t.api('get', '/events', null).expect(401)
     for (const named of [author.id, author.username, author.username.toUpperCase()])
       expect((await t.api('get', `/users/${named}/events`, author).expect(200)).body.length).toBe(4)
-    for (const named of ['nobody', '0', '999999999999', '-1', '1e3', '__proto__'])
+    for (const named of ['unknown', '0', '999999999999', '-1', '1e3', '__proto__'])
       await t.api('get', `/users/${named}/events`, author).expect(404, { message: '404 User Not Found' })
   })
 
@@ -391,7 +391,7 @@ describe('lists of events', () => {
     }
   })
 
-  it('people without a token see nobody where public things are restricted (EV-2, U-17)', async () => {
+  it('callers without a token see no users where the public level is restricted (EV-2, U-17)', async () => {
     await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
     try {
       await t.api('get', `/users/${author.id}/events`, null).expect(404, { message: '404 User Not Found' })

@@ -220,7 +220,7 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
     ['nothing said', 'delete', 'run', {}, { error: 'branch is missing, commit_message is missing' }],
     ['an unknown encoding', 'post', 'new', { ...base, encoding: 'utf-7' }, { error: 'encoding does not have a valid value' }],
     ['broken base64', 'put', 'run', { ...base, content: 'a_b', encoding: 'base64' }, { message: 'The content of run is not valid base64' }],
-    ['an address that is none', 'put', 'run', { ...base, author_email: 'nobody' }, { message: 'author_email is invalid' }],
+    ['an address that is none', 'put', 'run', { ...base, author_email: 'unknown' }, { message: 'author_email is invalid' }],
     ['a file that is there', 'post', 'run', base, { message: 'A file with this name already exists' }],
     ['a directory', 'post', 'docs', base, { message: 'A file with this name already exists' }],
     ['no such file', 'put', 'none', base, { message: "A file with this name doesn't exist" }],

@@ -167,7 +167,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
       return caller ? call.set('PRIVATE-TOKEN', caller.token) : call
     }
     await get(first, owner).expect(200).expect('content-type', 'image/png')
-    // UP-3: for who sees the group
+    // for callers who see the group (UP-3)
     await get(first).expect(404)
     await send(png(2)).expect(200)
     expect(await shown()).not.toBe(first)
@@ -194,19 +194,19 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
   it('rows of the audit for creation, change and visibility (SEC-168)', async () => {
     const { body } = await t
       .api('post', '/groups', owner)
-      .send({ name: 'Told', path: `told${unique()}` })
+      .send({ name: 'Changed', path: `changed${unique()}` })
       .expect(201)
     const { id } = body as { id: number }
-    await put({ id }, { name: 'Told anew', description: 'd', visibility: 'public' }).expect(200)
+    await put({ id }, { name: 'Changed again', description: 'd', visibility: 'public' }).expect(200)
     await put({ id }, {}).expect(200)
     expect(await auditOf(id)).toEqual([
       { action: 'group_created', actor: owner.username, changes: {} },
-      { action: 'group_updated', actor: owner.username, changes: { name: ['Told', 'Told anew'], description: ['', 'd'] } },
+      { action: 'group_updated', actor: owner.username, changes: { name: ['Changed', 'Changed again'], description: ['', 'd'] } },
       { action: 'visibility_changed', actor: owner.username, changes: { visibility: ['private', 'public'] } },
     ])
   })
 
-  it('of two who want one path in the same moment one is told', async () => {
+  it('refuses one of two concurrent requests for one path', async () => {
     const [one, two] = [await aGroup(t.ctx, { creator: owner }), await aGroup(t.ctx, { creator: owner })]
     const path = `wanted${unique()}`
     const answers = await Promise.all([put(one, { path }), put(two, { path })])

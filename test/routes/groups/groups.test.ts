@@ -134,7 +134,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
     await post({ name: 'd', path: 'd', parent_id }).expect(400, failed(':parent_id=>["has too deep level of nesting"]'))
   })
 
-  it('of two in the same moment one is told', async () => {
+  it('refuses one of two concurrent requests', async () => {
     const answers = await Promise.all([1, 2, 3].map(() => post({ name: 'race', path: 'race' })))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400])
   })

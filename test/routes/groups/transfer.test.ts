@@ -130,7 +130,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     await t.api('delete', project.path, owner).expect(403)
   })
 
-  it('of two moves in the same moment one is told', async () => {
+  it('refuses one of two concurrent moves', async () => {
     const [one, two] = [await aGroup(t.ctx, { creator: owner }), await aGroup(t.ctx, { creator: owner })]
     const [a, b] = [await aProject(t.ctx, { creator: owner, namespace_id: one.id }), await aProject(t.ctx, { creator: owner, namespace_id: two.id })]
     const answers = await Promise.all([move(two, a), move(one, b), move(two, a)])

@@ -45,7 +45,7 @@ describe('subscriptions', () => {
     await post(project, 'unsubscribe', as.admin).expect(304)
   })
 
-  it('whoever sees the issue (IS-9, SEC-119)', async () => {
+  it('is for everyone who sees the issue (IS-9, SEC-119)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project, {}, as.owner)
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404, owner: 304 }))

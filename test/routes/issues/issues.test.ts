@@ -143,7 +143,7 @@ describe('POST /projects/:id/issues', () => {
     expect(byOwner).toMatchObject({ iid: 50, created_at: '2001-02-03T00:00:00.000Z' })
   })
 
-  it('nobody and nothing of elsewhere is linked (IS-18, SEC-32, SEC-115)', async () => {
+  it('links no users and nothing of other projects (IS-18, SEC-32, SEC-115)', async () => {
     const { project, as } = await aCast(t.ctx)
     const other = await aProject(t.ctx, { creator: as.owner })
     const group = await aGroup(t.ctx, { creator: as.owner })
@@ -173,14 +173,14 @@ describe('POST /projects/:id/issues', () => {
     expect((await anIssue(await aProject(t.ctx))).iid).toBe(1)
   })
 
-  it('an assignee and those who are named are told, if they see it (TO-5, IS-23)', async () => {
+  it('makes todos for assignees and mentioned users who see it (TO-5, IS-23)', async () => {
     const { project, as } = await aCast(t.ctx)
     const group = await aGroup(t.ctx, { creator: as.developer, developer: [as.maintainer, as.stranger] })
     const hidden = await aGroup(t.ctx, { guest: [as.admin] })
-    const description = `@${as.guest.username} look, @${as.stranger.username} @${group.fullPath} @${hidden.fullPath} @nobody @${as.developer.username.toUpperCase()} \`@${as.owner.username}\``
+    const description = `@${as.guest.username} look, @${as.stranger.username} @${group.fullPath} @${hidden.fullPath} @unknown @${as.developer.username.toUpperCase()} \`@${as.owner.username}\``
     const issue = await anIssue(project, { description, assignee_id: as.reporter.id }, as.developer)
-    const told = await t.ctx.db.write.select().from(todos).where(eq(todos.target_id, issue.id))
-    const shown = told.map(({ user_id, action, author_id }) => [user_id, action, author_id]).sort((a, b) => Number(a[0]) - Number(b[0]))
+    const made = await t.ctx.db.write.select().from(todos).where(eq(todos.target_id, issue.id))
+    const shown = made.map(({ user_id, action, author_id }) => [user_id, action, author_id]).sort((a, b) => Number(a[0]) - Number(b[0]))
     expect(shown).toEqual(
       [
         [as.guest.id, 'directly_addressed', as.developer.id],
@@ -236,7 +236,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
     await t.api('get', at(project, 2), as.guest).expect(404)
     await update(project, 2, { assignee_id: as.guest.id }, as.owner).expect(200)
     await t.api('get', at(project, 2), as.guest).expect(200)
-    // nothing of it can be told from missing
+    // nothing of it differs from a missing one
     for (const [method, more, kind] of [
       ['put', '', 'Not found'],
       ['delete', '', 'Issue Not Found'],
@@ -320,11 +320,11 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     }
     expect(await change({ confidential: true, discussion_locked: true })).toMatchObject({ confidential: true, discussion_locked: true })
     expect(await change({ description: '' })).toMatchObject({ description: '', has_tasks: false })
-    const told = await systemNotes(issue.id)
-    expect(told).toContain('changed the title')
-    expect(told).toContain('added ~"z"')
-    expect(told).toContain('removed ~"y"')
-    expect(told).toContain('made the issue confidential')
+    const texts = await systemNotes(issue.id)
+    expect(texts).toContain('changed the title')
+    expect(texts).toContain('added ~"z"')
+    expect(texts).toContain('removed ~"y"')
+    expect(texts).toContain('made the issue confidential')
     expect((await t.api('get', at(project, 1), as.owner).expect(200)).body.user_notes_count).toBe(0)
   })
 
@@ -353,9 +353,9 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     const open = (await update(project, 1, { state_event: 'reopen' }, as.reporter).expect(200)).body
     expect(open).toMatchObject({ state: 'opened', closed_at: null, closed_by: null })
     await update(project, 1, { state_event: 'shut' }, as.owner).expect(400, { error: 'state_event does not have a valid value' })
-    const told = (await t.api('get', `${project.path}/events?target_type=issue`, as.owner).expect(200)).body
-    expect(told.map((e: { action_name: string }) => e.action_name)).toEqual(['opened', 'closed', 'opened'])
-    expect(told[0]).toMatchObject({ target_iid: 1, target_title: 'still theirs', target_type: 'Issue' })
+    const events = (await t.api('get', `${project.path}/events?target_type=issue`, as.owner).expect(200)).body
+    expect(events.map((e: { action_name: string }) => e.action_name)).toEqual(['opened', 'closed', 'opened'])
+    expect(events[0]).toMatchObject({ target_iid: 1, target_title: 'still theirs', target_type: 'Issue' })
     expect((await t.api('get', `${project.path}/events?action=reopened`, as.owner).expect(200)).body.length).toBe(1)
   })
 
@@ -524,7 +524,7 @@ describe('what hangs on an issue', () => {
         .sort((a: number, b: number) => a - b)
     const ids = (...people: TestUser[]) => people.map(({ id }) => id).sort((a, b) => a - b)
     expect(await who(null)).toEqual(ids(as.reporter, as.guest, as.stranger, as.developer, as.maintainer))
-    await update(project, 1, { description: 'nobody', confidential: true }, as.reporter).expect(200)
+    await update(project, 1, { description: 'unknown', confidential: true }, as.reporter).expect(200)
     expect(await who(as.owner)).toEqual(ids(as.reporter, as.developer, as.maintainer))
     expect((await t.api('get', at(project, 1, '/participants?per_page=1'), as.owner).expect(200)).headers['x-total']).toBe('3')
   })
@@ -538,7 +538,7 @@ describe('what hangs on an issue', () => {
     await t.api('get', at(project, 1, '/related_merge_requests'), project.creator).expect(200, [])
   })
 
-  it('what a deleted user wrote goes to the ghost, or with hard_delete away; nobody is assigned any more (U-33, U-34)', async () => {
+  it('issues of a deleted user belong to the ghost user, or are deleted with hard_delete; assignments end (U-33, U-34)', async () => {
     const { project, as } = await aCast(t.ctx)
     const admin = await anAdmin(t.ctx)
     await anIssue(project, { title: 'of the guest' }, as.guest)
@@ -556,18 +556,18 @@ describe('what hangs on an issue', () => {
     await t.api('get', '/todos', as.owner).expect(200, [])
   })
 
-  it('events of a confidential issue are told to who sees it (EV-4, SEC-35)', async () => {
+  it('shows events of a confidential issue to those who see it (EV-4, SEC-35)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, { confidential: true }, as.owner)
     await anIssue(project, { confidential: true }, as.stranger)
-    const told = async (caller: TestUser | null) => {
+    const shown = async (caller: TestUser | null) => {
       const answer = await t.api('get', `${project.path}/events?target_type=issue`, caller).expect(200)
       expect(answer.headers['x-total']).toBe(String(answer.body.length))
       return answer.body.map((event: { target_iid: number }) => event.target_iid)
     }
-    expect(await told(null)).toEqual([])
-    expect(await told(as.guest)).toEqual([])
-    expect(await told(as.stranger)).toEqual([2])
-    expect(await told(as.reporter)).toEqual([2, 1])
+    expect(await shown(null)).toEqual([])
+    expect(await shown(as.guest)).toEqual([])
+    expect(await shown(as.stranger)).toEqual([2])
+    expect(await shown(as.reporter)).toEqual([2, 1])
   })
 })

@@ -112,7 +112,7 @@ describe('labels of a project', () => {
     expect(await list('include_ancestor_groups=false')).toEqual(['b own', 'new'])
   })
 
-  it('renamed and deleted wherever it is worn, in both forms (LB-4, LB-5, LB-9)', async () => {
+  it('renames and deletes a label on issues and merge requests, in both forms (LB-4, LB-5, LB-9)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const label = await aLabel(project, 'old', { priority: 1, description: 'x' })
@@ -139,7 +139,7 @@ describe('labels of a project', () => {
     expect(await t.ctx.db.write.select().from(labels).where(eq(labels.project_id, project.id))).toEqual([])
   })
 
-  it('whoever sees the project may follow (LB-6)', async () => {
+  it('everyone who sees the project may subscribe (LB-6)', async () => {
     const { project, as } = await aCast(t.ctx)
     const label = (await create(project, { name: 'x', color: '#fff' }, as.owner).expect(201)).body
     const post = (named: unknown, verb: string, caller: TestUser | null) => t.api('post', `${project.path}/labels/${named}/${verb}`, caller)

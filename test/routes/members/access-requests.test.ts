@@ -45,7 +45,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     await t.api('get', `${source.path}/members/${person.id}`, person).expect(404)
   })
 
-  it('refused where it is switched off, to who has a level, and where the source is hidden (AR-2)', async () => {
+  it('are refused where they are disabled, to members, and where the source is hidden (AR-2)', async () => {
     const [guest, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
     const source = await make({ guest })
     await ask(source, null).expect(401, { message: '401 Unauthorized' })
@@ -65,13 +65,13 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     await approve(source, person.id, source.creator).expect(201)
   })
 
-  it('of two wishes in the same moment one is told', async () => {
+  it('refuses one of two concurrent requests', async () => {
     const [source, person] = [await make(), await aUser(t.ctx)]
     const answers = await Promise.all([1, 2, 3].map(() => ask(source, person)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400])
   })
 
-  it('listed for who decides, oldest first, in pages (AR-1)', async () => {
+  it('are listed for members who decide, oldest first, in pages (AR-1)', async () => {
     const [maintainer, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const source = await make({ maintainer, developer })
     const people: TestUser[] = []
@@ -116,14 +116,14 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     expect((await approve(source, two.id, source.creator, { access_level: 20 }).expect(201)).body).toMatchObject({ access_level: 20 })
     expect((await t.api('get', `${source.path}/members/${two.id}`, two).expect(200)).body).toMatchObject({ access_level: 20 })
     // SEC-168
-    const told = await t.ctx.db.read
+    const recorded = await t.ctx.db.read
       .select({ actor: auditEvents.actor, changes: auditEvents.changes })
       .from(auditEvents)
       .where(and(eq(auditEvents.action, 'member_added'), eq(auditEvents.target_id, source.id), eq(auditEvents.target_type, kind)))
-    expect(told).toContainEqual({ actor: source.creator.username, changes: { user_id: two.id, access_level: 20, expires_at: null } })
+    expect(recorded).toContainEqual({ actor: source.creator.username, changes: { user_id: two.id, access_level: 20, expires_at: null } })
   })
 
-  it('refused by who decides, taken back by who asked (AR-4)', async () => {
+  it('refused by members who decide, withdrawn by the requester (AR-4)', async () => {
     const source = await make()
     const [one, two, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     for (const person of [one, two]) await ask(source, person).expect(201)

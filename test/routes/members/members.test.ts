@@ -88,13 +88,13 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     expect((await add({ username: two.username.toUpperCase(), access_level: 10 }).expect(201)).body).toMatchObject({ id: two.id })
     // W-3: several, however they are sent; all or none
     const [three, four, five] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
-    await add({ username: [three.username, 'nobody-at-all'], access_level: 10 }).expect(404, { message: '404 User Not Found' })
+    await add({ username: [three.username, 'no-such-user'], access_level: 10 }).expect(404, { message: '404 User Not Found' })
     await add({ username: [three.username], access_level: 10 }).expect(201)
     await add({ username: `${four.username}, ${five.username}`, access_level: 10 }).expect(201, { status: 'success' })
     for (const { id } of [three, four, five]) await t.api('get', `${source.path}/members/${id}`, source.creator).expect(200)
     await add({ user_id: one.id, access_level: 10 }).expect(409, { message: 'Member already exists' })
     await add({ user_id: 999_999, access_level: 10 }).expect(404, { message: '404 User Not Found' })
-    await add({ username: 'nobody-at-all', access_level: 10 }).expect(404, { message: '404 User Not Found' })
+    await add({ username: 'no-such-user', access_level: 10 }).expect(404, { message: '404 User Not Found' })
     await add({}).expect(400, { error: 'user_id, username are missing, at least one parameter must be provided, access_level is missing' })
     for (const access_level of [0, 5, 15, 60, -1, ...(kind === 'project' ? [50] : [])])
       await add({ user_id: admin.id, access_level }).expect(400, { message: { access_level: ['is not included in the list'] } })
@@ -104,7 +104,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await add({ user_id: admin.id, access_level: 10 }, await aUser(t.ctx)).expect(404)
   })
 
-  it('of two who add the same person at once one is told', async () => {
+  it('refuses one of two concurrent additions of a user', async () => {
     const source = await make()
     const person = await aUser(t.ctx)
     const answers = await Promise.all(
@@ -163,7 +163,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     expect((await t.api('get', '/todos', leaver).expect(200)).body).toMatchObject([{ body: 'open to all' }])
   })
 
-  it('removes; everybody may remove himself and, below the managers, nobody else (ME-7)', async () => {
+  it('removes members; those below the managers remove only themselves (ME-7)', async () => {
     const [guest, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const source = await make({ guest, developer })
     const remove = (id: number, caller: TestUser) => t.api('delete', `${source.path}/members/${id}`, caller)
@@ -242,7 +242,7 @@ describe('inherited members', () => {
 })
 
 describe('who may grant what (ME-8, ME-9)', () => {
-  it("nobody above the caller's own level (ME-8)", async () => {
+  it("refuses levels above the caller's own (ME-8)", async () => {
     const [maintainer, owner, person] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { owner })
     const project = await aProject(t.ctx, { creator: group.creator, namespace_id: group.id, maintainer })
@@ -272,7 +272,7 @@ describe('who may grant what (ME-8, ME-9)', () => {
       .expect(403)
   })
 
-  it('the owner of a personal project is a member of level 40 that nobody changes (ME-9, AC-13)', async () => {
+  it('the owner of a personal project is a member of level 40 that cannot be changed (ME-9, AC-13)', async () => {
     const project = await aProject(t.ctx)
     expect((await t.api('get', `${project.path}/members/${project.creator.id}`, project.creator).expect(200)).body).toMatchObject({
       access_level: 40,

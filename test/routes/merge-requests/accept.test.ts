@@ -50,7 +50,7 @@ describe('PUT …/merge', () => {
     expect(await t.ctx.db.write.select().from(refIntents)).toEqual([])
   })
 
-  it('is 401 for who may neither push to the target nor merge into it (MR-59)', async () => {
+  it('is 401 for callers who may neither push to the target nor merge into it (MR-59)', async () => {
     const cast = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const request = await aMergeRequest(t, { project: cast.project, caller: cast.as.owner })
     await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, cast.project.id))
@@ -61,7 +61,7 @@ describe('PUT …/merge', () => {
     await accept(request, {}, cast.as.developer).expect(200)
   })
 
-  it('who may push to the target or merge into it, developers where nothing protects it, administrators unless nobody may (G-72)', async () => {
+  it('those who may push to the target or merge into it, developers where nothing protects it, administrators unless no one may (G-72)', async () => {
     const cast = await aCast(t.ctx, { files: { a: 'a' } })
     const { developer, maintainer, admin, owner } = cast.as
     const request = () => aMergeRequest(t, { project: cast.project, caller: owner })
@@ -155,23 +155,23 @@ describe('PUT …/merge', () => {
     await accept(request, { sha: head }).expect(200)
   })
 
-  it('words the commit itself unless it is told how (MR-67)', async () => {
+  it('writes the commit message unless the caller gives one (MR-67)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const issue = async () => (await t.api('post', `${project.path}/issues`, project.creator).send({ title: 'x' }).expect(201)).body.iid
     for (let i = 0; i < 3; i++) await issue()
-    const told = async (description: string, sent: object = {}) => {
+    const mergeWith = async (description: string, sent: object = {}) => {
       const request = await aMergeRequest(t, { project, sent: { description } })
       const { body } = await accept(request, sent).expect(200)
       return { request, message: bareOf(t, project).git('cat-file', 'commit', body.merge_commit_sha).split('\n\n').slice(1).join('\n\n') }
     }
-    const plain = await told('')
+    const plain = await mergeWith('')
     expect(plain.message.trimEnd()).toBe(
       `Merge branch '${plain.request.source}' into 'main'\n\nChange ${plain.request.source}\n\nSee merge request ${project.fullPath}!${plain.request.iid}`,
     )
-    expect((await told('Closes #1, #2 and #3')).message).toContain('\n\nCloses #1, #2, and #3\n\nSee')
-    expect((await told('Closes #1 and #2')).message).toContain('\n\nCloses #1 and #2\n\n')
-    expect((await told('', { merge_commit_message: '   ' })).message).toContain('See merge request')
-    expect((await told('', { merge_commit_message: 'As I say' })).message.trimEnd()).toBe('As I say')
+    expect((await mergeWith('Closes #1, #2 and #3')).message).toContain('\n\nCloses #1, #2, and #3\n\nSee')
+    expect((await mergeWith('Closes #1 and #2')).message).toContain('\n\nCloses #1 and #2\n\n')
+    expect((await mergeWith('', { merge_commit_message: '   ' })).message).toContain('See merge request')
+    expect((await mergeWith('', { merge_commit_message: 'As I say' })).message.trimEnd()).toBe('As I say')
   })
 
   it('takes the source branch away where that was asked for, and only then (MR-68, SEC-106)', async () => {
@@ -193,7 +193,7 @@ describe('PUT …/merge', () => {
     await accept(await aMergeRequest(t), { should_remove_source_branch: 'x' }).expect(400, { error: 'should_remove_source_branch is invalid' })
   })
 
-  it('closes the issues, ends the todos of the caller, tells it in a note, an event and, for an administrator as somebody, the audit (MR-69, SEC-168)', async () => {
+  it('closes the issues, ends the todos of the caller, and adds a note, an event and, with sudo, an audit event (MR-69, SEC-168)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const { body: issue } = await t.api('post', `${project.path}/issues`, project.creator).send({ title: 'x' }).expect(201)
     const author = await aUser(t.ctx)

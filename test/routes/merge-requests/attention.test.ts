@@ -122,7 +122,7 @@ describe('subscriptions', () => {
     expect(await subscribed(as.developer)).toBe(true)
   })
 
-  it('whoever is assigned, wrote, or is named takes part (SB-1)', async () => {
+  it('assignees, authors and mentioned users take part (SB-1)', async () => {
     const here = await aPlace()
     const { at, as, project } = here
     const subscribed = async (who: TestUser) => (await t.api('get', at, who).expect(200)).body.subscribed
@@ -146,7 +146,7 @@ describe('subscriptions', () => {
 })
 
 describe('todos', () => {
-  it('made by whoever reads it, for himself (TD-1, TO-1, TO-4)', async () => {
+  it('made by everyone who reads it, for themselves (TD-1, TO-1, TO-4)', async () => {
     const { at, as, project } = await aPlace()
     const { body } = await post(`${at}/todo`, as.guest).expect(201)
     expect(body).toMatchObject({

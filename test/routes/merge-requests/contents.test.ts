@@ -34,7 +34,7 @@ describe('what a request would merge', () => {
     expect((await get(`${request.path}/commits?per_page=1&page=2`, creator).expect(200)).body).toMatchObject([body[1]])
   })
 
-  it('/changes and /diffs tell what the source changed since the merge base, each file (MR-88, C-53, X-7)', async () => {
+  it('/changes and /diffs show what the source changed since the merge base, for each file (MR-88, C-53, X-7)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'one\n', b: 'two\n' } })
     const request = await aMergeRequest(t, { project, files: { c: 'three\n' } })
     await aCommit(t.ctx, project, { 'only-in-main': 'x' })
@@ -118,12 +118,12 @@ describe('what a request would merge', () => {
         get(`${request.path}/changes`, project.creator).expect(200),
       ])
       // C-62
-      const told = await Promise.all(
+      const lengths = await Promise.all(
         ['changes', 'diffs?per_page=1', `versions/${versions[0].id}`].map(
           async (path) => (await get(`${request.path}/${path}`, project.creator).expect(200)).headers['x-diff-overflow'],
         ),
       )
-      return [versions[0].state, versions[0].real_size, body.changes_count, body.changes.length, body.overflow, ...told]
+      return [versions[0].state, versions[0].real_size, body.changes_count, body.changes.length, body.overflow, ...lengths]
     }
     const none = [undefined, undefined, undefined, undefined]
     expect(await seen('full')).toEqual(['collected', '1000', '1000', 1_000, ...none])
@@ -196,7 +196,7 @@ describe('what a request would merge', () => {
     await get(`${request.path}/pipelines`, stranger).expect(status)
   })
 
-  it('/approvals say that nobody has to (X-9)', async () => {
+  it('/approvals require none (X-9)', async () => {
     const request = await aMergeRequest(t)
     const { body } = await get(`${request.path}/approvals`, request.project.creator).expect(200)
     expect(body).toMatchObject({
@@ -210,7 +210,7 @@ describe('what a request would merge', () => {
     await t.api('post', `${request.path}/approve`, request.project.creator).expect(404)
   })
 
-  it('tells how far the target is ahead, where that is asked (X-6)', async () => {
+  it('shows how far the target is ahead, if requested (X-6)', async () => {
     const request = await aMergeRequest(t)
     await aCommit(t.ctx, request.project, { x: 'x' })
     await aCommit(t.ctx, request.project, { y: 'x' })

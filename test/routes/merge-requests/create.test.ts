@@ -268,7 +268,7 @@ describe('POST /projects/:id/merge_requests', () => {
     expect([await set(own), await set(inherited), await set(foreign), await set(999_999), await set('')]).toEqual([own, inherited, null, null, null])
   })
 
-  it('labels by title, unknown ones come to be with the usual colour (MR-27)', async () => {
+  it('adds labels by title, and creates unknown ones with the default colour (MR-27)', async () => {
     const { project, as } = await aPlace()
     await t.api('post', `${project.path}/labels`, as.owner).send({ name: 'known', color: '#123456' }).expect(201)
     const { body } = await create(project, as.developer, { labels: ['new', ' known '] }).expect(201)
@@ -289,15 +289,17 @@ describe('POST /projects/:id/merge_requests', () => {
     }
   })
 
-  it('whoever is assigned or named is told, and the project remembers (MR-38, TO-5, EV-5)', async () => {
+  it('makes todos for assignees and mentioned users, and an event of the project (MR-38, TO-5, EV-5)', async () => {
     const { project, as } = await aPlace()
     await create(project, as.owner, { assignee_id: as.developer.id, description: `see @${as.reporter.username} and @${as.owner.username}` }).expect(
       201,
     )
-    const told = async (who: TestUser) => (await t.api('get', '/todos', who).expect(200)).body
-    expect(await told(as.developer)).toMatchObject([{ action_name: 'assigned', target_type: 'MergeRequest', target: { iid: 1, subscribed: true } }])
-    expect(await told(as.reporter)).toMatchObject([{ action_name: 'mentioned', target: { iid: 1, subscribed: true } }])
-    expect(await told(as.owner)).toEqual([])
+    const todosOf = async (who: TestUser) => (await t.api('get', '/todos', who).expect(200)).body
+    expect(await todosOf(as.developer)).toMatchObject([
+      { action_name: 'assigned', target_type: 'MergeRequest', target: { iid: 1, subscribed: true } },
+    ])
+    expect(await todosOf(as.reporter)).toMatchObject([{ action_name: 'mentioned', target: { iid: 1, subscribed: true } }])
+    expect(await todosOf(as.owner)).toEqual([])
     const { body: events } = await t.api('get', `${project.path}/events?target_type=merge_request`, as.guest).expect(200)
     expect(events).toMatchObject([
       { action_name: 'opened', target_type: 'MergeRequest', target_iid: 1, target_title: 'A change', author_id: as.owner.id },
@@ -369,7 +371,7 @@ describe('who reads a merge request', () => {
     await t.api('get', `/projects/999999/merge_requests/1`, one.as.owner).expect(404, { message: '404 Project Not Found' })
   })
 
-  it('a closed feature is 403 to whom it is closed (AC-10, G-68)', async () => {
+  it('a disabled feature is 403 (AC-10, G-68)', async () => {
     const { project, as } = await aPlace()
     await create(project, as.owner).expect(201)
     const put = (values: Partial<typeof projects.$inferInsert>) => t.ctx.db.write.update(projects).set(values).where(eq(projects.id, project.id))

@@ -81,7 +81,7 @@ describe('a deferred merge', () => {
     expect(bare.git('for-each-ref', `refs/heads/${request.source}`)).toBe('')
   })
 
-  it('stays open and makes a todo for who asked, when it cannot be merged by then (MR-66)', async () => {
+  it('stays open and makes a todo for the caller, if it cannot be merged then (MR-66)', async () => {
     const request = await running()
     await accept(request).expect(200)
     await t.ctx.db.write.update(mergeRequests).set({ title: 'WIP: no' }).where(eq(mergeRequests.id, request.id))
@@ -126,7 +126,7 @@ describe('a deferred merge', () => {
 })
 
 describe('cancelling it', () => {
-  it('by who may merge, or the author; PUT is 200 and POST 201 (MR-77, MR-80)', async () => {
+  it('by those who may merge, or the author; PUT is 200 and POST 201 (MR-77, MR-80)', async () => {
     const cast = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const author = cast.as.developer
     const request = await running({ project: cast.project, caller: author })

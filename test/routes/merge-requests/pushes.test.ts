@@ -25,7 +25,7 @@ const unprotected = (project: TestProject) => t.ctx.db.write.delete(protectedBra
 const open = async (given: Parameters<typeof aMergeRequest>[1] = {}) => aMergeRequest(t, given)
 
 describe('a push to the source', () => {
-  it('gives a new version at once, and whether it can be merged soon, with nobody asking (MR-70, PU-2, SEC-116)', async () => {
+  it('makes a new version at once, and checks soon whether it can be merged, without a request for that (MR-70, PU-2, SEC-116)', async () => {
     const request = await open()
     const first = await showRequest(t, request)
     const head = await aCommit(t.ctx, request.project, { more: 'x' }, { branch: request.source })
@@ -80,11 +80,11 @@ describe('a push to the source', () => {
     const advertised = await gitOut(mirror, 'ls-remote', 'origin')
     expect(advertised).toContain(`refs/merge-requests/${request.iid}/head`)
     expect(advertised).not.toContain('keep-around')
-    // and nobody writes there
+    // and nothing is written there
     expect((await gitRun(mirror, 'push', '-q', 'origin', `HEAD:refs/merge-requests/${request.iid}/head`)).code).not.toBe(0)
   })
 
-  it('over Git is told where the open requests of the branch are, unless the project does not want that (GH-23)', async () => {
+  it('over Git is answered with the URLs of the open requests of the branch, unless the project has that off (GH-23)', async () => {
     const request = await open()
     const work = await client.cloned(client.url(request.project.fullPath, request.project.creator), '-b', request.source)
     const push = async () => {
@@ -147,7 +147,7 @@ describe('a push to the source', () => {
     await settled(request, 'can_be_merged')
   })
 
-  it('that deletes the branch closes its open requests, by who did it (MR-74, PU-4)', async () => {
+  it('that deletes the branch closes its open requests, by the pusher (MR-74, PU-4)', async () => {
     const request = await open()
     await t.api('delete', `${request.project.path}/repository/branches/${request.source}`, request.project.creator).expect(204)
     expect(await showRequest(t, request)).toMatchObject({ state: 'closed', closed_by: { id: request.project.creator.id } })
@@ -218,7 +218,7 @@ describe('a push to the target', () => {
     expect(await showRequest(t, request)).toMatchObject({ changes_count: '2', diff_refs: { start_sha: main } })
   })
 
-  it('that brings the head in marks it merged, by who pushed, without a merge commit (MR-73, MR-6, PU-3)', async () => {
+  it('that contains the head marks it merged, by the pusher, without a merge commit (MR-73, MR-6, PU-3)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const { body: issue } = await t.api('post', `${project.path}/issues`, project.creator).send({ title: 'x' }).expect(201)
     const request = await open({ project, sent: { description: `Closes #${issue.iid}` } })
@@ -239,7 +239,7 @@ describe('a push to the target', () => {
     expect(await showRequest(t, request)).toMatchObject({ state: 'opened', merge_status: 'cannot_be_merged', changes_count: '0' })
   })
 
-  it('many moves in front of many requests hold nobody up, and the last one counts (SEC-116)', { tags: ['long'] }, async () => {
+  it('many moves of a branch with many requests delay no other call, and the last one counts (SEC-116)', { tags: ['long'] }, async () => {
     const project = await aProject(t.ctx, { files: { a: 'a\n' } })
     const root = headOf(project, 'main')
     const bare = bareOf(t, project)

@@ -38,7 +38,7 @@ describe('PUT …/rebase (X-8)', () => {
     expect(await showRequest(t, request)).toMatchObject({ sha: headOf(project, request.source), merge_error: null, changes_count: '2' })
   })
 
-  it('tells in merge_error why it failed, and changes nothing (X-8)', async () => {
+  it('gives the reason of a failure in merge_error, and changes nothing (X-8)', async () => {
     const request = await aMergeRequest(t)
     await aCommit(t.ctx, request.project, { [`${request.source}.txt`]: 'ours' })
     const before = headOf(request.project, request.source)

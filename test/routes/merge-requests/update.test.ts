@@ -123,7 +123,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
       source_project_id: here.project.id,
       target_project_id: here.project.id,
       task_completion_status: { count: 1, completed_count: 1 },
-      // whoever changes it takes part in it, because the system note is theirs (MR-86)
+      // who changes it takes part in it, because the system note is theirs (MR-86)
       subscribed: true,
     })
     expect((await put(here, as.owner, { remove_source_branch: false, description: null }).expect(200)).body).toMatchObject({
@@ -248,8 +248,8 @@ describe('closing and reopening', () => {
     expect(body.closed_at === null).toBe(to !== 'closed')
     expect(body.merged_by?.id ?? null).toBe(from === 'merged' ? as.admin.id : null)
     const { body: events } = await t.api('get', `${here.project.path}/events?target_type=merge_request`, as.owner).expect(200)
-    const told = events.map(({ action_name }: { action_name: string }) => action_name)
-    expect(told).toEqual(moved ? [to === 'closed' ? 'closed' : 'opened', 'opened'] : ['opened'])
+    const actions = events.map(({ action_name }: { action_name: string }) => action_name)
+    expect(actions).toEqual(moved ? [to === 'closed' ? 'closed' : 'opened', 'opened'] : ['opened'])
   })
 
   it('a reopened request has a new version, and it is known whether it can be merged (MR-52, SEC-116)', async () => {
@@ -318,14 +318,14 @@ describe('what follows a change', () => {
     }
   })
 
-  it('a new assignee and those named anew are told, once (TO-5)', async () => {
+  it('makes one todo for new assignees and newly mentioned users (TO-5)', async () => {
     const here = await aPlace()
     const { as } = here
-    const told = async (who: TestUser) =>
+    const todosOf = async (who: TestUser) =>
       (await t.api('get', '/todos', who).expect(200)).body.map(({ action_name }: { action_name: string }) => action_name)
     await put(here, as.owner, { assignee_id: as.reporter.id, description: `@${as.guest.username} look` }).expect(200)
     await put(here, as.owner, { assignee_id: as.reporter.id, description: `@${as.guest.username} look again` }).expect(200)
-    expect([await told(as.reporter), await told(as.guest), await told(as.owner)]).toEqual([['assigned'], ['directly_addressed'], []])
+    expect([await todosOf(as.reporter), await todosOf(as.guest), await todosOf(as.owner)]).toEqual([['assigned'], ['directly_addressed'], []])
   })
 
   it('the project’s last activity (G-86, EV-7)', async () => {

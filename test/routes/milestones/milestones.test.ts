@@ -107,8 +107,8 @@ describe('milestones of a project', () => {
     ])
       expect((await put({ state_event }).expect(200)).body.state).toBe(state)
     await put({ state_event: 'reopen' }).expect(400, { error: 'state_event does not have a valid value' })
-    const told = (await t.api('get', `${project.path}/events?target_type=milestone&sort=asc`, creator).expect(200)).body
-    expect(told.map((event: { action_name: string; target_title: string }) => [event.action_name, event.target_title])).toEqual([
+    const events = (await t.api('get', `${project.path}/events?target_type=milestone&sort=asc`, creator).expect(200)).body
+    expect(events.map((event: { action_name: string; target_title: string }) => [event.action_name, event.target_title])).toEqual([
       ['opened', 'v3'],
       ['opened', 'v2'],
       ['closed', 'v3'],
@@ -146,7 +146,7 @@ describe('milestones of a project', () => {
     }
   })
 
-  it('of its own project alone (SEC-31)', async () => {
+  it('of its project alone (SEC-31)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const other = await aProject(t.ctx, { creator })

@@ -48,7 +48,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
     expect(list.headers['x-total']).toBe('2')
   })
 
-  it('an alias is kept under the main name, and nobody gives the same twice (AE-3)', async () => {
+  it('an alias is stored under the main name, and a user awards it once (AE-3)', async () => {
     expect((await give(path, '+1').expect(201)).body.name).toBe('thumbsup')
     expect((await give(path, '-1').expect(201)).body.name).toBe('thumbsdown')
     for (const name of ['+1', 'thumbsup'])

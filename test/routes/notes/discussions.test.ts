@@ -75,7 +75,7 @@ describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) =>
     await t.api('get', `${at}/${elsewhere.id}`, owner).expect(404)
   })
 
-  it('a note of a thread is changed and deleted by whom NT-4 and NT-5 name; without notes the thread is gone (DI-6, DI-7)', async () => {
+  it('a note of a thread is changed and deleted by the users of NT-4 and NT-5; without notes the thread is gone (DI-6, DI-7)', async () => {
     const path = paths[type]
     const thread = await begin(path, {}, stranger)
     const at = `${path}/discussions/${thread.id}`
@@ -119,7 +119,7 @@ describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) =>
     expect((await t.api('get', `${path}/discussions?page=9`, creator).expect(200)).headers['x-total']).toBe('2')
     const single = `${path}/discussions/${last.body[0].id}`
     expect((await t.api('get', single, creator).expect(200)).body.notes[0].created_at).toBe(alone.created_at)
-    // DI-5: nobody answers to it
+    // DI-5: it has no replies
     await t.api('post', `${single}/notes`, creator).send({ body: 'x' }).expect(400)
     expect((await t.api('get', single, creator).expect(200)).body.notes).toHaveLength(1)
   })
@@ -155,12 +155,12 @@ describe('threads on merge requests', () => {
     expect(whole.notes.map((n: { resolved: boolean }) => n.resolved)).toEqual([true, true])
     expect(await open(id)).toBe(1)
     await t.api('put', at, creator).send({ resolved: true }).expect(200)
-    const told = async () =>
+    const systemNotes = async () =>
       (await t.api('get', `${path}/notes?activity_filter=only_activity`, creator).expect(200)).body.map((n: { body: string }) => n.body)
-    expect(await told()).toEqual([])
+    expect(await systemNotes()).toEqual([])
     await t.api('put', `${path}/discussions/${two.id}`, creator).send({ resolved: true }).expect(200)
     expect(await open(id)).toBe(0)
-    expect(await told()).toEqual(['resolved all threads'])
+    expect(await systemNotes()).toEqual(['resolved all threads'])
 
     const again = (await t.api('put', at, creator).send({ resolved: false }).expect(200)).body
     expect(again.notes[0]).toMatchObject({ resolved: false, resolved_by: null, resolved_at: null })
@@ -210,7 +210,7 @@ describe('threads on merge requests', () => {
     const post = async (sent: object, caller = creator) =>
       (await t.api('post', `${project.path}/issues`, caller).send({ title: 'Follow-up', ...sent }).expect(201)).body // biome-ignore format: one call
     const request = { merge_request_to_resolve_discussions_of: 1 }
-    // whoever may not resolve them opens an issue and nothing more
+    // a caller who may not resolve them opens an issue and nothing more
     expect((await post(request, stranger)).description).toBe('')
     expect((await post({ merge_request_to_resolve_discussions_of: 99 })).description).toBe('')
     expect(await open(id)).toBe(2)

@@ -240,11 +240,11 @@ describe('who talks', () => {
       await t.api('post', `${path}/award_emoji`, as[role]).send({ name: 'eyes' }).expect(404)
     }
     await t.api('get', `${path}/notes`, as.reporter).expect(200)
-    // nobody who does not see it is told of it
+    // those who do not see it do not see its event
     expect((await t.api('get', '/todos', as.guest).expect(200)).body).toEqual([])
     expect((await t.api('get', '/todos', as.reporter).expect(200)).body).toHaveLength(1)
-    const told = async (caller: TestUser) => (await t.api('get', `${project.path}/events?action=commented`, caller).expect(200)).body.length
-    expect([await told(as.stranger), await told(as.guest), await told(as.reporter)]).toEqual([0, 0, 1])
+    const countEvents = async (caller: TestUser) => (await t.api('get', `${project.path}/events?action=commented`, caller).expect(200)).body.length
+    expect([await countEvents(as.stranger), await countEvents(as.guest), await countEvents(as.reporter)]).toEqual([0, 0, 1])
   })
 
   it('an archived project takes no notes, threads or emoji, and shows those it has (AC-11)', async () => {
@@ -264,7 +264,7 @@ describe('who talks', () => {
     expect((await rowsOf(note.id))[0]?.note).toBe('Before')
   })
 
-  it('what the service wrote nobody changes or deletes (NT-6)', async () => {
+  it('system notes cannot be changed or deleted (NT-6)', async () => {
     const project = await aProject(t.ctx)
     const { iid } = await anIssue(project)
     const path = `${project.path}/issues/${iid}`
@@ -278,7 +278,7 @@ describe('who talks', () => {
     expect((await rowsOf(note.id))[0]?.note).toBe('closed')
   })
 
-  it('on a private snippet only members talk, and nobody else is told (SN-12, SEC-36)', async () => {
+  it('only members comment on a private snippet, and see the events (SN-12, SEC-36)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     const sent = { title: 'x', file_name: 'x', content: 'x', visibility: 'private' }
     const { id } = (await t.api('post', `${project.path}/snippets`, as.owner).send(sent).expect(201)).body
@@ -286,13 +286,14 @@ describe('who talks', () => {
     await say(path, 'Between us', as.guest)
     expect((await t.api('post', `${path}/notes`, as.stranger).send({ body: 'x' }).expect(404)).body).toEqual({ message: '404 Snippet Not Found' })
     await t.api('get', `${path}/notes`, as.stranger).expect(404)
-    const told = async (caller: TestUser | null) => (await t.api('get', `${project.path}/events?action=commented`, caller).expect(200)).body.length
-    expect([await told(null), await told(as.stranger), await told(as.guest)]).toEqual([0, 0, 1])
+    const countEvents = async (caller: TestUser | null) =>
+      (await t.api('get', `${project.path}/events?action=commented`, caller).expect(200)).body.length
+    expect([await countEvents(null), await countEvents(as.stranger), await countEvents(as.guest)]).toEqual([0, 0, 1])
   })
 })
 
 describe('what follows from a note', () => {
-  it('who is named is told once, with the note; who is spoken to, so (TO-5, IS-23)', async () => {
+  it('makes one todo for a mentioned user, with the note, and another kind for one who is addressed (TO-5, IS-23)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { iid, id } = await anIssue(project)
     const path = `${project.path}/issues/${iid}`
@@ -378,7 +379,7 @@ describe('what follows from a note', () => {
   })
 })
 
-describe('what goes with what', () => {
+describe('what is deleted with what', () => {
   it('with a thing goes all that was said of it and given to it (IS-7, SN-10)', async () => {
     const { project, things } = await aTalkingProject(t)
     const { creator } = project
@@ -415,13 +416,13 @@ describe('what goes with what', () => {
     const moved = (await t.api('post', `${path}/move`, creator).send({ to_project_id: to.id }).expect(201)).body
     expect(moved).toMatchObject({ project_id: to.id, user_notes_count: 3, upvotes: 1 })
     const at = `${to.path}/issues/${moved.iid}`
-    const [alone, copied, told] = (await t.api('get', `${at}/discussions`, creator).expect(200)).body
+    const [alone, copied, note] = (await t.api('get', `${at}/discussions`, creator).expect(200)).body
     expect(alone).toMatchObject({ individual_note: true, notes: [{ body: 'Alone', created_at: '2001-01-01T00:00:00.000Z', noteable_id: moved.id }] })
     expect(copied.notes.map((n: { type: string; body: string }) => [n.type, n.body])).toEqual([
       ['DiscussionNote', `Thread @${creator.username}`],
       ['DiscussionNote', 'Reply'],
     ])
-    expect(told.notes).toMatchObject([{ system: true, body: 'moved from another project' }])
+    expect(note.notes).toMatchObject([{ system: true, body: 'moved from another project' }])
     expect((await t.api('get', `${at}/notes/${copied.notes[1].id}/award_emoji`, creator).expect(200)).body).toMatchObject([{ name: 'star' }])
     expect((await t.api('get', `${at}/award_emoji`, creator).expect(200)).body).toMatchObject([{ name: 'thumbsup', awardable_id: moved.id }])
     expect(await t.ctx.db.write.select().from(mentions).where(eq(mentions.note_id, copied.notes[0].id))).toHaveLength(1)

@@ -59,7 +59,7 @@ describe('POST /oauth/token (CR-12)', () => {
 
   it.each([
     ['a wrong password', { password: 'wrong password' }],
-    ['an unknown user', { username: 'nobody-at-all' }],
+    ['an unknown user', { username: 'no-such-user' }],
     ['an overlong password', { password: 'x'.repeat(10_000) }],
   ])('%s is invalid_grant', async (_, more) => {
     expect(await fault(await login(more))).toEqual([401, 'invalid_grant'])
@@ -225,7 +225,7 @@ describe('POST /oauth/token (CR-12)', () => {
   it('a known and an unknown user cost the same hashing (SEC-27)', async () => {
     const verify = vi.spyOn(t.ctx.cpu.argon2, 'verify')
     const costOf = (stored = '') => stored.split('$').slice(0, 4)
-    for (const username of [user.username, 'nobody-at-all']) await login({ username, password: 'wrong password' })
+    for (const username of [user.username, 'no-such-user']) await login({ username, password: 'wrong password' })
     const [known, unknown, ...more] = verify.mock.calls
     verify.mockRestore()
     expect(costOf(known?.[0])).toEqual(['', 'argon2id', 'v=19', 'm=8,t=1,p=1'])
@@ -258,7 +258,7 @@ describe('POST /oauth/revoke (CR-13)', () => {
 })
 
 describe('GET /oauth/token/info (CR-13a)', () => {
-  it('tells of the bearer’s token', async () => {
+  it('shows the bearer’s token', async () => {
     const info = (token: string) => fetch(`${t.url}/oauth/token/info`, { headers: { authorization: `Bearer ${token}` } })
     const { access_token } = await grant({ scope: 'read_user' })
     const body = (await (await info(access_token)).json()) as { expires_in: number }

@@ -210,7 +210,7 @@ describe('a forgotten password (ML-24, ML-25)', () => {
     const email = address()
     await t.api('post', '/user/emails', who).send({ email }).expect(201)
     await ask(email)
-    // an unconfirmed one identifies nobody (SEC-126)
+    // an unconfirmed one identifies no user (SEC-126)
     const mails = await box.to(email)
     expect(mails.map(({ subject }) => subject)).toEqual(['Confirm your e-mail address'])
     await confirm(linkIn(mails[0] as Received))

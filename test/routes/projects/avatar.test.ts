@@ -53,7 +53,7 @@ describe('avatars of projects (UP-3, UP-4, SEC-78)', () => {
     expect((await t.api('get', '/projects?search=unpictured', project.creator).expect(200)).body).toEqual([])
   })
 
-  it('goes with the project (SEC-134)', async () => {
+  it('is deleted with the project (SEC-134)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { avatar_url } = (await t.api('put', project.path, project.creator).attach('avatar', png(), 'a.png').expect(200)).body
     await get(avatar_url).expect(200)

@@ -98,7 +98,7 @@ describe('DELETE /projects/:id (PR-11, PR-28)', () => {
     await put(7).expect(200)
   })
 
-  it('is for owners, and the suffix is for nobody', async () => {
+  it('is for owners, and no path may have the suffix', async () => {
     const maintainer = await aUser(t.ctx)
     const project = await aProject(t.ctx, { maintainer })
     await remove(project, maintainer).expect(403)

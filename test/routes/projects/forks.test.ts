@@ -148,7 +148,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 
-  it('two into one place at once: one is made, the other is told', async () => {
+  it('two into one place at once: one is made, the other is refused', async () => {
     const source = await aSource()
     const user = await aUser(t.ctx)
     const answers = await Promise.all(Array.from({ length: 5 }, () => fork(source, user)))

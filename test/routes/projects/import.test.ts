@@ -20,7 +20,7 @@ afterAll(() => {
     server.closeAllConnections()
     server.close()
   }
-  // git starts the daemon as a process of its own
+  // git starts the daemon as a separate process
   for (const { pid } of children) if (pid !== undefined) process.kill(-pid, 'SIGKILL')
 })
 
@@ -52,7 +52,7 @@ async function aSource(given: Parameters<typeof aProject>[1] = {}) {
   return { ...source, url: `${t.url}/${source.fullPath}.git` }
 }
 
-/** A server that answers as told and remembers who asked. */
+/** A server with given answers, which records its callers. */
 async function aServer(answer: (url: string) => { status: number; headers?: Record<string, string> }) {
   const asked: { url: string; authorization: string | undefined }[] = []
   const server = createServer((request, response) => {

@@ -21,8 +21,8 @@ describe('GET /projects/:id/users (PR-4)', () => {
     expect(names(body)).toEqual(everybody.map((user) => user?.username))
     expect(headers['x-total']).toBe('5')
     expect(names((await list(`?search=${member?.username}`)).body)).toContain(member?.username)
-    expect(names((await list('?search=nobody-is-called-so')).body)).toEqual([])
-    // SEC-44: an address finds nobody
+    expect(names((await list('?search=no-such-user')).body)).toEqual([])
+    // SEC-44: an address finds no users
     expect(names((await list(`?search=${member?.email}`)).body)).toEqual([])
     const kept = names((await list(`?skip_users[]=${member?.id}&skip_users[]=${above?.id}`)).body)
     expect(kept).toEqual(everybody.filter((user) => user !== member && user !== above).map((user) => user?.username))
@@ -85,7 +85,7 @@ describe('GET /projects/:id/languages (PR-5)', () => {
     expect((await t.api('get', `/projects/${fork.body.id}/languages`, project.creator).expect(200)).body).toMatchObject({ Go: 66.67 })
   })
 
-  it('for who may read the code (PR-5)', async () => {
+  it('is for callers who may read the code (PR-5)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { 'a.rb': 'puts 1' } })
     await t.ctx.jobs.drain()
     for (const [role, status] of statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))

@@ -168,7 +168,7 @@ describe('reading (PR-1 to PR-3, section 5.3)', () => {
     expect(await list(`membership=true&id_after=${own.id}&id_before=${guest.id}`)).toEqual([grouped.id])
     expect(await list('', null, `/users/${person.id}/projects`)).toEqual([own.id])
     expect(await list('', person, `/users/${person.username.toUpperCase()}/projects`)).toEqual([own.id])
-    await t.api('get', '/users/nobody-at-all/projects', person).expect(404, { message: '404 User Not Found' })
+    await t.api('get', '/users/no-such-user/projects', person).expect(404, { message: '404 User Not Found' })
     for (const query of ['owned=true', 'membership=true', 'min_access_level=10']) expect(await list(query, null)).toEqual([])
   })
 

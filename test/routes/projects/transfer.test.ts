@@ -80,7 +80,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     const { owner, group, project } = await inGroup()
     const target = await aGroup(t.ctx, { creator: owner })
     const send = (method: 'post' | 'put', path: string, body: object, status: number) => t.api(method, path, owner).send(body).expect(status)
-    for (const name of ['worn', 'shared', 'idle'])
+    for (const name of ['used', 'shared', 'idle'])
       await send('post', `${group.path}/labels`, { name, color: '#112233', description: `the ${name} one` }, 201)
     await send('post', `${project.path}/labels`, { name: 'own', color: '#445566' }, 201)
     const there = (await send('post', `${target.path}/labels`, { name: 'shared', color: '#778899' }, 201)).body
@@ -89,8 +89,8 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     const [gone, twin] = [await milestone(group, 'gone'), await milestone(group, 'twin')]
     const same = await milestone(target, 'twin')
     const issue = async (given: object) => (await send('post', `${project.path}/issues`, { title: 'it', ...given }, 201)).body.iid as number
-    const first = await issue({ labels: 'worn,own,shared', milestone_id: gone })
-    const second = await issue({ labels: 'worn', milestone_id: twin })
+    const first = await issue({ labels: 'used,own,shared', milestone_id: gone })
+    const second = await issue({ labels: 'used', milestone_id: twin })
     await send('post', `${project.path}/releases`, { tag_name: 'v1', ref: 'main', name: 'one', description: 'x', milestones: ['gone', 'twin'] }, 201)
     await transfer(project, target.id, owner).expect(200)
     const released = (await t.api('get', `${project.path}/releases/v1`, owner).expect(200)).body.milestones as { id: number; title: string }[]
@@ -99,20 +99,20 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
 
     const shown = async (iid: number) => (await t.api('get', `${project.path}/issues/${iid}`, owner).expect(200)).body
     expect(await shown(first)).toMatchObject({
-      labels: ['own', 'shared', 'worn'],
+      labels: ['own', 'shared', 'used'],
       milestone: { title: 'gone', due_date: '2030-01-02', project_id: project.id, iid: 1 },
     })
-    expect(await shown(second)).toMatchObject({ labels: ['worn'], milestone: { id: same, title: 'twin' } })
+    expect(await shown(second)).toMatchObject({ labels: ['used'], milestone: { id: same, title: 'twin' } })
     const labels = (await t.api('get', `${project.path}/labels`, owner).expect(200)).body as { name: string; id: number; is_project_label: boolean }[]
     expect(labels.map(({ name, is_project_label }) => [name, is_project_label]).sort()).toEqual([
       ['own', true],
       ['shared', false],
-      ['worn', true],
+      ['used', true],
     ])
     expect(labels.find(({ name }) => name === 'shared')?.id).toBe(there.id)
-    expect(labels.find(({ name }) => name === 'worn')).toMatchObject({ color: '#112233', description: 'the worn one', open_issues_count: 2 })
-    const worn = await t.api('get', `${project.path}/issues?labels=worn`, owner).expect(200)
-    expect(worn.body).toHaveLength(2)
+    expect(labels.find(({ name }) => name === 'used')).toMatchObject({ color: '#112233', description: 'the used one', open_issues_count: 2 })
+    const used = await t.api('get', `${project.path}/issues?labels=used`, owner).expect(200)
+    expect(used.body).toHaveLength(2)
     expect((await t.api('get', `${project.path}/issues?labels=idle`, owner).expect(200)).body).toEqual([])
   })
 

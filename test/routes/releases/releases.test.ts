@@ -247,7 +247,7 @@ describe('POST /projects/:id/releases', () => {
     expect(answers.find(({ status }) => status === 409)?.body).toEqual({ message: 'Release already exists' })
   })
 
-  it('a protected tag is made by whom it may be made (RL-3, SEC-104)', async () => {
+  it('creates a protected tag for callers who may create it (RL-3, SEC-104)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     await t.api('post', `${project.path}/protected_tags`, as.maintainer).send({ name: 'v*', create_access_level: 40 }).expect(201)
     const message = 'You are not allowed to create this tag as it is protected.'
@@ -519,7 +519,7 @@ describe('who may', () => {
     }
   })
 
-  it('nobody in an archived project (AC-11)', async () => {
+  it('no one in an archived project (AC-11)', async () => {
     const project = await tagged('v1', 'v2')
     await release(project, { tag_name: 'v1' }).expect(201)
     await t.ctx.db.write.update(projects).set({ archived: true }).where(eq(projects.id, project.id))

@@ -40,7 +40,7 @@ const kept = (of = project) => (existsSync(folder(of)) ? readdirSync(folder(of))
 const incoming = () => (existsSync(join(t.dataDir, 'archives/incoming')) ? readdirSync(join(t.dataDir, 'archives/incoming')) : [])
 
 describe('archives that are kept (RE-13)', () => {
-  it('one is packed once, whoever asks how often, and has the same bytes', async () => {
+  it('packs one once for all callers, with the same bytes', async () => {
     const own = await aProject(t.ctx, { visibility: 'public' })
     const repository = bareOf(t, own)
     const [commit = ''] = repository.commits({ files: { a: random('a', 300_000) } })
@@ -62,7 +62,7 @@ describe('archives that are kept (RE-13)', () => {
     expect(kept(own)).toHaveLength(4)
   })
 
-  it('has an ETag, and is not sent to who has it (W-44)', async () => {
+  it('has an ETag, and is not sent again to a client that has it (W-44)', async () => {
     const { headers } = await fetched(at())
     const etag = headers['etag'] as string
     expect(etag).toMatch(/^W\/"[0-9a-f]{64}"$/)
@@ -75,7 +75,7 @@ describe('archives that are kept (RE-13)', () => {
     expect((await fetched(at(commits[0]))).headers['etag']).not.toBe(etag)
   })
 
-  it('who may not read the code learns nothing of one that is kept (SEC-47)', async () => {
+  it('answers callers who may not read the code as if none were cached (SEC-47)', async () => {
     const { headers } = await fetched(at())
     const stranger = await aUser(t.ctx)
     for (const caller of [null, stranger]) {

@@ -249,7 +249,7 @@ describe('GET /projects/:id/repository/archive', () => {
     expect(readdirSync(folder)).not.toContain('ran')
   })
 
-  it('HEAD tells the same headers and packs nothing (W-9)', async () => {
+  it('HEAD has the same headers and packs nothing (W-9)', async () => {
     // a file that git would stumble over if it packed: the tree is there, its blob is not
     const project = await aProject(t.ctx)
     const own = bareOf(t, project)
@@ -322,7 +322,7 @@ function readable(directory: string) {
   }
 }
 
-/** How many `git archive` work in a repository, by what the system tells of processes. */
+/** How many `git archive` work in a repository, by the list of processes. */
 function processesIn(directory: string) {
   const ids = readdirSync('/proc').filter((id) => /^\d+$/.test(id))
   return ids.filter((id) => {

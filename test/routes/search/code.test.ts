@@ -77,7 +77,7 @@ describe('blobs by content (S-15, S-24, S-25)', () => {
     expect(await blobs(project, 'n.edle')).toEqual([])
   })
 
-  it('the first hundred chunks; paging tells them all, and a page past them is empty (S-24)', async () => {
+  it('counts the first hundred chunks, and a page past them is empty (S-24)', async () => {
     const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`f${String(i).padStart(3, '0')}`, 'hit\n']))
     const { project } = await withCommits([{ files }])
     const first = await ask(project, 'blobs', 'hit', keeper, '&per_page=40').expect(200)

@@ -67,7 +67,7 @@ const close = async (
 }
 
 describe('what is refused, by all five paths (S-1, S-2, S-4, X-1)', () => {
-  it.each(paths)('%s wants somebody, a text and a scope of its own (S-1, S-2)', async (path) => {
+  it.each(paths)('%s needs a caller, a text and a scope of its list (S-1, S-2)', async (path) => {
     const url = at(path)
     expect((await t.api('get', url).expect(401)).body).toEqual({ message: '401 Unauthorized' })
     const refusals: [string, string][] = [
@@ -219,7 +219,7 @@ describe('issues (S-8, S-18, S-28)', () => {
 })
 
 describe('merge requests (S-9, S-19)', () => {
-  it('by title and description, or by number with # or !; without what searches do not tell (S-9, S-27)', async () => {
+  it('by title and description, or by number with # or !; without fields that searches leave out (S-9, S-27)', async () => {
     const one = await aMergeRequest(t, { project: place.open, title: 'Feed the walrus' })
     const two = await aMergeRequest(t, { project: place.private, title: 'x', sent: { description: 'the WALRUS again' } })
     expect(await ids('/search', 'merge_requests', 'walrus')).toEqual([two.id, one.id])

@@ -225,7 +225,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
   })
 
   it.each([
-    [{ admin_notification_email: 'nobody' }, { admin_notification_email: ['is invalid'] }],
+    [{ admin_notification_email: 'unknown' }, { admin_notification_email: ['is invalid'] }],
     [{ after_sign_out_path: 'javascript:alert(1)' }, { after_sign_out_path: ['must be a valid URL'] }],
     [{ help_page_support_url: '//host' }, { help_page_support_url: ['must be a valid URL'] }],
     [{ home_page_url: 'ftp://example.com' }, { home_page_url: ['must be a valid URL'] }],
@@ -437,13 +437,13 @@ describe('secrets (AS-2, SEC-136)', () => {
     expect(await get()).toMatchObject(given)
     const kept = JSON.stringify([await stored(), await t.ctx.db.read.select().from(auditEvents), t.logged])
     for (const secret of ['the-private-key', 'the-site-key', 'key@example.com']) expect(kept).not.toContain(secret)
-    const [told] = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'settings_changed')).orderBy(auditEvents.id)
-    expect(told).toBeDefined()
+    const [event] = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'settings_changed')).orderBy(auditEvents.id)
+    expect(event).toBeDefined()
     await put({ captcha_private_key: null }).expect(200)
     expect(await get()).toMatchObject({ captcha_private_key: null, captcha_site_key: 'the-site-key' })
   })
 
-  it('a change is told with before and after, a secret only as changed (SEC-168)', async () => {
+  it('records a change with before and after, a secret only as changed (SEC-168)', async () => {
     await t.ctx.db.write.delete(auditEvents)
     await put({ sign_in_text: 'x', captcha_site_key: 'secret' }).expect(200)
     expect(await t.ctx.db.read.select().from(auditEvents)).toMatchObject([

@@ -133,13 +133,13 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
   })
 
   it.each([
-    ['private', { author: 200, admin: 200, other: 404, external: 404, nobody: 404 }],
-    ['internal', { author: 200, admin: 200, other: 200, external: 404, nobody: 404 }],
-    ['public', { author: 200, admin: 200, other: 200, external: 200, nobody: 200 }],
+    ['private', { author: 200, admin: 200, other: 404, external: 404, anonymous: 404 }],
+    ['internal', { author: 200, admin: 200, other: 200, external: 404, anonymous: 404 }],
+    ['public', { author: 200, admin: 200, other: 200, external: 200, anonymous: 200 }],
   ] as const)('who sees a %s one (SN-3, SN-7, SN-11, SEC-36)', async (visibility, expected) => {
     const { id } = await create({ visibility })
     for (const [who, status] of Object.entries(expected)) {
-      const caller = { author, admin, other, external, nobody: null }[who] ?? null
+      const caller = { author, admin, other, external, anonymous: null }[who] ?? null
       for (const path of [`/snippets/${id}`, `/snippets/${id}/raw`]) {
         const answer = await t.api('get', path, caller)
         expect([who, path, answer.status]).toEqual([who, path, status])

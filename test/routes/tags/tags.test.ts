@@ -177,7 +177,7 @@ describe('POST /projects/:id/repository/tags', () => {
     expect(await stateOf(t, cast.project)).toEqual(before)
   })
 
-  it('a protected tag is made by whom its level lets in (TG-3)', async () => {
+  it('creates a protected tag for callers of its level (TG-3)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const path = `${project.path}/repository/tags`
     await t.api('post', `${project.path}/protected_tags`, as.maintainer).send({ name: 'v*', create_access_level: 40 }).expect(201)

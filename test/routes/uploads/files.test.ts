@@ -19,7 +19,7 @@ const get = (path: string, token?: string) => {
 }
 
 describe('POST /projects/:id/uploads (UP-1)', () => {
-  it('tells where a file is and how a text names it (UP-1)', async () => {
+  it('answers the address of a file, and its Markdown (UP-1)', async () => {
     const project = await aProject(t.ctx)
     const { body } = await upload(project, project.creator, 'x', 'My notes.txt').expect(201)
     expect(body).toEqual({
@@ -81,13 +81,16 @@ describe('GET of an upload (UP-2, UP-7)', () => {
     })
   })
 
-  it.each(['a.txt', 'a.svg', 'a.html', 'a.png.html', 'noextension'])('%s for who sees the project, as an attachment (UP-2, UP-7)', async (name) => {
-    const { project, as } = await aCast(t.ctx)
-    const { full_path } = (await upload(project, as.guest, '<script>', name).expect(201)).body
-    const { headers } = await get(full_path, as.reporter.token).expect(200)
-    expect(headers).toMatchObject({ 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` })
-    for (const token of [undefined, as.stranger.token]) await get(full_path, token).expect(404)
-  })
+  it.each(['a.txt', 'a.svg', 'a.html', 'a.png.html', 'noextension'])(
+    '%s is sent to callers who see the project, as an attachment (UP-2, UP-7)',
+    async (name) => {
+      const { project, as } = await aCast(t.ctx)
+      const { full_path } = (await upload(project, as.guest, '<script>', name).expect(201)).body
+      const { headers } = await get(full_path, as.reporter.token).expect(200)
+      expect(headers).toMatchObject({ 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` })
+      for (const token of [undefined, as.stranger.token]) await get(full_path, token).expect(404)
+    },
+  )
 
   it('404 for another name, secret or project; 404 of a route for all else', async () => {
     const [project, other] = [await aProject(t.ctx), await aProject(t.ctx)]

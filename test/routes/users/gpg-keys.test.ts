@@ -109,7 +109,7 @@ describe('GPG keys: adding (K-3, K-12 to K-15)', () => {
     expect(await t.ctx.db.read.$count(gpgKeys)).toBe(0)
   })
 
-  it('one key is one, in whatever armor and whoever has it (K-14)', async () => {
+  it('a key is the same in any armor, and for any user (K-14)', async () => {
     await clear()
     await added(user, rsa.key)
     const taken = ['has already been taken']

@@ -37,7 +37,7 @@ describe('impersonation tokens: who may (T-1, T-2, SEC-18)', () => {
     ['post', ''],
     ['get', '/1'],
     ['delete', '/1'],
-  ] as const)('%s %s: 401 for nobody, 403 for the user himself, both before the parameters', async (method, more) => {
+  ] as const)('%s %s: 401 without a token, 403 for the user, both before the parameters', async (method, more) => {
     await t.api(method, `${path}${more}?state=odd`).expect(401, { message: '401 Unauthorized' })
     await t.api(method, `${path}${more}?state=odd`, user).expect(403, { message: '403 Forbidden' })
     const missing = t.api(method, `/users/999999/impersonation_tokens${more}`, admin).send({ name: 'x', scopes: ['api'] })
@@ -205,7 +205,7 @@ describe('what the token opens (T-8, T-9, SEC-19)', () => {
     expect(await reads(good.token)).toBe(false)
   })
 
-  it('no value lies open in the database (SEC-21)', async () => {
+  it('no value is readable in the database (SEC-21)', async () => {
     const { token } = await create()
     const personal = await aToken(t.ctx, user, ['api'])
     const dump = JSON.stringify(await t.ctx.db.read.select().from(tokens))

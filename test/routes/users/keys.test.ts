@@ -144,7 +144,7 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
     await added(user, `${ed25519} ${'x'.repeat(5_000 - ed25519.length - 1)}`, 'é'.repeat(255))
   })
 
-  it('a key is the same whatever its comment and whoever has it (K-8)', async () => {
+  it('a key is the same with any comment, and for any user (K-8)', async () => {
     await clear()
     await added(user)
     const message = { fingerprint: ['has already been taken'], key: ['has already been taken'] }

@@ -184,7 +184,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     await remove(user).set('If-Unmodified-Since', 'Thu, 01 Jan 2099 00:00:00 GMT').expect(204)
   })
 
-  it('twice at once: one 204, the other finds nobody', async () => {
+  it('twice at once: one 204, the other 404', async () => {
     const user = await aUser(t.ctx)
     const statuses = (await Promise.all([remove(user), remove(user), remove(user)])).map(({ status }) => status)
     expect(statuses.every((status) => status === 204 || status === 404)).toBe(true)

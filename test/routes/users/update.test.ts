@@ -57,14 +57,14 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     await put({ id: 999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
     await put({ id: 99_999_999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
     await t.api('put', '/users/abc', admin).send({}).expect(404, { error: '404 Not Found' })
-    // who may not change users learns nothing of parameters
+    // callers who may not change users get no errors of parameters
     await put(other, { external: 'perhaps' }, other).expect(403, { message: '403 Forbidden' })
     expect((await stored(other))?.name).not.toBe('x')
   })
 
   it.each([
     [{ email: '' }, { email: ["can't be blank"] }],
-    [{ email: 'nobody' }, { email: ['is invalid'] }],
+    [{ email: 'unknown' }, { email: ['is invalid'] }],
     [{ email: 'a@b\n.c' }, { email: ['is invalid'] }],
     [{ password: 'short' }, { password: ['is too short (minimum is 8 characters)'] }],
     [{ password: 'x'.repeat(129) }, { password: ['is too long (maximum is 128 characters)'] }],
@@ -97,7 +97,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     await put({ id: 999_999 }, given).expect(404, { error })
   })
 
-  it('conflicts are told first (U-30)', async () => {
+  it('reports conflicts first (U-30)', async () => {
     const user = await aUser(t.ctx)
     await put(user, { email: 'OTHER@example.com', bio: 'x'.repeat(256) }).expect(404, { message: 'Email has already been taken' })
     await put(user, { username: 'Other', bio: 'x'.repeat(256) }).expect(404, { message: 'Username has already been taken' })
@@ -305,7 +305,7 @@ describe('GET /user/activities (U-38, U-39, SEC-137)', () => {
 
 describe('GET and PUT /user/status, GET /users/:user_id/status (OT-3, OT-4)', () => {
   const nothing = { emoji: null, message: null, availability: null, message_html: null, clear_status_at: null }
-  it('tells what people say of themselves', async () => {
+  it('shows what users say about themselves', async () => {
     const user = await aUser(t.ctx)
     expect((await t.api('get', '/user/status', user).expect(200)).body).toEqual(nothing)
     const { body } = await t.api('put', '/user/status', user).send({ message: 'out <b>', availability: 'busy' }).expect(200)
@@ -323,7 +323,7 @@ describe('GET and PUT /user/status, GET /users/:user_id/status (OT-3, OT-4)', ()
     await put({ availability: 'asleep' }).expect(400, { error: 'availability does not have a valid value' })
     await t.api('get', '/user/status').expect(401)
     await t.api('put', '/user/status').send({}).expect(401)
-    await t.api('get', '/users/nobody-here/status').expect(404, { message: '404 User Not Found' })
+    await t.api('get', '/users/no-such-user/status').expect(404, { message: '404 User Not Found' })
     await t.ctx.db.write.delete(applicationSettings)
   })
 })

@@ -28,7 +28,7 @@ describe('GET /users (U-8 to U-16)', () => {
     const refusal = { message: '403 Forbidden - Not authorized to access /api/v4/users' }
     for (const query of ['', '?search=ada', '?username=', '?username=%20']) await t.api('get', `/users${query}`).expect(403, refusal)
     expect(await names('?username=ada', null)).toEqual(['ada'])
-    expect(await names('?username=nobody', null)).toEqual([])
+    expect(await names('?username=unknown', null)).toEqual([])
     await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
     await t.api('get', '/users?username=ada').expect(403, refusal)
     await t.api('get', `/users/${user.id}`).expect(404, { message: '404 User Not Found' })
@@ -238,7 +238,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
 
   it.each([
     ['a blank address', { email: ' ' }, { email: ["can't be blank"] }],
-    ['an address without @', { email: 'nobody' }, { email: ['is invalid'] }],
+    ['an address without @', { email: 'unknown' }, { email: ['is invalid'] }],
     ['an address with two lines', { email: 'a@b\nc@d' }, { email: ['is invalid'] }],
     ['an address of 255 characters', { email: `${'a'.repeat(243)}@example.com` }, { email: ['is invalid'] }],
     ['a short password', { password: 'seven77' }, { password: ['is too short (minimum is 8 characters)'] }],
@@ -291,7 +291,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     })
   })
 
-  it('of two in the same moment one is told of the conflict', async () => {
+  it('refuses one of two concurrent requests with a conflict', async () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => post(valid('race'))))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
   })

@@ -41,15 +41,15 @@ describe('what is shown of people', () => {
     })
   })
 
-  it('one by one to people and to nobody (U-2)', async () => {
+  it('single users are shown to signed-in and anonymous callers (U-2)', async () => {
     for (const caller of [user, null]) expect(keysOf(await get(`/users/${admin.id}`, caller))).toEqual([...NORMAL].sort())
   })
 
-  it('by id or by name to nobody in particular, until the public level is restricted (X-15)', async () => {
+  it('by id or by name to anonymous callers, until the public level is restricted (X-15)', async () => {
     const anonymous = (path: string) => t.api('get', path, null)
     expect((await anonymous(`/users/${user.id}`).expect(200)).body).toMatchObject({ username: user.username, created_at: expect.any(String) })
     expect((await anonymous(`/users?username=${user.username}`).expect(200)).body).toMatchObject([{ id: user.id }])
-    expect((await anonymous('/users?username=nobody-at-all').expect(200)).body).toEqual([])
+    expect((await anonymous('/users?username=no-such-user').expect(200)).body).toEqual([])
     const { text: shown } = await anonymous(`/users/${user.id}`)
     expect(shown).not.toContain(user.email)
     const known = (await t.api('get', '/users?per_page=100', admin).expect(200)).body
@@ -92,7 +92,7 @@ describe('what is shown of people', () => {
     expect(await get(`/users/${person.id}`, user)).toMatchObject({ state })
   })
 
-  it('what nobody has set, and how many projects are left (U-6)', async () => {
+  it('what no user has set, and how many projects are left (U-6)', async () => {
     const person = await aUser(t.ctx, { skip_confirmation: false, projects_limit: 1 })
     expect(await get('/user', person)).toMatchObject({
       theme_id: 1,

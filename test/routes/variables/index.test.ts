@@ -111,15 +111,15 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
     await t.api('delete', `${path()}/${key}`, people.maintainer).expect(204)
   })
 
-  it('any text comes back as it was, and lies nowhere in the open (V-6, V-10, SEC-135)', async () => {
+  it('any text comes back as it was, and is readable nowhere (V-6, V-10, SEC-135)', async () => {
     const value = `secret "quotes" \r\n\t émoji 🎉 ${'x'.repeat(500_000)}`
     await create({ key: 'BIG', value }).expect(201)
     expect((await t.api('get', `${path()}/BIG`, people.maintainer).expect(200)).body).toEqual(shown('BIG', value))
     await t.api('put', `${path()}/BIG`, people.maintainer).send({ value: 'another secret' }).expect(200)
     const kept = JSON.stringify([await t.ctx.db.read.select().from(variables), await t.ctx.db.read.select().from(auditEvents), t.logged])
     expect(kept).not.toMatch(/secret "?|another secret/)
-    const told = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'variable_updated')).orderBy(auditEvents.id)
-    expect(told.at(-1)).toMatchObject({ target_type: kind, changes: { key: 'BIG' } })
+    const events = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'variable_updated')).orderBy(auditEvents.id)
+    expect(events.at(-1)).toMatchObject({ target_type: kind, changes: { key: 'BIG' } })
   })
 
   it('maintainers and above; before the parameters, for every method (V-1, SEC-135)', async () => {
@@ -147,7 +147,7 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
 })
 
 describe('variables and switches', () => {
-  it('with the jobs, or the repository, switched off for nobody (V-1)', async () => {
+  it('for no one if the jobs or the repository are disabled (V-1)', async () => {
     const own = await aProject(t.ctx, { maintainer: people.maintainer })
     const path = `${own.path}/variables`
     const set = (values: Partial<typeof projects.$inferInsert>) => t.ctx.db.write.update(projects).set(values).where(eq(projects.id, own.id))

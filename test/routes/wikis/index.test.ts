@@ -62,7 +62,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
     expect((await t.api('get', path, people.guest).expect(200)).body).toHaveLength(1)
   })
 
-  it('a wiki nobody wrote in has no pages, and asking for them logs no error (WK-1, WK-2)', async () => {
+  it('a wiki without content has no pages, and listing them logs no error (WK-1, WK-2)', async () => {
     const own = await aProject(t.ctx)
     const wikis = `${own.path}/wikis`
     const before = t.logged.length
@@ -172,7 +172,7 @@ describe('who may (5.1 rows 1, 33, 34)', () => {
     await t.api('delete', slug(`For-${role}`), caller).expect(deleted)
   })
 
-  it('nobody and strangers: only what is public, and no writing', async () => {
+  it('anonymous callers and strangers: only what is public, and no writing', async () => {
     await t.api('get', path).expect(404, { message: '404 Project Not Found' })
     await t.api('get', path, people.stranger).expect(404, { message: '404 Project Not Found' })
     const open = await aProject(t.ctx, { visibility: 'public', developer: people.developer })

@@ -207,7 +207,7 @@ describe('an import', () => {
     expect(report.came).toMatchObject({ 'LFS object': 1 })
   })
 
-  it('tells nobody: no webhook, no event', async () => {
+  it('sends nothing: no webhook, no event', async () => {
     await here.ctx.jobs.drain()
     expect(listener.got).toEqual([])
     expect((await here.api('get', `${PROJECT}/events`, admin)).body).toEqual([])

@@ -24,7 +24,7 @@ const events = async (who: TestUser) =>
   (await box.to(who.email)).map((mail) => `${mail.header('x-roost-event')} ${mail.header('x-roost-reason')}`).sort()
 
 describe('an issue', () => {
-  it('is mailed to whom it is assigned and who is mentioned, and not to its author (ML-3, ML-5)', async () => {
+  it('is mailed to assignees and mentioned users, and not to its author (ML-3, ML-5)', async () => {
     const [author, assignee, named, other] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [assignee, named, other] })
     await anIssue(project, author, { assignee_ids: [assignee.id], description: `Look, @${named.username}` })
@@ -170,8 +170,8 @@ describe('changes', () => {
       .api('put', `${project.path}/issues/${iid}`, author)
       .send({ assignee_ids: [second.id] })
       .expect(200)
-    const [told] = await box.to(first.email)
-    expect(told?.text).toContain(`${author.name} assigned Issue #${iid} to ${second.name}.`)
+    const [mail] = await box.to(first.email)
+    expect(mail?.text).toContain(`${author.name} assigned Issue #${iid} to ${second.name}.`)
     expect(await events(second)).toEqual(['reassign_issue assigned'])
   })
 
@@ -255,7 +255,7 @@ describe('pipelines (ML-8)', () => {
 })
 
 describe('notes', () => {
-  it('on a commit go to its author, to whom they mention, and to who wrote there before (ML-7)', async () => {
+  it('on a commit go to its author, to mentioned users, and to earlier commenters (ML-7)', async () => {
     const [author, named, critic] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [named, critic], files: {} })
     const sha = await aCommit(t.ctx, project, { 'a.txt': 'a\n' })
@@ -348,7 +348,7 @@ describe('at the moment of sending (ML-11)', () => {
     expect(await meanwhile(reader, () => anIssue(project, author), block)).toEqual([])
   })
 
-  it('nobody gets what is deleted, or a note of it', async () => {
+  it('sends no mail about what is deleted, or a note of it', async () => {
     const { author, reader, project } = await watched()
     let iid = 0
     const write = async () => {
@@ -364,7 +364,7 @@ describe('at the moment of sending (ML-11)', () => {
     expect(await meanwhile(reader, comment, () => t.api('delete', `${project.path}/issues/${other.iid}/notes/${id}`, author).expect(204))).toEqual([])
   })
 
-  it('a confidential issue, and notes on it, go to nobody who does not see it', async () => {
+  it('mails about a confidential issue, and notes on it, go only to those who see it', async () => {
     const author = await aUser(t.ctx)
     const [guest, reporter] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, visibility: 'public', guest, reporter })
