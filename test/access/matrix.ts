@@ -185,7 +185,7 @@ export const MATRIX: Record<string, Rows> = {
   }, 'group'),
 }
 
-/** Routes that check more than their rule: removing another member needs the right to manage members (ME-7, AR-4); a root group needs the right to make groups (GR-21); neither issues nor users are listed without a caller (IS-2, U-8); a snippet that is there is deleted by its author and by who manages them all (5.1 row 14); who is external forks nothing (AC-8); a deferred merge is called off by who may merge, or the author (MR-77), and a source branch rebased by who may push to it; of tokens that are not one's own nothing is said (companions 3.5). */
+/** Routes that check more than their rule: removing another member needs the right to manage members (ME-7, AR-4); a root group needs the right to make groups (GR-21); neither issues nor users are listed without a caller (IS-2, U-8); a snippet that is there is deleted by its author and by callers who manage all snippets (5.1 row 14); external users fork nothing (AC-8); a deferred merge is cancelled by callers who may merge, or the author (MR-77), and a source branch rebased by callers who may push to it; of tokens that are not one's own nothing is said (companions 3.5). */
 // biome-ignore format: a table
 export const CLOSER: Record<string, Rows> = {
   'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
