@@ -145,7 +145,7 @@ describe('configWarnings', () => {
     ])
   })
 
-  it('says nothing of settings, of other programs, and of the test server', () => {
+  it('does not warn of settings, variables of other programs, and those of the test server', () => {
     expect(warnings({ ROOST_WORKERS: '2', SSH_AUTH_SOCK: '/x', MAIL: '/x', PATH: '/bin', ROOST_TEST_CONTROL: 'x', ROOST_PROGRAM: 'roost' })).toEqual(
       [],
     )

@@ -229,7 +229,7 @@ describe('roost', () => {
     },
   )
 
-  it('jobs shows what was set aside, and tries it again (SEC-186)', async () => {
+  it('jobs shows failed jobs, and retries them (SEC-186)', async () => {
     await useData()
     expect(await roost(['jobs', '--retry', '1']).ended).toEqual({ code: 1, stdout: '', stderr: 'roost: there is no failed job 1\n' })
     expect(await roost(['jobs', '--retry', 'one']).ended).toMatchObject({

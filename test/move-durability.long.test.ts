@@ -42,7 +42,7 @@ function writers(url: string, id: number, work: string): () => Promise<string[]>
   }
 }
 
-it('a service that is killed while it moves a repository leaves one valid copy, and the move ends by itself (SEC-187)', async () => {
+it('a service that is killed while it moves a repository leaves one valid copy, and the move is finished (SEC-187)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'move-kill-'))
   chmodSync(folder, 0o711)
   const dataDir = join(folder, 'data')

@@ -15,7 +15,7 @@ const where = (pattern: RegExp) =>
     .sort()
 
 describe('the source', () => {
-  it('the spawner starts processes, beside that of the database that comes along, and none through a shell (SEC-172)', () => {
+  it('only the spawner and the embedded database start processes, and none with a shell (SEC-172)', () => {
     expect(files.length).toBeGreaterThan(100)
     expect(where(/^import (?!type\b)[^\n]*'node:child_process'|require\(.*child_process|import\(.*child_process/m)).toEqual([
       'db/postgres/processes.ts',
@@ -55,7 +55,7 @@ describe('the source', () => {
     expect(where(/\b_result\b|\b_parsers\b|stream\.cork|from '(pg|drizzle-orm)\/(lib|src|sql|dist)/)).toEqual([])
   })
 
-  it('objects go from one repository to another through one file, which asks who may read them (SEC-43)', () => {
+  it('objects are copied between repositories by one file, which checks the right to read them (SEC-43)', () => {
     expect(where(/\bgit\.fork\(/)).toEqual(['services/repository/object-copies.ts'])
     expect(where(/\.copyObjects\(/).filter((name) => name.startsWith('services/'))).toEqual(['services/repository/object-copies.ts'])
   })

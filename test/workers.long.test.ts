@@ -138,7 +138,7 @@ describe('a service of two workers', () => {
     expect([await use(2), await use(1)]).toEqual([401, 401])
   })
 
-  it('a setting that one worker has changed comes into force in the other (SEC-196)', async () => {
+  it('a setting that one worker has changed takes effect in the other (SEC-196)', async () => {
     const git = async (worker: 1 | 2) => (await through(worker, '/root/none.git/info/refs?service=git-upload-pack')).text
     const protocol = (enabled_git_access_protocol: string | null) => api(1, 'PUT', '/application/settings', { enabled_git_access_protocol })
     const made = await api(1, 'POST', '/projects', { path: 'none', visibility: 'public' })
@@ -294,7 +294,7 @@ describe('a service of two workers', () => {
     expect((await through(1, '/-/readiness')).status).toBe(200)
   })
 
-  it('SIGTERM lets a running request end, and leaves no process (SEC-160)', async () => {
+  it('SIGTERM waits for a running request, and leaves no process (SEC-160)', async () => {
     const all = descendantsOf(service.pid)
     expect(all.length).toBeGreaterThan(3)
     const { hostname, port } = new URL(service.url)

@@ -33,7 +33,7 @@ const CARRIERS: Record<string, (token: string) => ReturnType<typeof t.api>> = {
   private_token: (token) => t.api('get', `/user?private_token=${token}`),
 }
 
-describe('where a token comes from (G-12, CR-5, CR-6)', () => {
+describe('sources of a token (G-12, CR-5, CR-6)', () => {
   it.each(Object.keys(CARRIERS))('%s', async (name) => {
     expect(whoIs((await CARRIERS[name]?.(user.token).expect(200))?.body)).toBe(user.username)
   })
@@ -75,7 +75,7 @@ describe('where a token comes from (G-12, CR-5, CR-6)', () => {
     await t.api('get', '/projects').set('PRIVATE-TOKEN', ' ').expect(200)
   })
 
-  it('what is no text is a bad credential and not none (SEC-11)', async () => {
+  it('a value that is no text is a bad credential, not a missing one (SEC-11)', async () => {
     for (const query of ['private_token[]=x', 'access_token[a]=x', 'private_token=5']) await t.api('get', `/projects?${query}`).expect(401)
   })
 
@@ -86,7 +86,7 @@ describe('where a token comes from (G-12, CR-5, CR-6)', () => {
     await t.api('get', '/user', user).set('JOB-TOKEN', 'x').expect(200)
   })
 
-  it('neither identity headers nor cookies log anybody in (SEC-28, SEC-29)', async () => {
+  it('neither identity headers nor cookies authenticate (SEC-28, SEC-29)', async () => {
     await t
       .api('get', '/user')
       .set('X-Forwarded-User', admin.username)
@@ -278,7 +278,7 @@ describe('scopes (G-21 to G-23, CR-10, CR-11, section 3.3)', () => {
     await t.api('delete', `${own.path}/repository/files/a.txt`, { token }).send({ branch: 'main', commit_message: 'x' }).expect(403)
   })
 
-  it('public data needs no token, but one that comes must suffice (CR-11)', async () => {
+  it('public data needs no token, but one that is sent must suffice (CR-11)', async () => {
     const open = await aProject(t.ctx, { visibility: 'public' })
     await t.api('get', open.path).expect(200)
     await t.api('get', open.path, { token: await aToken(t.ctx, user, ['write_repository']) }).expect(403, insufficient('api'))

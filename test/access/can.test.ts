@@ -137,7 +137,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect(all.filter((ability) => !named.has(ability) && !ability.includes('_if_'))).toEqual(['request_access'])
   })
 
-  it('on what is open to all, a stranger downloads, stars and forks, and anonymous callers only read (AC-7)', () => {
+  it('on public projects, a stranger downloads, stars and forks, and anonymous callers only read (AC-7)', () => {
     for (const [who, visibility] of [
       [user, PUBLIC],
       [user, INTERNAL],
@@ -226,7 +226,7 @@ describe('what a role may on a project (section 5.1)', () => {
       expect(isFeatureOpen(level, { user: who, level: mine })).toBe(held)
   })
 
-  it('a higher level never loses an ability, and what is not seen is not done', () => {
+  it('a higher level never loses an ability, and hidden subjects allow none', () => {
     const abilities = fc.constantFrom(...FROM.map(([ability]) => ability))
     const standing = fc.record({
       who: fc.constantFrom(null, user, external, admin),

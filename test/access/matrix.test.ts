@@ -121,7 +121,7 @@ async function all(work: (() => Promise<string | null>)[]): Promise<string[]> {
   return found.sort()
 }
 
-describe('who may call what (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67, AC-4, AC-6, AC-7)', () => {
+describe('permissions of all routes (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67, AC-4, AC-6, AC-7)', () => {
   it('every rule that a route declares has a row, and every row a column for everybody', () => {
     expect(endpoints.map(({ access }) => access.rule).filter((rule) => !(rule in MATRIX))).toEqual([])
     const rows = Object.values({ ...MATRIX, ...CLOSER }).flatMap((row) => Object.values(row) as string[])

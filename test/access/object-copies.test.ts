@@ -49,7 +49,7 @@ async function aGuestWithFork() {
 }
 
 describe('a rebase brings the target into the fork in the name of who asks for it (SEC-43)', () => {
-  it('who may not read the code of the target is refused, and the fork has nothing of it', async () => {
+  it('refuses callers who may not read the code of the target, and copies nothing to the fork', async () => {
     const { target, guest, fork, request, secret } = await aGuestWithFork()
     const before = headOf(fork, request.source)
     await t.api('put', `${request.path}/rebase`, guest).expect(403, { message: '403 Forbidden' })
@@ -108,7 +108,7 @@ describe('a request shows what its author may read of the source (SEC-43, MR-70)
     return oid
   }
 
-  it('stays at what it was when others push after the author was removed, says so once, and goes on when they are back', async () => {
+  it('keeps its version when others push after the author was removed, notes that once, and continues when the author is back', async () => {
     const { target, author, fork, request, first } = await aPrivateFork()
     await leave(fork, author)
     const hidden = [await push(fork, request), await push(fork, request)]
@@ -144,7 +144,7 @@ describe('a request shows what its author may read of the source (SEC-43, MR-70)
     expect(await notesOf(request)).toHaveLength(2)
   })
 
-  it('nor goes on for an author who was blocked, nor for a push that is taken up after a kill', async () => {
+  it('nor continues for an author who was blocked, nor for a push that is recovered after a kill', async () => {
     const { target, author, owner, fork, request, first } = await aPrivateFork()
     await t.ctx.db.write.update(users).set({ state: 'blocked' }).where(eq(users.id, author.id))
     const [hidden] = bareOf(t, fork).commits({ branch: request.source, parents: [first], files: { hidden: 'x' } })

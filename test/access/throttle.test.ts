@@ -33,7 +33,7 @@ describe('a throttle of bad credentials (SEC-26)', () => {
     expect(await kept.wait('a')).toBe(0)
   })
 
-  it('counts in all processes together, also what comes at once', async () => {
+  it('counts in all processes together, also concurrent calls', async () => {
     const [one, other] = [throttle(), throttle()]
     await Promise.all([one, other, one, other].map((kept) => fail(kept, 2, 'a')))
     expect(await waits(one, ['a'])).toEqual([0])
@@ -180,7 +180,7 @@ describe('the throttle at work (SEC-26, CR-15, W-34)', () => {
     expect((await ask(`${net}.1`, other.password, other.username)).status).toBe(429)
   })
 
-  it('an account is guessed at from many addresses: those that failed share its budget, a clean one is let in', async () => {
+  it('limits guesses of an account from many addresses: those that failed share its budget, another one is accepted', async () => {
     const victim = await aUser(t.ctx)
     for (let i = 0; i < 9; i++) expect((await grant(`10.1.0.${i}`, 'wrong', victim.username)).status).toBe(401)
     expect((await grant('10.1.0.1', 'wrong', victim.email.toUpperCase())).status).toBe(429)

@@ -215,7 +215,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
     }
   })
 
-  it('GR-5 to GR-8, SEC-38: GET /groups lists exactly what the rules say in plain words, and counts them', async () => {
+  it('to GR-8, SEC-38: GET /groups lists exactly what the rules say in plain words, and counts them (GR-5)', async () => {
     const above = (id: number | null) => ancestors(id)
     for (const person of world.people) {
       for (const all of [false, true]) {

@@ -70,7 +70,7 @@ const ways = routes.flatMap((route, turn) =>
 )
 
 describe('every route, every carrier', () => {
-  it.each(['blocked', 'expired', 'revoked', 'of a deleted user'])('SEC-10 to SEC-15: a token that is %s', { tags: ['long'] }, async (name) => {
+  it.each(['blocked', 'expired', 'revoked', 'of a deleted user'])('to SEC-15: a token that is %s (SEC-10)', { tags: ['long'] }, async (name) => {
     const { token, status, body } = bad[name] as (typeof bad)[string]
     const different: string[] = []
     for (const { method, path, carry, of } of ways) {

@@ -79,7 +79,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('as roo
     expect(ownersOf(dataDir)).toEqual([nobody])
   })
 
-  it('what is restored belongs to the owner of the folder (SEC-255)', async () => {
+  it('restored files belong to the owner of the folder (SEC-255)', async () => {
     rmSync(dataDir, { recursive: true })
     mkdirSync(dataDir, { mode: 0o700 })
     chownSync(dataDir, nobody, nobody)

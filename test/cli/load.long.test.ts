@@ -45,7 +45,7 @@ async function start(flags: string[] = []) {
 /** The kept code, by its file; when it was written. */
 const kept = () => (existsSync(cache) ? readdirSync(cache) : []).map((name) => ({ file: join(cache, name), at: statSync(join(cache, name)).mtimeMs }))
 
-it('keeps the compiled program for the next start, and makes it anew when it is damaged or of other flags', async () => {
+it('caches the compiled program for the next start, and compiles it again if it is damaged or has other flags', async () => {
   await (await start())()
   const [first] = kept()
   expect(kept()).toHaveLength(1)

@@ -35,7 +35,7 @@ const lives = (pid: number) => {
   }
 }
 
-it('serves what its line says, beside another one, and both are gone after their end', async () => {
+it('serves at the address of its line, beside another one, and both leave nothing', async () => {
   const first = await startRoost({ env })
   // this one is started from the cache that the first has made
   const second = await startRoost({

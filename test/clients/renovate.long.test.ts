@@ -24,7 +24,7 @@ const callsOf =
 const idOf = ({ fullPath }: TestProject) => encodeURIComponent(fullPath)
 
 describe('Renovate, call by call', () => {
-  it('CL-4 finds its projects and reads all it decides by', async () => {
+  it('finds its projects and reads all it decides by (CL-4)', async () => {
     const bot = await aUser(t.ctx, { name: 'Renovate Bot' })
     const call = callsOf(bot)
     const mine = await aProject(t.ctx, { developer: bot, files: { 'renovate.json': '{"extends":["config:base"]}' } })

@@ -67,7 +67,7 @@ describe('startEmbeddedPostgres', () => {
     return { child, url, ended: new Promise((resolve) => child.once('exit', resolve)) }
   }
 
-  it('starts from nothing, keeps what was written and leaves nothing running', async () => {
+  it('starts in an empty folder, keeps its data and leaves nothing running', async () => {
     const first = await start()
     await ask(first.url, 'create table kept as select 7 as value')
     const [settings] = await ask(
@@ -118,7 +118,7 @@ describe('startEmbeddedPostgres', () => {
     for (const result of results) if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(StartFault)
   })
 
-  it('begins anew when a start was killed while it made the database', async () => {
+  it('starts again after a start that was killed while it created the database', async () => {
     await mkdir(join(directory, 'data.new', 'base'), { recursive: true })
     await writeFile(join(directory, 'data.new', 'PG_VERSION'), '18\n')
     const { url } = await start(false)

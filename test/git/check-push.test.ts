@@ -45,7 +45,7 @@ async function faultOf(bare: TestRepository) {
   return { fault, started }
 }
 
-describe('what is refused of the objects of a push (SEC-88)', () => {
+describe('refused objects of a push (SEC-88)', () => {
   it('commits with more than 1,000 parents, and not those with so many', async () => {
     const few = pushed()
     const root = few.commit(few.file('a'))

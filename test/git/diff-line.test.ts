@@ -23,7 +23,7 @@ const text = (...lines: string[]) => lines.join('')
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `${n}\n`).join('')
 
 describe('whether a line is in a difference', () => {
-  it('of a changed file: what is added in the new one, what is removed in the old one, nothing around it', async () => {
+  it('of a changed file: added lines in the new one, removed lines in the old one, no context', async () => {
     const after = [...TEN.slice(0, 2), 'new\n', 'newer\n', ...TEN.slice(2, 6), ...TEN.slice(7, 9), 'last']
     const lines = changed({ f: text(...TEN) }, { f: text(...after) })
     expect(await lines('f', 'new', 12)).toEqual([3, 4, 11])

@@ -80,7 +80,7 @@ afterAll(() => {
 
 const get = async (path: string) => (await t.api('get', `${project.path}${path}`, project.creator).expect(200)).body
 
-describe('git, whatever stands around the service', () => {
+describe('git, in any environment of the service', () => {
   it('no configuration, hook, filter, conversion or variable of others changes what it does (SEC-84)', async () => {
     const work = await git.cloned(git.url(project.fullPath, project.creator))
     const pushed = await commitIn(work, 'b.txt', 'two\n')

@@ -87,7 +87,7 @@ describe('forks of repositories (PR-25)', () => {
     expect(whole(fork)).toBe('')
   })
 
-  it('live on when the source is gone, packed anew and pruned at once, and know nothing of each other (SEC-43)', async () => {
+  it('keep their objects when the source is repacked, pruned and deleted, and share none with each other (SEC-43)', async () => {
     const source = await stored()
     source.commits({ files: { a: '1' } }, { branch: 'other', parents: [], files: { b: '2' } })
     source.git('repack', '-adq')

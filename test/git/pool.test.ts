@@ -10,7 +10,7 @@ describe('slots in the process pool', () => {
   const pool = new ProcessPool({ ...POOL_LIMITS, running: 2, runningPerRepository: 2, runningPerHolder: 2, waiting: 8 })
   afterAll(() => pool.close())
 
-  it('who has fewer turns is next, however many others came before (SEC-180)', async () => {
+  it('serves the user with fewer turns next, however many others wait (SEC-180)', async () => {
     const order: string[] = []
     const turn = (holder: string) =>
       runAsHolder(holder, () => pool.acquire(`/nowhere/${holder}`)).then((release) => {
@@ -37,7 +37,7 @@ describe('slots in the process pool', () => {
     for (const release of [other, ...waiting]) (await release)()
   })
 
-  it('git stands back behind the service (SEC-180)', async () => {
+  it('git has a lower priority than the service (SEC-180)', async () => {
     const child = await pool.start('/', ['cat-file', '--batch'])
     expect(getPriority(child.pid)).toBe(getPriority() + 10)
     kill(child)

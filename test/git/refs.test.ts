@@ -20,7 +20,7 @@ async function commits(directory: string, count: number): Promise<Oid[]> {
 const values = (directory: string) => git(directory, ['for-each-ref', '--format=%(refname) %(objectname)']).trim().split('\n').filter(Boolean)
 
 describe('locks that killed processes left (SEC-159)', () => {
-  it.each(['refs/heads/x.lock', 'packed-refs.lock'])('%s is removed when it is met, and the write goes on', async (lock) => {
+  it.each(['refs/heads/x.lock', 'packed-refs.lock'])('a stale %s is removed, and the write continues', async (lock) => {
     const directory = await repository()
     const [a = '', b = ''] = await commits(directory, 2)
     await refs.update(directory, [{ ref: 'refs/heads/x', old: ZERO, new: a }])
@@ -128,7 +128,7 @@ describe('RefUpdates', () => {
     await make('d')
   })
 
-  it('refuses what is no ref and what is no commit', async () => {
+  it('refuses invalid refs and objects that are no commits', async () => {
     const directory = await repository()
     const [a = ''] = await commits(directory, 1)
     await expect(refs.update(directory, [{ ref: 'HEAD', old: ZERO, new: a }])).rejects.toThrow(GitFault)

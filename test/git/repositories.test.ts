@@ -25,7 +25,7 @@ describe('repositories on disk', () => {
     expect(await readdir(dirname(directory))).toEqual([basename(directory)])
   })
 
-  it('are gone at once when removed', async () => {
+  it('disappear at once when removed', async () => {
     const directory = await repository()
     await removeRepository(directory)
     await removeRepository(directory)
@@ -35,7 +35,7 @@ describe('repositories on disk', () => {
 })
 
 describe('removeStale', () => {
-  it('removes what killed processes left, and never what is alive (SEC-159)', async () => {
+  it('removes leftovers of killed processes, and never files in use (SEC-159)', async () => {
     const directory = await repository()
     const storage = dirname(dirname(directory))
     const leftovers = [

@@ -347,7 +347,7 @@ describe('pushing', () => {
     expect(await gitAsync(directory, ['fsck', '--full', '--no-dangling'])).toMatchObject({ code: 0, out: '', err: '' })
   })
 
-  it('a pushed pack comes without a .keep file, for which repack would remove the pack and leave its objects out (SEC-157)', async () => {
+  it('a pushed pack has no .keep file, with which repack would lose its objects (SEC-157)', async () => {
     const { url, directory } = await withCommits('keep', 1)
     const { work } = await clone(url)
     const seen = new Set<string | null>()

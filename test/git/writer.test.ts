@@ -93,7 +93,7 @@ describe('draftCommit', () => {
     git(directory, ['fsck', '--strict', '--full', second.commit])
   })
 
-  it('SEC-94, SEC-99, C-21 to C-23, C-34, C-41: says what cannot be done, and where', async () => {
+  it('to C-23, C-34, C-41: says what cannot be done, and where (SEC-94, SEC-99, C-21)', async () => {
     const directory = await repository()
     const first = committed(await draft(directory, [file('dir/file'), file('other')]))
     const blob = git(directory, ['hash-object', '-w', '--stdin'], 'dir').trim()

@@ -59,7 +59,7 @@ async function answerTo(path: string, lines: Record<string, string | number>, pa
 
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 
-describe('who may send a body above 64 KiB (SEC-71)', () => {
+describe('callers who may send a body above 64 KiB (SEC-71)', () => {
   const commits = () => `/api/v4${project.path}/repository/commits`
 
   it('a caller without a credential is refused before the body has arrived, and the connection ends', async () => {
@@ -99,7 +99,7 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     },
   )
 
-  it('a token in the body counts up to 64 KiB, and above only beside one that lets its holder in (G-12)', async () => {
+  it('a token in the body counts up to 64 KiB, and above only beside one in the headers (G-12)', async () => {
     const send = (size: number, more = {}, query = '') =>
       t.api('post', `/projects${query}`).send({ name: `sized${size}${query.length}`, private_token: user.token, padding: 'x'.repeat(size), ...more })
     await send(60_000).expect(201)
@@ -216,7 +216,7 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
 describe('all bodies together (SEC-71, SEC-150)', () => {
   const small = testApp({ ROOST_MAX_BODY_BYTES: String(MIB), ROOST_BODY_MEMORY_BYTES: String(MIB) })
 
-  it('above the bound: 503 with Retry-After, and nothing for bodies up to 64 KiB; room comes back when a request ends', async () => {
+  it('above the bound: 503 with Retry-After, and nothing for bodies up to 64 KiB; memory is free again when a request ends', async () => {
     const sender = await aUser(small.ctx)
     const { path } = await aProject(small.ctx, { creator: sender, files: { a: 'a' } })
     const half = () =>
@@ -268,7 +268,7 @@ describe('slow bodies (SEC-142)', () => {
     expect([status, headers['connection'], JSON.parse(body)]).toEqual([408, 'close', { message: '408 Request Timeout' }])
   })
 
-  it('what keeps coming at a pace goes on', async () => {
+  it('a body that keeps its pace is accepted', async () => {
     const { socket, answer, send } = begin(url, head('/api/v4/groups', { 'content-length': 1_211, 'private-token': user.token }))
     send('{"name":"')
     for (let i = 0; i < 12; i++) {

@@ -94,7 +94,7 @@ describe('bytes of files, blobs and uploads', () => {
     expect((await read(empty, { range: 'bytes=-1' })).status).toBe(200)
   })
 
-  it('If-Range wants the same bytes (W-45)', async () => {
+  it('If-Range requires the same bytes (W-45)', async () => {
     for (const { what, path, etag } of things.filter(({ content }) => content === SMALL))
       for (const [wanted, status] of [[etag, 206], ['"other"', 200], [`W/${etag}`, 200], ['Mon, 01 Jan 2035 00:00:00 GMT', 200]] as const) // biome-ignore format: pairs
         expect([what, wanted, (await read(path, { range: 'bytes=1-2', 'if-range': wanted })).status]).toEqual([what, wanted, status])

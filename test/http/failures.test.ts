@@ -79,7 +79,7 @@ describe('a failure on its way out', () => {
     },
   )
 
-  it('what is away for now is a 503, also inside the wrapper of the query builder (SEC-1, SEC-162)', async () => {
+  it('temporary failures are 503, also inside the wrapper of the query builder (SEC-1, SEC-162)', async () => {
     const busy = await answerOf(() => new Unavailable('busy', 3))
     expect(busy).toMatchObject({ status: 503, body: { message: '503 Service Unavailable: busy' } })
     expect(busy.headers['retry-after']).toBe('3')

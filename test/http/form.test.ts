@@ -107,7 +107,7 @@ describe('parseForm', () => {
     )
   })
 
-  it('gives back what was encoded', () => {
+  it('decodes what was encoded', () => {
     const text = fc.string({ unit: 'grapheme' }).filter((value) => !value.includes('\0') && value.isWellFormed())
     const name = text.filter((value) => value !== '' && !value.includes('[') && !['__proto__', 'constructor', 'prototype'].includes(value))
     fc.assert(

@@ -36,7 +36,7 @@ describe('the headers of a list', () => {
     expect(rels(headers['link'] ?? '')).toEqual(['first', 'last'])
   })
 
-  it('links repeat all parameters, sorted, and nothing of a credential (G-58, W-40)', async () => {
+  it('links repeat all parameters, sorted, without credentials (G-58, W-40)', async () => {
     const query = `visibility=public&search=project&page=2&per_page=2&private_token=${owner.token}&archived=false&unknown[]=a&unknown[]=b%20c`
     const { headers } = await t.api('get', `/projects?${query}`).expect(200)
     const url = urlOf(headers['link'] ?? '', 'next')
@@ -90,7 +90,7 @@ describe('the headers of a list', () => {
     await t.api('get', '/projects?page=4&per_page=2', owner).expect('x-page', '4')
   })
 
-  it('what is out of range is brought into it, text is refused (G-55, G-56)', async () => {
+  it('values out of range are limited to it, text is refused (G-55, G-56)', async () => {
     await t.api('get', '/projects?per_page=101&page=-1', owner).expect(200).expect('x-per-page', '100').expect('x-page', '1')
     await t.api('get', '/projects?per_page=-1', owner).expect(200).expect('x-per-page', '20')
     await t.api('get', '/projects?per_page=0', owner).expect(400, { error: 'per_page has a value not allowed' })

@@ -10,7 +10,7 @@ describe('elements of a list that were rendered before', () => {
     return (body as { id: number }[]).find((project) => project.id === id)
   }
 
-  it('SEC-47 are never sent where the single view says something else', async () => {
+  it('are never sent where the single view says something else (SEC-47)', async () => {
     const owner = await aUser(t.ctx)
     const guest = await aUser(t.ctx)
     const stranger = await aUser(t.ctx)

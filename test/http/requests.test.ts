@@ -232,7 +232,7 @@ describe('bodies (G-5, W-1, W-2, W-3)', () => {
     await t.api('post', '/groups', user).set('content-type', type).send('{"path":"x"}').expect(400, { error: 'name is missing' })
   })
 
-  it('W-2, clients 1: an empty JSON body is none, on every method', async () => {
+  it('clients 1: an empty JSON body is none, on every method (W-2)', async () => {
     const json = (method: 'get' | 'post' | 'put' | 'delete', path: string) => t.api(method, path, user).set('content-type', 'application/json')
     const own = await aProject(t.ctx, { creator: user })
     await json('get', own.path).expect(200)
@@ -536,7 +536,7 @@ describe('answers (G-7, G-8, W-12 to W-19)', () => {
     expect((commits.body as { committed_date: string }[])[0]?.committed_date).toMatch(/T\d\d:\d\d:\d\d\.000(Z|[+-]\d\d:\d\d)$/)
   })
 
-  it('what is refused has changed nothing (SEC-2)', async () => {
+  it('refused calls change nothing (SEC-2)', async () => {
     const before = await rows()
     await t.api('post', '/groups', user).send({ name: 'a', path: '-bad' }).expect(400)
     await t.api('post', '/projects', user).send({ name: 'x', path: project.fullPath }).expect(400)
@@ -580,14 +580,14 @@ describe('the order of checks (G-10, G-11, W-36, W-37)', () => {
     }
   })
 
-  it('the body comes before credentials, credentials before parameters', async () => {
+  it('the body is checked before credentials, credentials before parameters', async () => {
     await t.api('post', '/groups').set('content-type', 'application/json').send('{').expect(400)
     await t.api('post', '/groups').send({}).expect(401, { message: '401 Unauthorized' })
     await t.api('get', '/projects?page=x', { token: 'unknown' }).expect(401)
     await t.api('get', '/projects?page=x').expect(400)
   })
 
-  it('parameters of /users come before the question who may (G-11)', async () => {
+  it('parameters of /users are checked before permissions (G-11)', async () => {
     await t.api('post', '/users', user).send({}).expect(400)
     await t.api('post', '/users').send({}).expect(401)
     await t
@@ -646,7 +646,7 @@ describe('broken HTTP (SEC-1, SEC-69, SEC-76)', () => {
     expect((await t.api('get', '/user', user)).status).toBe(200)
   })
 
-  it('a token in the URL stands in no line of the log (SEC-24)', async () => {
+  it('a token in the URL is in no line of the log (SEC-24)', async () => {
     await t.api('get', `/user?private_token=${user.token}`).expect(200)
     await t.api('get', `/user?access_token=wrong${user.token}`).expect(401)
     await t.api('get', '/user').set('X-Token', user.token).set('Authorization', `Basic ${user.token}`).expect(401)

@@ -131,11 +131,11 @@ const SHAPES: Record<string, [schema: JsonSchema, taken: (text: string) => boole
 }
 
 describe('texts in the reference', () => {
-  it.each(Object.entries(SHAPES))('%s: all that is taken fits the schema', (_, [schema, taken]) => {
+  it.each(Object.entries(SHAPES))('%s: accepted values fit the schema', (_, [schema, taken]) => {
     expect(SAMPLES.filter((text) => taken(text) && !fits(schema, text))).toEqual([])
   })
 
-  it.each(Object.entries(SHAPES))('%s: what is refused does not', (_, [schema, taken, refused]) => {
+  it.each(Object.entries(SHAPES))('%s: refused values do not fit', (_, [schema, taken, refused]) => {
     expect(refused.filter((text) => taken(text) || fits(schema, text))).toEqual([])
   })
 

@@ -15,7 +15,7 @@ function queue() {
 }
 
 describe('coalesce', () => {
-  it('joins what is asked for in a short time, never runs twice at once, and keeps the gap', async () => {
+  it('joins requests of a short time, never runs twice at once, and keeps the gap', async () => {
     const { jobs } = queue()
     const begin = Date.now()
     const starts: number[] = []

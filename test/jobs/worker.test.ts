@@ -158,7 +158,7 @@ describe('jobs of one key', () => {
     expect(await rows()).toEqual([])
   })
 
-  it('run again for what is enqueued while one runs, and never twice at once', async () => {
+  it('run again for jobs enqueued during a run, and never twice at once', async () => {
     const { passed, open } = gate()
     let running = 0
     let most = 0
@@ -428,7 +428,7 @@ describe('a worker', () => {
     expect(await rows()).toMatchObject([{ worker: 'another', last_error: null }])
   })
 
-  it('lets jobs end when it stops, and leaves the others to be taken at once, as if they had not begun', async () => {
+  it('finishes running jobs when it stops, and releases the others at once, as if they had not begun', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, async (name, { signal }) => {
       if (name === 'quick') return passed
@@ -452,7 +452,7 @@ describe('a worker', () => {
     expect(ran.toSorted()).toEqual(['late', 'long', 'long', 'quick'])
   })
 
-  it('reports the end of a job that goes on after it was stopped', async () => {
+  it('reports the end of a job that continues after it was stopped', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     const one = worker([job], { poll: NEVER })

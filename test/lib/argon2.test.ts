@@ -31,7 +31,7 @@ describe('hashing of passwords (SEC-25, SEC-26)', () => {
     expect(await argon2.verify(argon2.decoy, 'a password')).toBe(false)
   })
 
-  it('two at once, 32 waiting, and no more; who may set a password waits', async () => {
+  it('two at once, 32 waiting, and no more; callers who may set a password wait', async () => {
     const stored = (await Promise.all(Array.from({ length: 50 }, () => argon2.hash('a password'))))[49] as string
     const answers = await Promise.allSettled(Array.from({ length: 50 }, () => argon2.verify(stored, 'a password')))
     const refused = answers.filter((answer) => answer.status === 'rejected')

@@ -84,7 +84,7 @@ describe('humanDuration', () => {
     expect(humanDuration(seconds)).toBe(text)
   })
 
-  it('what is printed is read as the same, and printed the same again (TT-12, TT-14)', () => {
+  it('printed durations are parsed to the same value, and printed the same again (TT-12, TT-14)', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2_147_483_647 }), (seconds) => {
         const text = humanDuration(seconds) as string

@@ -94,7 +94,7 @@ const faultsIn = async (ctx: Context) => {
 }
 
 describe('a backup (SEC-163)', () => {
-  it('brings everything back: rows, refs, objects, wikis, uploads, and what is encrypted', async () => {
+  it('restores everything: rows, refs, objects, wikis, uploads, and encrypted values', async () => {
     const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
     const send = (path: string, body: object) => t.api('post', `${project.path}${path}`, admin).send(body).expect(201)
     await send('/wikis', { title: 'home', content: 'of the wiki' })
@@ -284,7 +284,7 @@ describe('a backup (SEC-163)', () => {
     expect((await place.db.write.execute(left)).rows).toEqual([{ intents: 0, refs: ['moved'] }])
   })
 
-  it('knows what was deleted while it was made', async () => {
+  it('records what was deleted while it was made', async () => {
     const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
     await t.ctx.jobs.drain()
     const snapshotRefs = t.ctx.git.snapshotRefs

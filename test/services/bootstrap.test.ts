@@ -53,7 +53,7 @@ describe('the first start, with everything configured', () => {
 describe('the first start, with nothing configured', () => {
   const t = testApp()
 
-  it('the administrator is root with id 1; the password stands in a file of theirs and not in the log, until they sign in with it (CR-1)', async () => {
+  it('the administrator is root with id 1; the password is in a file and not in the log, until its first use (CR-1)', async () => {
     await bootstrapAdministrator(t.ctx)
     await bootstrapAdministrator(t.ctx)
     const lines = t.logged.filter((line) => line.includes('password is'))

@@ -133,7 +133,7 @@ describe('what the doctor finds and repairs', () => {
     expect((await t.ctx.git.open({ storage: 'default', id: one.id, kind: 'project' }).examine()).damage).toBe('')
   })
 
-  it('a ref to a missing object, which goes back to what was pushed before (SEC-158)', async () => {
+  it('resets a ref to a missing object to the value that was pushed before (SEC-158)', async () => {
     const one = await make()
     const head = await gitOut(directoryOf(t, one.id), 'rev-parse', 'main')
     await t.ctx.jobs.drain()
@@ -233,7 +233,7 @@ describe('what the doctor finds and repairs', () => {
     await t.api('put', `${request.path}/merge`, creator).expect(200)
   })
 
-  it('a merged request whose commit is not in its target: the branch goes forward again (SEC-158)', async () => {
+  it('moves the target forward for a merged request whose commit it lacks (SEC-158)', async () => {
     const request = await aMergeRequest(t)
     const { id, creator } = request.project
     const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
@@ -247,7 +247,7 @@ describe('what the doctor finds and repairs', () => {
     expect(await gitOut(directoryOf(t, id), 'rev-parse', 'main')).toBe(merged)
   })
 
-  it('a merged request whose commit is gone is no longer called merged (SEC-158)', async () => {
+  it('a merged request whose commit is lost is no longer merged (SEC-158)', async () => {
     const request = await aMergeRequest(t)
     const { id, creator } = request.project
     const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
@@ -264,7 +264,7 @@ describe('what the doctor finds and repairs', () => {
     await t.api('put', `${request.path}/merge`, creator).expect(200)
   })
 
-  it('a merge that somebody has pushed away since is no fault', async () => {
+  it('a merge that a later forced push removed is no fault', async () => {
     const request = await aMergeRequest(t)
     const { id, creator, fullPath } = request.project
     const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
@@ -411,7 +411,7 @@ describe('what the doctor finds and repairs', () => {
     expect((await api('get', one.path).expect(200)).body.empty_repo).toBe(false)
   })
 
-  it('a default branch whose file was left empty goes back to what was pushed (SEC-175)', async () => {
+  it('resets a default branch with an empty file to the value that was pushed (SEC-175)', async () => {
     const one = await make()
     const head = await gitOut(directoryOf(t, one.id), 'rev-parse', 'main')
     await t.ctx.jobs.drain()

@@ -79,7 +79,7 @@ describe('objects that no commit points to any more (LF-14)', () => {
     for (const object of [former, tagged, requested, kept]) expect([await has(project, object), await marked(project, object)]).toEqual([true, false])
   })
 
-  it('count anew once a client has named them: for an upload, in a push, or as a merge request', async () => {
+  it('are kept for another period once a client has named them: for an upload, in a push, or in a merge request', async () => {
     const project = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
     const [announced, pushed] = [await uploaded(project), await uploaded(project)]
     await look(project, 0)

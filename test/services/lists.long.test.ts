@@ -91,7 +91,7 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
     }
   })
 
-  it('are read anew when connections to the database were lost: a crash may undo what was read (SEC-162)', async () => {
+  it('are read again when connections to the database were lost: a crash may undo what was read (SEC-162)', async () => {
     const ask = () => t.api('get', '/projects', person).expect(200)
     const reads = async () => (await t.queriesOf(ask)).filter((text) => text.includes('array(select "id"')).length
     await ask()

@@ -47,7 +47,7 @@ async function age(project: TestProject) {
 }
 
 describe('housekeeping (AS-41)', () => {
-  it('counts pushes: packs are joined when the periods of the settings are over, and counting begins anew with a collection', async () => {
+  it('counts pushes: repacks when the periods of the settings are over, and counts from 0 after a collection', async () => {
     await setSettings(t.ctx, PERIODS)
     const project = await aProject(t.ctx)
     await gitOut(directoryOf(t, project.id), 'config', 'gc.auto', '0')

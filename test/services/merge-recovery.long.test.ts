@@ -88,7 +88,7 @@ describe('a merge that a kill cut short (SEC-158)', () => {
     expect(await state(off.request)).toEqual(['opened', null])
   })
 
-  it('what was unknown is found out, and a source that moved unseen gets its version (SEC-116)', async () => {
+  it('checks unknown states, and makes a version for a source that moved (SEC-116)', async () => {
     const { request, bare, head, project } = await halfMerged()
     const [next] = bare.commits({ branch: request.source, parents: [head], files: { more: 'x' } })
     await t.ctx.db.write.update(mergeRequests).set({ merge_status: 'unchecked' }).where(eq(mergeRequests.id, request.id))

@@ -148,7 +148,7 @@ describe('the first branch (PU-1, BR-17)', () => {
   })
 })
 
-describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, BR-16, BR-19)', () => {
+describe('permissions to move refs, by every protocol (SEC-104, SEC-105, GH-20, PU-9, BR-16, BR-19)', () => {
   const people: Record<string, TestUser> = {}
   let project: TestProject
   let place: Awaited<ReturnType<typeof workOf>>
@@ -312,7 +312,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     expect(await gitOut(directoryOf(t, archived.id), 'for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
   })
 
-  it('a right that is gone when the pack has arrived is gone (SEC-14)', async () => {
+  it('a right that was withdrawn before the pack has arrived is not used (SEC-14)', async () => {
     const leaving = await aUser(t.ctx)
     const own = await aProject(t.ctx, { developer: leaving, files: { a: 'a' } })
     await t.api('post', `${own.path}/wikis`, leaving).send({ title: 'a', content: 'a' }).expect(201)

@@ -120,7 +120,7 @@ describe('--clock', () => {
     expect(await walk(roost)).toEqual(seen)
   })
 
-  it('is what tokens and memberships end by, also in prepared statements, and goes back with a snapshot', async () => {
+  it('decides when tokens and memberships expire, also in prepared statements, and is restored with a snapshot', async () => {
     const call = caller(roost)
     const token = (await call('POST', '/users/2/impersonation_tokens', { name: 'x', scopes: ['api'], expires_at: '2030-01-03' }, roost.token)).body
       .token

@@ -258,7 +258,7 @@ describe('calls and work that are under way', () => {
     agent.destroy()
   })
 
-  it('a call that does not end loses its connection, and the rest goes on', async () => {
+  it('a call that does not end loses its connection, and the rest continues', async () => {
     await t.world.reset()
     const { port } = t.world.app.server.address() as AddressInfo
     const { path_with_namespace } = await aProject('slow')

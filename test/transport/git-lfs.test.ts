@@ -116,7 +116,7 @@ for (const _ of seeds(0, 1))
       expect(existsSync(fileOf(sha(content)))).toBe(true)
     })
 
-    it('a fork goes on with the objects when its source is deleted, and the last one takes them along', async () => {
+    it('a fork keeps the objects when its source is deleted, and they are deleted with the last project', async () => {
       const forker = await aUser(t.ctx)
       const { body: fork } = await t.api('post', `${project.path}/fork`, forker).expect(201)
       await t.api('delete', `${project.path}?permanently_remove=true`, owner).expect(202)

@@ -90,7 +90,7 @@ function expectPlain(answer: Answer) {
 const DENIED = 'HTTP Basic: Access denied\n'
 const NOT_FOUND = 'The project you were looking for could not be found.\n'
 
-describe('who may fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
+describe('permissions to fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
   const people: Record<string, TestUser | null> = { anonymous: null }
   const places: Record<string, TestProject> = {}
   beforeAll(async () => {
@@ -368,7 +368,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
     agent.destroy()
   })
 
-  it('the tokens of a user who is gone are 401 (SEC-15)', async () => {
+  it('the tokens of a deleted user are 401 (SEC-15)', async () => {
     const gone = await aUser(t.ctx)
     expect(await statusOf(open.fullPath, 'git-upload-pack', as(gone))).toBe(200)
     await t.ctx.db.write.delete(users).where(eq(users.id, gone.id))
@@ -525,7 +525,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     expect([404, 405]).toContain(answer.status)
   })
 
-  it('POST of what is to be read, and the other way round, is 404', async () => {
+  it('POST of a path for GET, and the other way round, is 404', async () => {
     expect((await http(`/${project.fullPath}.git/info/refs?service=git-upload-pack`, { method: 'POST', body: '' })).status).toBe(404)
     expect((await http(`/${project.fullPath}.git/git-upload-pack`)).status).toBe(404)
   })

@@ -103,7 +103,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(await incoming()).toEqual([])
   })
 
-  it('what is not the object, or is too large, is refused before it is there, and leaves nothing', async () => {
+  it('refuses wrong and too large content before it is stored, and keeps nothing', async () => {
     const before = await keys()
     const [small, large] = [fresh(), fresh(20 * MIB)]
     expect((await put(small, small.bytes.subarray(1))).status).toBe(422)
@@ -144,7 +144,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(await lfs.upload(project.fullPath, owner, object)).toEqual([200, 200])
   })
 
-  it('what a killed process left in the bucket is aborted by the sweeper, not what is at work', async () => {
+  it('aborts uploads that a killed process left in the bucket, and not running ones', async () => {
     const dead = await t.ctx.lfs.stage(Readable.from([randomBytes(9 * MIB)]), 'a'.repeat(64), 20 * MIB).catch(() => null)
     expect(dead).toBeNull()
     const { UploadId: id } = await s3.send(new CreateMultipartUploadCommand({ Bucket: 'objects', Key: keyOf('b'.repeat(64)) }))
@@ -169,7 +169,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(down.bytes.equals(object.bytes)).toBe(true)
   })
 
-  it('an object that was lost comes back with the next upload', async () => {
+  it('a lost object is restored by the next upload', async () => {
     const object = fresh()
     await lfs.upload(project.fullPath, owner, object)
     await s3.send(new DeleteObjectCommand({ Bucket: 'objects', Key: keyOf(object.oid) }))
@@ -177,7 +177,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(await lfs.upload(project.fullPath, owner, object)).toEqual([200, 200])
   })
 
-  it('those of deleted projects, and those without a row, are removed; what is not ours in the bucket stays', async () => {
+  it('removes those of deleted projects, and those without a row; other files in the bucket stay', async () => {
     const place = await aProject(t.ctx, { creator: owner })
     const [object, orphan] = [fresh(), fresh()]
     await lfs.upload(place.fullPath, owner, object)

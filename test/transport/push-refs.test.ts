@@ -167,7 +167,7 @@ describe('receive-pack as plain git has it', () => {
   })
 })
 
-describe('what is absurd is refused with its reason, and nothing is kept (SEC-88)', () => {
+describe('refuses invalid pushes with the reason, and keeps nothing (SEC-88)', () => {
   it('a commit with 1,001 parents, one of more than 10 MiB, a path of more than 4,096 bytes', async () => {
     const { project, work } = await aMirror()
     await gitOut(work, 'push', '-q', 'origin', 'main')

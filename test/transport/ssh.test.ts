@@ -249,7 +249,7 @@ describe('git over SSH (GS-3, GS-5)', () => {
         expect(await client.ssh(theirs, `${service} '${path}.git'`)).toEqual({ ready: true, code: 1, out: '', err: NOT_FOUND })
   })
 
-  it('refuses who may not write before they send anything', async () => {
+  it('refuses callers who may not write before they send anything', async () => {
     const reporter = await aUser(t.ctx)
     const readable = await aProject(t.ctx, { creator: owner, reporter: [reporter], files: { a: 'a' } })
     const theirs = await client.stored(reporter, client.newKey())
@@ -346,7 +346,7 @@ describe('git-lfs-authenticate (GS-9)', () => {
     expect(await status()).toBe(401)
   })
 
-  it('refuses who may not read the code or push it', async () => {
+  it('refuses callers who may not read the code or push it', async () => {
     const reporter = await aUser(t.ctx)
     const open = await aProject(t.ctx, { creator: owner, visibility: 'public' })
     const pair = await client.stored(reporter, client.newKey())

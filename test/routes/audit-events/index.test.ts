@@ -38,7 +38,7 @@ describe('GET /audit_events (OT-11, OT-12)', () => {
     await t.api('get', '/audit_events/999999999', admin).expect(404, { message: '404 Audit Event Not Found' })
   })
 
-  it('lists by thing and time, newest first, in pages', async () => {
+  it('lists by target and time, newest first, in pages', async () => {
     const owner = await aUser(t.ctx)
     const { body } = await t
       .api('post', '/projects', owner)
@@ -85,7 +85,7 @@ describe('GET /audit_events (OT-11, OT-12)', () => {
   })
 })
 
-describe('what is written down (SEC-168)', () => {
+describe('recorded events (SEC-168)', () => {
   const signIn = (username: string, password: string) => supertest(t.url).post('/oauth/token').send({ grant_type: 'password', username, password })
 
   it('sign-ins, and refused ones with the name that was tried', async () => {

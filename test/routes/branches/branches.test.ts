@@ -223,7 +223,7 @@ describe('POST /projects/:id/repository/branches', () => {
     const make = (project: TestProject, caller: TestUser, branch: string, ref = 'main') =>
       t.api('post', `${project.path}/repository/branches`, caller).send({ branch, ref })
 
-    it('the default branch comes first, with a README.md', async () => {
+    it('creates the default branch first, with a README.md', async () => {
       const project = await aProject(t.ctx)
       const { body } = await make(project, project.creator, 'topic').expect(201)
       expect(body).toMatchObject({
@@ -256,7 +256,7 @@ describe('POST /projects/:id/repository/branches', () => {
       expect(bareOf(t, both).git('rev-list', '--count', '--all').trim()).toBe('1')
     })
 
-    it('nothing is made of what is refused (SEC-2)', async () => {
+    it('refused calls create nothing (SEC-2)', async () => {
       const { project, as } = await aCast(t.ctx)
       const before = await stateOf(t, project)
       await make(project, as.owner, 'topic', 'nowhere').expect(400, { message: 'Invalid reference name' })
@@ -287,7 +287,7 @@ describe('DELETE /projects/:id/repository/branches/:branch', () => {
     await t.api('delete', `${branches}/doomed%2Fone`, cast.as.developer).expect(404, NO_BRANCH)
   })
 
-  it('BR-5, BR-19, companions 5.1 row 19, 20: never the default branch; a protected one from maintainer up', async () => {
+  it('companions 5.1 row 19, 20: never the default branch; a protected one from maintainer up (BR-5, BR-19)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     const path = `${project.path}/repository/branches`
@@ -307,7 +307,7 @@ describe('DELETE /projects/:id/repository/branches/:branch', () => {
 })
 
 describe('DELETE /projects/:id/repository/merged_branches', () => {
-  it('deletes what the default branch contains, but neither itself nor what is protected (BR-6)', async () => {
+  it('deletes merged branches, but neither the default branch nor protected ones (BR-6)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     for (const name of ['merged', 'also/merged', 'kept']) bare.git('branch', name, 'main')
@@ -514,7 +514,7 @@ describe('pushes to a protected branch (SEC-104, SEC-105, BR-16, BR-19)', () => 
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   it.each(statuses(200))('companions 5.3: %s reads the branches of a public project', async (role, status) => {
     await t.api('get', branches, cast.as[role]).expect(status)
     await t.api('get', `${branches}/main`, cast.as[role]).expect(status)
@@ -566,7 +566,7 @@ describe('who may', () => {
     ['reporter', 200],
     ['developer', 200],
     ['admin', 200],
-  ])('G-40, companions 5.1 row 3: %s before a private project: %i', async (role, status) => {
+  ])('companions 5.1 row 3: %s before a private project: %i (G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     for (const path of ['', '/main', '/none']) {
       const { body } = await t
@@ -595,7 +595,7 @@ describe('who may', () => {
     await t.api('get', path, await aUser(t.ctx)).expect(200)
   })
 
-  it('an archived project is read, not written, through any door (AC-11, SEC-107)', async () => {
+  it('an archived project is read, not written, by any protocol (AC-11, SEC-107)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     bare.git('branch', 'x', 'main')

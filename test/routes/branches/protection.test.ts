@@ -99,7 +99,7 @@ describe('GET, PATCH and DELETE /projects/:id/protected_branches/:name', () => {
     expect((await stateOf(t, project)).branches).toHaveLength(1)
   })
 
-  it('changes what is given (BR-12)', async () => {
+  it('changes the given fields (BR-12)', async () => {
     const project = await aProject(t.ctx)
     const list = `${project.path}/protected_branches`
     await t.api('post', list, project.creator).send({ name: 'x' }).expect(201)
@@ -159,7 +159,7 @@ describe('/projects/:id/protected_tags', () => {
   })
 })
 
-describe('who may (companions 5.1 row 38)', () => {
+describe('permissions (companions 5.1 row 38)', () => {
   it.each(statuses(200, { anonymous: 401, stranger: 403, guest: 403, reporter: 403, developer: 403 }))(
     '%s reads and changes protections: %i',
     async (role, status) => {

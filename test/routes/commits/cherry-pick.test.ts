@@ -148,7 +148,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(await stateOf(t, project)).toEqual(after)
   })
 
-  it('what is missing or unknown, in this order, and nothing changes (C-48)', async () => {
+  it('reports missing and unknown parameters in this order, and changes nothing (C-48)', async () => {
     const { project, bare, topic } = await apart()
     bare.git('tag', 'tagged', topic)
     bare.git('tag', 'of-a-tree', `${topic}^{tree}`)
@@ -239,7 +239,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
   })
 })
 
-describe('who may pick', () => {
+describe('permissions to cherry-pick', () => {
   let cast: Cast
   let topic: string
   beforeAll(async () => {
@@ -268,7 +268,7 @@ describe('who may pick', () => {
     await pick(cast.project, hidden, 'main', cast.as.owner).expect(404, { message: '404 Commit Not Found' })
   })
 
-  it('SEC-107, companions 3.3: not in an archived project, not with a token that may only read', async () => {
+  it('companions 3.3: not in an archived project, not with a token that may only read (SEC-107)', async () => {
     const { project, topic: sha } = await apart()
     for (const scope of ['read_api', 'read_repository', 'write_repository'] as const) {
       const token = await aToken(t.ctx, project.creator, [scope])

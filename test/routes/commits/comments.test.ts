@@ -188,7 +188,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
   // rows of 1.10: as read, and signed in
   const may = (on: 'public' | 'private'): (readonly [Role, number])[] =>
     on === 'public' ? statuses(201, { anonymous: 401 }) : statuses(201, { anonymous: 401, stranger: 404, guest: 403 })
-  it.each(['public', 'private'] as const)('who may comment in a %s project (C-59, G-10)', async (visibility) => {
+  it.each(['public', 'private'] as const)('permissions to comment in a %s project (C-59, G-10)', async (visibility) => {
     const { project, as } = await aCast(t.ctx, { visibility, files: { a: 'a' } })
     for (const [role, status] of may(visibility)) {
       const { status: got } = await t.api('post', commentsOf(project, 'main'), as[role]).send({ note: 'x' })
@@ -216,7 +216,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     expect(shown.body.last_activity_at).toBe(body.created_at)
   })
 
-  it('a form is as good as JSON, and text comes back as it was (G-5)', async () => {
+  it('a form is accepted as JSON is, and text is returned unchanged (G-5)', async () => {
     const note = 'ü “quoted” \u202e & <b>\r\n%'
     const { body } = await t.api('post', commentsOf(cast.project, head()), cast.as.developer).type('form').send({ note, path: 'a.txt', line: '3', line_type: 'old' }).expect(201) // biome-ignore format: one call
     expect(body).toMatchObject({ note, path: 'a.txt', line: 3, line_type: 'old' })
@@ -247,7 +247,7 @@ describe('GET /projects/:id/repository/commits/:sha/comments', () => {
     expect(body[0].created_at <= body[1].created_at).toBe(true)
   })
 
-  it('G-55 to G-59: is paginated', async () => {
+  it('to G-59: is paginated (G-55)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (const note of ['1', '2', '3']) await t.api('post', commentsOf(project, 'main'), project.creator).send({ note }).expect(201)
     const page = async (n: number) => {
@@ -259,7 +259,7 @@ describe('GET /projects/:id/repository/commits/:sha/comments', () => {
     expect(await page(9)).toEqual([[], '3', '2'])
   })
 
-  it('what was said in a fork is not shown, nor what was said of another commit (C-58, SEC-43)', async () => {
+  it('comments in a fork, and those on another commit, are not shown (C-58, SEC-43)', async () => {
     const project = await aProject(t.ctx)
     const fork = await aProject(t.ctx, { creator: project.creator })
     const commits = [

@@ -388,7 +388,7 @@ describe('POST /projects/:id/repository/commits', () => {
     bare.git('fsck', '--strict')
   })
 
-  it('what is missing or no list (C-17)', async () => {
+  it('reports a missing or invalid list (C-17)', async () => {
     const { developer } = cast.as
     const send = (body: object) => t.api('post', at(cast.project), developer).send(body)
     await send({}).expect(400, { error: 'branch is missing, commit_message is missing, actions is missing' })
@@ -636,7 +636,7 @@ describe('POST /projects/:id/repository/commits', () => {
     await post(project, project.creator, { branch: 'main', actions: [{ ...actions[0], last_commit_id: body.id }] }).expect(201)
   })
 
-  it('name and address of the author are given, each by itself, or are the caller’s (C-43)', async () => {
+  it('name and address of the author are given, each separately, or are the caller’s (C-43)', async () => {
     const project = await aProject(t.ctx)
     const { name, email } = project.creator
     const author = async (given: object, file: string) => {
@@ -780,7 +780,7 @@ describe('start_sha and force (X-10)', () => {
     ])
   })
 
-  it('what is no commit, no whole hash, or one of two starts is refused and changes nothing', async () => {
+  it('refuses a start that is no commit, no full hash, or given twice, and changes nothing', async () => {
     const { project, bare, first } = await two()
     const before = await stateOf(t, project)
     const none = ['f'.repeat(40), first.slice(0, 12), 'main', 'HEAD', '--all', bare.git('rev-parse', 'main^{tree}').trim()]
@@ -796,7 +796,7 @@ describe('start_sha and force (X-10)', () => {
     expect(await stateOf(t, project)).toEqual(before)
   })
 
-  it('force lets an existing branch begin anew at the start, and makes a missing one', async () => {
+  it('force resets an existing branch to the start, and creates a missing one', async () => {
     const { project, bare, first, other } = await two()
     await post(project, { branch: 'main', start_branch: 'other' }).expect(400)
     const one = await post(project, { branch: 'main', start_branch: 'other', force: true }).expect(201)
@@ -1014,8 +1014,8 @@ describe('GET /projects/:id/repository/commits/:sha/diff', () => {
   })
 })
 
-describe('who may', () => {
-  it.each(statuses(200))('G-65, companions 5.3: %s reads the commits of a public project', async (role, status) => {
+describe('permissions', () => {
+  it.each(statuses(200))('companions 5.3: %s reads the commits of a public project (G-65)', async (role, status) => {
     for (const path of ['', '/main', '/main/diff']) await t.api('get', at(cast.project) + path, cast.as[role]).expect(status)
   })
 

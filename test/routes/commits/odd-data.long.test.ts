@@ -129,7 +129,7 @@ describe('commits that no Git of today would make (SEC-151, SEC-152)', () => {
 
   it('a message of 10 MB (SEC-151)', () => check([{ message: `title\n\n${'0123456789abcde\n'.repeat(655_360)}` }]), 120_000)
 
-  it('what is declared is decoded, what is not becomes replacement characters (SEC-151)', async () => {
+  it('decodes declared encodings, and replaces other bytes (SEC-151)', async () => {
     const { project, bare } = await planted()
     const shown = async (raw: Raw) =>
       (await t.api('get', `${project.path}/repository/commits/${plant(bare, raw)}`, project.creator).expect(200)).body

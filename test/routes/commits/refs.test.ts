@@ -36,7 +36,7 @@ describe('GET /projects/:id/repository/commits/:sha/refs', () => {
     expect((await t.api('get', `${at(ids[0] as string)}?per_page=2&page=2`, null).expect(200)).body).toEqual([branch('v1'), tag('v1')])
   })
 
-  it('404 for what is no commit, 400 for another type (RE-8, SEC-55, SEC-79)', async () => {
+  it('404 for an unknown commit, 400 for another type (RE-8, SEC-55, SEC-79)', async () => {
     for (const sha of WRONG) await t.api('get', at(sha), null).expect(404, NO_COMMIT)
     await t.api('get', `${at('main')}?type=note`, null).expect(400, { error: 'type does not have a valid value' })
     const project = await aProject(t.ctx)

@@ -78,7 +78,7 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
     expect(await stateOf(t, project)).toEqual(before)
   })
 
-  it('what is missing or unknown, in this order (RE-10, C-48)', async () => {
+  it('reports missing and unknown parameters in this order (RE-10, C-48)', async () => {
     const { project, changed } = await line()
     const before = await stateOf(t, project)
     await revert(project, 'none', undefined, project.creator).expect(400, { error: 'branch is missing' })

@@ -45,7 +45,7 @@ async function rowsOf({ id }: TestProject) {
   }
 }
 
-describe('who may', () => {
+describe('permissions', () => {
   it.each(statuses(200, { anonymous: 401 }))('read statuses of a public project: %s %i (ST-1)', async (role, status) => {
     const { body } = await list(cast.project, sha, cast.as[role]).expect(status)
     if (status === 401) expect(body).toEqual(UNAUTHORIZED)
@@ -90,7 +90,7 @@ describe('who may', () => {
     await list(project, 'main', await aUser(t.ctx, { external: true })).expect(404, { message: '404 Project Not Found' })
   })
 
-  it('without a credential 401 comes first, then the parameters, then the project (G-10)', async () => {
+  it('answers 401 without a credential first, then checks the parameters, then the project (G-10)', async () => {
     await post(cast.project, 'none', null).expect(401, UNAUTHORIZED)
     await t
       .api('post', '/projects/999999/statuses/x', cast.as.developer)
@@ -297,7 +297,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect(await idOf({ state: 'pending' })).toBeGreaterThan(again)
   })
 
-  it('what is given and not blank is set; what is absent keeps its value on update (ST-15)', async () => {
+  it('given values that are not blank are set; absent ones keep their value on update (ST-15)', async () => {
     const { say } = await aBuilt()
     const all = { target_url: 'http://ci.example.com/1', description: 'One', coverage: 10 }
     const shown = ({ body }: { body: Record<string, unknown> }) => ({
@@ -455,7 +455,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect(body.map(({ name }: { name: string }) => name)).toEqual(['query', 'form', 'parts'])
   })
 
-  it('what is no parameter is not stored (SEC-9)', async () => {
+  it('unknown parameters are not stored (SEC-9)', async () => {
     const { project, say } = await aBuilt()
     const { body } = await say({
       state: 'success',
@@ -663,7 +663,7 @@ describe('many at once', () => {
     expect((await rowsOf(project)).statuses).toMatchObject([{ status: 'running', latest: true }])
   })
 
-  it('ST-14 to ST-20: mixed states of one name by several posters end as some order of the calls would have them', async () => {
+  it('to ST-20: mixed states of one name by several posters end as some order of the calls would have them (ST-14)', async () => {
     const { project, say } = await aBuilt()
     const posters = [project.creator, await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     for (const poster of posters.slice(1))
@@ -692,7 +692,7 @@ describe('many at once', () => {
     }
   })
 
-  it('different names, each from pending to its end: the pipeline agrees with what is there in the end (ST-20)', async () => {
+  it('different names, each from pending to its end: the pipeline agrees with the final statuses (ST-20)', async () => {
     const { project, say } = await aBuilt()
     const ends = ['success', 'failed', 'canceled']
     const answers = await together(async (n) => {

@@ -65,7 +65,7 @@ describe('deploy keys (DK-1 to DK-6)', () => {
     await expect.poll(async () => (await t.api('get', `/keys/${key.id}`, admin)).status, { timeout: 20_000 }).toBe(404)
   })
 
-  it('refuses what is no key, and keys of users', async () => {
+  it('refuses invalid keys, and keys of users', async () => {
     const project = await aPlace()
     const add = (body: object) => t.api('post', `${project.path}/deploy_keys`, owner).send(body)
     expect((await add({ key: client.newKey().line }).expect(400)).body).toEqual({ error: 'title is missing' })

@@ -45,7 +45,7 @@ async function workOf(project: TestProject) {
   return { work, push }
 }
 
-describe('what is recorded (EV-5)', () => {
+describe('recorded events (EV-5)', () => {
   it('a created project, with every field (EV-3)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
@@ -67,7 +67,7 @@ describe('what is recorded (EV-5)', () => {
     ])
   })
 
-  it('pushes over Git, newest first: a new branch, more commits, a tag, what is removed (PU-7)', async () => {
+  it('pushes over Git, newest first: a new branch, more commits, a tag, deletions (PU-7)', async () => {
     const project = await aProject(t.ctx)
     const { work, push } = await workOf(project)
     const first = await commitIn(work, 'one')
@@ -97,7 +97,7 @@ describe('what is recorded (EV-5)', () => {
     expect(list.every((event) => event.target_type === null)).toBe(true)
   })
 
-  it('forced pushes and merges count what is new (PU-7)', async () => {
+  it('forced pushes and merges count new commits (PU-7)', async () => {
     const project = await aProject(t.ctx)
     const { work, push } = await workOf(project)
     for (const name of ['a', 'b', 'c']) await commitIn(work, name)
@@ -111,7 +111,7 @@ describe('what is recorded (EV-5)', () => {
     expect(pushed).toEqual([['main', 3], ['work', 0], ['work', 1], ['work', 3]]) // biome-ignore format: pairs
   })
 
-  it('what is committed, branched and tagged by the API (PU-7)', async () => {
+  it('commits, branches and tags by the API (PU-7)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const commit = (branch: string, message: string, more = {}) =>
@@ -189,7 +189,7 @@ describe('what is recorded (EV-5)', () => {
     expect(pushed.map(({ push_data }) => push_data?.['commit_to'])).toEqual([head])
   })
 
-  it('nothing for what was refused (SEC-2)', async () => {
+  it('nothing for refused calls (SEC-2)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const before = await eventsOf(project)
     const { work } = await workOf(project)
@@ -200,7 +200,7 @@ describe('what is recorded (EV-5)', () => {
     expect(await eventsOf(project)).toEqual(before)
   })
 
-  it('drops what is older than two years', async () => {
+  it('deletes events older than two years', async () => {
     const project = await aProject(t.ctx)
     const year = 365 * 86_400_000
     const values = { project_id: project.id, author_id: project.creator.id, action: 'left' as const }
@@ -248,7 +248,7 @@ describe('lists of events', () => {
     )
   })
 
-  it.each(['/events', 'users', 'projects'])('EV-1 to EV-3: %s takes every input', async (kind) => {
+  it.each(['/events', 'users', 'projects'])('to EV-3: %s takes every input (EV-1)', async (kind) => {
     const path = kind === '/events' ? kind : kind === 'users' ? `/users/${author.username}/events` : `${project.path}/events`
     const list = async (query: string) => names((await t.api('get', `${path}?${query}`, author).expect(200)).body)
     expect(await list('')).toEqual(['commented on', 'created', 'left', 'joined'])
@@ -265,7 +265,7 @@ describe('lists of events', () => {
     expect(await list('before=&after=&action=joined&target_type=user')).toEqual(['joined'])
   })
 
-  it('G-55 to G-59: is paginated', async () => {
+  it('to G-59: is paginated (G-55)', async () => {
     const { body, headers } = await t.api('get', `${project.path}/events?per_page=3&page=2`, author).expect(200)
     expect([names(body), headers['x-total'], headers['x-total-pages'], headers['x-prev-page']]).toEqual([['joined'], '4', '2', '1'])
     const past = await t.api('get', `${project.path}/events?per_page=3&page=9`, author).expect(200, [])

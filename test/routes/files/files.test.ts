@@ -42,7 +42,7 @@ const sha256 = (content: string | Buffer) => createHash('sha256').update(content
 const enc = encodeURIComponent
 
 describe('GET and HEAD /projects/:id/repository/files/:file_path', () => {
-  it('the file, its content, and where it comes from; HEAD means the default branch (RF-1)', async () => {
+  it('the file, its content, and its commits; HEAD means the default branch (RF-1)', async () => {
     for (const ref of ['main', 'HEAD']) {
       const { body } = await t.api('get', `${at}/${enc('docs/a b.md')}?ref=${ref}`, null).expect(200)
       expect(body).toEqual({
@@ -97,7 +97,7 @@ describe('GET and HEAD /projects/:id/repository/files/:file_path', () => {
     ['other', '?ref=', NO_COMMIT],
     ['other', '?ref=main~1', NO_COMMIT],
     ['other', '?ref=--all', NO_COMMIT],
-  ])('RF-1, RF-2, SEC-79 to SEC-81: 404 for %s%s', async (path, query, answer) => {
+  ])('to SEC-81: 404 for %s%s (RF-1, RF-2, SEC-79)', async (path, query, answer) => {
     await t.api('get', `${at}/${path}${query}`, null).expect(404, answer)
     await t.api('head', `${at}/${path}${query}`, null).expect(404)
     if (query !== '?ref=') await t.api('get', `${at}/${path}/raw${query}`, null).expect(404, answer)
@@ -284,7 +284,7 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
     expect(await stateOf(t, cast.project)).toEqual(before)
   })
 
-  it('last_commit_id that is right lets the change through (RF-6, SEC-96)', async () => {
+  it('a matching last_commit_id allows the change (RF-6, SEC-96)', async () => {
     bare.git('branch', '-f', 'work', 'main')
     await t
       .api('put', `${at}/run`, cast.as.developer)
@@ -297,7 +297,7 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   it.each(statuses(200))('companions 5.3: %s reads files of a public project', async (role, status) => {
     await t.api('get', `${at}/run?ref=main`, cast.as[role]).expect(status)
     await t.api('get', `${at}/run/raw`, cast.as[role]).expect(status)
@@ -332,7 +332,7 @@ describe('who may', () => {
     ['guest', 403],
     ['reporter', 200],
     ['admin', 200],
-  ])('G-40, companions 5.1 row 3: %s before a private project: %i', async (role, status) => {
+  ])('companions 5.1 row 3: %s before a private project: %i (G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     for (const path of ['a?ref=main', 'a/raw', 'none?ref=main']) {
       const { body } = await t
@@ -433,7 +433,7 @@ describe('GET and HEAD /projects/:id/repository/files/:file_path/blame (RF-4)', 
       expect([range, (await blame(`ref=main&${range}`)).status]).toEqual([range, 400])
   })
 
-  it('refuses what is no file, needs a ref, and answers 413 for more lines than an answer holds', async () => {
+  it('refuses paths that are no file, needs a ref, and answers 413 for too many lines', async () => {
     await blame('').expect(400)
     expect((await blame('ref=none').expect(404)).body).toEqual(NO_COMMIT)
     for (const path of ['none', 'd', 'module']) expect((await blame('ref=main', path).expect(404)).body).toEqual(NO_FILE)

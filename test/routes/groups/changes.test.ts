@@ -40,7 +40,7 @@ const png = (width = 1) => {
 }
 
 describe('PUT /groups/:id (GR-35 to GR-39)', () => {
-  it('who may, by id and by path (GR-35, G-74, X-20)', async () => {
+  it('permissions, by id and by path (GR-35, G-74, X-20)', async () => {
     const [maintainer, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
     const parent = await aGroup(t.ctx, { creator: owner, maintainer })
     const group = await aGroup(t.ctx, { creator: admin, parent_id: parent.id })
@@ -55,7 +55,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     await put(group, { visibility: 'secret' }, stranger).expect(400, { error: 'visibility does not have a valid value' })
   })
 
-  it('what is not sent stays; nothing sent changes nothing (GR-36, GR-2)', async () => {
+  it('keeps fields that are not sent; an empty request changes nothing (GR-36, GR-2)', async () => {
     const group = await aGroup(t.ctx, { creator: owner, visibility: 'internal', description: 'before', lfs_enabled: false })
     const other = await aGroup(t.ctx, { creator: owner })
     const updated = async () => (await t.ctx.db.read.select().from(namespaces).where(eq(namespaces.id, group.id)))[0]?.updated_at
@@ -93,7 +93,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     await put(child, { name: 'FIRST', path: child.fullPath.toUpperCase() }).expect(200)
   })
 
-  it('between the parent and what is inside (GR-37, AC-5, SEC-40)', async () => {
+  it('between the parent and its subgroups and projects (GR-37, AC-5, SEC-40)', async () => {
     const parent = await aGroup(t.ctx, { creator: owner, visibility: 'internal' })
     const group = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, visibility: 'internal' })
     const refused = (...visibility_level: string[]) => ({ message: { visibility_level } })
@@ -115,7 +115,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     await setSettings(t.ctx, {})
   })
 
-  it('a project that opens and a group that closes in the same moment do not pass each other (SEC-40)', async () => {
+  it('a project that becomes public and a group that becomes private at once do not conflict (SEC-40)', async () => {
     for (let i = 0; i < 5; i++) {
       const group = await aGroup(t.ctx, { creator: owner, visibility: 'public' })
       const project = await aProject(t.ctx, { creator: owner, namespace_id: group.id })
@@ -217,7 +217,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
 describe('DELETE /groups/:id (GR-40)', () => {
   const remove = (group: { path: string }, caller: TestUser | null = owner) => t.api('delete', group.path, caller)
 
-  it('who may (GR-40, G-74)', async () => {
+  it('permissions (GR-40, G-74)', async () => {
     const [maintainer, stranger, inherited] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const parent = await aGroup(t.ctx, { creator: owner, owner: inherited })
     const group = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, maintainer })
@@ -232,7 +232,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     expect((await auditOf(group.id)).at(-1)).toMatchObject({ action: 'group_deletion_scheduled', actor: inherited.username })
   })
 
-  it('all below is gone when the answer comes; storage follows, and paths are free at once (GR-40, SEC-134)', async () => {
+  it('removes all below before the answer; storage later, and paths are free at once (GR-40, SEC-134)', async () => {
     const group = await aGroup(t.ctx, { creator: owner, visibility: 'public' })
     const child = await aGroup(t.ctx, { creator: owner, parent_id: group.id, visibility: 'public' })
     const project = await aProject(t.ctx, { creator: owner, namespace_id: child.id, name: 'inside', visibility: 'public', files: { 'a.txt': 'old' } })
@@ -274,7 +274,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     ).toBeNull()
   })
 
-  it('what a kill left in the storage goes at the next start (SEC-134)', async () => {
+  it('removes what a kill left in the storage at the next start (SEC-134)', async () => {
     const project = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
     await t.ctx.db.write.insert(pendingRepositoryDeletions).values({ project_id: project.id, storage: 'default' })
     await t.ctx.db.write.insert(pendingAvatarDeletions).values({ kind: 'group', id: 1 })
@@ -285,7 +285,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     expect(await t.ctx.db.read.$count(pendingAvatarDeletions)).toBe(0)
   })
 
-  it('forks of what goes stay, and their sources have one fork less', async () => {
+  it('keeps forks of removed projects, and counts one fork less for sources', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     const [source, fork] = [await aProject(t.ctx, { creator: owner }), await aProject(t.ctx, { creator: owner, namespace_id: group.id })]
     await t.ctx.db.write.update(projects).set({ forked_from_id: source.id }).where(eq(projects.id, fork.id))
@@ -304,7 +304,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     await remove(other).set('If-Unmodified-Since', 'yesterday').expect(204)
   })
 
-  it('nothing is born inside a group that goes, and nothing is left of what was (SEC-132)', async () => {
+  it('nothing is created inside a group that is being removed, and nothing of it is left (SEC-132)', async () => {
     for (let i = 0; i < 6; i++) {
       // removed at once in one half, hidden in the other (GR-44)
       const atOnce = i % 2 === 0
@@ -344,7 +344,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     expect(await statements(5)).toBe(await statements(1))
   })
 
-  it('a token that only reads people deletes nothing (G-21)', async () => {
+  it('a token of scope read_user deletes nothing (G-21)', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     await t.api('delete', group.path, { token: await aToken(t.ctx, owner, ['read_user']) }).expect(403)
     await t.api('get', group.path, owner).expect(200)

@@ -45,7 +45,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
     })
   })
 
-  it('who may (GR-21, AC-8, G-66, G-74)', async () => {
+  it('permissions (GR-21, AC-8, G-66, G-74)', async () => {
     await post({ name: 'a', path: 'a-group' }, null).expect(401)
     await post({ name: 'a', path: 'a-group' }, await aUser(t.ctx, { can_create_group: false })).expect(403, { message: '403 Forbidden' })
     const external = await aUser(t.ctx, { external: true })
@@ -141,7 +141,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
 })
 
 describe('GET /groups and /groups/:id (GR-1 to GR-20, G-60, G-61)', () => {
-  it('who is shown which (GR-5, GR-6, GR-7, GR-8, GR-9)', async () => {
+  it('groups shown to each caller (GR-5, GR-6, GR-7, GR-8, GR-9)', async () => {
     const person = await aUser(t.ctx)
     const external = await aUser(t.ctx, { external: true })
     const tag = `scope${person.id}`

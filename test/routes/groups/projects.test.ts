@@ -130,7 +130,7 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
     expect([await count(null), await count(stranger), await count(member)]).toEqual([0, 0, 3])
   })
 
-  it('subgroups on wish, shared ones not on wish, the filters of PR-1 (X-18)', async () => {
+  it('includes subgroups if requested, leaves out shared ones if requested, has the filters of PR-1 (X-18)', async () => {
     expect(await names('&include_subgroups=true', stranger)).toEqual(['below', 'inside', 'invited', 'open'])
     expect(await names('&with_shared=false', stranger)).toEqual(['inside', 'open'])
     expect(await names('&include_subgroups=true&with_shared=false', null)).toEqual(['below', 'open'])
@@ -275,7 +275,7 @@ describe('GET /groups/:id and lists, the rest', () => {
     await t.api('get', `${closed.path}/subgroups`, stranger).expect(404, { message: '404 Group Not Found' })
   })
 
-  it('who may look (GR-20, AC-16, G-67)', async () => {
+  it('permissions to read (GR-20, AC-16, G-67)', async () => {
     const [open, inside, closed] = await Promise.all(
       (['public', 'internal', 'private'] as const).map((visibility) => aGroup(t.ctx, { creator: owner, visibility })),
     )

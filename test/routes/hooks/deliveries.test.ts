@@ -101,7 +101,7 @@ describe('a delivery without an answer', () => {
 })
 
 describe('a hook that keeps failing (HK-26)', () => {
-  it('is set aside for a growing time, keeps what is to be delivered, and heals by itself', async () => {
+  it('is disabled for a growing time, keeps its deliveries, and is enabled again', async () => {
     const hook = await hooked()
     r.reply(hook.path, { status: 503 })
     for (const at of [1, 2, 3, 4]) {
@@ -140,7 +140,7 @@ describe('a hook that keeps failing (HK-26)', () => {
   })
 })
 
-describe('what is kept (HK-6)', () => {
+describe('recorded deliveries (HK-6)', () => {
   it('is the newest hundred deliveries', async () => {
     const hook = await hooked()
     await t.ctx.db.write.execute(sql`insert into hook_deliveries (hook_id, uuid, key, trigger, event, body, state)

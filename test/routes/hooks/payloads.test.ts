@@ -696,7 +696,7 @@ describe('hooks of the system (HK-23)', () => {
 })
 
 describe('the test endpoint (HK-5)', () => {
-  it('delivers a sample of each trigger, and says what is missing', async () => {
+  it('delivers a sample of each trigger, and names missing parameters', async () => {
     const { creator, project, path, hook } = await hooked()
     const test = (trigger: string) => t.api('post', `${project.path}/hooks/${hook.id}/test/${trigger}`, creator)
     const first = await test('push_events').expect(201)

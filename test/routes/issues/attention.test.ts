@@ -21,7 +21,7 @@ const post = (project: TestProject, what: string, caller: TestUser | null, sent:
 const stateOf = async (project: TestProject, iid: number) => (await t.api('get', `${project.path}/issues/${iid}`, project.creator).expect(200)).body
 
 describe('subscriptions', () => {
-  it('what is said beats taking part, until it is said otherwise (IS-9, SB-1, SB-3, SB-4)', async () => {
+  it('an explicit subscription overrides participation, until it is changed (IS-9, SB-1, SB-3, SB-4)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project, {}, as.guest)
     await post(project, 'subscribe', as.guest).expect(304)
@@ -203,7 +203,7 @@ describe('time tracking', () => {
     expect(await stateOf(project, 1)).toEqual(before)
   })
 
-  it('who may; in every state (TT-1, SEC-120)', async () => {
+  it('permissions, in every state (TT-1, SEC-120)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project, {}, as.owner)
     await anIssue(project, {}, as.guest)

@@ -22,7 +22,7 @@ const openCount = async (project: TestProject, caller: TestUser) => (await t.api
 const projectRow = async ({ id }: TestProject) => (await t.ctx.db.write.select().from(projects).where(eq(projects.id, id)))[0]
 
 describe('POST /projects/:id/issues', () => {
-  it('IS-5, section 15, S-28: an issue with all that it may have', async () => {
+  it('section 15, S-28: an issue with all that it may have (IS-5)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const member = await aUser(t.ctx)
@@ -105,7 +105,7 @@ describe('POST /projects/:id/issues', () => {
     expect((await anIssue(project, { title: 'x'.repeat(255), labels: 'y'.repeat(255), description: null })).iid).toBe(1)
   })
 
-  it('row 7 of section 5.1, AC-11: who may', async () => {
+  it('permissions to create (row 7 of section 5.1, AC-11)', async () => {
     const { project, as } = await aCast(t.ctx)
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404 })) await create(project, {}, as[role]).expect(status)
     const open = await aCast(t.ctx, { visibility: 'public' })
@@ -115,7 +115,7 @@ describe('POST /projects/:id/issues', () => {
     await t.api('get', at(project, 1), as.guest).expect(200)
   })
 
-  it('IS-18, row 9 and 11: what the role does not cover is ignored', async () => {
+  it('row 9 and 11: what the role does not cover is ignored (IS-18)', async () => {
     const { project, as } = await aCast(t.ctx)
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.developer).send({ title: 'v1' }).expect(201)
     const sent = {
@@ -294,7 +294,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
 })
 
 describe('PUT /projects/:id/issues/:issue_iid', () => {
-  it('changes what is given and nothing else, and says so in notes (IS-6, NT-6)', async () => {
+  it('changes the given fields and nothing else, and says so in notes (IS-6, NT-6)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, { title: 'a', description: 'b', labels: 'x,y' }, as.owner)
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.owner).send({ title: 'v1' }).expect(201)
@@ -359,7 +359,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     expect((await t.api('get', `${project.path}/events?action=reopened`, as.owner).expect(200)).body.length).toBe(1)
   })
 
-  it('row 8 and 9 of section 5.1: who may change what', async () => {
+  it('permissions to change (rows 8 and 9 of section 5.1)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, {}, as.owner)
     for (const [role, status] of statuses(200, { anonymous: 401, stranger: 403, guest: 403 }))
@@ -490,7 +490,7 @@ describe('POST /projects/:id/issues/:issue_iid/move', () => {
       .expect(400)
   })
 
-  it('IS-8, row 10: needs the right in both', async () => {
+  it('row 10: needs the right in both (IS-8)', async () => {
     const { project, as } = await aCast(t.ctx)
     const mine = await aProject(t.ctx, { creator: as.guest, guest: as.reporter })
     const hidden = await aProject(t.ctx)

@@ -243,7 +243,7 @@ describe('GET /issues and GET /groups/:id/issues', () => {
     expect(body[0].references).toEqual({ short: '#1', relative: `${project.fullPath}#1`, full: `${project.fullPath}#1` })
   })
 
-  it('of the group and what is below, as far as the caller sees it (IS-2)', async () => {
+  it('of the group and its subgroups, as far as the caller sees them (IS-2)', async () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const below = await aGroup(t.ctx, { creator, parent_id: group.id })

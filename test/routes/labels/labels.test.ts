@@ -23,7 +23,7 @@ const anIssue = async (place: Place, sent: object, caller = place.creator) =>
   ).body
 
 describe('labels of a project', () => {
-  it('LB-3, section 16: a label', async () => {
+  it('section 16: a label (LB-3)', async () => {
     const project = await aProject(t.ctx)
     const { body } = await create(project, { name: ' bug ', color: '#D9534F', description: 'Does *not* work', priority: 3 }).expect(201)
     expect(body).toEqual({
@@ -153,7 +153,7 @@ describe('labels of a project', () => {
     await post('x', 'subscribe', as.stranger).expect(404)
   })
 
-  it('row 12 of section 5.1, section 5.3, AC-11: who may read and write', async () => {
+  it('permissions to read and write (row 12 of section 5.1, section 5.3, AC-11)', async () => {
     const { project, as } = await aCast(t.ctx)
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404, guest: 403 })) {
       await create(project, { name: role, color: '#fff' }, as[role]).expect(status)
@@ -221,7 +221,7 @@ describe('labels of a group', () => {
     expect((await t.api('get', `${project.path}/issues/1`, creator).expect(200)).body.labels).toEqual([])
   })
 
-  it('row 2 of section 5.2: who may', async () => {
+  it('permissions (row 2 of section 5.2)', async () => {
     const [guest, reporter, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { guest, reporter })
     await create(group, { name: 'x', color: '#fff' }, null).expect(401)

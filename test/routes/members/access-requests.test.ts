@@ -28,7 +28,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
   const make = SOURCES[kind]
   const name = kind === 'project' ? 'Project' : 'Group'
 
-  it('a wish is stored once and gives nothing (AR-2, G-63)', async () => {
+  it('a request is stored once and gives no access (AR-2, G-63)', async () => {
     const [source, person] = [await make(), await aUser(t.ctx)]
     const { body } = await ask(source, person).expect(201)
     expect(body).toEqual({
@@ -56,7 +56,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     await ask(await make({ visibility: 'internal' }), stranger).expect(201)
   })
 
-  it('a membership that is over makes room for a wish (AR-2)', async () => {
+  it('an expired membership allows a request (AR-2)', async () => {
     const [source, person] = [await make(), await aUser(t.ctx)]
     const place = kind === 'project' ? { project_id: source.id } : { namespace_id: source.id }
     await t.ctx.db.write.insert(members).values({ ...place, user_id: person.id, access_level: 40, expires_at: '2001-01-01' })
@@ -142,7 +142,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
 })
 
 describe('where the page is open but the group is not', () => {
-  it('a group seen for a project in it takes no wish (AR-2)', async () => {
+  it('a group that is visible only by a project in it takes no requests (AR-2)', async () => {
     const person = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { request_access_enabled: true })
     await aProject(t.ctx, { creator: group.creator, namespace_id: group.id, guest: person })

@@ -192,7 +192,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await add(day(1)).expect(201)
   })
 
-  it('a wish becomes the membership (ME-11)', async () => {
+  it('a request becomes the membership (ME-11)', async () => {
     const person = await aUser(t.ctx)
     const source = await make()
     await t.ctx.db.write.insert(members).values({
@@ -241,7 +241,7 @@ describe('inherited members', () => {
   })
 })
 
-describe('who may grant what (ME-8, ME-9)', () => {
+describe('permissions to grant levels (ME-8, ME-9)', () => {
   it("refuses levels above the caller's own (ME-8)", async () => {
     const [maintainer, owner, person] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { owner })

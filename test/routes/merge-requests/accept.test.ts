@@ -288,7 +288,7 @@ describe('at the same time', () => {
     expect(bare.git('fsck', '--strict', '--connectivity-only')).toBe('')
   })
 
-  it('what is merged is what `sha` names, or nothing, while the source moves (SEC-112)', { tags: ['long'] }, async () => {
+  it('merges the commit of `sha` or nothing, while the source moves (SEC-112)', { tags: ['long'] }, async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (let round = 0; round < rounds(2, 10); round++) {
       const request = await aMergeRequest(t, { project })

@@ -36,7 +36,7 @@ describe('time tracking', () => {
     ['reset_spent_time', {}, 200],
   ] as const
 
-  it.each(WRITES)('who may call %s (TT-1, TT-3, TT-5, TT-7, TT-9, SEC-120, X-14)', async (verb, sent, ok) => {
+  it.each(WRITES)('permissions to call %s (TT-1, TT-3, TT-5, TT-7, TT-9, SEC-120, X-14)', async (verb, sent, ok) => {
     const secret = await aPlace({ visibility: 'private' })
     for (const [role, status] of statuses(403, { anonymous: 401, developer: ok, maintainer: ok, owner: ok, admin: ok }))
       expect([role, (await post(`${place.at}/${verb}`, place.as[role as Role], sent)).status]).toEqual([role, status])
@@ -54,7 +54,7 @@ describe('time tracking', () => {
       expect([role, (await t.api('get', `${secret.at}/time_stats`, secret.as[role as Role])).status]).toEqual([role, status])
   })
 
-  it('estimates and what was spent, in the request too (TT-2, TT-3, TT-4, TT-5, TT-6, TT-7, TT-8, TT-9, TT-14, TT-15)', async () => {
+  it('estimated and spent time, also in the merge request (TT-2, TT-3, TT-4, TT-5, TT-6, TT-7, TT-8, TT-9, TT-14, TT-15)', async () => {
     const here = await aPlace()
     const { as, at } = here
     const time = (verb: string, duration?: string) => post(`${at}/${verb}`, as.developer, duration === undefined ? {} : { duration })
@@ -92,7 +92,7 @@ describe('time tracking', () => {
 })
 
 describe('subscriptions', () => {
-  it.each(['subscribe', 'unsubscribe'])('who may %s (SB-2, SB-3, SEC-119)', async (verb) => {
+  it.each(['subscribe', 'unsubscribe'])('permissions to %s (SB-2, SB-3, SEC-119)', async (verb) => {
     const here = await aPlace()
     const secret = await aPlace({ visibility: 'private' })
     const other = verb === 'subscribe' ? 201 : 304
@@ -174,7 +174,7 @@ describe('todos', () => {
     await post(`${at}/todo`, as.reporter).expect(304)
   })
 
-  it('who may not read it makes none, and who lost sight of it has none (TD-1, SEC-119)', async () => {
+  it('users who may not read it make none, and have none after losing access (TD-1, SEC-119)', async () => {
     const { at, as, project } = await aPlace()
     await post(`${at}/todo`, as.stranger).expect(201)
     await post(`${at}/todo`, as.guest).expect(201)
@@ -187,7 +187,7 @@ describe('todos', () => {
 })
 
 describe('GET …/participants', () => {
-  it('author, assignee, who wrote and who is named, each once, as far as they may read it (MR-86, SEC-44)', async () => {
+  it('author, assignee, commenters and mentioned users, each once, as far as they may read it (MR-86, SEC-44)', async () => {
     const blocked = await aUser(t.ctx, { state: 'blocked' })
     const here = await aPlace()
     const { at, as, project } = here
@@ -252,7 +252,7 @@ describe('what a request closes', () => {
     await t.api('get', closes, null).expect(401)
   })
 
-  it('a request inside a fork closes nothing of its source, and nothing of what is hidden (MR-85, SEC-122)', async () => {
+  it('a merge request in a fork closes no issues of its source, and no hidden ones (MR-85, SEC-122)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     await anIssue(project, as.owner)
     const secret = await aProject(t.ctx, { creator: as.owner })
@@ -268,7 +268,7 @@ describe('what a request closes', () => {
     expect(await numbers(`/projects/${fork.id}/merge_requests/${body.iid}/closes_issues`, as.stranger)).toEqual([])
   })
 
-  it('IS-14, IS-15, section 15: from the side of the issue, following every change', async () => {
+  it('section 15: from the side of the issue, following every change (IS-14, IS-15)', async () => {
     const here = await aPlace({ files: { 'a.txt': 'a' } }, { description: 'Closes #1, see #2' })
     const { project, as } = here
     for (let i = 0; i < 2; i++) await anIssue(project, as.owner, { description: i === 1 ? 'Needs !2' : '' })
@@ -310,7 +310,7 @@ describe('what a request closes', () => {
   })
 })
 
-describe('what has merge requests besides', () => {
+describe('labels, milestones and projects of merge requests', () => {
   it('labels count the open ones that the caller may read, and are renamed and taken away there (LB-1, LB-9)', async () => {
     const here = await aPlace({ visibility: 'private' }, { labels: 'a' })
     const { project, as, at } = here
@@ -328,7 +328,7 @@ describe('what has merge requests besides', () => {
     expect([await total('labels=b'), await total('labels=None')]).toEqual(['0', '2'])
   })
 
-  it('a milestone that goes is taken from them (MI-5)', async () => {
+  it('a deleted milestone is removed from them (MI-5)', async () => {
     const { project, as, at } = await aPlace()
     const { body } = await post(`${project.path}/milestones`, as.owner, { title: 'v1' }).expect(201)
     await t.api('put', at, as.developer).send({ milestone_id: body.id }).expect(200)
@@ -340,7 +340,7 @@ describe('what has merge requests besides', () => {
   })
 })
 
-describe('who and what goes away', () => {
+describe('deleted users and projects', () => {
   it('a member who leaves keeps no assignment where they no longer see anything (ME-12)', async () => {
     const owner = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner })
@@ -367,7 +367,7 @@ describe('who and what goes away', () => {
     expect((await t.api('get', '/todos', member).expect(200)).body).toHaveLength(2)
   })
 
-  it('what a deleted user wrote goes to the ghost, or away (U-34, U-36)', async () => {
+  it('merge requests of a deleted user belong to the ghost user, or are deleted (U-34, U-36)', async () => {
     const admin = await anAdmin(t.ctx)
     for (const [hard, status] of [
       [false, 200],
@@ -411,7 +411,7 @@ describe('who and what goes away', () => {
     expect((await t.api('put', at, as.owner).send({ state_event: 'reopen' }).expect(200)).body.state).toBe('closed')
   })
 
-  it('requests whose branches point at each other, at nothing, or at what was deleted are shown (SEC-117)', async () => {
+  it('shows merge requests with reversed, missing and deleted branches (SEC-117)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     await aCommit(t.ctx, project, { 'b.txt': 'b' }, { branch: 'one', start_branch: 'main' })
     await aCommit(t.ctx, project, { 'c.txt': 'c' }, { branch: 'two', start_branch: 'main' })

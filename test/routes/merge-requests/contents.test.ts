@@ -61,7 +61,7 @@ describe('what a request would merge', () => {
     expect(headers['x-total']).toBe('3')
   })
 
-  it('MR-90 to MR-92: /versions, newest first, and each with its commits and diffs', async () => {
+  it('to MR-92: /versions, newest first, and each with its commits and diffs (MR-90)', async () => {
     const request = await aMergeRequest(t)
     const { project } = request
     const start = headOf(project, 'main')
@@ -132,7 +132,7 @@ describe('what a request would merge', () => {
     expect(await seen('large')).toEqual(['collected', '1', '1', 1, ...none])
   })
 
-  it('all versions show the same bytes when branches are gone and nothing but what refs hold is kept (SEC-118, SEC-164)', async () => {
+  it('all versions show the same bytes after branches are deleted and unreachable objects are pruned (SEC-118, SEC-164)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a\n' } })
     await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, project.id))
     const request = await aMergeRequest(t, { project })

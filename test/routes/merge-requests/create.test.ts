@@ -88,7 +88,7 @@ describe('POST /projects/:id/merge_requests', () => {
     expect(master.user).toEqual({ can_merge: true })
   })
 
-  it('what was not given has the plain value of its type (MR-29, MR-10)', async () => {
+  it('fields that were not given have the default of their type (MR-29, MR-10)', async () => {
     const { project, as } = await aPlace()
     const { body } = await create(project, as.owner, { description: null }).expect(201)
     expect(body).toMatchObject({ description: '', labels: [], milestone: null, assignee: null, assignees: [], force_remove_source_branch: false })
@@ -235,7 +235,7 @@ describe('POST /projects/:id/merge_requests', () => {
     expect(labels.map(({ name }: { name: string }) => name)).toEqual(['known'])
   })
 
-  it('assigned is who may read it here: neither the blocked nor strangers, nor guests of a private project (MR-26, SEC-115)', async () => {
+  it('assigns only users who may read it: neither blocked users nor strangers, nor guests of a private project (MR-26, SEC-115)', async () => {
     const { project, as } = await aPlace({ visibility: 'private' })
     const blocked = await aUser(t.ctx)
     await t.api('post', `${project.path}/members`, as.owner).send({ user_id: blocked.id, access_level: 40 }).expect(201)

@@ -183,7 +183,7 @@ describe('GET /projects/:id/merge_requests', () => {
       expect((await t.api('get', `${path}?view=simple&iids=1&sort=asc`, as.owner).expect(200)).body).toEqual([simple])
   })
 
-  it('lists show all but what is the single view’s (MR-11, X-5)', async () => {
+  it('lists show all fields except those of the single view (MR-11, X-5)', async () => {
     const { project, as } = cast
     const [listed] = (await t.api('get', `${project.path}/merge_requests?iids=1`, as.owner).expect(200)).body
     const { body: single } = await t.api('get', `${project.path}/merge_requests/1`, as.owner).expect(200)
@@ -195,7 +195,7 @@ describe('GET /projects/:id/merge_requests', () => {
   it.each([
     ['public', { anonymous: 401 }],
     ['private', { anonymous: 401, stranger: 404, guest: 403 }],
-  ] as const)('MR-22, MR-13, 1.10: who lists those of a %s project', async (visibility, refused) => {
+  ] as const)('1.10: who lists those of a %s project (MR-22, MR-13)', async (visibility, refused) => {
     const { project, as } = await aCast(t.ctx, { visibility })
     await aRequest(project, {}, as.owner)
     for (const [role, who] of Object.entries(as)) {
@@ -275,7 +275,7 @@ describe('GET /merge_requests and GET /groups/:id/merge_requests', () => {
     expect(body.map(({ id }: { id: number }) => id)).toEqual([first.id, third.id])
   })
 
-  it('of the group and what is below, as far as the caller may read it (OT-2)', async () => {
+  it('of the group and its subgroups, as far as the caller may read them (OT-2)', async () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const below = await aGroup(t.ctx, { creator, parent_id: group.id })
@@ -317,7 +317,7 @@ describe('GET /merge_requests and GET /groups/:id/merge_requests', () => {
 })
 
 describe('who sees which merge request', () => {
-  it('MR-13, AC-10, 1.10, SEC-33: lists of all, lists of one project and single answers agree with the decision', { tags: ['long'] }, async () => {
+  it('1.10, SEC-33: lists of all, lists of one project and single answers agree with the decision (MR-13, AC-10)', { tags: ['long'] }, async () => {
     const { below, chance } = random(11)
     const pick = <T>(list: T[]) => list[below(list.length)] as T
     const admin = await anAdmin(t.ctx)

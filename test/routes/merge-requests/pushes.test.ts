@@ -188,7 +188,7 @@ describe('a push to the source', () => {
 })
 
 describe('a push to the target', () => {
-  it('decides anew, without a new version (MR-72, PU-2)', async () => {
+  it('checks again, without a new version (MR-72, PU-2)', async () => {
     const request = await open({ files: null, source: 'topic', project: await aProject(t.ctx, { files: { a: 'a\n' } }) })
     await t.api('post', `${request.project.path}/repository/branches`, request.project.creator).send({ branch: 'topic', ref: 'main' }).expect(201)
     await edit(request.project, 'topic', 'a', 'theirs\n')

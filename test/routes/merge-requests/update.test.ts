@@ -103,7 +103,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     await put(place, place.as.owner, sent).expect(400, { message })
   })
 
-  it('texts and switches; what it comes from cannot be changed (MR-43, MR-49, MR-29)', async () => {
+  it('changes texts and switches, and not the source (MR-43, MR-49, MR-29)', async () => {
     const here = await aPlace()
     const { as } = here
     const other = await aProject(t.ctx, { creator: as.owner })
@@ -172,7 +172,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     expect((await put(here, here.as.developer, { discussion_locked: false }).expect(200)).body.discussion_locked).toBe(false)
   })
 
-  it('another target branch is looked at anew (MR-8, MR-48, MR-30, MR-32, SEC-116)', async () => {
+  it('another target branch is checked again (MR-8, MR-48, MR-30, MR-32, SEC-116)', async () => {
     const here = await aPlace()
     const { project, as } = here
     await put(here, as.developer, { target_branch: 'feature' }).expect(422, {
@@ -284,7 +284,7 @@ describe('closing and reopening', () => {
     expect(again).toMatchObject({ state: 'opened', target_branch: 'nowhere', merge_status: 'cannot_be_merged' })
   })
 
-  it('what is closed is not merged later (MR-66)', async () => {
+  it('a closed merge request is not merged later (MR-66)', async () => {
     const here = await aPlace()
     await stamp(here.id, { merge_when_pipeline_succeeds: true, merge_user_id: here.as.owner.id })
     expect((await put(here, here.as.developer, { state_event: 'close' }).expect(200)).body.merge_when_pipeline_succeeds).toBe(false)
@@ -292,7 +292,7 @@ describe('closing and reopening', () => {
 })
 
 describe('what follows a change', () => {
-  it('the caller’s todos are done by what is a change, and by nothing less (MR-53, TD-4, TO-6)', async () => {
+  it('a change ends the todos of the caller, and nothing less does (MR-53, TD-4, TO-6)', async () => {
     const here = await aPlace()
     const { as } = here
     const pending = async () => (await t.api('get', '/todos', as.owner).expect(200)).body.length

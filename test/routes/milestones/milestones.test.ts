@@ -157,7 +157,7 @@ describe('milestones of a project', () => {
     await t.api('get', `${project.path}/milestones/x`, creator).expect(400, { error: 'milestone_id is invalid' })
   })
 
-  it('row 15 of section 5.1, AC-11: who may', async () => {
+  it('permissions (row 15 of section 5.1, AC-11)', async () => {
     const { project, as } = await aCast(t.ctx)
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404, guest: 403, reporter: 403 })) {
       const { body } = await create(project, { title: role }, as[role]).expect(status)
@@ -181,7 +181,7 @@ describe('milestones of a project', () => {
 })
 
 describe('milestones of a group', () => {
-  it('MI-1 to MI-7, MI-8: for the projects directly in it', async () => {
+  it('to MI-7, MI-8: for the projects directly in it (MI-1)', async () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const below = await aGroup(t.ctx, { creator, parent_id: group.id })
@@ -228,7 +228,7 @@ describe('milestones of a group', () => {
     await aMilestone(await aProject(t.ctx, { creator, namespace_id: below.id }), 'leaf')
   })
 
-  it('row 3 of section 5.2: who may', async () => {
+  it('permissions (row 3 of section 5.2)', async () => {
     const [guest, reporter, developer, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { guest, reporter, developer })
     await create(group, { title: 'x' }, null).expect(401)

@@ -19,7 +19,7 @@ const give = (path: string, name: string, caller: TestUser | null = stranger) =>
 
 const KINDS = NOTED.flatMap((type) => [[type, false] as const, [type, true] as const])
 
-describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, onNote) => {
+describe.each(KINDS)('emoji on an item: %s, on a note: %s', (type, onNote) => {
   let path: string
   let id: number
   beforeAll(async () => {
@@ -56,7 +56,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
     await give(path, '100').expect(201)
   })
 
-  it('what is no emoji is not found, and what is not given is missing (AE-3)', async () => {
+  it('an unknown emoji is 404, and one that was not awarded too (AE-3)', async () => {
     for (const name of ['nothing such', ':star:', 'Star', 'constructor', '⭐'])
       expect((await give(path, name).expect(404)).body).toEqual({ message: '404 Award Emoji {:name=>["is not included in the list"]} Not Found' })
     expect((await give(path, '').expect(404)).body.message).toMatch(/^404 Award Emoji .*can't be blank.* Not Found$/)
@@ -77,7 +77,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
     await t.api('delete', `${path}/award_emoji/${other.id}`, await anAdmin(t.ctx)).expect(204)
   })
 
-  it('that of another thing is not found (SEC-31)', async () => {
+  it('that of another item is 404 (SEC-31)', async () => {
     const award = (await give(path, 'rocket').expect(201)).body
     const other = talk.things[NOTED.find((each) => each !== type) as (typeof NOTED)[number]].path
     for (const method of ['get', 'delete'] as const) await t.api(method, `${other}/award_emoji/${award.id}`, stranger).expect(404)
@@ -86,7 +86,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
 })
 
 describe('what emoji count for', () => {
-  it.each(['Issue', 'MergeRequest'] as const)('thumbs of a thing are its votes, those of its notes are not: %s (AE-5, MR-9)', async (type) => {
+  it.each(['Issue', 'MergeRequest'] as const)('thumbs of an item are its votes, those of its notes are not: %s (AE-5, MR-9)', async (type) => {
     const { things, project } = await aTalkingProject(t)
     const { path } = things[type]
     const votes = async () => {
@@ -150,7 +150,7 @@ describe('what emoji count for', () => {
     expect((await ask()).length).toBe(few.length)
   })
 
-  it('a project that is deleted takes along what was given in it', async () => {
+  it('emoji are deleted with their project', async () => {
     const { project, things } = await aTalkingProject(t)
     await give(things.Issue.path, 'star').expect(201)
     await t.api('delete', `${project.path}?permanently_remove=true`, project.creator).expect(202)

@@ -29,7 +29,7 @@ const begin = async (path: string, sent: object, caller = owner) =>
   (await t.api('post', `${path}/discussions`, caller).send({ body: 'Thread', ...sent }).expect(201)).body // biome-ignore format: one call
 const get = async (path: string) => (await t.api('get', path, owner).expect(200)).body
 
-describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) => {
+describe.each([...NOTED, 'Commit'] as const)('threads on an item: %s', (type) => {
   it('a thread, and an answer in it (DI-2, DI-3, DI-5)', async () => {
     const path = paths[type]
     const thread = await begin(path, { created_at: '2001-01-01' })
@@ -75,7 +75,7 @@ describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) =>
     await t.api('get', `${at}/${elsewhere.id}`, owner).expect(404)
   })
 
-  it('a note of a thread is changed and deleted by the users of NT-4 and NT-5; without notes the thread is gone (DI-6, DI-7)', async () => {
+  it('a note of a thread is changed and deleted by the users of NT-4 and NT-5; a thread without notes is deleted (DI-6, DI-7)', async () => {
     const path = paths[type]
     const thread = await begin(path, {}, stranger)
     const at = `${path}/discussions/${thread.id}`
@@ -377,7 +377,7 @@ describe('places in a difference', () => {
     })
   })
 
-  it('who may not read the code hears nothing of it (SEC-34)', async () => {
+  it('callers who may not read the code see none of it (SEC-34)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a\n' } })
     const path = `${project.path}/repository/commits/main/discussions`
     for (const [role, status] of statuses(200, { anonymous: 401, stranger: 404, guest: 403 }))

@@ -15,7 +15,7 @@ const anIssue = async (project: TestProject, sent: object = {}, caller = project
 const mentionsIn = async ({ path }: { path: string }, caller: TestUser): Promise<string[]> =>
   (await t.api('get', `${path}/notes?sort=asc&activity_filter=only_activity`, caller).expect(200)).body.map(({ body }: { body: string }) => body)
 
-describe('what is mentioned elsewhere', () => {
+describe('mentions in other items', () => {
   it('issues and merge requests have a note for each place that mentions them (IS-23, NT-6)', async () => {
     const project = await aProject(t.ctx, { files: { 'a.txt': 'a' } })
     const { creator } = project
@@ -62,7 +62,7 @@ describe('what is mentioned elsewhere', () => {
     expect(await mentionsIn(last, creator)).toEqual([`mentioned in merge request !${request.iid}`, `mentioned in commit ${sha}`])
   })
 
-  it('such a note is read as others are, and changes nothing of its thing (NT-6, NT-7)', async () => {
+  it('such a note is read as others are, and changes nothing of its item (NT-6, NT-7)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { creator } = project
     const author = await aUser(t.ctx)

@@ -25,7 +25,7 @@ const anIssue = async (project: TestProject, sent: object = {}, caller = project
   (await t.api('post', `${project.path}/issues`, caller).send({ title: 'An issue', ...sent }).expect(201)).body // biome-ignore format: one call
 const rowsOf = (id: number) => t.ctx.db.write.select().from(notes).where(eq(notes.id, id))
 
-describe.each(NOTED)('notes on a thing: %s', (type) => {
+describe.each(NOTED)('notes on an item: %s', (type) => {
   it('a note, alone and in a list (NT-1, NT-2, NT-3)', async () => {
     const thing = talk.things[type]
     const note = await say(thing.path, 'Well said\n', stranger)
@@ -118,7 +118,7 @@ describe.each(NOTED)('notes on a thing: %s', (type) => {
     await t.api('post', `${path}/notes`, owner).send({ body: 'x', created_at: 'now' }).expect(400)
   })
 
-  it('a note of another thing is not found, though both are readable (SEC-31)', async () => {
+  it('a note of another item is 404, though both are readable (SEC-31)', async () => {
     const other = NOTED.find((each) => each !== type) as (typeof NOTED)[number]
     const note = await say(talk.things[other].path, 'Elsewhere', owner)
     const at = `${talk.things[type].path}/notes/${note.id}`
@@ -227,7 +227,7 @@ describe('who talks', () => {
     await say(path, 'Again', stranger)
   })
 
-  it('what is said of a confidential issue is out of the sight of who does not see it (SEC-35, AC-14)', async () => {
+  it('notes on a confidential issue are hidden from those who do not see it (SEC-35, AC-14)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     const { iid } = await anIssue(project, { confidential: true })
     const path = `${project.path}/issues/${iid}`
@@ -316,7 +316,7 @@ describe('what follows from a note', () => {
     expect([await own(ann), await own(cay)]).toEqual([[], []])
   })
 
-  it('who says something of a thing, or gives it an emoji, has dealt with it (TO-6)', async () => {
+  it('a note or an emoji ends the todos of its author for the item (TO-6)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const deals = {
       notes: { body: 'Done' },
@@ -379,8 +379,8 @@ describe('what follows from a note', () => {
   })
 })
 
-describe('what is deleted with what', () => {
-  it('with a thing goes all that was said of it and given to it (IS-7, SN-10)', async () => {
+describe('deletion with items and users', () => {
+  it('notes and emoji are deleted with their item (IS-7, SN-10)', async () => {
     const { project, things } = await aTalkingProject(t)
     const { creator } = project
     for (const type of ['Issue', 'Snippet'] as const) {
@@ -398,7 +398,7 @@ describe('what is deleted with what', () => {
     expect(said).toEqual([])
   })
 
-  it('a moved issue takes along its notes, threads, emoji and who is named (IS-8)', async () => {
+  it('a moved issue keeps its notes, threads, emoji and mentions (IS-8)', async () => {
     const creator = await aUser(t.ctx)
     const [from, to] = [await aProject(t.ctx, { creator }), await aProject(t.ctx, { creator })]
     const { iid } = await anIssue(from)
@@ -451,7 +451,7 @@ describe('what is deleted with what', () => {
     expect((await issue()).upvotes).toBe(before.upvotes)
   })
 
-  it('with hard_delete it is gone, and what counts it counts it no more (U-36)', async () => {
+  it('with hard_delete it is deleted, and counted no more (U-36)', async () => {
     const { things, sha, project } = talk
     const gone = await aUser(t.ctx)
     const counted = ['Issue', 'MergeRequest'] as const

@@ -99,7 +99,7 @@ describe('jobs', () => {
     expect([(await queries('/jobs')).length, (await queries(`/pipelines/${main}/jobs`)).length]).toEqual(few)
   })
 
-  it('PL-10, PL-11, 5.1 row 3: who may read pipelines but not the code sees jobs without their commit', async () => {
+  it('5.1 row 3: callers who may read pipelines but not the code see jobs without their commit (PL-10, PL-11)', async () => {
     const guest = await aUser(t.ctx)
     const own = await aProject(t.ctx, { files: { a: 'a' }, guest })
     const { body: posted } = await t.api('post', `${own.path}/statuses/main`, own.creator).send({ state: 'success', name: 'x' }).expect(201)

@@ -27,14 +27,17 @@ beforeAll(async () => {
   shared = (await say(cast.project, {}, cast.as.developer).expect(201)).body.pipeline_id
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   const paths = () => ['/pipelines', `/pipelines/${shared}`, '/pipelines/latest', `/pipelines/${shared}/jobs`, '/jobs']
-  it.each(statuses(200, { anonymous: 401 }))('PL-8 to PL-11, 5.1 row 6: read pipelines and jobs of a public project: %s %i', async (role, status) => {
-    for (const path of paths()) await get(cast.project, path, cast.as[role]).expect(status)
-  })
+  it.each(statuses(200, { anonymous: 401 }))(
+    'to PL-11, 5.1 row 6: read pipelines and jobs of a public project: %s %i (PL-8)',
+    async (role, status) => {
+      for (const path of paths()) await get(cast.project, path, cast.as[role]).expect(status)
+    },
+  )
 
   it.each(statuses(403, { anonymous: 401, developer: 200, maintainer: 200, owner: 200, admin: 200 }))(
-    'PL-12, 5.1 row 35: cancel: %s %i',
+    '5.1 row 35: cancel: %s %i (PL-12)',
     async (role, status) => {
       await t.api('post', `${cast.project.path}/pipelines/${shared}/cancel`, cast.as[role]).expect(status)
     },
@@ -99,7 +102,7 @@ describe('who may', () => {
     await get(cast.project, '/jobs/1.5', cast.as.guest).expect(400, { error: 'job_id is invalid' })
   })
 
-  it('what is not offered is not there (PL-13, PL-14)', async () => {
+  it('unsupported operations are 404 (PL-13, PL-14)', async () => {
     for (const path of [`/pipelines/${shared}/retry`, '/jobs/1/play', '/jobs/1/retry', '/jobs/1/erase', '/pipeline'])
       await t.api('post', `${cast.project.path}${path}`, cast.as.owner).expect(404, { error: '404 Not Found' })
     await get(cast.project, '/jobs/1/trace', cast.as.owner).expect(404, { error: '404 Not Found' })

@@ -41,7 +41,7 @@ describe('avatars of projects (UP-3, UP-4, SEC-78)', () => {
     expect((await t.api('put', `/projects/${id}`, user).send({ avatar: null }).expect(200)).body.avatar_url).toBeNull()
   })
 
-  it('400 for what is no small image, and nothing changes (UP-4, SEC-78)', async () => {
+  it('400 for anything but a small image, and nothing changes (UP-4, SEC-78)', async () => {
     const project = await aProject(t.ctx)
     const put = (data: Buffer) => t.api('put', project.path, project.creator).field('description', 'new').attach('avatar', data, 'a.png')
     await put(svg).expect(400, { message: { avatar: ['only images allowed'] } })

@@ -93,7 +93,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     expect(await shown(body.id, user)).toMatchObject({ empty_repo: false, default_branch: 'trunk' })
   })
 
-  it('section 5.1 row 41: who may read the code may fork', async () => {
+  it('callers who may read the code may fork (section 5.1 row 41)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404, guest: 403, owner: 409 }))
       expect([role, (await t.api('post', `${project.path}/fork`, as[role])).status]).toEqual([role, status])
@@ -211,7 +211,7 @@ describe('what fork and source have of each other', () => {
     expect([await found(copy, theirs), await found(copy, ours)]).toEqual([404, 200])
   })
 
-  it('what was pushed by mistake and taken back is not in a fork made afterwards (SEC-43)', async () => {
+  it('a fork has no commits that were pushed and removed before (SEC-43)', async () => {
     const source = await aSource()
     const mistake = await aCommit(t.ctx, source, { 'secret.txt': 'secret' }, { branch: 'mistake', start_branch: 'main' })
     const secret = bareOf(t, source).git('rev-parse', `${mistake}:secret.txt`).trim()

@@ -220,7 +220,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect(await imported(user, `${file.url}/a.git`)).toMatchObject({ import_status: 'failed', import_error: 'The import URL is not a valid URL' })
   })
 
-  it('400 for what is no address, and where imports are switched off; nothing is made (OT-10, AS-43)', async () => {
+  it('400 for invalid addresses, and where imports are disabled; creates nothing (OT-10, AS-43)', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     for (const url of [
       'ftp://example.org/a.git',
@@ -246,7 +246,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect((await t.api('get', '/projects?owned=true', user).expect(200)).body).toEqual([])
   })
 
-  it('one that a kill left is begun anew (SEC-158)', async () => {
+  it('one that was killed is started again (SEC-158)', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: user })
     const url = t.ctx.encryption.seal(source.url, `import of project ${project.id}`)

@@ -17,7 +17,7 @@ const post = (given: object, caller: TestUser | null = user) => t.api('post', '/
 const ids = (body: unknown) => (body as { id: number }[]).map(({ id }) => id)
 
 describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
-  it('PR-15, PR-16, PR-17, G-82 to G-86, AC-13: an empty project in one’s own namespace', async () => {
+  it('to G-86, AC-13: an empty project in one’s own namespace (PR-15, PR-16, PR-17, G-82)', async () => {
     const { body } = await post({ name: 'Hello World', tag_list: 'b, a,b' }).expect(201)
     const full = `${user.username}/hello-world`
     expect(body).toMatchObject({
@@ -69,14 +69,14 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
     ],
     [{ name: 'x'.repeat(256), path: 'a' }, 'name', 'is too long (maximum is 255 characters)'],
     [{ name: 'ok', description: 'x'.repeat(2_001) }, 'description', 'is too long (maximum is 2000 characters)'],
-  ])('AC-17 to AC-19, SEC-62, SEC-63, SEC-65: refuses %o', async (given, field, text) => {
+  ])('to AC-19, SEC-62, SEC-63, SEC-65: refuses %o (AC-17)', async (given, field, text) => {
     const { message } = (await post({ ...(!('name' in given) && { name: 'ok' }), ...given }).expect(400)).body as {
       message: Record<string, string[]>
     }
     expect(message[field]).toContain(text)
   })
 
-  it('what is allowed passes (AC-17, AC-19)', async () => {
+  it('accepts valid names and paths (AC-17, AC-19)', async () => {
     for (const given of [
       { name: '🎉 Party_1.0 - è', path: 'party' },
       { path: 'ends.' },
@@ -191,7 +191,7 @@ describe('reading (PR-1 to PR-3, section 5.3)', () => {
 })
 
 describe('changing (PR-10 to PR-12, PR-18, PR-22)', () => {
-  it('maintainers set, owners rename and open; only what is given changes (PR-10)', async () => {
+  it('maintainers change settings, owners path and visibility; only given fields change (PR-10)', async () => {
     const [developer, maintainer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { developer, maintainer, description: 'kept' })
     const put = (given: object, caller: TestUser) => t.api('put', project.path, caller).send(given)

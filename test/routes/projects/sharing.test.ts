@@ -8,7 +8,7 @@ import { aGroup, aProject, aUser } from '../../support/factories.js'
 const t = testApp()
 
 describe('sharing a project (PR-23, PR-24)', () => {
-  it('lets the group’s members in at once, up to the level, and out again (PR-23, AC-2, AC-15)', async () => {
+  it('gives the group’s members access at once, up to the level, and removes it again (PR-23, AC-2, AC-15)', async () => {
     const [developer, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const group = await aGroup(t.ctx, { creator: project.creator, developer, guest })

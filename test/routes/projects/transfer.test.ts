@@ -116,7 +116,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     expect((await t.api('get', `${project.path}/issues?labels=idle`, owner).expect(200)).body).toEqual([])
   })
 
-  it('is no more visible than the group it comes to, and its forks no more than it (GR-43, SEC-40, AC-5)', async () => {
+  it('is no more visible than its new group, and its forks no more than it (GR-43, SEC-40, AC-5)', async () => {
     const { owner, project } = await inGroup({ visibility: 'public' })
     const user = await aUser(t.ctx)
     const fork = (await t.api('post', `${project.path}/fork`, user).expect(201)).body
@@ -174,7 +174,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     await transfer(second, other.id, external).expect(403)
   })
 
-  it('a share with the group it comes to, or one above, ends (PR-23)', async () => {
+  it('a share with its new group, or one above, ends (PR-23)', async () => {
     const { owner, project } = await inGroup()
     const top = await aGroup(t.ctx, { creator: owner })
     const target = await aGroup(t.ctx, { creator: owner, parent_id: top.id })

@@ -347,7 +347,7 @@ describe('descriptions as HTML', () => {
 })
 
 describe('PUT and DELETE /projects/:id/releases/:tag_name', () => {
-  it('changes what is given and nothing else (RL-4)', async () => {
+  it('changes the given fields and nothing else (RL-4)', async () => {
     const project = await tagged('v1')
     const { body: made } = await release(project, { tag_name: 'v1', name: 'One', description: 'd', released_at: '2020-01-01' }).expect(201)
     const put = (sent: object) => t.api('put', releaseOf(project, 'v1'), project.creator).send(sent)
@@ -470,7 +470,7 @@ describe('links of a release', () => {
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   let open: Cast
   let closed: Cast
   let link: number[]
@@ -501,7 +501,7 @@ describe('who may', () => {
     } // biome-ignore format: two casts
   })
 
-  it('RL-3 to RL-6, TG-5, TG-6: writes from developer on', async () => {
+  it('to RL-6, TG-5, TG-6: writes from developer on (RL-3)', async () => {
     const writes: ['post' | 'put' | 'delete', string, object, number][] = [
       ['post', 'releases', { tag_name: 'v1' }, 409],
       ['put', 'releases/v1', {}, 200],

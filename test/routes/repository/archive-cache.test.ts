@@ -84,7 +84,7 @@ describe('archives that are kept (RE-13)', () => {
     }
   })
 
-  it('the bytes are bounded: what was not used for longest goes first', async () => {
+  it('the bytes are bounded: the least recently used are removed first', async () => {
     const used = () => kept().reduce((sum, path) => sum + statSync(path).size, 0)
     for (const sha of commits) {
       expect((await fetched(at(sha))).status).toBe(200)

@@ -334,7 +334,7 @@ function processesIn(directory: string) {
   }).length
 }
 
-describe('who may download', () => {
+describe('permissions to download', () => {
   it.each(statuses(200))('companions 5.3: %s from a public project', async (role, status) => {
     await t.api('get', `${at()}.zip`, cast.as[role]).buffer(true).parse(bytes).expect(status)
   })

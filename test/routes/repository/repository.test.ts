@@ -258,7 +258,7 @@ describe('GET /projects/:id/repository/blobs/:sha and raw', () => {
     expect(raw.body.equals(content)).toBe(true)
   })
 
-  it('404 for what is no blob, and SEC-43 for a blob of another project (RE-2, RE-3)', async () => {
+  it('404 for other objects, and for a blob of another project (RE-2, RE-3, SEC-43)', async () => {
     const other = await aProject(t.ctx)
     bareOf(t, other).commits({ files: { other: 'only there' } })
     const elsewhere = bareOf(t, other).git('rev-parse', 'main:other').trim()
@@ -338,7 +338,7 @@ describe('GET /projects/:id/repository/compare', () => {
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   const reads = () => [`tree`, `blobs/${bare.git('rev-parse', 'main:a.txt').trim()}`, `compare?from=${first}&to=${second}`]
 
   it.each(statuses(200))('companions 5.3: %s reads a public repository', async (role, status) => {
@@ -354,7 +354,7 @@ describe('who may', () => {
     ['maintainer', 200],
     ['owner', 200],
     ['admin', 200],
-  ])('G-40, companions 5.1 row 3: %s before a private repository: %i', async (role, status) => {
+  ])('companions 5.1 row 3: %s before a private repository: %i (G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const sha = bareOf(t, project).git('rev-parse', 'main:a').trim()
     for (const path of ['tree', `blobs/${sha}`, `blobs/${sha}/raw`, 'compare?from=main&to=main']) {

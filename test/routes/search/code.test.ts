@@ -217,7 +217,7 @@ describe('wiki_blobs (S-16, S-23)', () => {
 })
 
 describe('who finds what in code (S-23, S-24, SEC-34)', () => {
-  it('who may not read the code finds none of it; a guest reads the wiki (SEC-34)', async () => {
+  it('callers who may not read the code find none of it; a guest finds wiki pages (SEC-34)', async () => {
     const [guest, reporter, admin] = [await aUser(t.ctx), await aUser(t.ctx), await anAdmin(t.ctx)]
     const project = await aProject(t.ctx, { creator: keeper, guest, reporter, files: { 'a.txt': 'needle\n' } })
     await t.api('post', `${project.path}/wikis`, keeper).send({ title: 'a', content: 'needle' }).expect(201)
@@ -237,7 +237,7 @@ describe('who finds what in code (S-23, S-24, SEC-34)', () => {
     await ask(project, 'blobs', 'needle', stranger).expect(404)
   })
 
-  it('nothing for a blank text, in an empty repository, or where the default branch is gone (S-3, S-23)', async () => {
+  it('nothing for a blank text, in an empty repository, or without the default branch (S-3, S-23)', async () => {
     const empty = await aProject(t.ctx, { creator: keeper })
     const { project, bare } = await withCommits([{ files: { a: 'needle \n' }, message: 'needle\n' }])
     for (const scope of ['blobs', 'commits', 'wiki_blobs']) {

@@ -66,7 +66,7 @@ const close = async (
   await set(20)
 }
 
-describe('what is refused, by all five paths (S-1, S-2, S-4, X-1)', () => {
+describe('refused searches, by all five paths (S-1, S-2, S-4, X-1)', () => {
   it.each(paths)('%s needs a caller, a text and a scope of its list (S-1, S-2)', async (path) => {
     const url = at(path)
     expect((await t.api('get', url).expect(401)).body).toEqual({ message: '401 Unauthorized' })
@@ -88,7 +88,7 @@ describe('what is refused, by all five paths (S-1, S-2, S-4, X-1)', () => {
     }
   })
 
-  it('what is hidden is missing, after the parameters were read (S-4, SEC-33)', async () => {
+  it('hidden projects are 404, after the parameters were checked (S-4, SEC-33)', async () => {
     const hidden = await aGroup(t.ctx, { creator: keeper })
     for (const [path, kind] of [
       [`/groups/${hidden.id}/-/search`, 'Group'],
@@ -304,7 +304,7 @@ describe('milestones (S-10)', () => {
 })
 
 describe('snippets (S-11, S-12, S-21)', () => {
-  it('one’s own, what is open, and those of projects where they may be read (S-11, S-12, S-21, SEC-36)', async () => {
+  it('own and public ones, and those of projects where they may be read (S-11, S-12, S-21, SEC-36)', async () => {
     const snippet = (title: string, visibility: string, caller = keeper, of = '') =>
       say(`${of}/snippets`, { title: `ibis ${title}`, file_name: 'file.rb', content: `puts "${title}"\nthe Curlew`, visibility }, caller)
     const made: Record<string, { id: number; project_id: number | null }> = {

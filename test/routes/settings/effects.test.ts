@@ -16,7 +16,7 @@ afterEach(async () => {
 
 const put = (given: object) => t.api('put', '/application/settings', admin).send(given).expect(200)
 
-describe('defaults of what is made', () => {
+describe('defaults of new items', () => {
   it('of projects and snippets, with the next request (AS-29, AS-61, PR-7)', async () => {
     const user = await aUser(t.ctx)
     const project = async () => {

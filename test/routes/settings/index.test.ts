@@ -162,8 +162,8 @@ describe('GET /application/settings (AS-1, AS-2)', () => {
   })
 })
 
-describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
-  it('what is sent, and nothing else; the time moves with a change (AS-3)', async () => {
+describe('PUT /application/settings: stored values (AS-3 to AS-9)', () => {
+  it('stores only what is sent, and updates the time on a change (AS-3)', async () => {
     const before = await get()
     const { body } = await put({ signup_enabled: false, sign_in_text: 'Hello', session_expire_delay: '20' }).expect(200)
     expect(body).toEqual({ ...before, signup_enabled: false, sign_in_text: 'Hello', session_expire_delay: 20, updated_at: expect.any(String) })
@@ -209,7 +209,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     expect(await stored()).toBeUndefined()
   })
 
-  it.each(NATURAL_NUMBERS)('AS-6, 11.3: %s is neither negative nor blank', async (name) => {
+  it.each(NATURAL_NUMBERS)('11.3: %s is neither negative nor blank (AS-6)', async (name) => {
     await put({ [name]: -1 }).expect(400, { message: { [name]: ['must be greater than or equal to 0'] } })
     for (const blank of [null, '']) await put({ [name]: blank }).expect(400, { message: { [name]: ["can't be blank"] } })
     expect(await stored()).toEqual({})
@@ -263,7 +263,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
       { max_artifacts_size: 0, home_page_url: 'x' },
       { home_page_url: ['must be a valid URL'], max_artifacts_size: ['must be greater than 0'] },
     ],
-  ])('AS-6, 11.3: %o is refused, and nothing is stored', async (given, message) => {
+  ])('11.3: %o is refused, and nothing is stored (AS-6)', async (given, message) => {
     await put({ sign_in_text: 'kept out', ...given }).expect(400, { message })
     expect(await stored()).toEqual({})
   })

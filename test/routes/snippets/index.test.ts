@@ -249,7 +249,7 @@ describe('snippets of a project (SN-8 to SN-10, SN-12)', () => {
     await t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: reporter.id, access_level: 20 })
   })
 
-  it('SN-10, 5.1 row 14: the author, maintainers but for internal ones, administrators', async () => {
+  it('5.1 row 14: the author, maintainers but for internal ones, administrators (SN-10)', async () => {
     const open = await make('public')
     const internal = await make('internal')
     const put = (id: number, caller: TestUser | null) => t.api('put', `${path}/${id}`, caller).send({ title: 'x' })

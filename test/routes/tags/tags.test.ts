@@ -248,7 +248,7 @@ describe('tags by push (SEC-104, PU-9, companions 5.1 rows 16, 21, 22)', () => {
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   it.each(statuses(200))('companions 5.3: %s reads the tags of a public project', async (role, status) => {
     await t.api('get', tags, cast.as[role]).expect(status)
   })
@@ -278,7 +278,7 @@ describe('who may', () => {
     ['reporter', 200],
     ['developer', 200],
     ['admin', 200],
-  ])('G-40, companions 5.1 row 3: %s before a private project: %i', async (role, status) => {
+  ])('companions 5.1 row 3: %s before a private project: %i (G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     bareOf(t, project).git('tag', 'v1', 'main')
     for (const path of ['/repository/tags', '/repository/tags/v1']) {

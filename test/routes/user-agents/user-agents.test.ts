@@ -37,7 +37,7 @@ describe('from where something was created (UA-1)', () => {
     expect((await t.api('get', long, admin).expect(200)).body).toMatchObject({ user_agent: 'x'.repeat(255) })
   })
 
-  it('is missing where nothing was written down, and with the thing itself', async () => {
+  it('is 404 where nothing was recorded, and without the item', async () => {
     const { iid } = (await t.api('post', `${project.path}/issues`, user).send({ title: 'x' }).expect(201)).body as { iid: number }
     await t.ctx.db.write.delete(userAgentDetails)
     await t.api('get', `${project.path}/issues/${iid}/user_agent_detail`, admin).expect(404, NONE)

@@ -80,7 +80,7 @@ describe('avatars of users (U-23, UP-3, UP-4, UP-7, SEC-78)', () => {
     expect(existsSync(join(t.dataDir, 'uploads/user', String(user.id)))).toBe(false)
   })
 
-  it('comes with a new user', async () => {
+  it('is set with a new user', async () => {
     const n = unique()
     const fields = { name: 'x', username: `pic${n}`, email: `pic${n}@example.com`, password: 'password1' }
     const { body } = await t.api('post', '/users', admin).field(fields).attach('avatar', png(200, 200), 'me.png').expect(201)
@@ -152,7 +152,7 @@ describe('people without an image (G-83)', () => {
     await get(drawnOf({ id: 0 }).replace('/0/', '/x/')).expect(404)
   })
 
-  it('is an image of people alone: groups and projects have none without one of theirs', async () => {
+  it('is an image of users only: groups and projects have none by default', async () => {
     const user = await aUser(t.ctx)
     const [group, project] = [await aGroup(t.ctx, { creator: user }), await aProject(t.ctx, { creator: user })]
     for (const { path } of [group, project]) expect((await t.api('get', path, user).expect(200)).body).toMatchObject({ avatar_url: null })
@@ -163,7 +163,7 @@ describe('the avatar service (G-83, UP-5, AS-38)', () => {
   const served = testApp({ ROOST_AVATAR_SERVICE: 'https://images.example.com/%{hash}?s=%{size}' })
   const md5 = (text: string) => createHash('md5').update(text).digest('hex')
 
-  it('has the images of people without an image, while the setting has it on', async () => {
+  it('is used for users without an image, while it is enabled', async () => {
     const root = await anAdmin(served.ctx)
     const user = await aUser(served.ctx, { email: 'Ada@Example.com' })
     const shown = `https://images.example.com/${md5('ada@example.com')}?s=80`

@@ -23,7 +23,7 @@ const clear = () => t.ctx.db.write.delete(emails)
 const add = (caller: TestUser, email: string, path = '/user/emails') => t.api('post', path, caller).send({ email })
 const added = async (...given: Parameters<typeof add>) => (await add(...given).expect(201)).body as Shown
 
-describe('e-mail addresses: who may (K-1, K-2)', () => {
+describe('e-mail addresses: permissions (K-1, K-2)', () => {
   it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user, 'mine@example.org')
@@ -83,7 +83,7 @@ describe('e-mail addresses: adding (K-3, K-17, K-18)', () => {
     expect(await t.ctx.db.read.$count(emails)).toBe(0)
   })
 
-  it('what anybody has is taken, whatever its case (K-18, SEC-126)', async () => {
+  it('addresses of any user are taken, in any case (K-18, SEC-126)', async () => {
     await clear()
     await added(other, 'second@example.org')
     await added(user, `${'a'.repeat(242)}@example.org`)

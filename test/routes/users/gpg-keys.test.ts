@@ -35,7 +35,7 @@ const clear = () => t.ctx.db.write.delete(gpgKeys)
 const add = (caller: TestUser, key: string, path = '/user/gpg_keys') => t.api('post', path, caller).send({ key })
 const added = async (...given: Parameters<typeof add>) => ((await add(...given).expect(201)).body as [Shown])[0]
 
-describe('GPG keys: who may (K-1, K-2)', () => {
+describe('GPG keys: permissions (K-1, K-2)', () => {
   it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user, rsa.key)

@@ -31,7 +31,7 @@ const create = async (given: object = {}) =>
       .expect(201)
   ).body as Shown
 
-describe('impersonation tokens: who may (T-1, T-2, SEC-18)', () => {
+describe('impersonation tokens: permissions (T-1, T-2, SEC-18)', () => {
   it.each([
     ['get', ''],
     ['post', ''],

@@ -47,7 +47,7 @@ describe('SSH keys: when they expire', () => {
   )
 })
 
-describe('SSH keys: who may (K-1, K-2)', () => {
+describe('SSH keys: permissions (K-1, K-2)', () => {
   it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user)
@@ -115,7 +115,7 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
     expect((await added(user, broken)).key).toBe(ed25519)
   })
 
-  it('says what is missing (K-5)', async () => {
+  it('names missing parameters (K-5)', async () => {
     await t.api('post', '/user/keys', user).send({}).expect(400, { error: 'key is missing, title is missing' })
     await t.api('post', '/user/keys', user).send({ key: ed25519 }).expect(400, { error: 'title is missing' })
   })
@@ -179,7 +179,7 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
     await added(user, keyOf(name, bits).line)
   })
 
-  it('what is there stays when its kind is forbidden (K-11)', async () => {
+  it('existing keys stay when their kind is forbidden (K-11)', async () => {
     await clear()
     const made = await added(user, keyOf('ssh-rsa', 1024).line)
     await setSettings(t.ctx, { rsa_key_restriction: 4096 })

@@ -18,7 +18,7 @@ const put = (user: { id: number }, given: object, caller: TestUser | null = admi
 const stored = async ({ id }: { id: number }) => (await t.ctx.db.read.select().from(users).where(eq(users.id, id)))[0]
 
 describe('PUT /users/:id (U-25 to U-32)', () => {
-  it('changes what is given and nothing else', async () => {
+  it('changes the given fields and nothing else', async () => {
     const user = await aUser(t.ctx, { bio: 'old', external: false, location: 'Here' })
     const given = {
       name: 'New Name',
@@ -51,7 +51,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect(body).toMatchObject({ bio: null, location: null, organization: '', messenger: '' })
   })
 
-  it('who may: 401, 403, 404 (G-10, U-30)', async () => {
+  it('refuses callers without the right: 401, 403, 404 (G-10, U-30)', async () => {
     await put(other, { name: 'x' }, null).expect(401, { message: '401 Unauthorized' })
     await put(other, { name: 'x' }, other).expect(403, { message: '403 Forbidden' })
     await put({ id: 999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
@@ -199,14 +199,14 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect(await reads(`${renamed}/${name}`)).toBe(0)
   })
 
-  it('of two who want a username at once one gets it (U-28)', async () => {
+  it('gives a username to one of two concurrent requests (U-28)', async () => {
     const people = await Promise.all([aUser(t.ctx), aUser(t.ctx), aUser(t.ctx)])
     const answers = await Promise.all(people.map((user) => put(user, { username: 'wanted' })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
     for (const { status, body } of answers) if (status === 404) expect(body).toEqual({ message: 'Username has already been taken' })
   })
 
-  it('what is not listed stays (SEC-9)', async () => {
+  it('fields that are not listed stay (SEC-9)', async () => {
     const user = await aUser(t.ctx)
     const { body } = await put(user, { id: 5, is_admin: true, state: 'blocked', created_at: '2000-01-01', confirmed_at: null }).expect(200)
     expect(body).toMatchObject({ id: user.id, is_admin: false, state: 'active' })
@@ -296,7 +296,7 @@ describe('GET /user/activities (U-38, U-39, SEC-137)', () => {
     expect((await stored(admin))?.last_activity_on).toBeNull()
   })
 
-  it('is for administrators, and wants a day', async () => {
+  it('is for administrators, and requires a day', async () => {
     await t.api('get', '/user/activities').expect(401)
     await t.api('get', '/user/activities', other).expect(403, { message: '403 Forbidden' })
     await t.api('get', '/user/activities?from=lately', admin).expect(400, { error: 'from is invalid' })
@@ -315,7 +315,7 @@ describe('GET and PUT /user/status, GET /users/:user_id/status (OT-3, OT-4)', ()
     expect((await t.api('put', '/user/status', user).send({}).expect(200)).body).toEqual(nothing)
   })
 
-  it('refuses what is none', async () => {
+  it('refuses invalid values', async () => {
     const user = await aUser(t.ctx)
     const put = (given: object) => t.api('put', '/user/status', user).send(given)
     await put({ message: 'x'.repeat(101) }).expect(400, { message: { message: ['is too long (maximum is 100 characters)'] } })

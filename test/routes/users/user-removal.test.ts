@@ -33,7 +33,7 @@ interface Comment {
 }
 
 describe('DELETE /users/:id (U-33 to U-36)', () => {
-  it('who may: 401, 403, 404', async () => {
+  it('refuses callers without the right: 401, 403, 404', async () => {
     const user = await aUser(t.ctx)
     await remove(user, '', null).expect(401, { message: '401 Unauthorized' })
     await remove(user, '', user).expect(403, { message: '403 Forbidden' })
@@ -75,7 +75,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect((await t.api('get', '/user/emails', heir).expect(200)).body).toEqual([])
   })
 
-  it('what the user made for others goes to the ghost (G-70, U-34, SEC-127)', async () => {
+  it('what the user made for others belongs to the ghost user (G-70, U-34, SEC-127)', async () => {
     const user = await aUser(t.ctx)
     await t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: user.id, access_level: 30 })
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'of the deleted' }).expect(201)

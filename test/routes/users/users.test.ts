@@ -224,7 +224,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     })
   })
 
-  it('names what is missing, in order (U-19)', async () => {
+  it('names missing parameters, in order (U-19)', async () => {
     await post({ extern_uid: 'x' }).expect(400, {
       error:
         'email is missing, password, reset_password are missing, at least one parameter must be provided, name is missing, username is missing, extern_uid, provider provide all or none of parameters',
@@ -263,7 +263,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     ['a script as website', { website_url: 'javascript:alert(1)' }, { website_url: ['must be a valid URL'] }],
     ['a website with a line break', { website_url: 'https://a.example\r\nX: y' }, { website_url: ['must be a valid URL'] }],
     ['a website without scheme or host', { website_url: '//evil.example' }, { website_url: ['must be a valid URL'] }],
-  ])('U-23, AC-17, AC-18, G-41, SEC-62 to SEC-65: refuses %s', async (_, given, message) => {
+  ])('to SEC-65: refuses %s (U-23, AC-17, AC-18, G-41, SEC-62)', async (_, given, message) => {
     await post({ ...valid('refused'), ...given }).expect(400, { message })
   })
 
@@ -296,7 +296,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
   })
 
-  it('the personal namespace comes with the user (CR-4, AC-12)', async () => {
+  it('creates the personal namespace with the user (CR-4, AC-12)', async () => {
     const { body } = await post(valid(8)).expect(201)
     expect((await t.api('get', '/namespaces/new8', admin).expect(200)).body).toMatchObject({
       kind: 'user',

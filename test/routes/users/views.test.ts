@@ -27,7 +27,7 @@ const CURRENT = ['commit_email', 'public_email', 'private_profile', 'namespace_i
 const keysOf = (body: object) => Object.keys(body).sort()
 const get = async (path: string, caller: TestUser | null) => (await t.api('get', path, caller).expect(200)).body as Record<string, unknown>
 
-describe('what is shown of people', () => {
+describe('fields of users', () => {
   it('in lists to people, field by field (U-1)', async () => {
     const [shown] = (await get(`/users?username=${user.username}`, user)) as unknown as [object]
     expect(keysOf(shown)).toEqual([...BASIC].sort())

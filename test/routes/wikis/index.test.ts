@@ -154,7 +154,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
   )
 })
 
-describe('who may (5.1 rows 1, 33, 34)', () => {
+describe('permissions (5.1 rows 1, 33, 34)', () => {
   it.each([
     ['guest', 403, 403, 403],
     ['reporter', 403, 403, 403],
@@ -200,7 +200,7 @@ describe('who may (5.1 rows 1, 33, 34)', () => {
 })
 
 describe('pages and Git (WK-8, GH-3)', () => {
-  it('what is pushed is shown at once, and what is written can be cloned', async () => {
+  it('pushed pages are shown at once, and pages from the API can be cloned', async () => {
     const own = await aProject(t.ctx, { developer: people.developer })
     await t.api('post', `${own.path}/wikis`, people.developer).send({ title: 'Home', content: 'first\n' }).expect(201)
     const work = client.folder()

@@ -336,7 +336,7 @@ describe('what a real Gitea answers', () => {
     expect(left(report, 'project')).toEqual(['help/mine: its owner was not imported'])
   })
 
-  it('lists of what is switched off, or cannot be, are not asked for', async () => {
+  it('does not request lists of disabled features', async () => {
     const off = { ...app, id: 800, has_issues: false, has_pull_requests: false }
     const repos = [
       off,

@@ -52,7 +52,7 @@ const project = (path_with_namespace: string, more = {}) => ({
 })
 
 describe('a hostile server', () => {
-  it('is not believed what is of the wrong type', async () => {
+  it('skips values of the wrong type', async () => {
     answers = {
       '/users': () => [person('right'), person('wrong', { username: { $gt: '' } }), 'unknown', person('long'.repeat(100)), person('nul\0')],
       '/groups': () => ({ message: 'no list' }),
@@ -194,7 +194,7 @@ describe('a hostile server', () => {
     expect((await t.api('get', `/groups/${id}/projects`, admin)).body).toEqual([])
   })
 
-  it('says who is external, and they are here as well', async () => {
+  it('imports external users as external', async () => {
     answers = { '/users': () => [person('outsider', { external: true }), person('insider', { external: false })] }
     await run()
     for (const [username, external] of Object.entries({ outsider: true, insider: false }))
@@ -242,7 +242,7 @@ describe('a hostile server', () => {
     expect(tries).toBe(4)
   })
 
-  it('that fails with one thing gives the others', async () => {
+  it('that fails for one item imports the others', async () => {
     const broken = project('hurt/one', { id: 8001, owner: person('hurt') })
     const whole = project('hurt/two', { id: 8002, owner: person('hurt') })
     answers = {

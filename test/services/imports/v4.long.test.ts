@@ -156,7 +156,7 @@ describe('links of releases', () => {
 })
 
 describe('an import', () => {
-  it('goes on where the other server failed', () => {
+  it('continues where the other server failed', () => {
     expect(faults.length).toBeGreaterThan(2)
     expect(new Set(faults)).toEqual(new Set(['the server answers 502', null]))
   })
@@ -168,7 +168,7 @@ describe('an import', () => {
     expect(counts).toEqual(await rowsOf(there))
   })
 
-  it('goes on where it was killed', async () => {
+  it('continues where it was killed', async () => {
     const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: killed.dataDir, DATABASE_URL: killed.databaseUrl }
     const run = () =>
       spawn(process.execPath, [startScript, 'import', proxy.url, '--token', rich.admin.token, '--json'], {
@@ -221,13 +221,13 @@ describe('an import', () => {
     expect(await here.ctx.db.write.$count(users, and(ne(users.username, 'boss'), isNotNull(users.password_hash)))).toBe(0)
   })
 
-  it('goes on counting numbers after those that came', async () => {
+  it('continues numbers after the imported ones', async () => {
     const { body } = await here.api('post', `${PROJECT}/issues`, admin).send({ title: 'new' }).expect(201)
     expect(body).toMatchObject({ iid: 3 })
     await here.api('delete', `${PROJECT}/issues/3`, admin).expect(204)
   })
 
-  it('that is run again changes nothing, but brings what has come since', async () => {
+  it('that is repeated changes nothing, but imports new items', async () => {
     const again = await importServer(here.ctx, { url: `${proxy.url}/`, token: rich.admin.token })
     expect(again).toEqual(report)
     await there.api('post', `${PROJECT}/issues`, rich.admin).send({ title: 'later' }).expect(201)
