@@ -542,7 +542,7 @@ async function look(service, dataDir, state) {
   }
   branches.clear()
   let checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
-  // a pack that disappeared during fsck: a repack finished meanwhile
+  // a pack that disappeared during fsck: a repack finished at the same time
   if (/cannot be accessed|index not opened/.test(checked.text)) checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
   if (!checked.ok || /error|missing|broken/.test(checked.text)) fault(`fsck: ${checked.text}`)
 

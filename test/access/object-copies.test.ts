@@ -197,7 +197,7 @@ describe('a request shows what its author may read of the source (SEC-43, MR-70)
 })
 
 describe('a fork is made in the name of who asks for it (SEC-43)', () => {
-  /** Begins a fork that has to wait for a row, takes the right away meanwhile, and lets it go on. */
+  /** Starts a fork that waits for a row, withdraws the right during the wait, and lets it continue. */
   async function forkWhile(hold: ReturnType<typeof sql>) {
     const source = await aProject(t.ctx, { files: { a: 'a' } })
     const user = await aUser(t.ctx)

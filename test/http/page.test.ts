@@ -170,7 +170,7 @@ describe('a list costs the same number of queries for one row as for a hundred',
       await aToken(t.ctx, person, ['api'])
     }
     for (const { id } of crowd) await t.ctx.db.write.insert(members).values({ user_id: id, namespace_id: group.id, access_level: 10 })
-    // after a change the ids are read anew, then their rows, then all that is seen for the first time together
+    // after a change the ids are read again, then their rows, then all that is seen for the first time together
     const first = await count()
     for (const [i, [path, queries]] of few.entries()) expect(first[i]?.[1], path).toBeLessThanOrEqual(queries + 3)
     const many = await count()

@@ -54,7 +54,7 @@ const QUERIES: [path: RegExp, query: string][] = [
   [/^\/avatar$/, 'email=ann@example.com'],
 ]
 
-/** What is not data of the instance, or is made anew for each answer. */
+/** What is not data of the instance, or is made again for each answer. */
 const LEFT_OUT = /\/archive|^\/(version|metadata|keys)$|^\/(uploads|oauth|-)\//
 
 /**

@@ -62,7 +62,7 @@ const tree = (project: TestProject) => t.api('get', `${project.path}/repository/
 const failures = async () => (await t.ctx.db.write.select().from(storageFailures)).map(({ storage, failures }) => ({ storage, failures }))
 const refusal = { message: '503 Service Unavailable: The storage of the repository is not available' }
 
-/** Looks so often; the storage fails meanwhile. */
+/** Checks the storages so often. */
 async function looks(times: number): Promise<void> {
   for (let n = 0; n < times; n++) await t.ctx.storages.checkAll()
 }

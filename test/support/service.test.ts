@@ -12,7 +12,7 @@ async function everythingOf({ ctx, dataDir }: Service) {
   const { tables, sequences } = await readCatalog(ctx.db)
   const rows = (text: string) => ctx.db.readRows(undefined, text, [])
   const found: Record<string, unknown> = {}
-  // a service that begins anew has a new secret key, which the installation's row knows
+  // a service that starts again has a new secret key, which the installation's row knows
   for (const name of [...tables.keys()].filter((table) => table !== 'installation'))
     found[name] = await rows(`select t::text from public."${name}" t order by 1`)
   for (const name of sequences) found[name] = await rows(`select last_value, is_called from public."${name}"`)

@@ -289,7 +289,7 @@ describe('POST /projects/:id/pipelines/:pipeline_id/cancel', () => {
       ['success', true],
       ['running', false],
     ])
-    // the poster begins anew after that
+    // the poster starts again after that
     expect((await say(project, { name: 'x', state: 'running' }).expect(201)).body.id).toBeGreaterThan(ids['elsewhere'] as number)
   })
 
