@@ -113,7 +113,7 @@ const ABOUT_ACCOUNTS = new Set(['test/cli/account.long.test.ts', 'bench/pair.mjs
 
 /** Tests, benches, SQL, scripts and documentation are in plain words. */
 async function words() {
-  const folders = ['test', 'testing', 'bench', 'scripts', 'docs', 'packaging', 'migrations', '.ci']
+  const folders = ['test', 'testing', 'bench', 'scripts', 'docs', 'packaging', 'migrations', 'src/db/sql', '.ci']
   const paths = folders.flatMap((folder) => readdirSync(join(root, folder), { recursive: true }).map((path) => join(folder, path)))
   const read = [...paths, ...readdirSync(root).filter((name) => /\.(md|yml|ts)$|^Dockerfile$/.test(name))].filter(
     (path) => !NOT_READ.test(path) && statSync(join(root, path)).isFile(),
