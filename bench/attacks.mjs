@@ -186,14 +186,14 @@ const counts = await attacked
 clearInterval(watch)
 await sleep(35_000)
 
-const told = [
+const measured = [
   ...service
     .log()
     .slice(from)
     .matchAll(/^loop ([\d.]+) ran ([\d.]+)$/gm),
 ]
-const loops = told.map(([, text]) => Number(text))
-const ran = told.map(([, , text]) => Number(text))
+const loops = measured.map(([, text]) => Number(text))
+const ran = measured.map(([, , text]) => Number(text))
 process.stdout.write('\n| attack: answer | times |\n|---|---|\n')
 for (const [name, times] of Object.entries(counts).sort()) process.stdout.write(`| ${name} | ${times} |\n`)
 process.stdout.write(

@@ -14,13 +14,13 @@ const ENOUGH = 2_000
 const TIMES = 3
 const MORE = 30
 
-const WHO = { admin: { 'private-token': TOKEN }, member: { 'private-token': MEMBER }, nobody: { 'private-token': '' } }
+const WHO = { admin: { 'private-token': TOKEN }, member: { 'private-token': MEMBER }, anonymous: { 'private-token': '' } }
 
 const reads = ({ big, small, group, member, head }) => {
   const b = `/projects/${big.id}`
   const s = `/projects/${small.id}`
   const g = `/groups/${group.id}`
-  const all = 'admin member nobody'
+  const all = 'admin member anonymous'
   const both = 'admin member'
   return [
     [all, 'projects', '/projects'],

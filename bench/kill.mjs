@@ -265,7 +265,7 @@ async function strike(victim, service, dataDir) {
   return victim === 'all' || victim === 'service'
 }
 
-/** Checks in a row, each on a connection of its own: with several workers, each of them is met. */
+/** Checks in a row, each on its own connection: with several workers, each of them is met. */
 const CHECKS_IN_A_ROW = 12
 
 const isReady = ({ url }) =>
@@ -521,9 +521,9 @@ async function look(service, dataDir, state) {
   }
   const untold = async (oids) => {
     const text = "select push->>'commit_to' as oid from events where action = 'pushed' and push->>'commit_to' = any($1::text[])"
-    const told = new Set((await query(dataDir, text, [oids])).map(({ oid }) => oid))
-    for (const oid of oids) if (!told.has(oid)) fault(`no event tells of ${oid}`)
-    for (const { ref, oid, times } of await query(dataDir, TWICE)) fault(`${times} events tell of ${ref} at ${oid}`)
+    const recorded = new Set((await query(dataDir, text, [oids])).map(({ oid }) => oid))
+    for (const oid of oids) if (!recorded.has(oid)) fault(`no event has ${oid}`)
+    for (const { ref, oid, times } of await query(dataDir, TWICE)) fault(`${times} events have ${ref} at ${oid}`)
   }
   await untold(state.pushed.splice(0))
 
@@ -542,7 +542,7 @@ async function look(service, dataDir, state) {
   }
   branches.clear()
   let checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
-  // a pack that disappeared during fsck: a repack finished meanwhile
+  // a pack that disappeared during fsck: a repack finished at the same time
   if (/cannot be accessed|index not opened/.test(checked.text)) checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
   if (!checked.ok || /error|missing|broken/.test(checked.text)) fault(`fsck: ${checked.text}`)
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
@@ -104,6 +104,31 @@ async function rules() {
   return { ok: read && faults.length === 0, output: read ? faults.join('\n') : 'it read no rule or no file' }
 }
 
+/** Words that have a plainer one, or none. */
+const WORDS = /\b(told|whoever|nobody|worn|he|him|his|himself|by who|(comes?|came|coming) to be|(makes?|made) good|whole of|of (its|their) own)\b/i
+/** What is not written again: applied migrations, recorded data, and this file. */
+const NOT_READ = /^migrations\/000[0-5]_|^scripts\/check\.mjs$|\.(br|png|ico|json|pub|key|pem)$|(^|\/)(node_modules|dist|\.\w+cache|__pycache__)\//
+/** Files about the account `nobody` of Unix. */
+const ABOUT_ACCOUNTS = new Set(['test/cli/account.long.test.ts', 'bench/pair.mjs'])
+
+/** Tests, benches, SQL, scripts and documentation are in plain words. */
+async function words() {
+  const folders = ['test', 'testing', 'bench', 'scripts', 'docs', 'packaging', 'migrations', 'src/db/sql', '.ci']
+  const paths = folders.flatMap((folder) => readdirSync(join(root, folder), { recursive: true }).map((path) => join(folder, path)))
+  const read = [...paths, ...readdirSync(root).filter((name) => /\.(md|yml|ts)$|^Dockerfile$/.test(name))].filter(
+    (path) => !NOT_READ.test(path) && statSync(join(root, path)).isFile(),
+  )
+  const faults = read.flatMap((path) => {
+    const lines = readFileSync(join(root, path), 'utf8').split('\n')
+    return lines.flatMap((line, at) => {
+      const text = path.endsWith('.md') ? line.replace(/`[^`]*`/g, '') : line
+      const word = WORDS.exec(text)?.[0]
+      return word && !(/nobody/i.test(word) && ABOUT_ACCOUNTS.has(path)) ? [`${path}:${at + 1} ${word}`] : []
+    })
+  })
+  return { ok: faults.length === 0 && read.length > 0, output: read.length > 0 ? faults.join('\n') : 'it read no file' }
+}
+
 /** Runs a script that reads the endpoint declarations. */
 async function operations(script) {
   const result = readSome(await run('tsx', [script]), /read (\d+) operations/)
@@ -116,7 +141,7 @@ const reference = () => operations('scripts/reference.mjs')
 /** Every API operation has a row in bench/calls.mjs, and every row an operation. */
 const calls = () => operations('scripts/calls.mjs')
 
-const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules, reference, calls }
+const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, words, rules, reference, calls }
 let failed = 0
 for (const [name, check] of Object.entries(checks)) {
   const { ok, output } = await check()

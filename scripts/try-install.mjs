@@ -164,7 +164,7 @@ await check('its installation as documented', () => {
 })
 const installed = new Installed([join(folder, 'prefix/bin/roost')])
 await check('roost version', () => installed.run('version'))
-await check('roost serves, with a database of its own', () => installed.serves())
+await check('roost serves, with its own database', () => installed.serves())
 await check('roost doctor', () => installed.run('doctor'))
 
 await check('the quick start of the README, as it stands', async () => {

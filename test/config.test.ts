@@ -71,7 +71,7 @@ describe('readConfig', () => {
     ['SMTP_URL', 'smtp://h?requireTLS=true&ignoreTLS=true'],
     ['SMTP_URL', 'smtp://:p@h'],
     ['SMTP_URL', 'smtp://%ff@h'],
-    ['MAIL_FROM', 'nobody'],
+    ['MAIL_FROM', 'unknown'],
     ['MAIL_FROM', 'A <a@b'],
     ['MAIL_FROM', 'a@b, c@d'],
     ['MAIL_FROM', 'a@b\nBcc: c@d'],
@@ -107,7 +107,7 @@ describe('readConfig', () => {
     ['STORAGES', 'default'],
     ['STORAGES', 'a=/x,a=/y'],
     ['ROOST_ADMIN_USERNAME', '-root'],
-    ['ROOST_ADMIN_EMAIL', 'nobody'],
+    ['ROOST_ADMIN_EMAIL', 'unknown'],
     ['ROOST_ADMIN_PASSWORD', 'short'],
     ['ROOST_ADMIN_TOKEN', 'short'],
     ['ROOST_VERSION', '10.5'],
@@ -145,7 +145,7 @@ describe('configWarnings', () => {
     ])
   })
 
-  it('says nothing of settings, of other programs, and of the test server', () => {
+  it('does not warn of settings, variables of other programs, and those of the test server', () => {
     expect(warnings({ ROOST_WORKERS: '2', SSH_AUTH_SOCK: '/x', MAIL: '/x', PATH: '/bin', ROOST_TEST_CONTROL: 'x', ROOST_PROGRAM: 'roost' })).toEqual(
       [],
     )

@@ -172,7 +172,7 @@ describe('every block of the docs', () => {
         await typed({ ...bring, text: at(bring) })
         expect(JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'))).toMatchObject({ came: { project: 1 } })
         expect((await call(service.url, 'GET', '/projects?search=elsewhere'))?.body).toHaveLength(1)
-        // nobody has to have psql for the tests
+        // the tests do not need psql
         const [, statement = ''] = /-c "(.*)"/.exec(at(forget)) ?? []
         const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8')) as { url: string }
         const client = new pg.Client(url)

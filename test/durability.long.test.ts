@@ -60,7 +60,7 @@ async function twins(
 }
 
 describe('two processes over one database and one storage', () => {
-  it('SEC-102: lose no commit while others push and refs are packed, and apply none twice', async () => {
+  it('lose no commit while others push and refs are packed, and apply none twice (SEC-102)', async () => {
     await twins(async (urls, { folder, repository, query }) => {
       const made = await call(urls[0], 'POST', '/projects', { name: 'shared', visibility: 'public' })
       const { id, path_with_namespace } = bodyOf(made, 201) as { id: number; path_with_namespace: string }
@@ -118,7 +118,7 @@ describe('two processes over one database and one storage', () => {
     })
   }, 240_000)
 
-  it('BR-17: the first pushes through both at once leave one default branch that is protected', async () => {
+  it('the first pushes through both at once leave one default branch that is protected (BR-17)', async () => {
     await twins(async (urls, { folder, repository, query }) => {
       await gitOut(folder, 'init', '-q', '-b', 'x', 'source')
       await commitIn(join(folder, 'source'), 'a')
@@ -140,7 +140,7 @@ describe('two processes over one database and one storage', () => {
 })
 
 it(
-  'SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged',
+  'kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged (SEC-157, SEC-158, SEC-159)',
   async () => {
     const lines: string[] = []
     const amount = rounds(5, 8)
@@ -156,7 +156,7 @@ it(
 )
 
 it(
-  'SEC-158: after kill -9 while requests are accepted each is merged if and only if its merge commit is reachable',
+  'after kill -9 while requests are accepted each is merged if and only if its merge commit is reachable (SEC-158)',
   async () => {
     const lines: string[] = []
     const amount = rounds(1, 5)
@@ -166,7 +166,7 @@ it(
   rounds(240_000, 900_000),
 )
 
-it('SEC-158: kill -9 while forks are made leaves each of them whole or not at all', async () => {
+it('kill -9 while forks are made leaves each of them whole or not at all (SEC-158)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'forks-'))
   chmodSync(folder, 0o711)
   const dataDir = join(folder, 'data')

@@ -90,7 +90,7 @@ async function killUploads(amount: number, size: () => number, environment: Reco
 }
 
 it(
-  'LF-7: after kill -9 during uploads nothing half is served, nothing is left, and what was acknowledged is there',
+  'after kill -9 during uploads nothing half is served, nothing is left, and what was acknowledged is there (LF-7)',
   async () => {
     const { cut } = await killUploads(rounds(1, 4), () => 1 + Math.floor(Math.random() * 4_000_000), {})
     expect(cut).toBeGreaterThan(0)
@@ -99,7 +99,7 @@ it(
 )
 
 it(
-  'LF-13: the same for a bucket',
+  'the same for a bucket (LF-13)',
   async () => {
     const server = await startFauxqs({ port: 0, logger: false, init: { buckets: ['objects'] } })
     try {

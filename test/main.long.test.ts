@@ -15,7 +15,7 @@ import { findEmbeddedPostgres } from '../src/db/postgres/index.js'
 import { startScript } from './support/command.js'
 import { oneIn, rounds } from './support/rounds.js'
 
-/** In a group of its own the service would outlive an interrupted run of the tests. */
+/** In its own process group the service would outlive an interrupted run of the tests. */
 const endWithParent = 'data:text/javascript,process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref()'
 
 describe('roost', () => {
@@ -92,7 +92,7 @@ describe('roost', () => {
     return { child, ended, ready, pid: child.pid as number }
   }
 
-  it('SEC-160: becomes ready, refuses a second start, gives tokens, ends with 0 on SIGTERM', async () => {
+  it('becomes ready, refuses a second start, gives tokens, ends with 0 on SIGTERM (SEC-160)', async () => {
     const service = roost()
     const url = await service.ready
     expect((await fetch(`${url}/-/readiness`)).status).toBe(200)
@@ -114,7 +114,7 @@ describe('roost', () => {
     expect(await roost(['token', 'create', 'root']).ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+\n$/) })
   })
 
-  it('has a doctor, who repairs when told to, and backups, beside a running service', async () => {
+  it('runs the doctor, also with --repair, and backups beside a running service', async () => {
     const service = roost()
     const url = await service.ready
     const token = (await roost(['token', 'create', 'root', '--scopes', 'api']).ended).stdout.trim()
@@ -174,7 +174,7 @@ describe('roost', () => {
       ['timeout', 'timeout', ['600', 'npm', 'start'], 'SIGTERM'],
       ['a terminal that closes', 'npm', ['start'], 'SIGHUP'],
     ] as const),
-  )('SEC-160: ends with its folder and port free when %s gets the signal that a supervisor sends', async (_, program, args, signal) => {
+  )('ends with its folder and port free when %s gets the signal that a supervisor sends (SEC-160)', async (_, program, args, signal) => {
     await useData()
     const environment = {
       PATH: process.env['PATH'],
@@ -229,7 +229,7 @@ describe('roost', () => {
     },
   )
 
-  it('SEC-186: jobs shows what was set aside, and tries it again', async () => {
+  it('jobs shows failed jobs, and retries them (SEC-186)', async () => {
     await useData()
     expect(await roost(['jobs', '--retry', '1']).ended).toEqual({ code: 1, stdout: '', stderr: 'roost: there is no failed job 1\n' })
     expect(await roost(['jobs', '--retry', 'one']).ended).toMatchObject({
@@ -262,11 +262,11 @@ describe('roost', () => {
     await useData()
     const service = roost()
     await service.ready
-    const { code, stderr } = await roost(['token', 'create', 'nobody-at-all']).ended
+    const { code, stderr } = await roost(['token', 'create', 'no-such-user']).ended
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'roost: User Not Found\n' })
   })
 
-  it('SEC-160: finishes a running request before it ends', async () => {
+  it('finishes a running request before it ends (SEC-160)', async () => {
     await useData()
     const service = roost()
     const { hostname, port } = new URL(await service.ready)
@@ -298,7 +298,7 @@ describe('roost', () => {
     await roost().ready
   })
 
-  it('SEC-160: ends with 0 on a signal while it starts', async () => {
+  it('ends with 0 on a signal while it starts (SEC-160)', async () => {
     const service = roost()
     await expect.poll(() => existsSync(join(dataDir, 'postgres/lock')), { timeout: 10_000, interval: 5 }).toBe(true)
     service.child.kill('SIGINT')
@@ -342,7 +342,7 @@ describe('roost', () => {
     expect(await greeting(port)).toBe('ECONNREFUSED')
   })
 
-  it('GS-8: a port for SSH that was named must be free; without the default one it serves all else', async () => {
+  it('a port for SSH that was named must be free; without the default one it serves all else (GS-8)', async () => {
     const other = createServer()
     const port = await new Promise<number>((resolve) => other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port)))
     const { code, stderr } = await roost([], { SSH_PORT: String(port) }).ended

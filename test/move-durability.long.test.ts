@@ -16,7 +16,7 @@ beforeAll(async () => {
   program = await build()
 })
 
-/** Writes to a project by API and by pushes until told to stop; returns the commits that were acknowledged. */
+/** Writes to a project by API and by pushes until it is stopped; returns the commits that were acknowledged. */
 function writers(url: string, id: number, work: string): () => Promise<string[]> {
   let over = false
   const made: string[] = []
@@ -42,7 +42,7 @@ function writers(url: string, id: number, work: string): () => Promise<string[]>
   }
 }
 
-it('SEC-187: a service that is killed while it moves a repository leaves one valid copy, and the move ends by itself', async () => {
+it('a service that is killed while it moves a repository leaves one valid copy, and the move is finished (SEC-187)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'move-kill-'))
   chmodSync(folder, 0o711)
   const dataDir = join(folder, 'data')

@@ -5,7 +5,7 @@ import { testApp } from './support/app.js'
 
 const t = testApp()
 
-describe('who may call what (SEC-6)', () => {
+describe('permissions of all routes (SEC-6)', () => {
   it('is written down for every endpoint, so that a changed permission shows in the diff', async () => {
     const lines = families
       .flat()

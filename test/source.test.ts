@@ -15,7 +15,7 @@ const where = (pattern: RegExp) =>
     .sort()
 
 describe('the source', () => {
-  it('SEC-172: the spawner starts processes, beside that of the database that comes along, and none through a shell', () => {
+  it('only the spawner and the embedded database start processes, and none with a shell (SEC-172)', () => {
     expect(files.length).toBeGreaterThan(100)
     expect(where(/^import (?!type\b)[^\n]*'node:child_process'|require\(.*child_process|import\(.*child_process/m)).toEqual([
       'db/postgres/processes.ts',
@@ -26,7 +26,7 @@ describe('the source', () => {
     // it runs the program itself
     expect(where(/from 'node:vm'/)).toEqual(['load.ts'])
     expect(where(/from 'node:cluster'/)).toEqual(['cli/workers/parent.ts'])
-    // hashing passwords has threads of its own (SEC-26), rendering the texts of mails (SEC-238) one, and so has SSH
+    // hashing passwords has its own threads (SEC-26), rendering the texts of mails (SEC-238) one, and so has SSH
     expect(where(/from 'node:worker_threads'/)).toEqual([
       'lib/crypto/argon2.ts',
       'lib/text/markdown-entry.ts',
@@ -37,7 +37,7 @@ describe('the source', () => {
     expect(where(/shell: *true|\bexecSync\b|\bexecFileSync\b|[^.\w]exec\(/)).toEqual([])
   })
 
-  it('SEC-172: texts become SQL as they are nowhere but in the database layer, and code nowhere', () => {
+  it('texts become SQL as they are nowhere but in the database layer, and code nowhere (SEC-172)', () => {
     expect(where(/\bsql\.raw\(/).filter((name) => !name.startsWith('db/'))).toEqual([])
     expect(where(/from 'pg'/).filter((name) => !name.startsWith('db/'))).toEqual([])
     expect(where(/\beval\(|new Function\(|setTimeout\(['"`]/)).toEqual([])
@@ -55,7 +55,7 @@ describe('the source', () => {
     expect(where(/\b_result\b|\b_parsers\b|stream\.cork|from '(pg|drizzle-orm)\/(lib|src|sql|dist)/)).toEqual([])
   })
 
-  it('SEC-43: objects go from one repository to another through one file, which asks who may read them', () => {
+  it('objects are copied between repositories by one file, which checks the right to read them (SEC-43)', () => {
     expect(where(/\bgit\.fork\(/)).toEqual(['services/repository/object-copies.ts'])
     expect(where(/\.copyObjects\(/).filter((name) => name.startsWith('services/'))).toEqual(['services/repository/object-copies.ts'])
   })

@@ -129,7 +129,7 @@ describe('a service of two workers', () => {
   })
   afterAll(() => service.end())
 
-  it('SEC-14: a token that one worker has revoked is refused by the other at once', async () => {
+  it('a token that one worker has revoked is refused by the other at once (SEC-14)', async () => {
     const { text } = await api(1, 'POST', '/users/1/impersonation_tokens', { name: 'short', scopes: ['api'] })
     const { id, token } = JSON.parse(text)
     const use = async (worker: 1 | 2) => (await through(worker, '/api/v4/version', { headers: { 'private-token': token } })).status
@@ -138,7 +138,7 @@ describe('a service of two workers', () => {
     expect([await use(2), await use(1)]).toEqual([401, 401])
   })
 
-  it('SEC-196: a setting that one worker has changed comes into force in the other', async () => {
+  it('a setting that one worker has changed takes effect in the other (SEC-196)', async () => {
     const git = async (worker: 1 | 2) => (await through(worker, '/root/none.git/info/refs?service=git-upload-pack')).text
     const protocol = (enabled_git_access_protocol: string | null) => api(1, 'PUT', '/application/settings', { enabled_git_access_protocol })
     const made = await api(1, 'POST', '/projects', { path: 'none', visibility: 'public' })
@@ -150,15 +150,15 @@ describe('a service of two workers', () => {
     await expect.poll(() => git(2), { timeout: 10_000, interval: 50 }).toContain('git-upload-pack')
   })
 
-  it('SEC-26: wrong passwords count together', async () => {
+  it('wrong passwords count together (SEC-26)', async () => {
     const grant = async (worker: 1 | 2) => {
-      const body = { grant_type: 'password', username: 'nobody', password: 'wrong password' }
+      const body = { grant_type: 'password', username: 'unknown', password: 'wrong password' }
       return (await through(worker, '/oauth/token', { method: 'POST', body })).status
     }
     expect([await grant(1), await grant(2), await grant(1), await grant(2)]).toEqual([401, 401, 429, 429])
   })
 
-  it('SEC-102, SEC-196: commits to one branch through both are made in turn: many quick ones do not keep out a slow one', async () => {
+  it('commits to one branch through both are made in turn: many quick ones do not keep out a slow one (SEC-102, SEC-196)', async () => {
     const { id } = JSON.parse((await api(1, 'POST', '/projects', { path: 'shared' })).text)
     const commit = async (worker: 1 | 2, name: string, files = 1) => {
       const actions = Array.from({ length: files }, (_, n) => ({ action: 'create', file_path: `${name}/${n}`, content: `${name} ${n}` }))
@@ -179,7 +179,7 @@ describe('a service of two workers', () => {
     expect(await gitOut(directory, 'rev-list', '--count', 'main')).toBe(`${statuses.length}`)
   })
 
-  it('ST-16: the first statuses of a commit, posted to both at the same moment, are all recorded, and one is the latest', async () => {
+  it('the first statuses of a commit, posted to both at the same moment, are all recorded, and one is the latest (ST-16)', async () => {
     const { id } = JSON.parse((await api(1, 'POST', '/projects', { path: 'built', initialize_with_readme: true })).text)
     for (let n = 0; n < rounds(5, 20); n++) {
       const body = { branch: 'main', commit_message: `${n}`, actions: [{ action: 'create', file_path: `${n}`, content: '' }] }
@@ -196,7 +196,7 @@ describe('a service of two workers', () => {
     }
   })
 
-  it('GS-1: SSH is served by all for one host key, and commands beside the service work', async () => {
+  it('SSH is served by all for one host key, and commands beside the service work (GS-1)', async () => {
     const pem = ssh2.utils.generateKeyPairSync('ed25519').private
     const parsed = ssh2.utils.parseKey(pem)
     if (parsed instanceof Error) throw parsed
@@ -242,7 +242,7 @@ describe('a service of two workers', () => {
     expect(status).toBe(200)
   })
 
-  it('SEC-195: metrics are those of all workers, also after one was killed and replaced; the others go on meanwhile', async () => {
+  it('metrics are those of all workers, also after one was killed and replaced; the others go on meanwhile (SEC-195)', async () => {
     const counted = 'roost_request_seconds_count{method="GET",route="/-/liveness",status="200"}'
     const before = (await metric(1, counted)) ?? 0
     for (const worker of [1, 2, 2] as const) await through(worker, '/-/liveness')
@@ -271,7 +271,7 @@ describe('a service of two workers', () => {
     expect(await metric(2, counted)).toBeGreaterThanOrEqual(before + 3)
   })
 
-  it('SEC-195: a worker that gets SIGTERM ends in order, and is replaced', async () => {
+  it('a worker that gets SIGTERM ends in order, and is replaced (SEC-195)', async () => {
     const victim = log().findLast(({ worker, msg }) => worker === 1 && msg === 'request')?.pid as number
     process.kill(victim, 'SIGTERM')
     await expect.poll(() => metric(2, 'roost_workers_replaced_total'), { timeout: 10_000 }).toBe(2)
@@ -294,7 +294,7 @@ describe('a service of two workers', () => {
     expect((await through(1, '/-/readiness')).status).toBe(200)
   })
 
-  it('SEC-160: SIGTERM lets a running request end, and leaves no process', async () => {
+  it('SIGTERM waits for a running request, and leaves no process (SEC-160)', async () => {
     const all = descendantsOf(service.pid)
     expect(all.length).toBeGreaterThan(3)
     const { hostname, port } = new URL(service.url)
@@ -319,7 +319,7 @@ describe('a service of two workers', () => {
   })
 })
 
-it('SEC-195: kill -9 of the parent ends its workers and all they have started', async () => {
+it('kill -9 of the parent ends its workers and all they have started (SEC-195)', async () => {
   const dataDir = join(freshFolder(), 'data')
   const service = await startService(dataDir, { ROOST_WORKERS: '2' })
   try {
@@ -390,7 +390,7 @@ describe('a start with several workers', () => {
 })
 
 it(
-  'SEC-157, SEC-195: kill -9 of workers in the middle of writes loses nothing that was acknowledged, and doubles nothing',
+  'kill -9 of workers in the middle of writes loses nothing that was acknowledged, and doubles nothing (SEC-157, SEC-195)',
   async () => {
     const lines: string[] = []
     const amount = rounds(1, 2)

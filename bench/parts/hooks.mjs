@@ -78,5 +78,5 @@ async function pushes(bench, hook) {
       await bench.quiet()
     }
   }
-  bench.row('push that 20 hooks are told of, against one without', median(times[0]), median(times[1]), 1.1)
+  bench.row('push with deliveries to 20 hooks, against one without', median(times[0]), median(times[1]), 1.1)
 }

@@ -104,8 +104,8 @@ async function seed(bench, { id, namespace }) {
   )
   await bench.sql(
     `insert into issue_labels (project_id, issue_id, label_id)
-    select distinct i.project_id, i.id, l.id from issues i cross join lateral (values (i.iid % 3), (3 + i.iid % 7), (i.iid % $2::integer)) as worn (n)
-    join labels l on l.project_id = $1 and l.title = 'label ' || worn.n where i.project_id = $1`,
+    select distinct i.project_id, i.id, l.id from issues i cross join lateral (values (i.iid % 3), (3 + i.iid % 7), (i.iid % $2::integer)) as used (n)
+    join labels l on l.project_id = $1 and l.title = 'label ' || used.n where i.project_id = $1`,
     [id, LABELS],
   )
   await bench.sql(`insert into iid_counters (project_id, kind, last) values ($1, 'issue', $2)`, [id, IN_ONE])

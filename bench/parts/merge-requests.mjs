@@ -73,8 +73,8 @@ async function seed(bench, { id, namespace }) {
   await bench.sql(
     `insert into merge_request_labels (project_id, merge_request_id, label_id)
     select distinct r.project_id, r.id, l.id from merge_requests r
-    cross join lateral (values (r.iid % 3), (3 + r.iid % 7), (case when r.iid % 600 = 0 then 2999 else r.iid % $2::integer end)) as worn (n)
-    join labels l on l.project_id = $1 and l.title = 'label ' || worn.n where r.project_id = $1`,
+    cross join lateral (values (r.iid % 3), (3 + r.iid % 7), (case when r.iid % 600 = 0 then 2999 else r.iid % $2::integer end)) as used (n)
+    join labels l on l.project_id = $1 and l.title = 'label ' || used.n where r.project_id = $1`,
     [id, LABELS],
   )
   await bench.sql(`insert into iid_counters (project_id, kind, last) values ($1, 'merge_request', $2)`, [id, IN_ONE])

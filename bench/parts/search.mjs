@@ -79,7 +79,7 @@ async function others(bench) {
     const searcher = async () => {
       // a 503 is expected: retry after a moment
       while (going) {
-        const answer = await fetch(`${bench.api}/projects/${project.id}/search?scope=blobs&search=nobody%20${n++}`, {
+        const answer = await fetch(`${bench.api}/projects/${project.id}/search?scope=blobs&search=unknown%20${n++}`, {
           headers: { 'private-token': TOKEN },
         })
         await answer.text()

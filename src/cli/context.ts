@@ -10,6 +10,8 @@ import { openCommandPostgres } from './postgres.js'
 /** Options of commands. `create`: allow a data folder without an instance. `poolSize`: connections for writes. */
 interface CommandOptions {
   create?: boolean
+  /** Fills the database before it is migrated. */
+  fill?: (databaseUrl: string) => Promise<void>
   poolSize?: number
 }
 
@@ -43,7 +45,7 @@ export const withContext = (given: Config, work: (ctx: Context, databaseUrl: str
 export async function withDatabase(
   given: Config,
   work: (opened: CommandDatabase) => Promise<void>,
-  { create = false, poolSize = 1 }: CommandOptions = {},
+  { create = false, fill, poolSize = 1 }: CommandOptions = {},
 ): Promise<void> {
   const log = createLog('error')
   if (!create) await checkInstance(given)
@@ -52,6 +54,7 @@ export async function withDatabase(
   const config = await resolveAddress(given)
   const postgres = await openCommandPostgres(config, log)
   try {
+    await fill?.(postgres.url)
     const { openMigrated } = await import('./database.js')
     const database = await openMigrated(postgres.url, config, { log, poolSize, create })
     try {

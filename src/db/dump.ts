@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { StartFault } from '../lib/start-fault.js'
-import { lastApplied } from './migrate.js'
+import { lastApplied, migrate } from './migrate.js'
 import { connectOnce } from './servers.js'
 
 /** The contents of a database dump. */
@@ -50,8 +50,8 @@ export async function dumpTables(url: string, folder: string, whileFrozen: (sele
 }
 
 /**
- * Loads a dump into an empty database in one transaction, except the projects in `excludedProjects`. The schema must be
- * that of the dump.
+ * Loads a dump into an empty database in one transaction, except the projects in `excludedProjects`. A database without
+ * a schema is migrated to that of the dump, which may be older than this program; the caller migrates it further.
  */
 export async function loadTables(
   url: string,
@@ -59,10 +59,13 @@ export async function loadTables(
   { schema, tables, sequences }: DatabaseDump,
   excludedProjects: number[],
 ): Promise<void> {
+  await migrate(url, { until: schema })
   const client = await connect(url)
   try {
     const currentSchema = await lastApplied(client)
-    if (currentSchema !== schema) throw new StartFault('the backup was made by another version of Roost: restore it with that one, and upgrade then')
+    if (currentSchema > schema) throw new StartFault('the database is not empty: its schema is newer than that of the backup')
+    if (currentSchema < schema)
+      throw new StartFault('the backup was made by a newer version of Roost, or by one before 0.2.0; this one cannot restore it')
     await client.query('begin')
     const { rows: users } = await client.query('select 1 from users limit 1')
     if (users.length > 0) throw new StartFault('the database is not empty')

@@ -20,6 +20,8 @@ export interface MigrateOptions {
   onWait?: () => void
   /** Milliseconds to wait for the lock. */
   lockTimeout?: number
+  /** Timestamp of the last migration to apply; all of them if it is left out. */
+  until?: number
 }
 
 /**
@@ -28,7 +30,7 @@ export interface MigrateOptions {
  */
 export async function migrate(
   url: string,
-  { folder = migrationsFolder(), create = true, onWait, lockTimeout = LOCK_TIMEOUT_MS }: MigrateOptions = {},
+  { folder = migrationsFolder(), create = true, onWait, lockTimeout = LOCK_TIMEOUT_MS, until = Number.POSITIVE_INFINITY }: MigrateOptions = {},
 ): Promise<void> {
   const migrations = existsSync(`${folder}/meta/_journal.json`) ? readMigrationFiles({ migrationsFolder: folder }) : []
   const client = await connectOnce(url, 'roost migrate')
@@ -49,7 +51,7 @@ export async function migrate(
     if (applied < known)
       await applyMigrations(
         client,
-        migrations.filter(({ folderMillis }) => folderMillis > applied),
+        migrations.filter(({ folderMillis }) => folderMillis > applied && folderMillis <= until),
       )
     await client.query('commit')
   } catch (error) {

@@ -65,7 +65,7 @@ export async function loadProject(
   const client = await connectOnce(url, 'roost copy')
   try {
     if ((await lastApplied(client)) !== dump.schema)
-      throw new StartFault('the backup was made by another version of Roost: restore it elsewhere with that one, upgrade it and import the project')
+      throw new StartFault('the backup was made by another version of Roost: restore all of it elsewhere, and import the project from there')
     await client.query(`begin; set local ${TRANSACTION_SETTINGS.silent} = 'yes'`)
     const foreignKeys = (await client.query<ForeignKey>(SELECT_FOREIGN_KEYS)).rows
     const owned = ownedTables(foreignKeys)

@@ -137,7 +137,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect(all.filter((ability) => !named.has(ability) && !ability.includes('_if_'))).toEqual(['request_access'])
   })
 
-  it('AC-7: on what is open to all, a stranger downloads, stars and forks, and anonymous callers only read', () => {
+  it('on public projects, a stranger downloads, stars and forks, and anonymous callers only read (AC-7)', () => {
     for (const [who, visibility] of [
       [user, PUBLIC],
       [user, INTERNAL],
@@ -165,7 +165,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect(canProject(on(user, INTERNAL, 10), 'download_code')).toBe(true)
   })
 
-  it('AC-11, G-69: in an archived project nobody writes, and everything else stays', () => {
+  it('an archived project cannot be written to; everything else stays (AC-11, G-69)', () => {
     const archived = (who: ProjectPolicyInput['user'], ability: ProjectAbility) => canProject(on(who, PUBLIC, 50, { archived: true }), ability)
     for (const [ability] of FROM) {
       const forbidden = (PROJECT_PROHIBITIONS.archived as readonly string[]).includes(ability)
@@ -176,7 +176,7 @@ describe('what a role may on a project (section 5.1)', () => {
       expect(archived(user, ability)).toBe(true)
   })
 
-  it('AC-10, G-68: the switch of the repository closes code to those below it', () => {
+  it('the switch of the repository closes code to those below it (AC-10, G-68)', () => {
     const code = (who: ProjectPolicyInput['user'], level: number, repository_access_level: number) =>
       canProject(on(who, PUBLIC, level, { repository_access_level }), 'download_code')
     expect([code(user, 0, 20), code(user, 0, 10), code(user, 20, 10), code(admin, 0, 10), code(null, 0, 10)]).toEqual([
@@ -198,7 +198,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect([read(external, INTERNAL, 10, true), read(null, PUBLIC, 0, true)]).toEqual([true, false])
   })
 
-  it('AC-10, G-68: the switches of jobs and of the repository close pipelines; that of jobs leaves statuses alone', () => {
+  it('the switches of jobs and of the repository close pipelines; that of jobs leaves statuses alone (AC-10, G-68)', () => {
     for (const [more, level, read, cancel] of [
       [{ builds_access_level: 0 }, 50, false, false],
       [{ builds_access_level: 10 }, 0, false, false],
@@ -214,7 +214,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect(canProject(on(user, PUBLIC, 50, { repository_access_level: 0 }), 'create_commit_status')).toBe(false)
   })
 
-  it('AC-10: isFeatureOpen', () => {
+  it('isFeatureOpen (AC-10)', () => {
     for (const [level, who, mine, held] of [
       [20, null, 0, true],
       [10, null, 0, false],
@@ -226,7 +226,7 @@ describe('what a role may on a project (section 5.1)', () => {
       expect(isFeatureOpen(level, { user: who, level: mine })).toBe(held)
   })
 
-  it('a higher level never loses an ability, and what is not seen is not done', () => {
+  it('a higher level never loses an ability, and hidden subjects allow none', () => {
     const abilities = fc.constantFrom(...FROM.map(([ability]) => ability))
     const standing = fc.record({
       who: fc.constantFrom(null, user, external, admin),
@@ -284,7 +284,7 @@ describe('groups (G-67, G-74, AC-16, section 5.2)', () => {
     expect(Object.values(GROUP_ROLES).flat()).toContain(ability)
   })
 
-  it('AC-4: administrators act with level 50', () => {
+  it('administrators act with level 50 (AC-4)', () => {
     expect(effectiveLevel({ user: admin, level: 0 })).toBe(LEVELS.owner)
     expect(effectiveLevel({ user, level: 30 })).toBe(30)
   })

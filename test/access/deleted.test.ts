@@ -34,7 +34,7 @@ describe.each(['projects', 'groups'] as const)('every endpoint about one of the 
     await t.api('delete', `/${kind}/${id}`, owner).expect(kind === 'projects' ? 202 : 204)
   })
 
-  it('finds nothing for who cannot restore it (SEC-245)', async () => {
+  it('finds nothing for callers who cannot restore it (SEC-245)', async () => {
     const answers = await Promise.all(
       about(kind).map(async (endpoint) => [`${endpoint.method} ${endpoint.path}`, await statusOf(endpoint, id, maintainer)]),
     )

@@ -7,7 +7,7 @@ import { aGroup, anAdmin, aProject, aUser, type TestUser, unique } from '../supp
 const t = testApp()
 const client = gitClient(t)
 let admin: TestUser
-/** What nobody who gets hold of a copy of the database may read there. */
+/** What may not be readable in a copy of the database. */
 const secrets: Record<string, string> = {}
 
 const later = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10)

@@ -62,7 +62,7 @@ describe('a caller whose token was verified before (SEC-12)', () => {
     await get(user.token).expect(404)
   })
 
-  it('an administrator who is none any more sees no private project, and one who has become one does', async () => {
+  it('a former administrator sees no private project, and a new one does', async () => {
     const stranger = await aUser(t.ctx)
     await get(stranger.token).expect(404)
     const promote = (admin: boolean) => t.ctx.db.write.update(users).set({ admin }).where(eq(users.id, stranger.id))

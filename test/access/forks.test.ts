@@ -25,7 +25,7 @@ const hasBranch = async (project: TestProject, branch: string) =>
   (await t.api('get', `${project.path}/repository/branches/${encodeURIComponent(branch)}`, project.creator)).status === 200
 
 describe('a merge request between two projects', () => {
-  it('SEC-108: gives who writes here no write there, and the other way round', async () => {
+  it('gives who writes here no write there, and the other way round (SEC-108)', async () => {
     const owner = target.creator
     const commit = { branch: 'main', commit_message: 'x', actions: [{ action: 'create', file_path: 'x', content: 'x' }] }
     const doors = (project: TestProject, caller: TestUser) => [
@@ -45,7 +45,7 @@ describe('a merge request between two projects', () => {
       expect((await gitRun(work, 'push', 'origin', 'HEAD:refs/heads/pushed')).code).not.toBe(0)
       expect(await hasBranch(project, 'pushed')).toBe(false)
     }
-    // the request itself: its author may change it, not merge it; whoever merges does not remove a branch of the other project
+    // the request itself: its author may change it, not merge it; a merge does not remove a branch of the other project
     await t.api('put', request.path, proposer).send({ description: 'More' }).expect(200)
     await t.api('put', `${request.path}/merge`, proposer).expect(401)
     await t.api('put', `${request.path}/rebase`, owner).expect(403)
@@ -54,7 +54,7 @@ describe('a merge request between two projects', () => {
     expect(await hasBranch(fork, merged.source)).toBe(true)
   })
 
-  it('SEC-106: never removes a default branch, and merges all the same', async () => {
+  it('never removes a default branch, and merges all the same (SEC-106)', async () => {
     const project = await aProject(t.ctx, { files: { 'a.txt': 'a' } })
     await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch: 'stable', ref: 'main' }).expect(201)
     await aCommit(t.ctx, project, { 'b.txt': 'b' })
@@ -65,7 +65,7 @@ describe('a merge request between two projects', () => {
     expect(await hasBranch(project, 'main')).toBe(true)
   })
 
-  it('SEC-42: stays readable for members of the target who no longer see the source, of which they see nothing new', async () => {
+  it('stays readable for members of the target who no longer see the source, of which they see nothing new (SEC-42)', async () => {
     const owner = target.creator
     const sha = (await t.api('get', request.path, owner).expect(200)).body.sha
     const reads = ['', '/changes', '/commits', '/versions', '/diffs', '/participants', '/notes', '/discussions']

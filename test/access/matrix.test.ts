@@ -62,7 +62,7 @@ const kindOf = ({ access }: Endpoint) =>
       ? 'group'
       : null
 
-/** These change or delete the thing, so each caller who is let in gets a thing of their own. */
+/** These change or delete the thing, so each caller who is let in gets a separate one. */
 const CHANGING = new Set([
   'DELETE /projects/:id',
   'DELETE /groups/:id',
@@ -102,7 +102,7 @@ async function knock(endpoint: Endpoint, id: number, token: string | undefined):
   if (status !== 404) return 'in'
   const kind = kindOf(endpoint)
   const door = kind === 'project' ? '404 Project Not Found' : kind === 'group' ? '404 Group Not Found' : null
-  // HEAD has no body to tell by; its GET is asked, too
+  // the answer to HEAD has no body to check, so GET is called, too
   if (method === 'HEAD') return 'head'
   return door !== null && answer.json().message === door ? '404' : 'in'
 }
@@ -121,7 +121,7 @@ async function all(work: (() => Promise<string | null>)[]): Promise<string[]> {
   return found.sort()
 }
 
-describe('who may call what (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67, AC-4, AC-6, AC-7)', () => {
+describe('permissions of all routes (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67, AC-4, AC-6, AC-7)', () => {
   it('every rule that a route declares has a row, and every row a column for everybody', () => {
     expect(endpoints.map(({ access }) => access.rule).filter((rule) => !(rule in MATRIX))).toEqual([])
     const rows = Object.values({ ...MATRIX, ...CLOSER }).flatMap((row) => Object.values(row) as string[])
@@ -142,7 +142,7 @@ describe('who may call what (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67,
         const strangers = oneIn(STRANGERS.length, STRANGERS, endpoint.path.length % STRANGERS.length)
         for (const [i, name] of CALLERS.entries()) {
           const token = name === 'anonymous' ? undefined : cast[name].token
-          // without a project or group there is nobody to whom it belongs
+          // without a project or group it has no owner
           for (const place of kind === null ? (['own'] as const) : oneIn(2, ['own', 'foreign'] as const, (endpoint.path.length + i) % 2)) {
             const isStranger = place === 'foreign' && STRANGERS.includes(name)
             if (isStranger && !strangers.includes(name)) continue

@@ -93,7 +93,7 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  403  403  403  403  403  in   in',
     public:   '401  403  403  403  403  403  403  in   in',
   },
-  // hidden and missing are told apart by the guests' refusals alone: chapter 9 of the behaviours
+  // hidden and missing differ in the guests' refusals alone: chapter 9 of the behaviours
   ...each(['project: read_merge_request', 'merge request: read_merge_request', 'merge request: create_note', 'merge request: award_emoji'], {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
@@ -185,7 +185,7 @@ export const MATRIX: Record<string, Rows> = {
   }, 'group'),
 }
 
-/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); neither issues nor people are listed to nobody (IS-2, U-8); a snippet that is there is deleted by its author and by who manages them all (5.1 row 14); who is external forks nothing (AC-8); a deferred merge is called off by who may merge, or the author (MR-77), and a source branch rebased by who may push to it (X-8); of tokens that are not one's own nothing is said (companions 3.5). */
+/** Routes that check more than their rule: removing another member needs the right to manage members (ME-7, AR-4); a root group needs the right to make groups (GR-21); neither issues nor users are listed without a caller (IS-2, U-8); a snippet that is there is deleted by its author and by callers who manage all snippets (5.1 row 14); external users fork nothing (AC-8); a deferred merge is cancelled by callers who may merge, or the author (MR-77), and a source branch rebased by callers who may push to it (X-8); of tokens that are not one's own nothing is said (companions 3.5). */
 // biome-ignore format: a table
 export const CLOSER: Record<string, Rows> = {
   'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
@@ -217,7 +217,7 @@ export const CLOSER: Record<string, Rows> = {
   },
 }
 
-/** What a route must be told before it looks at who calls: groups read their parameters first (G-10, G-11), and so do administrators' routes. */
+/** Parameters that a route needs before it looks at the caller: groups read their parameters first (G-10, G-11), and so do administrators' routes. */
 export const BODIES: Record<string, object> = {
   // of a GET it is the query
   ...Object.fromEntries(['', '/-'].map((dash) => [`GET /groups/:id${dash}/search`, { scope: 'projects', search: 'x' }])),

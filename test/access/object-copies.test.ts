@@ -48,8 +48,8 @@ async function aGuestWithFork() {
   return { target, guest, fork, request, secret }
 }
 
-describe('SEC-43: a rebase brings the target into the fork in the name of who asks for it', () => {
-  it('who may not read the code of the target is refused, and the fork has nothing of it', async () => {
+describe('a rebase brings the target into the fork in the name of who asks for it (SEC-43)', () => {
+  it('refuses callers who may not read the code of the target, and copies nothing to the fork', async () => {
     const { target, guest, fork, request, secret } = await aGuestWithFork()
     const before = headOf(fork, request.source)
     await t.api('put', `${request.path}/rebase`, guest).expect(403, { message: '403 Forbidden' })
@@ -77,7 +77,7 @@ describe('SEC-43: a rebase brings the target into the fork in the name of who as
     expect(headOf(target, 'main')).toBe(secret)
   })
 
-  it('nor is it done for who may no longer when its turn comes, after a start included', async () => {
+  it('nor for an author who has lost the right when the job runs, also after a restart', async () => {
     const { guest, fork, request, secret } = await aGuestWithFork()
     const before = headOf(fork, request.source)
     await t.ctx.db.write.update(mergeRequests).set({ rebase_user_id: guest.id }).where(eq(mergeRequests.id, request.id))
@@ -101,14 +101,14 @@ async function aPrivateFork() {
   return { target, owner, author, fork, request, first }
 }
 
-describe('SEC-43, MR-70: a request shows what its author may read of the source', () => {
+describe('a request shows what its author may read of the source (SEC-43, MR-70)', () => {
   const push = async (fork: TestProject, request: TestRequest) => {
     const oid = await aCommit(t.ctx, fork, { [`more-${crypto.randomUUID()}`]: 'x' }, { branch: request.source, message: 'WIP: hidden' })
     await t.ctx.jobs.drain()
     return oid
   }
 
-  it('stays at what it was when others push after the author was removed, says so once, and goes on when they are back', async () => {
+  it('keeps its version when others push after the author was removed, notes that once, and continues when the author is back', async () => {
     const { target, author, fork, request, first } = await aPrivateFork()
     await leave(fork, author)
     const hidden = [await push(fork, request), await push(fork, request)]
@@ -118,12 +118,12 @@ describe('SEC-43, MR-70: a request shows what its author may read of the source'
       expect(holds(target, oid)).toBe(false)
       await t.api('get', `${target.path}/repository/commits/${oid}`, target.creator).expect(404)
     }
-    const told = await notesOf(request)
-    expect(told.map(({ body, author: by }) => [body, by.id])).toEqual([
+    const systemNotes = await notesOf(request)
+    expect(systemNotes.map(({ body, author: by }) => [body, by.id])).toEqual([
       ['stopped following the source branch, which the author may no longer read', author.id],
     ])
     expect(await notesOf(request, /added \d/)).toEqual([])
-    // whoever asks for a new version, nothing comes along
+    // no caller of a new version gets them copied
     await t.api('put', request.path, target.creator).send({ state_event: 'close' }).expect(200)
     await t.api('put', request.path, target.creator).send({ state_event: 'reopen' }).expect(200)
     await t.api('post', `${target.path}/repository/branches`, target.creator).send({ branch: 'other', ref: 'main' }).expect(201)
@@ -144,7 +144,7 @@ describe('SEC-43, MR-70: a request shows what its author may read of the source'
     expect(await notesOf(request)).toHaveLength(2)
   })
 
-  it('nor goes on for an author who was blocked, nor for a push that is taken up after a kill', async () => {
+  it('nor continues for an author who was blocked, nor for a push that is recovered after a kill', async () => {
     const { target, author, owner, fork, request, first } = await aPrivateFork()
     await t.ctx.db.write.update(users).set({ state: 'blocked' }).where(eq(users.id, author.id))
     const [hidden] = bareOf(t, fork).commits({ branch: request.source, parents: [first], files: { hidden: 'x' } })
@@ -196,8 +196,8 @@ describe('SEC-43, MR-70: a request shows what its author may read of the source'
   })
 })
 
-describe('SEC-43: a fork is made in the name of who asks for it', () => {
-  /** Begins a fork that has to wait for a row, takes the right away meanwhile, and lets it go on. */
+describe('a fork is made in the name of who asks for it (SEC-43)', () => {
+  /** Starts a fork that waits for a row, withdraws the right during the wait, and lets it continue. */
   async function forkWhile(hold: ReturnType<typeof sql>) {
     const source = await aProject(t.ctx, { files: { a: 'a' } })
     const user = await aUser(t.ctx)

@@ -49,7 +49,7 @@ describe('Protections (BR-16, BR-19, G-71)', () => {
     [[40, 30], 30],
     [[0, 30, 40], 30],
     [[0, 0], 0],
-  ])('of the levels %j the most permissive one counts: %i, and 0 is nobody', (levels, expected) => {
+  ])('of the levels %j the most permissive one counts: %i, and 0 allows no one', (levels, expected) => {
     const all = new Protections(
       levels.map((level, i) => branch(`${'*'.repeat(i + 1)}`, level, level)),
       levels.map((level, i) => tag(`${'*'.repeat(i + 1)}`, level)),

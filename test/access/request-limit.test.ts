@@ -23,7 +23,7 @@ describe('counting requests (SEC-148)', () => {
     expect(await process(0).count(null, 'a')).toBeNull()
   })
 
-  it('gives each of many requests at once a number of its own', async () => {
+  it('gives each of many requests at once its own number', async () => {
     const now = () => new Date()
     const processes = [1, 2].map(() => new RequestLimit({ user: 50, anonymous: 0, window: 60 }, new Counters(t.ctx.db, now), now))
     const all = await Promise.all(Array.from({ length: 60 }, (_, i) => processes[i % 2]?.count(7, 'a')))
@@ -52,7 +52,7 @@ describe('request limits at work (SEC-148, W-34)', () => {
     }
   }
 
-  it('tells every caller how many are left, and refuses the rest with 429 as text; others go on', async () => {
+  it('answers every caller how many are left, and refuses the rest with 429 as text; others go on', async () => {
     const as = (person: TestUser) => ({ 'private-token': person.token })
     const before = Math.floor(Date.now() / 1_000)
     const first = await call(as(user))
@@ -66,13 +66,13 @@ describe('request limits at work (SEC-148, W-34)', () => {
     expect(over).toMatchObject({ status: 429, remaining: '0', observed: '6', body: 'Retry later' })
     expect(Number(over.got['retry-after'])).toBeGreaterThan(0)
     expect((await call(as(admin))).status).toBe(200)
-    // what is done for somebody counts for who does it
+    // a call with sudo counts for the administrator
     expect(await call({ ...as(admin), sudo: user.username }, '/api/v4/user')).toMatchObject({ status: 200, observed: '2' })
   })
 
   it('counts callers without a good credential by their address; health is free', async () => {
-    const nobody = await call({}, '/api/v4/projects')
-    expect(nobody).toMatchObject({ status: 200, limit: '3', remaining: '2' })
+    const anonymous = await call({}, '/api/v4/projects')
+    expect(anonymous).toMatchObject({ status: 200, limit: '3', remaining: '2' })
     expect(await call({ 'private-token': 'no-good' })).toMatchObject({ status: 401, remaining: '1' })
     expect((await call({}, '/api/v4/projects')).status).toBe(200)
     expect((await call({}, '/api/v4/projects')).status).toBe(429)

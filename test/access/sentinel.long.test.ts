@@ -98,7 +98,7 @@ async function hide() {
     .expect(201)
   await t.ctx.jobs.drain()
   await t.api('put', `/projects/${fork.body.id}`, keeper).send({ visibility: 'private' }).expect(200)
-  // that somebody forked it is told to everybody who sees it; what and where is not
+  // everybody who sees it sees that it was forked; what and where is not shown
   await t.ctx.db.write.update(projects).set({ forks_count: 0 }).where(eq(projects.id, open.project))
   // what is confidential or private, in projects that everybody sees (SEC-35, SEC-36)
   const secret = { title: SENTINEL, description: SENTINEL, confidential: true }
@@ -124,7 +124,7 @@ async function hide() {
       const request = await say('/merge_requests', { title: SENTINEL, description: SENTINEL, source_branch: SENTINEL, target_branch: 'main' })
       await say(`/merge_requests/${request.iid}/notes`, { body: SENTINEL })
     }
-    // that something happened there is told to everybody who sees the project (G-86)
+    // everybody who sees the project sees that something happened there (G-86)
     await t.ctx.jobs.drain()
     await t.ctx.db.write.update(projects).set({ last_activity_at: before?.last_activity_at }).where(eq(projects.id, id))
   }
@@ -178,7 +178,7 @@ const QUERIES = [
 const SCOPES = 'projects issues merge_requests milestones notes snippet_titles snippet_blobs commits blobs wiki_blobs'.split(' ')
 const SEARCHES = SCOPES.flatMap((scope) => [SENTINEL, '', '#2', '!1'].map((text) => `?scope=${scope}&search=${encodeURIComponent(text)}`))
 
-/** Every GET of what everybody sees, as everybody. Tokens tell when they were last used, by design. */
+/** Every GET of what everybody sees, as everybody. Tokens show when they were last used, by design. */
 async function everything() {
   const asked = endpoints
     .filter(({ method, path }) => method === 'GET' && !path.startsWith('/personal_access_tokens'))
@@ -213,8 +213,8 @@ function apart(call: string, before = '', after: string) {
   return [call, before.slice(at - 60, at + 60), after.slice(at - 60, at + 60)]
 }
 
-describe('what is hidden changes nothing for who may not see it', () => {
-  it('SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', async () => {
+describe('what is hidden changes no answer for callers who may not see it', () => {
+  it('no byte and no header of any list, count or page (SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48)', async () => {
     await t.ctx.jobs.drain()
     const before = await everything()
     await hide()
@@ -236,7 +236,7 @@ describe('what is hidden changes nothing for who may not see it', () => {
       expect([path, (await heard('GET', `/api/v4${path}`, keeper)).includes(SENTINEL)]).toEqual([path, true])
   })
 
-  it('SEC-30, G-40: hidden is missing, by number and by path, for every method', async () => {
+  it('hidden is missing, by number and by path, for every method (SEC-30, G-40)', async () => {
     const different: string[] = []
     const work = endpoints
       .filter(({ kind }) => kind !== null)
@@ -260,7 +260,7 @@ describe('what is hidden changes nothing for who may not see it', () => {
     expect(different).toEqual([])
   })
 
-  it('SEC-32: what a body names is hidden in the same way', async () => {
+  it('what a body names is hidden in the same way (SEC-32)', async () => {
     const user = callers['user'] as TestUser
     const [group] = hidden.groups
     const [project] = hidden.projects
@@ -276,7 +276,7 @@ describe('what is hidden changes nothing for who may not see it', () => {
     expect(await images('project', project?.id)).toBe(await images('project', 999_999))
   })
 
-  it('SEC-41, AC-15: a membership that ends hides again with the next request', async () => {
+  it('a membership that ends hides again with the next request (SEC-41, AC-15)', async () => {
     const [project] = hidden.projects
     const user = callers['user'] as TestUser
     const count = async () => Number((await t.api('get', '/projects', user).expect(200)).headers['x-total'])

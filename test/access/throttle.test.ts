@@ -33,7 +33,7 @@ describe('a throttle of bad credentials (SEC-26)', () => {
     expect(await kept.wait('a')).toBe(0)
   })
 
-  it('counts in all processes together, also what comes at once', async () => {
+  it('counts in all processes together, also concurrent calls', async () => {
     const [one, other] = [throttle(), throttle()]
     await Promise.all([one, other, one, other].map((kept) => fail(kept, 2, 'a')))
     expect(await waits(one, ['a'])).toEqual([0])
@@ -89,7 +89,7 @@ describe('a throttle of bad credentials (SEC-26)', () => {
     expect(readConfig({}).failedCredentials).toEqual({ attempts: 10, window: 180, delay: 1_000 })
   })
 
-  it('SEC-150: remembers a bounded number of addresses, the newest, by no name, until their windows are over', async () => {
+  it('remembers a bounded number of addresses, the newest, by no name, until their windows are over (SEC-150)', async () => {
     const kept = throttle()
     await fail(kept, 1, '10.0.0.1', 'somebody')
     const [row] = await t.ctx.db.write.select().from(counters)
@@ -173,14 +173,14 @@ describe('the throttle at work (SEC-26, CR-15, W-34)', () => {
     const refused = await ask(`${net}.1`, user.password)
     expect([refused.status, await refused.text(), Number(refused.headers.get('retry-after')) > 0]).toEqual([429, 'Retry later', true])
     expect((await ask(`${net}.2`, user.password)).status).toBe(right)
-    // the other account has a budget of its own, as far as the address has one
+    // the other account has its own budget, as far as the address has one
     const other = await aUser(t.ctx)
     expect((await ask(`${net}.1`, other.password, other.username)).status).toBe(right)
-    expect(await statuses(7, (i) => ask(`${net}.1`, `wrong ${i}`, `nobody${i}`))).toEqual([...Array(6).fill(401), 429])
+    expect(await statuses(7, (i) => ask(`${net}.1`, `wrong ${i}`, `unknown${i}`))).toEqual([...Array(6).fill(401), 429])
     expect((await ask(`${net}.1`, other.password, other.username)).status).toBe(429)
   })
 
-  it('an account is guessed at from many addresses: those that failed share its budget, a clean one is let in', async () => {
+  it('limits guesses of an account from many addresses: those that failed share its budget, another one is accepted', async () => {
     const victim = await aUser(t.ctx)
     for (let i = 0; i < 9; i++) expect((await grant(`10.1.0.${i}`, 'wrong', victim.username)).status).toBe(401)
     expect((await grant('10.1.0.1', 'wrong', victim.email.toUpperCase())).status).toBe(429)
@@ -190,8 +190,8 @@ describe('the throttle at work (SEC-26, CR-15, W-34)', () => {
     expect((await grant('10.1.1.2', victim.password, victim.username)).status).toBe(429)
   })
 
-  it('a name that nobody has is treated alike', async () => {
-    expect(await statuses(4, (i) => grant('10.2.0.1', `wrong ${i}`, 'nobody-at-all'))).toEqual([401, 401, 401, 429])
+  it('an unknown name is treated alike', async () => {
+    expect(await statuses(4, (i) => grant('10.2.0.1', `wrong ${i}`, 'no-such-user'))).toEqual([401, 401, 401, 429])
   })
 
   it('a flood from one address costs no hashing beyond its budget', async () => {

@@ -137,7 +137,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
     expect(levels.size).toBeGreaterThan(4)
   })
 
-  it('G-63, AC-2, AC-6: visibleProjects and visibleProject are seesProject, and the level is the rule’s', async () => {
+  it('visibleProjects and visibleProject are seesProject, and the level is the rule’s (G-63, AC-2, AC-6)', async () => {
     for (const person of world.people) {
       const rows = await t.ctx.db.read
         .select({ id: projects.id })
@@ -160,7 +160,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
     }
   })
 
-  it('AC-10, EV-4: readableCode is the right to download code', async () => {
+  it('readableCode is the right to download code (AC-10, EV-4)', async () => {
     for (const [i, { id }] of world.projects.entries())
       await t.ctx.db.write
         .update(projects)
@@ -182,7 +182,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
     }
   })
 
-  it('G-67, AC-3, AC-16: visibleGroups is seesGroup, and the level is the rule’s, by id and by path', async () => {
+  it('visibleGroups is seesGroup, and the level is the rule’s, by id and by path (G-67, AC-3, AC-16)', async () => {
     const paths = new Map(
       (await t.ctx.db.read.select({ id: namespaces.id, path: namespaces.full_path }).from(namespaces)).map(({ id, path }) => [id, path]),
     )
@@ -206,7 +206,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
     }
   })
 
-  it('SEC-33, SEC-48: GET /projects lists exactly those, and counts them', async () => {
+  it('GET /projects lists exactly those, and counts them (SEC-33, SEC-48)', async () => {
     for (const person of world.people) {
       const { body, headers } = await t.api('get', '/projects?per_page=100&order_by=id&sort=asc', person).expect(200)
       const expected = world.projects.filter((project) => sees(person, project)).map(({ id }) => id)
@@ -215,7 +215,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
     }
   })
 
-  it('GR-5 to GR-8, SEC-38: GET /groups lists exactly what the rules say in plain words, and counts them', async () => {
+  it('to GR-8, SEC-38: GET /groups lists exactly what the rules say in plain words, and counts them (GR-5)', async () => {
     const above = (id: number | null) => ancestors(id)
     for (const person of world.people) {
       for (const all of [false, true]) {
@@ -239,7 +239,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
     }
   })
 
-  it('GR-15, GR-3: of each group exactly the projects that are in it or shared with it and visible', async () => {
+  it('of each group exactly the projects that are in it or shared with it and visible (GR-15, GR-3)', async () => {
     for (const person of world.people) {
       for (const group of world.groups) {
         const { status, body } = await t.api('get', `/groups/${group.id}/projects?per_page=100&order_by=id&sort=asc`, person)

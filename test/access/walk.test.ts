@@ -70,7 +70,7 @@ const ways = routes.flatMap((route, turn) =>
 )
 
 describe('every route, every carrier', () => {
-  it.each(['blocked', 'expired', 'revoked', 'of a deleted user'])('SEC-10 to SEC-15: a token that is %s', { tags: ['long'] }, async (name) => {
+  it.each(['blocked', 'expired', 'revoked', 'of a deleted user'])('to SEC-15: a token that is %s (SEC-10)', { tags: ['long'] }, async (name) => {
     const { token, status, body } = bad[name] as (typeof bad)[string]
     const different: string[] = []
     for (const { method, path, carry, of } of ways) {
@@ -82,7 +82,7 @@ describe('every route, every carrier', () => {
     expect(different).toEqual([])
   })
 
-  it('SEC-16, G-9: a token that reads users opens GET of the user routes alone', { tags: ['long'] }, async () => {
+  it('a token that reads users opens GET of the user routes alone (SEC-16, G-9)', { tags: ['long'] }, async () => {
     const different: string[] = []
     for (const { method, path, declared, carry, of } of ways) {
       const answer = await call(method, path, carry(reader))
@@ -98,7 +98,7 @@ describe('every route, every carrier', () => {
     expect(different).toEqual([])
   })
 
-  it.each(['git-upload-pack', 'git-receive-pack'])('SEC-12, SEC-15, GH-9: %s judges them alike', async (service) => {
+  it.each(['git-upload-pack', 'git-receive-pack'])('%s judges them alike (SEC-12, SEC-15, GH-9)', async (service) => {
     for (const [name, { token, git: status }] of Object.entries(bad)) expect([name, (await git(token, service)).status]).toEqual([name, status])
     expect((await git(reader, service)).status).toBe(403)
     expect((await git(project.creator.token, service)).status).toBe(200)

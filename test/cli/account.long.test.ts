@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { roostOn, runProgram, startScript } from '../support/command.js'
 
-/** Every machine has it; the service usually has an account of its own. */
+/** Every machine has it; the service usually has its own account. */
 const nobody = Number(/^nobody:[^:]*:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[1])
 
 const folder = mkdtempSync(join(tmpdir(), 'account-'))
@@ -79,7 +79,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('as roo
     expect(ownersOf(dataDir)).toEqual([nobody])
   })
 
-  it('what is restored belongs to the owner of the folder (SEC-255)', async () => {
+  it('restored files belong to the owner of the folder (SEC-255)', async () => {
     rmSync(dataDir, { recursive: true })
     mkdirSync(dataDir, { mode: 0o700 })
     chownSync(dataDir, nobody, nobody)

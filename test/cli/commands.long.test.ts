@@ -55,7 +55,7 @@ describe('roost user', () => {
     })
     const short = await roost(['user', 'password', 'root', '--password-stdin'], 'short\n')
     expect(short).toEqual({ code: 1, stdout: '', stderr: 'roost: the password is too short (minimum is 8 characters)\n' })
-    expect(await roost(['user', 'block', 'nobody'])).toEqual({ code: 1, stdout: '', stderr: 'roost: User Not Found\n' })
+    expect(await roost(['user', 'block', 'unknown'])).toEqual({ code: 1, stdout: '', stderr: 'roost: User Not Found\n' })
   })
 
   it('sets a password that must be changed (CR-24), blocks and unblocks', async () => {
@@ -77,7 +77,7 @@ describe('roost project and roost group', () => {
   const made = async (path: string, given: object) => (await call(service.url, 'POST', path, given))?.body as { id: number }
   const remove = (path: string) => call(service.url, 'DELETE', path)
 
-  it('list what was deleted, and restore it by its id or former path (PR-29, PR-30)', async () => {
+  it('list deleted projects and groups, and restore them by id or former path (PR-29, PR-30)', async () => {
     const group = await made('/groups', { name: 'Restored', path: 'restored' })
     const project = await made('/projects', { name: 'app', namespace_id: group.id })
     const earlier = await made('/projects', { name: 'earlier', namespace_id: group.id })
@@ -101,7 +101,7 @@ describe('roost project and roost group', () => {
     await remove(`/groups/${group.id}?permanently_remove=true`)
   })
 
-  it('say what is not there, and of which several were deleted with one path', async () => {
+  it('report unknown names, and paths of several deleted projects', async () => {
     expect(await roost(['project', 'restore', 'no/thing'])).toEqual({ code: 1, stdout: '', stderr: 'roost: Deleted Project Not Found\n' })
     const ids: number[] = []
     for (let i = 0; i < 2; i++) {
@@ -143,7 +143,7 @@ describe('roost import', () => {
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(JSON.parse(stdout))
   })
 
-  it('ends with 1 and the reason when what was named does not come (SEC-260)', async () => {
+  it('ends with 1 and the reason if a named item was not imported (SEC-260)', async () => {
     const { code, stdout, stderr } = await roost(['import', service.url, ...token, '--project', 'no/thing', '--dry-run'])
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^roost: no\/thing was not imported: .+\n$/) })
     expect(stdout).toContain('  nothing\n')
@@ -219,7 +219,7 @@ it('restore --only brings a deleted project back while the service runs (SEC-261
   await call(service.url, 'DELETE', '/projects/root%2Fdeleted?permanently_remove=true&full_path=root/deleted')
 })
 
-it('doctor looks again for what it has repaired, and reports what is still there (SEC-259)', async () => {
+it('doctor checks its repairs again, and reports remaining faults (SEC-259)', async () => {
   const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
   const client = new pg.Client(url)
   await client.connect()

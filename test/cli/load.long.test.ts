@@ -15,7 +15,7 @@ const running = new Set<ChildProcess>()
 
 beforeAll(async () => {
   await build()
-  // a program of its own: others use the one of the checkout meanwhile
+  // its own program: other tests use that of the checkout at the same time
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true })
   rmSync(cache, { recursive: true, force: true })
   for (const name of ['node_modules', 'migrations', 'package.json']) symlinkSync(join(root, name), join(folder, name))
@@ -45,7 +45,7 @@ async function start(flags: string[] = []) {
 /** The kept code, by its file; when it was written. */
 const kept = () => (existsSync(cache) ? readdirSync(cache) : []).map((name) => ({ file: join(cache, name), at: statSync(join(cache, name)).mtimeMs }))
 
-it('keeps the compiled program for the next start, and makes it anew when it is damaged or of other flags', async () => {
+it('caches the compiled program for the next start, and compiles it again if it is damaged or has other flags', async () => {
   await (await start())()
   const [first] = kept()
   expect(kept()).toHaveLength(1)

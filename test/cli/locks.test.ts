@@ -9,7 +9,7 @@ function watched() {
   return { locks, granted, lock }
 }
 
-it('SEC-196: each key is given in the order of asking, and no key waits for another', () => {
+it('each key is given in the order of asking, and no key waits for another (SEC-196)', () => {
   const { locks, granted, lock } = watched()
   lock(1, 1, 'a')
   lock(2, 1, 'a')
@@ -27,7 +27,7 @@ it('SEC-196: each key is given in the order of asking, and no key waits for anot
   expect(granted.slice(3)).toEqual(['1.2 a', '2.3 a'])
 })
 
-it('SEC-196: who waits no longer is passed over, and an owner that has ended gives back all it had', () => {
+it('who waits no longer is passed over, and an owner that has ended gives back all it had (SEC-196)', () => {
   const { locks, granted, lock } = watched()
   lock(1, 1, 'a')
   lock(1, 2, 'b')

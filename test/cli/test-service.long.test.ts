@@ -35,11 +35,11 @@ const lives = (pid: number) => {
   }
 }
 
-it('serves what its line says, beside another one, and both are gone after their end', async () => {
+it('serves at the address of its line, beside another one, and both leave nothing', async () => {
   const first = await startRoost({ env })
   // this one is started from the cache that the first has made
   const second = await startRoost({
-    env: { ...env, ROOST_VERSION: '10.8.0', DATA_DIR: '/nowhere', DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },
+    env: { ...env, ROOST_VERSION: '10.8.0', DATA_DIR: '/nowhere', DATABASE_URL: 'postgresql://unknown@127.0.0.1:1/none' },
   })
   try {
     expect(await get(first, '/user')).toMatchObject({ status: 200, body: { username: first.username, is_admin: true } })

@@ -6,7 +6,7 @@ import { aCommit, aProject, aUser } from '../support/factories.js'
 const t = testApp()
 
 describe('Danger, call by call', () => {
-  it('CL-6, X-9, DI-10: reads the merge request and all that it changes, and says what it thinks', async () => {
+  it('reads the merge request and all that it changes, and says what it thinks (CL-6, X-9, DI-10)', async () => {
     const bot = await aUser(t.ctx, { name: 'Danger Bot' })
     const project = await aProject(t.ctx, { developer: bot, files: { 'a.txt': 'one\ntwo\n', 'dangerfile.js': 'warn("x")\n' } })
     const sha = await aCommit(t.ctx, project, { 'b.txt': 'three\n' }, { branch: 'topic', start_branch: 'main', message: 'Add b' })
@@ -42,7 +42,7 @@ describe('Danger, call by call', () => {
     expect(Buffer.from(file.content, 'base64').toString()).toBe('three\n')
     await t.api('get', `${at}/repository/files/${encodeURIComponent('b.txt')}?ref=${base_sha}`, bot).expect(404)
 
-    // the comment of the last run is found among the notes, by who wrote it and what it begins with
+    // the comment of the last run is found among the notes by its author and its beginning
     expect((await t.api('get', `${one}/notes?per_page=100`, bot).expect(200)).body).toEqual([])
     const { body: note } = await t.api('post', `${one}/notes`, bot).send({ body: '<!-- danger-id-default; -->First' }).expect(201)
     const { body: notes } = await t.api('get', `${one}/notes?per_page=100`, bot).expect(200)

@@ -6,7 +6,7 @@ import { startedRoost } from '../support/servers/started-roost.js'
 const t = startedRoost()
 
 describe('@gitbeaker/rest, unmodified', () => {
-  it('CL-2 creates a project, commits files, lists commits, reads a file and lists branches', async () => {
+  it('creates a project, commits files, lists commits, reads a file and lists branches (CL-2)', async () => {
     const user = await t.user()
     const api = new Gitlab({ host: t.url, token: user.token })
     const project = await api.Projects.create({ name: 'walked by gitbeaker' })
@@ -32,7 +32,7 @@ describe('@gitbeaker/rest, unmodified', () => {
     expect(tag).toMatchObject({ name: 'v1.0', message: 'First', commit: { id: commits[0]?.id } })
   })
 
-  it('CL-2 follows Link to the end of a list of projects', async () => {
+  it('follows Link to the end of a list of projects (CL-2)', async () => {
     const user = await t.user()
     const api = new Gitlab({ host: t.url, token: user.token })
     for (let i = 0; i < 5; i++) await api.Projects.create({ name: `page ${i}` })
@@ -40,7 +40,7 @@ describe('@gitbeaker/rest, unmodified', () => {
     expect(all.map(({ name }) => name)).toEqual(['page 0', 'page 1', 'page 2', 'page 3', 'page 4'])
   })
 
-  it('CL-2 plans, talks and keeps texts: milestones, labels, issues, notes, threads, emoji, todos, snippets, wikis', async () => {
+  it('plans, talks and keeps texts: milestones, labels, issues, notes, threads, emoji, todos, snippets, wikis (CL-2)', async () => {
     const [user, friend] = [await t.user(), await t.user()]
     const api = new Gitlab({ host: t.url, token: user.token })
     const other = new Gitlab({ host: t.url, token: friend.token })
@@ -101,7 +101,7 @@ describe('@gitbeaker/rest, unmodified', () => {
     await api.Issues.remove(id, issue.iid)
   })
 
-  it('CL-2 lives a merge request from its branch to the issue it closes', async () => {
+  it('lives a merge request from its branch to the issue it closes (CL-2)', async () => {
     const [user, friend] = [await t.user(), await t.user()]
     const [api, other] = [new Gitlab({ host: t.url, token: user.token }), new Gitlab({ host: t.url, token: friend.token })]
     const { id } = await api.Projects.create({ name: 'merged by gitbeaker', visibility: 'public' })
@@ -174,12 +174,12 @@ describe('@gitbeaker/rest, unmodified', () => {
     expect(await api.Issues.allRelatedMergeRequests(id, issue.iid)).toMatchObject([{ iid }])
     const said = (await api.IssueNotes.all(id, issue.iid, { sort: 'asc' })).map(({ body }) => body)
     expect(said).toEqual(expect.arrayContaining([`mentioned in merge request !${iid}`, expect.stringMatching(/^closed/)]))
-    const told = (await api.MergeRequestNotes.all(id, iid, { sort: 'asc' })).filter(({ system }) => system).map(({ body }) => body)
-    expect(told).toEqual(expect.arrayContaining(['resolved all threads', 'changed the title', 'closed', 'reopened', 'merged']))
+    const texts = (await api.MergeRequestNotes.all(id, iid, { sort: 'asc' })).filter(({ system }) => system).map(({ body }) => body)
+    expect(texts).toEqual(expect.arrayContaining(['resolved all threads', 'changed the title', 'closed', 'reopened', 'merged']))
     await api.MergeRequests.remove(id, iid)
   })
 
-  it('CL-2 lives a merge request from a fork', async () => {
+  it('lives a merge request from a fork (CL-2)', async () => {
     const [user, owner] = [await t.user(), await t.user()]
     const [api, theirs] = [new Gitlab({ host: t.url, token: user.token }), new Gitlab({ host: t.url, token: owner.token })]
     const { id } = await theirs.Projects.create({ name: 'forked by gitbeaker', visibility: 'public' })
@@ -205,7 +205,7 @@ describe('@gitbeaker/rest, unmodified', () => {
     expect(await api.Branches.show(fork.id, 'mend')).toMatchObject({ commit: { id: more.id } })
   })
 
-  it('CL-2, X-1 searches by the short paths, in every scope it knows', async () => {
+  it('searches by the short paths, in every scope it knows (CL-2, X-1)', async () => {
     const user = await t.user()
     const api = new Gitlab({ host: t.url, token: user.token })
     const group = await api.Groups.create('Searched', 'searched-by-gitbeaker')

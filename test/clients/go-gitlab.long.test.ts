@@ -20,7 +20,7 @@ const callsOf =
 const idOf = ({ fullPath }: Pick<TestProject, 'fullPath'>) => encodeURIComponent(fullPath).replaceAll('.', '%2E')
 
 describe('go-gitlab and glab, call by call', () => {
-  it('CL-3, VE-5: finds out about the service and itself', async () => {
+  it('finds out about the service and itself (CL-3, VE-5)', async () => {
     const user = await aUser(t.ctx)
     const call = callsOf(user)
     for (const path of ['', '/']) {
@@ -38,7 +38,7 @@ describe('go-gitlab and glab, call by call', () => {
     })
   })
 
-  it('CL-3, X-3, X-4, X-8: forks, pushes, opens a merge request, finds it by its branch, fetches and rebases it', async () => {
+  it('forks, pushes, opens a merge request, finds it by its branch, fetches and rebases it (CL-3, X-3, X-4, X-8)', async () => {
     const [user, owner] = [await aUser(t.ctx), await aUser(t.ctx)]
     const call = callsOf(user)
     const project = await aProject(t.ctx, { creator: owner, visibility: 'public', developer: user, files: { 'a.txt': 'a' } })
@@ -101,7 +101,7 @@ describe('go-gitlab and glab, call by call', () => {
     expect(rebased.sha).not.toBe(sha)
   })
 
-  it('CL-3, RL-1, RL-5, PL-8, PL-9, PL-10: issues, labels, milestones, releases and pipelines', async () => {
+  it('issues, labels, milestones, releases and pipelines (CL-3, RL-1, RL-5, PL-8, PL-9, PL-10)', async () => {
     const user = await aUser(t.ctx)
     const call = callsOf(user)
     const project = await aProject(t.ctx, { creator: user, files: { 'a.txt': 'a' } })
@@ -162,7 +162,7 @@ describe('go-gitlab and glab, call by call', () => {
     expect((await call('get', `${at}/pipelines/${pipelines[0].id}/jobs?scope[]=failed`, 200)).body).toEqual([])
   })
 
-  it('CL-3, G-5: of 2019 and before, sends `null` with each POST and PUT that has no parameters', async () => {
+  it('of 2019 and before, sends `null` with each POST and PUT that has no parameters (CL-3, G-5)', async () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user })
     const post = (path: string) =>

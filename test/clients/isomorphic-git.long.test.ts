@@ -23,7 +23,7 @@ const post = async (path: string, body: object, status = 201) => (await t.api('p
 const commit = (branch: string, actions: object[], more: object = {}) =>
   post('repository/commits', { branch, commit_message: `on ${branch}\n\nwith a body: é ✓`, actions, ...more })
 
-it('C-19: reads every object of commits, merges, cherry-picks, reverts and tags that the API made, and finds their ids right', async () => {
+it('reads every object of commits, merges, cherry-picks, reverts and tags that the API made, and finds their ids right (C-19)', async () => {
   const binary = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7_919) & 255))
   await commit('main', [
     { action: 'create', file_path: 'a/b/c.txt', content: 'c\n' },

@@ -22,7 +22,7 @@ const callsOf =
   }
 
 describe('python-gitlab, call by call', () => {
-  it('CL-1 groups, projects, lists and their headers', async () => {
+  it('groups, projects, lists and their headers (CL-1)', async () => {
     const user = await t.user()
     const call = callsOf(user)
     expect((await call('get', '/user', 200)).body).toMatchObject({ id: user.id, username: user.username })
@@ -52,7 +52,7 @@ describe('python-gitlab, call by call', () => {
     expect(fork.body).toMatchObject({ forked_from_project: { id: project.id }, namespace: { path: user.username } })
   })
 
-  it('CL-1 files, trees, branches, tags and protection', async () => {
+  it('files, trees, branches, tags and protection (CL-1)', async () => {
     const user = await t.user()
     const call = callsOf(user)
     const { body: project } = await call('post', '/projects', 201, { name: 'with files' })
@@ -87,7 +87,7 @@ describe('python-gitlab, call by call', () => {
     )
   })
 
-  it('CL-1 issues, notes, labels, milestones, threads, wikis, snippets and uploads', async () => {
+  it('issues, notes, labels, milestones, threads, wikis, snippets and uploads (CL-1)', async () => {
     const user = await t.user()
     const call = callsOf(user)
     const { body: project } = await call('post', '/projects', 201, { name: 'planned' })
@@ -127,7 +127,7 @@ describe('python-gitlab, call by call', () => {
     expect(upload).toMatchObject({ alt: 'a.txt', markdown: expect.stringContaining('a.txt') })
   })
 
-  it('CL-1 merge requests, people, custom attributes and calls as somebody else', async () => {
+  it('merge requests, users, custom attributes and calls with sudo (CL-1)', async () => {
     const [user, admin] = [await t.user(), t.roost]
     const [call, asAdmin] = [callsOf(user), callsOf(admin)]
     const { body: project } = await call('post', '/projects', 201, { name: 'merged', initialize_with_readme: true })

@@ -24,7 +24,7 @@ const callsOf =
 const idOf = ({ fullPath }: TestProject) => encodeURIComponent(fullPath)
 
 describe('Renovate, call by call', () => {
-  it('CL-4 finds its projects and reads all it decides by', async () => {
+  it('finds its projects and reads all it decides by (CL-4)', async () => {
     const bot = await aUser(t.ctx, { name: 'Renovate Bot' })
     const call = callsOf(bot)
     const mine = await aProject(t.ctx, { developer: bot, files: { 'renovate.json': '{"extends":["config:base"]}' } })
@@ -74,7 +74,7 @@ describe('Renovate, call by call', () => {
     expect((await call('get', `/groups/${group.fullPath}/members`, 200)).body).toMatchObject([{ id: bot.id, username: bot.username }])
   })
 
-  it('CL-4, PL-3, X-2, X-4: pushes a branch, posts statuses, opens a merge request, changes it and merges it', async () => {
+  it('pushes a branch, posts statuses, opens a merge request, changes it and merges it (CL-4, PL-3, X-2, X-4)', async () => {
     const [bot, reviewer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const call = callsOf(bot)
     const project = await aProject(t.ctx, { maintainer: bot, developer: reviewer, files: { 'package.json': '{}' } })
@@ -155,7 +155,7 @@ describe('Renovate, call by call', () => {
     expect((await call('get', `${list}&state=opened`, 200)).body).toEqual([])
   })
 
-  it('CL-4, IS-3: keeps its issue and closes what it gives up', async () => {
+  it('keeps its issue and closes what it gives up (CL-4, IS-3)', async () => {
     const bot = await aUser(t.ctx)
     const call = callsOf(bot)
     const project = await aProject(t.ctx, { developer: bot, files: { 'package.json': '{}' } })

@@ -8,12 +8,12 @@ const t = testApp()
 const git = gitClient(t)
 
 describe('semantic-release, call by call', () => {
-  it('CL-5 verifies who it is, tags, uploads, releases and tells issues and merge requests', async () => {
+  it('verifies its account, tags, uploads, releases and comments on issues and merge requests (CL-5)', async () => {
     const bot = await aUser(t.ctx)
     const project = await aProject(t.ctx, { maintainer: bot, visibility: 'public', files: { 'a.txt': 'a' } })
     const at = `/projects/${encodeURIComponent(project.fullPath)}`
     await t.api('get', at, { token: 'no-token-of-anybody' }).expect(401)
-    await t.api('get', '/projects/nobody%2Fnothing', bot).expect(404)
+    await t.api('get', '/projects/unknown%2Fnothing', bot).expect(404)
     const { permissions } = (await t.api('get', at, bot).expect(200)).body
     expect(permissions).toEqual({ project_access: expect.objectContaining({ access_level: 40 }), group_access: null })
 
@@ -66,7 +66,7 @@ describe('semantic-release, call by call', () => {
     }
   })
 
-  it('CL-5 refuses where the role does not reach, and sees that of a group; what failed becomes an issue', async () => {
+  it('refuses where the role does not reach, and sees that of a group; what failed becomes an issue (CL-5)', async () => {
     const bot = await aUser(t.ctx)
     const reporter = await aProject(t.ctx, { reporter: bot })
     expect((await t.api('get', reporter.path, bot).expect(200)).body.permissions.project_access.access_level).toBe(20)

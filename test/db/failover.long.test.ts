@@ -50,7 +50,7 @@ describe('a fail-over to a streaming replica', () => {
     }
     try {
       await db.write.execute(sql`create table half (n int)`)
-      await replicated('nobody')
+      await replicated('unknown')
       const insert = () =>
         db.write.execute(sql`insert into half values (1)`).then(
           () => 'written',
@@ -77,7 +77,7 @@ describe('a fail-over to a streaming replica', () => {
     }
   })
 
-  it('SEC-189: needs no restart, loses no acknowledged write, and is 503 meanwhile', async () => {
+  it('needs no restart, loses no acknowledged write, and is 503 meanwhile (SEC-189)', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'failover-'))
     chmodSync(folder, 0o711)
     const service = await startService(join(folder, 'data'), { DATABASE_URL: pair.url, LOG_LEVEL: 'fatal' })

@@ -6,28 +6,28 @@ import { aGroup, anAdmin, type TestUser } from '../support/factories.js'
 const t = testApp()
 
 describe('a fuzzy search text', () => {
-  it('G-76 is trimmed, its white space folded, and blank is no filter', () => {
+  it('is trimmed, its white space folded, and blank is no filter (G-76)', () => {
     expect(fuzzy('  \t\n ')).toEqual({ shape: 'all', values: {} })
     expect(fuzzy(undefined).shape).toBe('all')
     expect(fuzzy('  alpha \n\t beta ').values).toEqual({ word0: '%alpha%', word1: '%beta%' })
   })
 
-  it('G-77 takes a quoted part for one word and leaves short words out beside a long one', () => {
+  it('takes a quoted part for one word and leaves short words out beside a long one (G-77)', () => {
     expect(fuzzy('"two words" of ab').values).toEqual({ word0: '%two words%' })
     expect(fuzzy('abc de').values).toEqual({ word0: '%abc%' })
   })
 
-  it('G-78 becomes equality when no word is long', () => {
+  it('becomes equality when no word is long (G-78)', () => {
     expect(fuzzy('ab  c')).toEqual({ shape: 'whole', values: { word0: 'ab c' } })
   })
 
-  it('U-13 or the parts, where that is asked for', () => {
+  it('or the parts, where that is asked for (U-13)', () => {
     expect(fuzzy('ab  c', 'part')).toEqual({ shape: 2, values: { word0: '%ab%', word1: '%c%' } })
     expect(fuzzy('abc de', 'part').values).toEqual({ word0: '%abc%' })
     expect(fuzzy('""', 'part')).toEqual({ shape: 'whole', values: { word0: '""' } })
   })
 
-  it('G-79 knows no wildcards', () => {
+  it('knows no wildcards (G-79)', () => {
     expect(fuzzy('50%_\\x').values).toEqual({ word0: '%50\\%\\_\\\\x%' })
   })
 

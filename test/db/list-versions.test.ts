@@ -79,7 +79,7 @@ describe('versions of lists (G-57)', () => {
     for (const [text, kinds] of cases) expect(await raisedBy(() => run(text)), text).toEqual(kinds)
   })
 
-  it('rise once in a transaction, however many rows it changes, and not with what is rolled back', async () => {
+  it('increase once in a transaction, for any number of rows, and not in one that is rolled back', async () => {
     const client = await connect()
     const sum = async () => Number((await client.query(`select sum(version) as sum from list_versions where kind = 'projects'`)).rows[0].sum)
     const before = await sum()

@@ -56,11 +56,11 @@ describe('migrate', () => {
     await other.connect()
     await other.query('begin')
     await other.query('select pg_advisory_xact_lock(7166578)')
-    const told: string[] = []
-    await expect(migrate(test.url, { folder, lockTimeout: 300, onWait: () => told.push('waits') })).rejects.toThrow(
+    const notices: string[] = []
+    await expect(migrate(test.url, { folder, lockTimeout: 300, onWait: () => notices.push('waits') })).rejects.toThrow(
       new StartFault('another process has been migrating the database for 0 seconds'),
     )
-    expect(told).toEqual(['waits'])
+    expect(notices).toEqual(['waits'])
     await other.query('rollback')
     await migrate(test.url, { folder })
     expect(
@@ -71,7 +71,7 @@ describe('migrate', () => {
     await other.end()
   })
 
-  it('makes nothing in a database that no service has used, unless told to', async () => {
+  it('creates nothing in a database that no service has used, unless `create` is set', async () => {
     await ask('drop schema public cascade; create schema public; drop schema drizzle cascade')
     await write(['create table first_one (id int)'])
     await expect(migrate(test.url, { folder, create: false })).rejects.toThrow(/holds no Roost instance/)

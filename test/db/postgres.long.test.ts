@@ -56,7 +56,7 @@ describe('startEmbeddedPostgres', () => {
     }
   }
   const postmaster = async () => Number((await readFile(join(directory, 'data/postmaster.pid'), 'utf8')).split('\n')[0])
-  /** Another process, leader of its own group, that starts Postgres and stays. */
+  /** Another process, leader of a process group, that starts Postgres and stays. */
   async function startElsewhere() {
     const child = spawn(process.execPath, ['--import', 'tsx', holder, directory], { detached: true, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
     children.push(child)
@@ -67,7 +67,7 @@ describe('startEmbeddedPostgres', () => {
     return { child, url, ended: new Promise((resolve) => child.once('exit', resolve)) }
   }
 
-  it('starts from nothing, keeps what was written and leaves nothing running', async () => {
+  it('starts in an empty folder, keeps its data and leaves nothing running', async () => {
     const first = await start()
     await ask(first.url, 'create table kept as select 7 as value')
     const [settings] = await ask(
@@ -87,7 +87,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await ask(second.url, 'select value from kept')).toEqual([{ value: 7 }])
   })
 
-  it("SEC-174: lets nobody in without the password, whose file is its owner's alone; one made without a password gets one", async () => {
+  it('refuses connections without the password, whose file only its owner can read; a database made without a password gets one (SEC-174)', async () => {
     const stranger = (url: string) => {
       const without = new URL(url)
       without.password = ''
@@ -118,7 +118,7 @@ describe('startEmbeddedPostgres', () => {
     for (const result of results) if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(StartFault)
   })
 
-  it('begins anew when a start was killed while it made the database', async () => {
+  it('starts again after a start that was killed while it created the database', async () => {
     await mkdir(join(directory, 'data.new', 'base'), { recursive: true })
     await writeFile(join(directory, 'data.new', 'PG_VERSION'), '18\n')
     const { url } = await start(false)
@@ -153,7 +153,7 @@ describe('startEmbeddedPostgres', () => {
     await ask(url, 'create table kept as select 1 as value')
     const pid = await postmaster()
     const watchdog = Number((await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ')[1])
-    // The watchdog's own child goes with it: it is what would tell Postgres.
+    // The child of the watchdog ends with it; it would have signalled Postgres.
     for (const each of await readdir('/proc')) {
       const line = /^\d+$/.test(each) ? await readFile(`/proc/${each}/stat`, 'utf8').catch(() => '') : ''
       if (line.split(') ')[1]?.split(' ')[1] === String(watchdog) && Number(each) !== pid) process.kill(Number(each), 'SIGKILL')

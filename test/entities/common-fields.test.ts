@@ -7,7 +7,7 @@ import { aCommit, aGroup, aProject, aUser } from '../support/factories.js'
 const t = testApp()
 
 describe('common fields', () => {
-  it('G-82, G-84, G-85 prints addresses and names from the configured URL and the full path', async () => {
+  it('prints addresses and names from the configured URL and the full path (G-82, G-84, G-85)', async () => {
     const owner = await aUser(t.ctx, { username: 'Ada.L' })
     const group = await aGroup(t.ctx, { creator: owner, name: 'Outer One', path: 'outer' })
     const inner = await aGroup(t.ctx, { creator: owner, name: 'Inner', path: 'inner', parent_id: group.id })
@@ -28,7 +28,7 @@ describe('common fields', () => {
     expect(own).toMatchObject({ namespace: { kind: 'user', path: 'Ada.L', full_path: 'Ada.L' }, owner: { web_url: 'http://roost.test/Ada.L' } })
   })
 
-  it('G-86 has no default branch while the repository is empty, sorted tags, and a moving last_activity_at', async () => {
+  it('has no default branch while the repository is empty, sorted tags, and a moving last_activity_at (G-86)', async () => {
     const project = await aProject(t.ctx, { tag_list: ['b', 'a', 'b'] })
     const before = (await t.api('get', project.path, project.creator).expect(200)).body
     expect(before).toMatchObject({ default_branch: null, empty_repo: true, tag_list: ['a', 'b'], topics: ['a', 'b'] })
@@ -39,7 +39,7 @@ describe('common fields', () => {
     expect(after.created_at).toBe(before.created_at)
   })
 
-  it('G-87, G-88, G-90 shows what is unset as the contract types it', async () => {
+  it('shows what is unset as the contract types it (G-87, G-88, G-90)', async () => {
     const user = await aUser(t.ctx)
     const { body } = await t.api('get', '/user', user).expect(200)
     expect(body).toMatchObject({ messenger: '', jobsnet: '', microblog: '', website_url: '', organization: '', bio: null, location: null })
@@ -48,7 +48,7 @@ describe('common fields', () => {
     expect((await t.api('get', group.path, user).expect(200)).body).toMatchObject({ description: '', parent_id: null, avatar_url: null })
   })
 
-  it('G-61 shows all projects of a group at once', async () => {
+  it('shows all projects of a group at once (G-61)', async () => {
     const owner = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner })
     for (let i = 0; i < 23; i++) await aProject(t.ctx, { creator: owner, namespace_id: group.id })
@@ -58,7 +58,7 @@ describe('common fields', () => {
     expect(ids).toEqual([...ids].sort((a, b) => b - a))
   })
 
-  it('G-81, W-16 shows moments in UTC with milliseconds', async () => {
+  it('shows moments in UTC with milliseconds (G-81, W-16)', async () => {
     const project = await aProject(t.ctx)
     const { body } = await t.api('get', project.path, project.creator).expect(200)
     expect(body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -74,5 +74,5 @@ describe('titleOf', () => {
     [`${'x'.repeat(99)}\n`, 'x'.repeat(99)],
     ['x'.repeat(100), `${'x'.repeat(80)}…`],
     [`${'word '.repeat(30)}`.trim(), `${'word '.repeat(16).trim()}…`],
-  ])('C-2 makes a title of %j', (message, title) => expect(titleOf(message)).toBe(title))
+  ])('makes a title of %j (C-2)', (message, title) => expect(titleOf(message)).toBe(title))
 })

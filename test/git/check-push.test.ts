@@ -10,7 +10,7 @@ import { testSpawner } from '../support/spawner.js'
 
 const PERSON = 'Ada <ada@example.com> 1600000000 +0000'
 
-/** Objects in a repository of their own, as if all of it had just been pushed. */
+/** Objects in their own repository, as if all of it had just been pushed. */
 function pushed() {
   const bare = aBareRepository()
   const store = (type: string, content: string | Buffer) => {
@@ -45,7 +45,7 @@ async function faultOf(bare: TestRepository) {
   return { fault, started }
 }
 
-describe('SEC-88: what is refused of the objects of a push', () => {
+describe('refused objects of a push (SEC-88)', () => {
   it('commits with more than 1,000 parents, and not those with so many', async () => {
     const few = pushed()
     const root = few.commit(few.file('a'))

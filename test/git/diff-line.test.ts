@@ -5,7 +5,7 @@ import { testRepositories } from '../support/reader.js'
 const t = testRepositories()
 type Files = Record<string, TestFile> | [string | Buffer, TestFile][]
 
-/** A repository whose second commit changes the first's files; tells which lines of one file are added or removed. */
+/** A repository whose second commit changes the first's files; returns which lines of one file are added or removed. */
 function changed(before: Files, after: Files) {
   const repository = t.make()
   const [from, to] = repository.commits({ parents: [], files: before }, { files: after }) as [string, string]
@@ -23,7 +23,7 @@ const text = (...lines: string[]) => lines.join('')
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `${n}\n`).join('')
 
 describe('whether a line is in a difference', () => {
-  it('of a changed file: what is added in the new one, what is removed in the old one, nothing around it', async () => {
+  it('of a changed file: added lines in the new one, removed lines in the old one, no context', async () => {
     const after = [...TEN.slice(0, 2), 'new\n', 'newer\n', ...TEN.slice(2, 6), ...TEN.slice(7, 9), 'last']
     const lines = changed({ f: text(...TEN) }, { f: text(...after) })
     expect(await lines('f', 'new', 12)).toEqual([3, 4, 11])
@@ -114,7 +114,7 @@ describe('whether a line is in a difference', () => {
 })
 
 describe('how many commits are new', () => {
-  it('counts what one has and the others have not, and stops where it is told to', async () => {
+  it('counts what only one side has, and stops at the limit', async () => {
     const repository = t.make()
     const oids = repository.commits(...Array.from({ length: 30 }, (_, n) => ({ files: { a: String(n) } }))) as string[]
     const [side] = repository.commits({ branch: 'side', parents: [oids[9] as string], files: { b: 'b' } }) as [string]

@@ -128,7 +128,7 @@ describe('diff', () => {
     },
   )
 
-  it('C-54 gives each case its shape', async () => {
+  it('gives each case its shape (C-54)', async () => {
     const repository = t.make()
     const text = Array.from({ length: 20 }, (_, i) => `${i}\n`).join('')
     const [one = '', two = ''] = repository.commits(
@@ -149,7 +149,7 @@ describe('diff', () => {
     expect((await repository.reader.diff('e'.repeat(40), one, ALL)).files).toEqual([])
   })
 
-  it('C-52 C-57 SEC-146 leaves out what is beyond the limits, however the difference is asked for', async () => {
+  it('leaves out what is beyond the limits, in all forms of a diff (C-52, C-57, SEC-146)', async () => {
     const repository = t.make()
     const files = Object.fromEntries(
       Array.from({ length: 150 }, (_, i) => [`f${String(i).padStart(3, '0')}`, `${i}\n`.repeat(i === 1 ? 60_000 : 40)]),
@@ -172,7 +172,7 @@ describe('diff', () => {
     expect([all.files.length, all.truncated]).toEqual([150, false])
   })
 
-  it('SEC-146 does not read blobs above 10 MiB, and lives through a line of that length', async () => {
+  it('does not read blobs above 10 MiB, and lives through a line of that length (SEC-146)', async () => {
     const repository = t.make()
     const [one = '', two = ''] = repository.commits(
       { files: { big: Buffer.alloc(11_000_000, 'x\n'), line: 'short\n' } },
@@ -183,7 +183,7 @@ describe('diff', () => {
     expect(await repository.reader.stats([two])).toEqual([{ additions: 1, deletions: 1 }])
   })
 
-  it('SEC-85 lets attributes in the repository neither run nor change anything', async () => {
+  it('lets attributes in the repository neither run nor change anything (SEC-85)', async () => {
     const repository = t.make()
     const made = join(repository.root, 'made')
     repository.git('config', 'diff.evil.textconv', `touch ${made}; cat`)
@@ -197,12 +197,12 @@ describe('diff', () => {
 })
 
 describe('a difference that takes git too long', () => {
-  it('C-52, C-57, SEC-143: leaves the text of large files out and shows the rest, of one commit and of a range', async () => {
+  it('leaves the text of large files out and shows the rest, of one commit and of a range (C-52, C-57, SEC-143)', async () => {
     const repository = t.make()
     const resources = readResources(new ProcessPool({ ...POOL_LIMITS, deadline: 1_500 }))
     const reader = readerFor(resources, repository.directory)
     const { below } = random(7)
-    // nothing in common but chance: git needs a minute of work to tell how to get from one to the other
+    // nothing in common but chance: git needs a minute to compare them
     const noise = () => Array.from({ length: 1_600_000 }, () => below(4_096).toString(36)).join('\n')
     const [first, second, third] = repository.commits(
       { files: { large: noise(), small: 'one\n' } },

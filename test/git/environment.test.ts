@@ -80,8 +80,8 @@ afterAll(() => {
 
 const get = async (path: string) => (await t.api('get', `${project.path}${path}`, project.creator).expect(200)).body
 
-describe('git, whatever stands around the service', () => {
-  it('SEC-84: no configuration, hook, filter, conversion or variable of others changes what it does', async () => {
+describe('git, in any environment of the service', () => {
+  it('no configuration, hook, filter, conversion or variable of others changes what it does (SEC-84)', async () => {
     const work = await git.cloned(git.url(project.fullPath, project.creator))
     const pushed = await commitIn(work, 'b.txt', 'two\n')
     await gitOut(work, 'push', '-q', 'origin', 'main')
@@ -106,7 +106,7 @@ describe('git, whatever stands around the service', () => {
     expect(existsSync(ran)).toBe(false)
   })
 
-  it('SEC-84: replace refs and a configuration in the repository replace and run nothing', async () => {
+  it('replace refs and a configuration in the repository replace and run nothing (SEC-84)', async () => {
     const bare = bareOf(t, project)
     const [real, other] = [bare.git('rev-parse', 'main').trim(), bare.git('rev-parse', 'main~1').trim()]
     const message = (await get(`/repository/commits/${real}`)).message

@@ -87,7 +87,7 @@ describe('forks of repositories (PR-25)', () => {
     expect(whole(fork)).toBe('')
   })
 
-  it('SEC-43: live on when the source is gone, packed anew and pruned at once, and know nothing of each other', async () => {
+  it('keep their objects when the source is repacked, pruned and deleted, and share none with each other (SEC-43)', async () => {
     const source = await stored()
     source.commits({ files: { a: '1' } }, { branch: 'other', parents: [], files: { b: '2' } })
     source.git('repack', '-adq')
@@ -111,11 +111,11 @@ describe('forks of repositories (PR-25)', () => {
   })
 
   it.each([
-    ['in packs of their own', []],
+    ['in their own packs', []],
     ['joined with the rest in one pack', ['repack', '-adkq']],
     ['in a pack of cruft', ['repack', '-dq', '--cruft']],
     ['loose', ['unpack']],
-  ])('SEC-43: leave behind what nothing in the source reaches any more, %s, and share the rest', async (_, args) => {
+  ])('leave behind what nothing in the source reaches any more, %s, and share the rest (SEC-43)', async (_, args) => {
     const source = await stored()
     const [, kept] = source.commits({ files: { a: '1', b: '2' } }, { files: { a: '2' } })
     source.git('tag', '-a', '-m', 'one', 'v1', kept as string)
@@ -173,7 +173,7 @@ describe('forks of repositories (PR-25)', () => {
     expect(existsSync(shard) ? readdirSync(shard) : []).toEqual([])
   })
 
-  it('SEC-164: made while the source is pushed to and packed over and over, are whole every time', { tags: ['long'] }, async () => {
+  it('made while the source is pushed to and packed over and over, are whole every time (SEC-164)', { tags: ['long'] }, async () => {
     const source = await stored()
     source.commits({ files: { a: '0' } })
     let over = false
@@ -201,7 +201,7 @@ describe('forks of repositories (PR-25)', () => {
 })
 
 describe('fileSizes', () => {
-  it('tells every file of a commit, whatever it is called, and no link', async () => {
+  it('lists every file of a commit, whatever its name, and no link', async () => {
     const source = await stored()
     const [commit] = source.commits({
       files: { 'a\tb\nc': 'four', 'd/e': '', link: { mode: '120000', content: 'a' }, run: { mode: '100755', content: '1' } },

@@ -47,7 +47,7 @@ describe('log', () => {
     { state: 'commits newer than the graph', graph: 'older' },
     { state: 'a split chain and newer commits', graph: 'older split' },
   ]
-  it.each(states)('C-9 orders a tangled history as git does, with $state', { tags: ['long'] }, async ({ graph }) => {
+  it.each(states)('orders a tangled history as git does, with $state (C-9)', { tags: ['long'] }, async ({ graph }) => {
     for (const seed of seeds(1, 3)) {
       const repository = t.make()
       const history = tangled(seed, 400)
@@ -111,7 +111,7 @@ describe('log', () => {
     }
   })
 
-  it('C-9 orders the history of each head by those of earlier ones that are remembered', { tags: ['long'] }, async () => {
+  it('orders the history of each head by those of earlier ones that are remembered (C-9)', { tags: ['long'] }, async () => {
     for (const seed of seeds(2, 6))
       for (const graph of [false, true]) {
         const repository = t.make()
@@ -129,7 +129,7 @@ describe('log', () => {
       }
   })
 
-  it('C-12 C-13 counts exactly the commits between two dates, both included, wherever they stand', async () => {
+  it('counts exactly the commits between two dates, both included, wherever they stand (C-12, C-13)', async () => {
     const repository = t.make()
     const dates = [100, 900, 200, 500, 500, 50, 800, 500]
     const oids = repository.commits(...dates.map((date) => ({ date })))
@@ -140,7 +140,7 @@ describe('log', () => {
     expect((await repository.reader.log({ from: [tip], since: 901, skip: 0, limit: 9 })).total).toBe(0)
   })
 
-  it('C-11 lists the commits of a folder, and those of a file along its renames', async () => {
+  it('lists the commits of a folder, and those of a file along its renames (C-11)', async () => {
     const repository = t.make()
     const text = 'one\ntwo\nthree\nfour\nfive\n'
     const oids = repository.commits(
@@ -159,7 +159,7 @@ describe('log', () => {
     expect(await repository.reader.lastCommits(tip, ['new.txt', 'd', 'none', 'd/x', ''])).toEqual([oids[3], oids[1], null, oids[0], tip])
   })
 
-  it('C-11 follows files through renames, copies, deletions and merges as git does', { tags: ['long'] }, async () => {
+  it('follows files through renames, copies, deletions and merges as git does (C-11)', { tags: ['long'] }, async () => {
     for (const seed of seeds(1, 3)) {
       const { below, chance } = random(seed)
       const repository = t.make()
@@ -190,7 +190,7 @@ describe('log', () => {
   })
 
   it.each(['--output=made', '-h', '--', '*', ':(top)d', ':!d', ':/d', '[d]', '/d', '../d', 'd/../d', 'a\0b', 'd//x', '.'])(
-    'SEC-79 SEC-80 takes %j as the name of a file that is not there',
+    'takes %j as the name of a file that is not there (SEC-79, SEC-80)',
     async (path) => {
       const repository = t.make()
       const [tip = ''] = repository.commits({ files: { 'd/x': 'x' } })
@@ -201,13 +201,13 @@ describe('log', () => {
     },
   )
 
-  it('SEC-80 finds files whose names look like patterns or options', async () => {
+  it('finds files whose names look like patterns or options (SEC-80)', async () => {
     const repository = t.make()
     const [tip = ''] = repository.commits({ files: { '*': 'x', '-x': 'y', ':(top)q': 'z', '--': 'a' } })
     for (const path of ['*', '-x', ':(top)q', '--']) expect((await repository.reader.log({ from: [tip], path, skip: 0, limit: 9 })).total).toBe(1)
   })
 
-  it('sees new commits and a rewritten graph at once, and answers nothing for what is not there', async () => {
+  it('sees new commits and a rewritten graph at once, and answers nothing for missing commits', async () => {
     const repository = t.make()
     const log = (oid: string) => repository.reader.log({ from: [oid], skip: 0, limit: 1 })
     const [one = ''] = repository.commits({})
@@ -245,7 +245,7 @@ async function startedBy(work: () => Promise<unknown>) {
   return count
 }
 
-it('RE-8: what contains a commit is asked of git once, and again when a ref has moved', async () => {
+it('what contains a commit is asked of git once, and again when a ref has moved (RE-8)', async () => {
   const repository = t.make()
   const [one = '', two = ''] = repository.commits({}, {})
   repository.git('branch', 'old', one)
@@ -263,7 +263,7 @@ it('RE-8: what contains a commit is asked of git once, and again when a ref has 
   expect(await containing(one)).toEqual(['refs/heads/main'])
 })
 
-it('SEC-150: of graphs that are larger than their limit, the last one is kept', async () => {
+it('of graphs that are larger than their limit, the last one is kept (SEC-150)', async () => {
   const memory = new ObjectCache(1_000)
   const [one, other] = [t.make(), t.make()]
   for (const repository of [one, other]) {
@@ -313,7 +313,7 @@ describe('a walk through commits that no graph has', () => {
   it.each([
     ['one commit has them all as parents', true],
     ['they are asked for side by side', false],
-  ])('SEC-143: starts a bounded number of processes for many commits that share nothing, where %s', { tags: ['long'] }, async (_, joined) => {
+  ])('starts a bounded number of processes for many commits that share nothing, where %s (SEC-143)', { tags: ['long'] }, async (_, joined) => {
     const repository = t.make()
     const many = rounds(1_000, 5_000)
     const roots = Array.from({ length: many }, (_, i): TestCommit => ({ branch: `b${i}`, parents: [], message: `${joined} ${i}` }))

@@ -161,7 +161,7 @@ describe('ls-refs of protocol 2 (GH-5, GH-8, SEC-86)', () => {
     }
   })
 
-  it('leaves to git what only git can tell, and hands over all of the body', async () => {
+  it('leaves to git what only git can answer, and passes on the whole body', async () => {
     const directory = await repository()
     const commit = git(directory, ['commit-tree', '-m', 'x', git(directory, ['mktree'], '').trim()]).trim()
     git(directory, ['update-ref', 'refs/heads/main', commit])

@@ -12,7 +12,7 @@ import { committed, git, workshop } from './support.js'
 const { pool, folder, repository, draft, refs } = workshop()
 
 describe('maintain', () => {
-  it('SEC-159: removes packs that a kill left without their index, beside which git cannot repack', async () => {
+  it('removes packs that a kill left without their index, beside which git cannot repack (SEC-159)', async () => {
     const directory = await repository()
     const made = committed(await draft(directory, [{ action: 'create', path: 'a', content: Buffer.from('a') }]))
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: made.commit }])
@@ -28,17 +28,17 @@ describe('maintain', () => {
     git(directory, ['fsck', '--strict', '--full'])
   })
 
-  it('ends when it is told to, and the next run does what it left', async () => {
+  it('ends when it is aborted, and the next run does the rest', async () => {
     const directory = await repository()
     const made = committed(await draft(directory, [{ action: 'create', path: 'a', content: Buffer.from('a') }]))
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: made.commit }])
-    const signal = AbortSignal.abort(new Error('told to end'))
-    await expect(maintain(pool, directory, { depth: 'full', signal })).rejects.toThrow('told to end')
+    const signal = AbortSignal.abort(new Error('aborted'))
+    await expect(maintain(pool, directory, { depth: 'full', signal })).rejects.toThrow('aborted')
     expect(await maintain(pool, directory, { depth: 'full' })).toBe(true)
     expect(await readdir(join(directory, 'objects/info'))).toContain('commit-graphs')
   })
 
-  it('SEC-164: joins packs and refs beside writers and drops nothing, reachable or not', async () => {
+  it('joins packs and refs beside writers and drops nothing, reachable or not (SEC-164)', async () => {
     const directory = await repository()
     let head = ZERO
     const all: string[] = []
@@ -70,7 +70,7 @@ describe('maintain', () => {
     git(directory, ['fsck', '--strict', '--full'])
   })
 
-  it('PR-25: gives a large repository a graph at once, and a bitmap, so that clones and forks need not count it out, after its first push', async () => {
+  it('gives a large repository a graph at once, and a bitmap, so that clones and forks need not count it out, after its first push (PR-25)', async () => {
     const directory = await repository()
     const blobs = Array.from({ length: 50_000 }, (_, i) => `M 100644 inline d${i % 100}/f${i}\ndata ${`${i}`.length}\n${i}\n`).join('')
     const fast = (text: string) => git(directory, ['fast-import', '--quiet', '--force'], text)
@@ -103,7 +103,7 @@ describe('maintain', () => {
     expect((await readdir(join(small, 'objects/pack'))).filter((name) => name.endsWith('.bitmap'))).toEqual([])
   })
 
-  it('SEC-147: writes the commit-graph of a commit whose path no push may bring, within the memory it may take', async () => {
+  it('writes the commit-graph of a commit whose path no push may bring, within the memory it may take (SEC-147)', async () => {
     const directory = await repository()
     const path = `${`${'d'.repeat(4_000)}/`.repeat(400)}f`
     git(

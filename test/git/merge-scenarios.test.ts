@@ -205,7 +205,7 @@ describe("merges are git's own (MR-64, SEC-103)", () => {
     })
   })
 
-  it('SEC-147: a file beyond what may be held in memory is a conflict, not a fault', async () => {
+  it('a file beyond what may be held in memory is a conflict, not a fault (SEC-147)', async () => {
     const big = (word: string, end: string) =>
       Buffer.concat([Buffer.from(`${word}\n`), Buffer.alloc(3_000_000, `${'x'.repeat(99)}\n`), Buffer.from(end)])
     await withCommits(

@@ -98,7 +98,7 @@ function diverged(seed: number, amount: number): { bare: TestRepository; main: s
 
 describe('draftPick', () => {
   it.each(seeds(1, 2))(
-    'C-50, SEC-103: comes to what git cherry-pick and git revert come to, commits of two branches (history %i)',
+    'has the result of git cherry-pick and git revert for commits of two branches (history %i) (C-50, SEC-103)',
     { tags: ['long'] },
     async (seed) => {
       const { bare, main, topic } = diverged(seed, rounds(20, 40))
@@ -121,7 +121,7 @@ describe('draftPick', () => {
     },
   )
 
-  it('SEC-157, SEC-158: leaves one pack with all that the commit needs and nothing else behind', async () => {
+  it('leaves one pack with all that the commit needs and nothing else behind (SEC-157, SEC-158)', async () => {
     const bare = aBareRepository()
     const lines = text('a', 20)
     const at = (i: number, word: string) => lines.map((line, n) => (n === i ? `${word}\n` : line)).join('')
@@ -145,7 +145,7 @@ describe('draftPick', () => {
     bare.remove()
   })
 
-  it('SEC-103: says apart a conflict and nothing to do, and writes nothing for either', async () => {
+  it('says apart a conflict and nothing to do, and writes nothing for either (SEC-103)', async () => {
     const bare = aBareRepository()
     const [root, ours, theirs] = bare.commits(
       { files: { a: 'a\n' } },
@@ -174,7 +174,7 @@ describe('draftPick', () => {
     bare.remove()
   })
 
-  it('SEC-147: a file beyond what may be held in memory is a conflict, not a fault', async () => {
+  it('a file beyond what may be held in memory is a conflict, not a fault (SEC-147)', async () => {
     const bare = aBareRepository()
     const big = (word: string, end: string) =>
       Buffer.concat([Buffer.from(`${word}\n`), Buffer.alloc(3_000_000, `${'x'.repeat(99)}\n`), Buffer.from(end)])

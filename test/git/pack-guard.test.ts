@@ -78,7 +78,7 @@ describe('PackGuard (SEC-220)', () => {
     }
   })
 
-  it('goes on behind a small object that is padded with empty blocks', async () => {
+  it('continues after a small object that is padded with empty blocks', async () => {
     const [zeros, small] = [deflateSync(Buffer.alloc(ZEROS)), deflateSync('small')]
     const padded = Buffer.concat([small.subarray(0, 2), Buffer.alloc(200_000, Buffer.from([0, 0, 0, 0xff, 0xff])), small.subarray(2)])
     const head = Buffer.from(`${COMMANDS}PACK\0\0\0\x02\0\0\0\x02`, 'latin1')

@@ -10,7 +10,7 @@ describe('slots in the process pool', () => {
   const pool = new ProcessPool({ ...POOL_LIMITS, running: 2, runningPerRepository: 2, runningPerHolder: 2, waiting: 8 })
   afterAll(() => pool.close())
 
-  it('SEC-180: who has fewer turns is next, however many others came before', async () => {
+  it('serves the user with fewer turns next, however many others wait (SEC-180)', async () => {
     const order: string[] = []
     const turn = (holder: string) =>
       runAsHolder(holder, () => pool.acquire(`/nowhere/${holder}`)).then((release) => {
@@ -27,7 +27,7 @@ describe('slots in the process pool', () => {
     for (const release of waiting.slice(0, 3)) (await release)()
   })
 
-  it('SEC-180: one holder fills half of the queue at most', async () => {
+  it('one holder fills half of the queue at most (SEC-180)', async () => {
     const turn = (holder: string) => runAsHolder(holder, () => pool.acquire(`/nowhere/${holder}`))
     const held = await Promise.all([turn('flood'), turn('flood')])
     const waiting = Array.from({ length: 4 }, () => turn('flood'))
@@ -37,7 +37,7 @@ describe('slots in the process pool', () => {
     for (const release of [other, ...waiting]) (await release)()
   })
 
-  it('SEC-180: git stands back behind the service', async () => {
+  it('git has a lower priority than the service (SEC-180)', async () => {
     const child = await pool.start('/', ['cat-file', '--batch'])
     expect(getPriority(child.pid)).toBe(getPriority() + 10)
     kill(child)
@@ -45,7 +45,7 @@ describe('slots in the process pool', () => {
 })
 
 describe('turns of holders', () => {
-  it('SEC-180: so many at once of each, in their order', async () => {
+  it('so many at once of each, in their order (SEC-180)', async () => {
     const queue = new FairQueue({ running: 8, waiting: 8, wait: 5_000, refusals: { timeout: 'late', full: 'full' } })
     const turn = (key: string) => queue.acquire({ holder: { key, running: 1, waiting: 1 } })
     const order: string[] = []
@@ -63,7 +63,7 @@ describe('turns of holders', () => {
     expect(order).toEqual(['b', 'a'])
   })
 
-  it('SEC-180: who waits too long, or leaves, is refused and takes no turn', async () => {
+  it('who waits too long, or leaves, is refused and takes no turn (SEC-180)', async () => {
     const queue = new FairQueue({ running: 1, waiting: 8, wait: 20, refusals: { timeout: 'late', full: 'full' } })
     const turn = (key: string, signal?: AbortSignal) => queue.acquire({ holder: { key, running: 1, waiting: 4 } }, signal)
     const first = await turn('a')

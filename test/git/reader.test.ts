@@ -11,7 +11,7 @@ const t = testRepositories()
 const MISSING = 'e'.repeat(40)
 
 describe('resolve', () => {
-  it('C-8 SEC-82 means a hash, then a branch, then a tag, then a hash cut short, then HEAD', async () => {
+  it('means a hash, then a branch, then a tag, then a hash cut short, then HEAD (C-8, SEC-82)', async () => {
     const repository = t.make()
     const [one = '', two = ''] = repository.commits({}, {})
     repository.git('tag', '-a', '-m', 'annotated', 'v1', one)
@@ -68,7 +68,7 @@ describe('resolve', () => {
     'a'.repeat(5_000),
     'info',
     'packed-refs',
-  ])('SEC-79 SEC-81 takes %j for nothing', async (text) => {
+  ])('takes %j for nothing (SEC-79, SEC-81)', async (text) => {
     // biome-ignore format: a table
     const repository = t.make()
     const [one = ''] = repository.commits({ files: { f: 'x' } })
@@ -88,7 +88,7 @@ describe('resolve', () => {
     expect(repository.faults).toEqual([])
   })
 
-  it('C-8 takes a hash cut short only while one commit has it, new ones included', async () => {
+  it('takes a hash cut short only while one commit has it, new ones included (C-8)', async () => {
     const repository = t.make()
     const seen = new Map<string, string>()
     let batch = 0
@@ -132,7 +132,7 @@ describe('refs', () => {
     expect((await repository.reader.refs('refs/heads/')).map(({ name }) => name)).toEqual(['refs/heads/a', 'refs/heads/main'])
   })
 
-  it('SEC-79 never leaves the directory of refs', async () => {
+  it('never leaves the directory of refs (SEC-79)', async () => {
     const repository = t.make()
     const [one = ''] = repository.commits({})
     writeFileSync(join(repository.root, 'outside'), `${one}\n`)
@@ -145,7 +145,7 @@ describe('refs', () => {
 })
 
 describe('objects', () => {
-  it('SEC-151 SEC-152 SEC-154 reads odd commits, tags of all kinds and an empty repository', async () => {
+  it('reads odd commits, tags of all kinds and an empty repository (SEC-151, SEC-152, SEC-154)', async () => {
     const repository = t.make()
     expect(await repository.reader.resolve('HEAD')).toBeNull()
     expect(await repository.reader.headBranch()).toBe('main')
@@ -169,7 +169,7 @@ describe('objects', () => {
     expect(await repository.reader.resolve('u')).toBeNull()
   })
 
-  it('SEC-153 lists trees with odd names in Git’s order, whole or one level', async () => {
+  it('lists trees with odd names in Git’s order, whole or one level (SEC-153)', async () => {
     const repository = t.make()
     const names = ['n\nl', 't\tb', 'q"', 'b\\s', ' ', '-x', '--', '*', 'd/in', 'd.x', 'e/f/g/h', '\u{1f600}']
     const files = [...names.map((name): [string | Buffer, string] => [name, name]), [Buffer.from([0x7a, 0xff]), 'bytes'] as [Buffer, string]]
@@ -190,7 +190,7 @@ describe('objects', () => {
     expect(await repository.reader.entry(tip, 'z\ufffd')).toMatchObject({ path: 'z\ufffd' })
   })
 
-  it('SEC-146 streams blobs of any size, and gives up when the reader goes away', async () => {
+  it('streams blobs of any size, and gives up when the reader goes away (SEC-146)', async () => {
     const repository = t.make()
     const large = Buffer.alloc(5_000_000, 'roost')
     const [tip = ''] = repository.commits({ files: { large, small: 'small', empty: '' } })
@@ -216,7 +216,7 @@ describe('objects', () => {
     expect(await repository.reader.blobStream(tip)).toBeNull()
   })
 
-  it('SEC-164 answers a hundred reads at once while the repository is packed anew and its process is killed', async () => {
+  it('answers a hundred reads at once while the repository is repacked and its process is killed (SEC-164)', async () => {
     const repository = t.make()
     const oids = repository.commits(...Array.from({ length: 60 }, (_, i) => ({ files: { [`f${i % 9}`]: `${i}\n`.repeat(i) } })))
     const limits = { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 }
@@ -246,7 +246,7 @@ describe('objects', () => {
     expect((await repository.reader.commit(fresh))?.message).toBe('fresh')
   })
 
-  it.each(['', 'HEAD', 'objects', 'refs'])('SEC-156: without its %s a repository is missing, not empty, and that is reported', async (part) => {
+  it.each(['', 'HEAD', 'objects', 'refs'])('without its %s a repository is missing, not empty, and that is reported (SEC-156)', async (part) => {
     const repository = t.make()
     const [tip = ''] = repository.commits({})
     renameSync(join(repository.directory, part), `${repository.directory}.gone`)
@@ -265,7 +265,7 @@ describe('objects', () => {
     expect(faults).toHaveLength(asked.length)
   })
 
-  it('shows a quarantine its new objects, and to nobody else', async () => {
+  it('shows the new objects of a quarantine only to its own reader', async () => {
     const repository = t.make()
     const other = t.make()
     repository.commits({ message: 'old' })
@@ -281,7 +281,7 @@ describe('objects', () => {
 })
 
 describe('openInstallation', () => {
-  it('finds repositories by storage, id and kind, and forgets what was read when they go', async () => {
+  it('finds repositories by storage, id and kind, and removes them from the cache when they are deleted', async () => {
     const home = t.make()
     const faults: string[] = []
     const installation = openInstallation({ storages: { default: home.root }, onFault: (_, key) => faults.push(`${key.kind} ${key.id}`) })

@@ -20,7 +20,7 @@ async function commits(directory: string, count: number): Promise<Oid[]> {
 const values = (directory: string) => git(directory, ['for-each-ref', '--format=%(refname) %(objectname)']).trim().split('\n').filter(Boolean)
 
 describe('locks that killed processes left (SEC-159)', () => {
-  it.each(['refs/heads/x.lock', 'packed-refs.lock'])('%s is removed when it is met, and the write goes on', async (lock) => {
+  it.each(['refs/heads/x.lock', 'packed-refs.lock'])('a stale %s is removed, and the write continues', async (lock) => {
     const directory = await repository()
     const [a = '', b = ''] = await commits(directory, 2)
     await refs.update(directory, [{ ref: 'refs/heads/x', old: ZERO, new: a }])
@@ -109,7 +109,7 @@ describe('RefUpdates', () => {
     expect(values(directory)).toEqual([`refs/heads/x ${b}`, `refs/heads/y ${a}`])
   })
 
-  it('SEC-83: names that clash are told apart from refs that moved', async () => {
+  it('distinguishes names that clash from refs that moved (SEC-83)', async () => {
     const directory = await repository()
     const [a = ''] = await commits(directory, 1)
     const make = (...names: string[]) =>
@@ -128,7 +128,7 @@ describe('RefUpdates', () => {
     await make('d')
   })
 
-  it('refuses what is no ref and what is no commit', async () => {
+  it('refuses invalid refs and objects that are no commits', async () => {
     const directory = await repository()
     const [a = ''] = await commits(directory, 1)
     await expect(refs.update(directory, [{ ref: 'HEAD', old: ZERO, new: a }])).rejects.toThrow(GitFault)
@@ -150,7 +150,7 @@ describe('RefUpdates', () => {
   })
 
   const [each, pushes] = [rounds(8, 12), rounds(4, 6)]
-  it(`SEC-102: ${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing`, {
+  it(`${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing (SEC-102)`, {
     tags: ['long'],
     timeout: 240_000,
   }, async () => {

@@ -14,7 +14,7 @@ describe('repositories on disk', () => {
     expect(repositoryDirectory('/s', { storage: 'default', id: 5, kind: 'wiki' })).toBe('/s/05/5.wiki.git')
   })
 
-  it('are made once, whoever asks, and git takes them', async () => {
+  it('are made once for concurrent callers, and git opens them', async () => {
     const directory = repositoryDirectory(await folder(), { storage: 'default', id: 1, kind: 'project' })
     expect(await repositoryExists(directory)).toBe(false)
     await Promise.all(Array.from({ length: 10 }, () => createRepository(directory, 'trunk')))
@@ -25,7 +25,7 @@ describe('repositories on disk', () => {
     expect(await readdir(dirname(directory))).toEqual([basename(directory)])
   })
 
-  it('are gone at once when removed', async () => {
+  it('disappear at once when removed', async () => {
     const directory = await repository()
     await removeRepository(directory)
     await removeRepository(directory)
@@ -35,7 +35,7 @@ describe('repositories on disk', () => {
 })
 
 describe('removeStale', () => {
-  it('SEC-159: removes what killed processes left, and never what is alive', async () => {
+  it('removes leftovers of killed processes, and never files in use (SEC-159)', async () => {
     const directory = await repository()
     const storage = dirname(dirname(directory))
     const leftovers = [
@@ -65,7 +65,7 @@ describe('removeStale', () => {
     await writeFile(join(directory, 'refs/heads/young.lock'), '')
     await writeFile(join(directory, 'refs/heads/old.lock'), '')
     await utimes(join(directory, 'refs/heads/old.lock'), 1, 1)
-    // what is older than the only process that works here is nobody's
+    // what is older than the only process here belongs to none
     expect((await removeStale(storage, quick)).map((path) => basename(path)).sort()).toEqual(['old.lock', 'tmp_objdir-incoming-abc'])
     worker.kill('SIGKILL')
     await new Promise((resolve) => worker.once('close', resolve))

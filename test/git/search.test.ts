@@ -52,7 +52,7 @@ describe('grep', () => {
     expect((await repository.reader.searchLog(head, 'grÖßE änd', { limit: 5 })).oids).toHaveLength(1)
   })
 
-  it('SEC-79, SEC-80: paths are literal, and a text is never an option or a pattern', async () => {
+  it('paths are literal, and a text is never an option or a pattern (SEC-79, SEC-80)', async () => {
     const repository = t.make()
     const [head] = repository.commits({ files: { '*': 'hit', 'd/x': 'hit', 'd/y': 'hit', ':(top)d': 'hit', '-x': 'hit', 'e/z': 'hit' } }) as [string]
     const paths = async (...wanted: string[]) => (await repository.reader.grep(head, 'HIT', { ...ALL, paths: wanted })).chunks.map(({ path }) => path)
@@ -69,7 +69,7 @@ describe('grep', () => {
     expect(existsSync(join(repository.directory, 'x'))).toBe(false)
   })
 
-  it('SEC-153: names with line breaks, quotes and bytes that are no text', async () => {
+  it('names with line breaks, quotes and bytes that are no text (SEC-153)', async () => {
     const repository = t.make()
     const names = ['a\nb', '--', 'q"q', 'tab\there', ' ', 'ünï']
     const [head] = repository.commits({
@@ -102,7 +102,7 @@ describe('grep', () => {
     await expect(repository.reader.grep(head, 'hit', { ...ALL, signal: gone })).rejects.toThrow('gone')
   })
 
-  it('SEC-146, SEC-147: files above 10 MiB are left alone, their neighbours not; a long line is cut', async () => {
+  it('files above 10 MiB are left alone, their neighbours not; a long line is cut (SEC-146, SEC-147)', async () => {
     const repository = t.make()
     const [head] = repository.commits({
       files: { a: 'hit\n', big: Buffer.alloc(11 * 1024 * 1024, 'hit '), line: `hit ${'x'.repeat(2_000_000)}\n`, z: 'hit\n' },
@@ -113,7 +113,7 @@ describe('grep', () => {
     expect(truncated).toBe(false)
   })
 
-  it('SEC-147: so many large files that they cannot be named end the search early, and it says so', async () => {
+  it('so many large files that they cannot be named end the search early, and it says so (SEC-147)', async () => {
     const repository = t.make()
     const big = repository
       .gitBytes(['hash-object', '-w', '--stdin'], Buffer.alloc(11 * 1024 * 1024, 'hit '))
@@ -125,12 +125,12 @@ describe('grep', () => {
     const head = repository.git('commit-tree', '-m', 'x', tree).trim()
     const { chunks, truncated } = await repository.reader.grep(head, 'none of them', ALL)
     expect([chunks, truncated]).toEqual([[], true])
-    // where none of them is asked about they are in nobody's way
+    // where none of them is asked about they cost nothing
     expect(await repository.reader.grep(head, 'none of them', { ...ALL, paths: ['a'] })).toEqual({ chunks: [], truncated: true })
     expect((await repository.reader.grep(head, 'hit', { ...ALL, paths: ['a'] })).chunks).toHaveLength(1)
   })
 
-  it('SEC-143: asked again nothing is started, and many who ask at once are answered by one process', async () => {
+  it('asked again nothing is started, and many who ask at once are answered by one process (SEC-143)', async () => {
     const repository = t.make()
     const [head] = repository.commits({ files: { a: 'hit\n', 'd/b': 'Hit\n', 'd/c': 'none\n' }, message: 'Hit it\n' }) as [string]
     const start = vi.spyOn(ProcessPool.prototype, 'start')
@@ -150,7 +150,7 @@ describe('grep', () => {
     }
   })
 
-  it('SEC-143: one who leaves takes nothing from the others who asked the same', async () => {
+  it('one who leaves takes nothing from the others who asked the same (SEC-143)', async () => {
     const repository = t.make()
     const [head] = repository.commits({ files: { a: 'hit\n' } }) as [string]
     const leaving = new AbortController()

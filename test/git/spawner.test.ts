@@ -84,7 +84,7 @@ describe.each<[string, () => Spawner]>([
     expect([code, out.length]).toEqual([3, 3_000_000])
   })
 
-  it('lead a group of their own, which a signal ends', async () => {
+  it('lead a process group, which a signal ends', async () => {
     const child = await sh(spawner, 'sleep 600 & echo $!; wait')
     const other = await new Promise<number>((resolve) => child.stdout?.once('data', (chunk: Buffer) => resolve(Number(chunk))))
     expect(await sameGroup(other)).toBe(child.pid)
@@ -120,7 +120,7 @@ describe.each<[string, () => Spawner]>([
     expect([asked, await outcome(child)]).toEqual(['question\n', { code: 0, out: Buffer.from('an answer\n'), err: '' }])
   })
 
-  it('write to an outlet that somebody else reads, after its greeting', async () => {
+  it('write to an outlet with another reader, after its greeting', async () => {
     const place = await mkdtemp(join(folder, 'outlet-'))
     const server = createServer().listen(join(place, 'socket'))
     const connected = once(server, 'connection') as Promise<[Readable]>
@@ -159,7 +159,7 @@ describe('the spawner process', () => {
 
   const placeOf = async (pid: number) => /\/(roost-git-socket-[^/]+)\/spawner\0$/.exec(await readFile(`/proc/${pid}/cmdline`, 'utf8'))?.[1]
 
-  it('is started anew when it was killed; what it had started is ended', async () => {
+  it('is restarted when it was killed; its children are ended', async () => {
     const spawner = open()
     const child = await sh(spawner, 'sleep 600')
     const pid = await pidOf(spawner)
@@ -184,7 +184,7 @@ describe('the spawner process', () => {
     await expect(sh(spawner, 'true')).rejects.toThrow(Unavailable)
   })
 
-  it('goes on, with all that it has started, after its socket was removed (SEC-230)', async () => {
+  it('continues, with its children, after its socket was removed (SEC-230)', async () => {
     const spawner = open()
     const child = await sh(spawner, 'read -r x; echo $x')
     const pid = await pidOf(spawner)

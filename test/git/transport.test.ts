@@ -141,7 +141,7 @@ function ignoreBusy(error: unknown): boolean {
 const quarantines = async (directory: string) => (await readdir(join(directory, 'objects'))).filter((name) => /tmp|incoming/.test(name))
 
 describe('fetching', () => {
-  it.each(['0', '1', '2'])('GH-5, GH-6: clones, shallow clones, filters and fetches with protocol %s', async (version) => {
+  it.each(['0', '1', '2'])('clones, shallow clones, filters and fetches with protocol %s (GH-5, GH-6)', async (version) => {
     const { url, directory, head } = await withCommits(`fetch${version}`, 5)
     const env = ['-c', `protocol.version=${version}`]
     const full = await clone(url, ...env)
@@ -159,7 +159,7 @@ describe('fetching', () => {
     expect(faults).toEqual([])
   })
 
-  it('GH-8: an empty repository clones, and its first push makes the branch', async () => {
+  it('an empty repository clones, and its first push makes the branch (GH-8)', async () => {
     const { url, directory } = await served('empty')
     const advertised = await fetch(`${url}/info/refs?service=git-receive-pack`).then((answer) => answer.text())
     expect(advertised).toMatch(/^001f# service=git-receive-pack\n0000[0-9a-f]{4}0{40} capabilities\^\{\}\0/)
@@ -172,7 +172,7 @@ describe('fetching', () => {
     git(directory, ['fsck', '--strict', '--full'])
   })
 
-  it('GH-6, GH-7: advertises what clients need, and nothing of the service itself (SEC-86)', async () => {
+  it('advertises what clients need, and nothing of the service itself (GH-6, GH-7, SEC-86)', async () => {
     const { url, directory, head } = await withCommits('advertise', 1)
     for (const ref of ['refs/keep-around/x', 'refs/roost/x', 'refs/merge-requests/1/head'])
       await refs.update(directory, [{ ref, old: ZERO, new: head }])
@@ -203,7 +203,7 @@ describe('fetching', () => {
     expect(fetched.code).toBe(0)
   })
 
-  it('SEC-143: an answer that nobody takes ends, with its processes', async () => {
+  it('a response that no client reads ends, with its processes (SEC-143)', async () => {
     const { directory } = await served('stalled')
     const stage = new ObjectBuffer()
     const blob = await stage.blob(randomBytes(8_000_000))
@@ -222,7 +222,7 @@ describe('fetching', () => {
     await expect.poll(() => processesIn(directory), { timeout: 2_000, interval: 20 }).toEqual([])
   })
 
-  it('GH-19, SEC-86: advertises for a push what git itself would, but for refs that cannot be written', async () => {
+  it('advertises for a push what git itself would, but for refs that cannot be written (GH-19, SEC-86)', async () => {
     const { url, directory } = await served('advertised')
     const writable = ['refs/heads', 'refs/notes', 'refs/tags']
     const own = async (version: string) => {
@@ -255,7 +255,7 @@ describe('fetching', () => {
     expect(faults).toEqual([])
   })
 
-  it('GH-5: lists refs in protocol 2 without a git process', async () => {
+  it('lists refs in protocol 2 without a git process (GH-5)', async () => {
     const { directory, head } = await withCommits('listed', 1)
     let started = 0
     const counted = new ProcessPool(POOL_LIMITS, {
@@ -279,7 +279,7 @@ describe('fetching', () => {
     await counted.close()
   })
 
-  it('GH-19, SEC-143: advertises many refs in pieces; a client that takes nothing is cut off', async () => {
+  it('advertises many refs in pieces; a client that takes nothing is cut off (GH-19, SEC-143)', async () => {
     const { url, directory, head: commit } = await withCommits('many', 1)
     const names = Array.from({ length: 20_000 }, (_, i) => `refs/heads/branch-${String(i).padStart(5, '0')}`)
     writeFileSync(
@@ -299,7 +299,7 @@ describe('fetching', () => {
     expect(taken).toHaveLength(1)
   })
 
-  it('SEC-143: a client that leaves takes its processes with it', async () => {
+  it('a client that leaves takes its processes with it (SEC-143)', async () => {
     const { url, directory } = await served('leaving')
     const stage = new ObjectBuffer()
     const blob = await stage.blob(randomBytes(40_000_000))
@@ -324,7 +324,7 @@ describe('fetching', () => {
 })
 
 describe('pushing', () => {
-  it('SEC-164: pushes beside repacks lose no object', { tags: ['long'] }, async () => {
+  it('pushes beside repacks lose no object (SEC-164)', { tags: ['long'] }, async () => {
     const { url, directory } = await withCommits('repacked', 10)
     let over = false
     const repacks = (async () => {
@@ -347,7 +347,7 @@ describe('pushing', () => {
     expect(await gitAsync(directory, ['fsck', '--full', '--no-dangling'])).toMatchObject({ code: 0, out: '', err: '' })
   })
 
-  it('SEC-157: a pushed pack comes without a .keep file, for which repack would remove the pack and leave its objects out', async () => {
+  it('a pushed pack has no .keep file, with which repack would lose its objects (SEC-157)', async () => {
     const { url, directory } = await withCommits('keep', 1)
     const { work } = await clone(url)
     const seen = new Set<string | null>()
@@ -359,17 +359,17 @@ describe('pushing', () => {
     expect([...seen].filter((name) => name?.endsWith('.keep'))).toEqual([])
   })
 
-  it('pushes, forces and deletes, and tells which refs moved', async () => {
+  it('pushes, forces and deletes, and reports which refs moved', async () => {
     const { url, directory, head } = await withCommits('push', 2)
     const { work } = await clone(url)
-    const told: PushCommand[][] = []
+    const reported: PushCommand[][] = []
     policy = {
       verdict: async (commands, quarantine) => {
         for (const { new: oid } of commands) if (oid !== ZERO) expect(await quarantine.objectInfo(oid)).toMatchObject({ type: 'commit' })
         return null
       },
       moved: async (commands) => {
-        told.push(commands)
+        reported.push(commands)
         return ['see http://example.org/new', 'and\x1b more']
       },
     }
@@ -378,7 +378,7 @@ describe('pushing', () => {
     expect(pushed).toMatchObject({ code: 0 })
     expect(pushed.err).toContain('remote: see http://example.org/new')
     expect(pushed.err).toContain('remote: and  more')
-    expect(told[0]).toEqual([
+    expect(reported[0]).toEqual([
       { ref: 'refs/heads/main', old: head, new: first },
       { ref: 'refs/heads/schön', old: ZERO, new: first },
       { ref: 'refs/tags/v1', old: ZERO, new: first },
@@ -386,12 +386,12 @@ describe('pushing', () => {
     git(work, ['reset', '-q', '--hard', 'HEAD~2'])
     expect((await gitAsync(work, ['push', '-q', 'origin', '+HEAD:main', ':refs/heads/schön'])).code).toBe(0)
     expect(git(directory, ['for-each-ref', '--format=%(refname)']).trim().split('\n')).toEqual(['refs/heads/main', 'refs/tags/v1'])
-    expect(told[1]?.map((command) => command.new).sort()).toEqual([ZERO, git(work, ['rev-parse', 'HEAD']).trim()].sort())
+    expect(reported[1]?.map((command) => command.new).sort()).toEqual([ZERO, git(work, ['rev-parse', 'HEAD']).trim()].sort())
     expect(faults).toEqual([])
     policy = accept
   })
 
-  it('GH-18: a declined push moves nothing, says why and leaves nothing behind', async () => {
+  it('a declined push moves nothing, says why and leaves nothing behind (GH-18)', async () => {
     const { url, directory, head } = await withCommits('declined', 1)
     const { work } = await clone(url)
     commitIn(work, 'one')
@@ -420,11 +420,11 @@ describe('pushing', () => {
     await expect.poll(() => quarantines(directory)).toEqual([])
   })
 
-  it('GH-22: a ref that moved meanwhile fails alone, with --atomic all fail', async () => {
+  it('a ref that moved meanwhile fails alone, with --atomic all fail (GH-22)', async () => {
     const { url, directory, head } = await withCommits('stale', 2)
     const { work } = await clone(url)
     commitIn(work, 'one')
-    const told: string[] = []
+    const reported: string[] = []
     for (const atomic of [true, false]) {
       const before = git(directory, ['rev-parse', 'main']).trim()
       policy = {
@@ -436,14 +436,14 @@ describe('pushing', () => {
           return null
         },
         moved: async (commands) => {
-          told.push(...commands.map((command) => command.ref))
+          reported.push(...commands.map((command) => command.ref))
           return []
         },
       }
       const pushed = await gitAsync(work, ['push', '--porcelain', ...(atomic ? ['--atomic'] : []), 'origin', '+HEAD:main', 'HEAD:other'])
       expect(pushed.code).toBe(1)
       expect(pushed.out).toMatch(atomic ? /atomic push fail|failed to update ref|transaction/ : /failed to update ref/)
-      expect(told).toEqual(atomic ? [] : ['refs/heads/other'])
+      expect(reported).toEqual(atomic ? [] : ['refs/heads/other'])
     }
     policy = accept
     expect(git(directory, ['merge-base', 'main', head]).trim()).toBe(head)
@@ -474,7 +474,7 @@ describe('pushing', () => {
     faults.splice(0)
   })
 
-  it('SEC-143: a git that is killed after its first byte is no end of the answer, for which a client would wait for ever', async () => {
+  it('a git that is killed after its first byte is no end of the answer, for which a client would wait for ever (SEC-143)', async () => {
     const { url, directory } = await withCommits('killed', 1)
     const { work } = await clone(url)
     commitIn(work, 'one')
@@ -492,13 +492,13 @@ describe('pushing', () => {
     expect(faults.splice(0)).not.toEqual([])
   })
 
-  it('a client that leaves after the verdict changes nothing: the refs move and it is told', async () => {
+  it('a client that disconnects after the verdict changes nothing: the refs move and are reported', async () => {
     const { url, directory } = await withCommits('committed', 1)
     const { work } = await clone(url)
     const wanted = commitIn(work, 'one')
-    let told: (commands: PushCommand[]) => void = () => {}
+    let report: (commands: PushCommand[]) => void = () => {}
     const moved = new Promise<PushCommand[]>((resolve) => {
-      told = resolve
+      report = resolve
     })
     policy = {
       verdict: async () => {
@@ -506,20 +506,20 @@ describe('pushing', () => {
         return null
       },
       moved: async (commands) => {
-        told(commands)
+        report(commands)
         return []
       },
     }
     await gitAsync(work, ['push', '-q', 'origin', 'HEAD:main'])
-    const result = await Promise.race([moved, new Promise((resolve) => setTimeout(() => resolve('not told'), 3000))])
+    const result = await Promise.race([moved, new Promise((resolve) => setTimeout(() => resolve('not reported'), 3000))])
     policy = accept
     const now = git(directory, ['rev-parse', 'main']).trim()
     if (now === wanted) expect(result).toMatchObject([{ ref: 'refs/heads/main', new: wanted }])
-    else expect(result).toBe('not told')
+    else expect(result).toBe('not reported')
     faults.splice(0)
   })
 
-  it('SEC-88: limits of pack, object and commands hold, and the disk is as before', async () => {
+  it('limits of pack, object and commands hold, and the disk is as before (SEC-88)', async () => {
     const { url, directory } = await withCommits('limits', 1)
     const { work } = await clone(url)
     const usual = transport
@@ -548,7 +548,7 @@ describe('pushing', () => {
   })
 
   const many = rounds(1_000, 10_000)
-  it(`SEC-88: passes ${many} commands to the verdict, and all that moved to moved`, { tags: ['long'] }, async () => {
+  it(`passes ${many} commands to the verdict, and all that moved to moved (SEC-88)`, { tags: ['long'] }, async () => {
     const { url, directory, head } = await withCommits('many', 1)
     const lines = Array.from({ length: many }, (_, i) => packetLine(`${ZERO} ${head} refs/tags/t${i}${i === 0 ? '\0report-status' : ''}`))
     const pack = Buffer.from(git(directory, ['pack-objects', '--stdout', '-q'], ''), 'latin1')
@@ -582,7 +582,7 @@ describe('pushing', () => {
     ['a slash', [name('a/b')]],
     ['duplicates', [name('a'), name('a')]],
     ['.gitmodules as a link', [name('.gitmodules', '120000')]],
-  ])('SEC-87: refuses a tree with %s', async (label, entries) => {
+  ])('refuses a tree with %s (SEC-87)', async (label, entries) => {
     const { url, directory } = await served(`bad${label.replace(/[^a-z0-9]/gi, '')}`)
     const stage = new ObjectBuffer()
     const blob = await stage.blob(Buffer.from('x'))
@@ -591,7 +591,7 @@ describe('pushing', () => {
     await refusesPush(url, directory, stage, await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'bad' }))
   })
 
-  it('SEC-87: refuses unsorted trees, NUL in a commit, an evil .gitmodules and missing objects', async () => {
+  it('refuses unsorted trees, NUL in a commit, an evil .gitmodules and missing objects (SEC-87)', async () => {
     for (const kind of ['unsorted', 'nul', 'modules', 'missing']) {
       const { url, directory } = await served(`evil${kind}`)
       const stage = new ObjectBuffer()
@@ -610,7 +610,7 @@ describe('pushing', () => {
     }
   })
 
-  it('SEC-151, SEC-152: takes old commits with odd headers', async () => {
+  it('takes old commits with odd headers (SEC-151, SEC-152)', async () => {
     const { url, directory } = await served('odd')
     const work = await repository()
     const stage = new ObjectBuffer()

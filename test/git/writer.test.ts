@@ -55,7 +55,7 @@ describe('writePack', () => {
 })
 
 describe('draftCommit', () => {
-  it('C-19: applies changes in order, later ones seeing earlier ones, in one pack', async () => {
+  it('applies changes in order, later ones seeing earlier ones, in one pack (C-19)', async () => {
     const directory = await repository()
     const first = committed(await draft(directory, [file('a/b/c'), file('top'), { ...file('run.sh'), executable: true } as Change]))
     const second = committed(
@@ -83,7 +83,7 @@ describe('draftCommit', () => {
     expect((await readdir(join(directory, 'objects', 'pack'))).length).toBe(4)
   })
 
-  it('C-41, C-44: directories emptied by deletion disappear, down to an empty tree, and an unchanged tree is a commit too', async () => {
+  it('directories emptied by deletion disappear, down to an empty tree, and an unchanged tree is a commit too (C-41, C-44)', async () => {
     const directory = await repository()
     const first = committed(await draft(directory, [file('a/b/c')]))
     const same = committed(await draft(directory, [{ action: 'update', path: 'a/b/c', content: Buffer.from('a/b/c') }], { parents: [first.commit] }))
@@ -93,7 +93,7 @@ describe('draftCommit', () => {
     git(directory, ['fsck', '--strict', '--full', second.commit])
   })
 
-  it('SEC-94, SEC-99, C-21 to C-23, C-34, C-41: says what cannot be done, and where', async () => {
+  it('to C-23, C-34, C-41: says what cannot be done, and where (SEC-94, SEC-99, C-21)', async () => {
     const directory = await repository()
     const first = committed(await draft(directory, [file('dir/file'), file('other')]))
     const blob = git(directory, ['hash-object', '-w', '--stdin'], 'dir').trim()
@@ -128,7 +128,7 @@ describe('draftCommit', () => {
     }
   })
 
-  it('C-19, SEC-95: one bad change of 1,000 leaves nothing behind', async () => {
+  it('one bad change of 1,000 leaves nothing behind (C-19, SEC-95)', async () => {
     const directory = await repository()
     const changes = Array.from({ length: 999 }, (_, i) => file(`d${i % 10}/f${i}`))
     expect(await draft(directory, [...changes, { action: 'delete', path: 'none' }])).toEqual({ fault: 'missing', index: 999, path: 'none' })
@@ -136,7 +136,7 @@ describe('draftCommit', () => {
     expect(await readdir(join(directory, 'objects', 'pack'))).toEqual([])
   })
 
-  it('SEC-101: content of .gitmodules that git would not clone is refused', async () => {
+  it('content of .gitmodules that git would not clone is refused (SEC-101)', async () => {
     const directory = await repository()
     const modules = (url: string) => file('.gitmodules', `[submodule "x"]\n\tpath = x\n\turl = ${url}\n`)
     expect(await draft(directory, [modules('-u./payload')])).toMatchObject({ fault: 'invalid_path', path: '.gitmodules' })
@@ -163,7 +163,7 @@ describe('draftCommit', () => {
     expect(raw).toEqual(decodeTree(encodeTree(entries)).map((entry) => (entry.name === 'edit' ? { ...entry, oid: edited } : entry)))
   })
 
-  it('SEC-100, SEC-101: headers cannot be broken by names, and CR LF and odd text of a message stay', async () => {
+  it('headers cannot be broken by names, and CR LF and odd text of a message stay (SEC-100, SEC-101)', async () => {
     const directory = await repository()
     const author = { name: 'A\nparent <x>\0', email: 'a>b\n', seconds: 1, offset: 'bad' }
     const message = 'subject\r\n\r\nbody é\n\n'
@@ -178,7 +178,7 @@ describe('draftCommit', () => {
     git(directory, ['fsck', '--strict', '--full'])
   })
 
-  it('SEC-157: a kill -9 while packs are written leaves a repository that git finds sound, and a retry works', {
+  it('a kill -9 while packs are written leaves a repository that git finds sound, and a retry works (SEC-157)', {
     tags: ['long'],
     timeout: 60_000,
   }, async () => {

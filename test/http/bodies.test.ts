@@ -59,10 +59,10 @@ async function answerTo(path: string, lines: Record<string, string | number>, pa
 
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 
-describe('who may send a body above 64 KiB (SEC-71)', () => {
+describe('callers who may send a body above 64 KiB (SEC-71)', () => {
   const commits = () => `/api/v4${project.path}/repository/commits`
 
-  it('nobody without a credential: refused before the body has come, and the connection ends', async () => {
+  it('a caller without a credential is refused before the body has arrived, and the connection ends', async () => {
     for (const [path, status] of [
       ['/api/v4/projects/999999/issues', 401],
       ['/api/v4/groups', 401],
@@ -74,7 +74,7 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     }
   })
 
-  it('nor a caller whom the access rule does not let in', async () => {
+  it('nor from a caller whom the access rule refuses', async () => {
     const [stranger, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
     const other = await aProject(t.ctx, { creator: user, guest })
     const path = `/api/v4${other.path}/repository/commits`
@@ -99,7 +99,7 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     },
   )
 
-  it('G-12: a token in the body counts up to 64 KiB, and above only beside one that lets its holder in', async () => {
+  it('a token in the body counts up to 64 KiB, and above only beside one in the headers (G-12)', async () => {
     const send = (size: number, more = {}, query = '') =>
       t.api('post', `/projects${query}`).send({ name: `sized${size}${query.length}`, private_token: user.token, padding: 'x'.repeat(size), ...more })
     await send(60_000).expect(201)
@@ -114,13 +114,13 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     expect((await answerTo('/oauth/token', { 'content-length': 60_000 }, part)).status).toBe(413)
   })
 
-  it('SEC-20: sudo counts in a body of any size', async () => {
+  it('sudo counts in a body of any size (SEC-20)', async () => {
     const admin = await anAdmin(t.ctx)
     const body = { name: `for-another${user.id}`, sudo: user.username, padding: 'x'.repeat(100_000) }
     expect((await t.api('post', '/projects', admin).send(body).expect(201)).body).toMatchObject({ creator_id: user.id })
   })
 
-  it('SEC-148: is counted once as a request', async () => {
+  it('is counted once as a request (SEC-148)', async () => {
     const counted = t.ctx.access.requestLimit.count.bind(t.ctx.access.requestLimit)
     let calls = 0
     t.ctx.access.requestLimit.count = (...given) => {
@@ -135,14 +135,14 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     expect(calls).toBe(1)
   })
 
-  it('/oauth/token takes 64 KiB, whoever asks', async () => {
+  it('/oauth/token takes 64 KiB from any caller', async () => {
     const lines = { 'content-type': 'application/x-www-form-urlencoded', authorization: `Bearer ${user.token}` }
     expect((await answerTo('/oauth/token', { ...lines, 'content-length': 65_537 })).status).toBe(413)
     expect((await answerTo('/oauth/token', { ...lines, 'transfer-encoding': 'chunked' }, chunk(`a=${'a'.repeat(66_000)}`))).status).toBe(413)
     expect((await answerTo('/oauth/token', { ...lines, 'content-length': 4 }, 'a=bc')).status).toBe(400)
   })
 
-  it('SEC-142: of many refused bodies few are waited for: the connections of the others end with the answer', async () => {
+  it('of many refused bodies few are waited for: the connections of the others end with the answer (SEC-142)', async () => {
     const sent = Array.from({ length: 60 }, () => begin(t.url, head('/api/v4/groups', { 'content-length': 8 * MIB })))
     for (const { answer } of sent) expect((await answer).status).toBe(401)
     const open = () => sent.filter(({ socket }) => !socket.destroyed && !socket.readableEnded).length
@@ -180,7 +180,7 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
     expect([status, JSON.parse(body)]).toEqual([400, { error }])
   })
 
-  it('SEC-77: a list that is too long costs no look at its elements', async () => {
+  it('a list that is too long costs no look at its elements (SEC-77)', async () => {
     const labels = Array.from({ length: 90_000 }, () => ({}))
     for (const [path, sent] of [
       [`${project.path}/issues`, { title: 'x', assignee_ids: labels }],
@@ -190,7 +190,7 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
       expect(Object.keys((await t.api('post', path, user).send(sent).expect(400)).body)).toEqual(['error'])
   })
 
-  it('SEC-97: 10,000 actions with all their fields are within the limits', async () => {
+  it('10,000 actions with all their fields are within the limits (SEC-97)', async () => {
     const actions = Array.from({ length: 10_000 }, (_, i) => ({
       action: 'create',
       file_path: `many/${i % 100}/${i}`,
@@ -216,7 +216,7 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
 describe('all bodies together (SEC-71, SEC-150)', () => {
   const small = testApp({ ROOST_MAX_BODY_BYTES: String(MIB), ROOST_BODY_MEMORY_BYTES: String(MIB) })
 
-  it('above the bound: 503 with Retry-After, and nothing for bodies up to 64 KiB; room comes back when a request ends', async () => {
+  it('above the bound: 503 with Retry-After, and nothing for bodies up to 64 KiB; memory is free again when a request ends', async () => {
     const sender = await aUser(small.ctx)
     const { path } = await aProject(small.ctx, { creator: sender, files: { a: 'a' } })
     const half = () =>
@@ -268,7 +268,7 @@ describe('slow bodies (SEC-142)', () => {
     expect([status, headers['connection'], JSON.parse(body)]).toEqual([408, 'close', { message: '408 Request Timeout' }])
   })
 
-  it('what keeps coming at a pace goes on', async () => {
+  it('a body that keeps its pace is accepted', async () => {
     const { socket, answer, send } = begin(url, head('/api/v4/groups', { 'content-length': 1_211, 'private-token': user.token }))
     send('{"name":"')
     for (let i = 0; i < 12; i++) {

@@ -78,7 +78,7 @@ const LIMITS: Record<string, Limit> = {
   },
 }
 
-describe('limits on the number of things', () => {
+describe('limits on the number of items', () => {
   it.each(Object.keys(LIMITS))('hold for concurrent calls: %s (SEC-130, SEC-268, HK-25)', async (name) => {
     const { fill, path, body, caller = () => owner } = LIMITS[name] as Limit
     await t.ctx.db.write.execute(fill())

@@ -33,7 +33,7 @@ const read = async (path: string, headers: Record<string, string> = {}, method =
 }
 
 describe('bytes of files, blobs and uploads', () => {
-  it('W-44: have the name of their object as ETag, and are not sent to who has them', async () => {
+  it('have the object id as ETag, and are not sent again to clients that have them (W-44)', async () => {
     for (const { what, path, content, etag, type } of things) {
       const whole = await read(path)
       expect([what, whole.status, whole.headers.get('etag'), whole.headers.get('accept-ranges'), whole.headers.get('content-type')]).toEqual([what, 200, etag, 'bytes', type]) // biome-ignore format: one row
@@ -50,14 +50,14 @@ describe('bytes of files, blobs and uploads', () => {
     }
   })
 
-  it('SEC-47: a 304 is for those who may read them', async () => {
+  it('a 304 is for those who may read them (SEC-47)', async () => {
     const stranger = await aUser(t.ctx)
     for (const { what, path, etag } of things)
       for (const token of [null, stranger.token])
         expect([what, (await read(path, { 'if-none-match': etag }, 'GET', token)).status]).toEqual([what, 404])
   })
 
-  it('W-45: a part of them is 206', async () => {
+  it('a part of them is 206 (W-45)', async () => {
     for (const { what, path, content } of things) {
       const { length } = content
       for (const [range, start, end] of [
@@ -76,7 +76,7 @@ describe('bytes of files, blobs and uploads', () => {
     }
   })
 
-  it('W-45: a part beyond the end is 416, and what makes no sense is ignored', async () => {
+  it('a part beyond the end is 416, and what makes no sense is ignored (W-45)', async () => {
     for (const { what, path, content } of things) {
       for (const range of [`bytes=${content.length}-`, `bytes=${content.length}-${content.length + 5}`, 'bytes=-0', `bytes=${'9'.repeat(30)}-`]) {
         const { status, headers, body } = await read(path, { range })
@@ -94,7 +94,7 @@ describe('bytes of files, blobs and uploads', () => {
     expect((await read(empty, { range: 'bytes=-1' })).status).toBe(200)
   })
 
-  it('W-45: If-Range wants the same bytes', async () => {
+  it('If-Range requires the same bytes (W-45)', async () => {
     for (const { what, path, etag } of things.filter(({ content }) => content === SMALL))
       for (const [wanted, status] of [[etag, 206], ['"other"', 200], [`W/${etag}`, 200], ['Mon, 01 Jan 2035 00:00:00 GMT', 200]] as const) // biome-ignore format: pairs
         expect([what, wanted, (await read(path, { range: 'bytes=1-2', 'if-range': wanted })).status]).toEqual([what, wanted, status])

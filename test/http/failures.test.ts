@@ -43,7 +43,7 @@ describe('a failure on its way out', () => {
     }
   })
 
-  it('G-39, W-35, SEC-4: a fault tells the caller nothing and the log everything', async () => {
+  it('a fault shows the caller nothing, and is logged in full (G-39, W-35, SEC-4)', async () => {
     const before = t.logged.length
     expect(await answerOf(() => new Error('select secret from /etc/passwd'))).toMatchObject({
       status: 500,
@@ -53,7 +53,7 @@ describe('a failure on its way out', () => {
     expect(await answerOf(() => 'not even an error')).toMatchObject({ status: 500, body: { message: '500 Internal Server Error' } })
   })
 
-  it('SEC-4, SEC-167: a fault of the database tells the caller nothing, and the log no copy of statement and parameters', async () => {
+  it('a fault of the database shows the caller nothing, and logs neither statement nor parameters (SEC-4, SEC-167)', async () => {
     const before = t.logged.length
     const thrown = () =>
       t.ctx.db.write.execute(sql`select ${'hunter2-secret'}::integer`).then(
@@ -65,7 +65,7 @@ describe('a failure on its way out', () => {
   })
 
   it.each(['ENOSPC', 'EROFS', 'EACCES', 'EMFILE', 'ENFILE', 'ENOMEM', 'EIO'])(
-    'SEC-1, SEC-162: %s of the machine is a 503 with a text and no path, from Node and from git',
+    '%s of the machine is a 503 with a text and no path, from Node and from git (SEC-1, SEC-162)',
     async (code) => {
       const words = { ENOSPC: 'No space left on device', EROFS: 'Read-only file system', EACCES: 'Permission denied', EMFILE: 'Too many open files' }
       const said = words[code as keyof typeof words]
@@ -79,7 +79,7 @@ describe('a failure on its way out', () => {
     },
   )
 
-  it('SEC-1, SEC-162: what is away for now is a 503, also inside the wrapper of the query builder', async () => {
+  it('temporary failures are 503, also inside the wrapper of the query builder (SEC-1, SEC-162)', async () => {
     const busy = await answerOf(() => new Unavailable('busy', 3))
     expect(busy).toMatchObject({ status: 503, body: { message: '503 Service Unavailable: busy' } })
     expect(busy.headers['retry-after']).toBe('3')
@@ -91,7 +91,7 @@ describe('a failure on its way out', () => {
     expect(await answerOf(cancelled)).toMatchObject({ status: 503 })
   })
 
-  it('G-42: several texts of one field and several fields stand in the order of the declaration', async () => {
+  it('several texts of one field and several fields stand in the order of the declaration (G-42)', async () => {
     const { body } = await t
       .api('post', '/projects', await aUser(t.ctx))
       .send({ name: '-', path: '-', description: 'x'.repeat(2_001) })
@@ -99,7 +99,7 @@ describe('a failure on its way out', () => {
     expect(Object.keys((body as { message: object }).message)).toEqual(['description', 'name', 'path'])
   })
 
-  it('G-43: a group is refused in one text, quotes in it escaped', async () => {
+  it('a group is refused in one text, quotes in it escaped (G-43)', async () => {
     const user = await aUser(t.ctx)
     await t
       .api('post', '/groups', user)
@@ -107,7 +107,7 @@ describe('a failure on its way out', () => {
       .expect(400, { message: 'Failed to save group {:name=>["can\'t be blank"], :path=>["has already been taken"]}' })
   })
 
-  it('G-36, W-31: a conflict is told as a 409 with a message', async () => {
+  it('answers a conflict with 409 and a message (G-36, W-31)', async () => {
     const owner = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner, guest: await aUser(t.ctx) })
     const [row] = await t.ctx.db.read
@@ -117,7 +117,7 @@ describe('a failure on its way out', () => {
     await t.api('post', `${group.path}/members`, owner).send({ user_id: row?.id, access_level: 10 }).expect(409, { message: 'Member already exists' })
   })
 
-  it('G-40, SEC-30: hidden and missing are answered alike, on every method', async () => {
+  it('hidden and missing are answered alike, on every method (G-40, SEC-30)', async () => {
     const [hidden, stranger] = [await aProject(t.ctx), await aUser(t.ctx)]
     for (const caller of [stranger, null]) {
       for (const method of ['get', 'head'] as const) {

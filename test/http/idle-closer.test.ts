@@ -8,7 +8,7 @@ import { testApp } from '../support/app.js'
 
 const t = testApp()
 
-it('SEC-160: a connection that was opened ahead, and on which nothing has come, does not hold up the end', async () => {
+it('a connection that was opened ahead, and on which nothing has come, does not hold up the end (SEC-160)', async () => {
   const app = await buildApp(t.ctx)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as { port: number }
@@ -19,7 +19,7 @@ it('SEC-160: a connection that was opened ahead, and on which nothing has come, 
   expect(closed).toEqual([false])
 })
 
-it('SEC-160: a connection whose answer is on its way when the end begins is not kept for another request', async () => {
+it('a connection whose answer is on its way when the end begins is not kept for another request (SEC-160)', async () => {
   const app = await buildApp(t.ctx)
   // more than the buffers between both sides hold
   app.get('/large', { config: { policy: 'anyone' } }, (_, reply) => reply.send(Readable.from(Array(64).fill(Buffer.alloc(1_048_576)))))

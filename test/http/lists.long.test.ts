@@ -18,12 +18,12 @@ interface List {
   /** The text of an element. */
   // biome-ignore lint/suspicious/noExplicitAny: bodies as they come
   textOf(element: any): string
-  /** The path of the single view of one, where it is another than the one that `make` tells. */
+  /** The path of the single view of one, if it is not the one that `make` returns. */
   single?(project: TestProject, i: number): string
 }
 
 interface Kind {
-  /** Makes one with the text, and tells the path of its single view where it has one. */
+  /** Makes one with the text, and returns the path of its single view where it has one. */
   make(project: TestProject, text: string, i: number): Promise<string | null>
   /** The lists that show it. */
   lists: Record<string, List>
@@ -136,7 +136,7 @@ const longOnes = (list: List, body: unknown[]) => body.filter((element) => (list
 
 describe('lists of long texts', () => {
   for (const { make, lists } of Object.values(KINDS)) {
-    it(`SEC-178: ${Object.keys(lists).join(', ')}: the list is bounded, the single view whole`, async () => {
+    it(`${Object.keys(lists).join(', ')}: the list is bounded, the single view whole (SEC-178)`, async () => {
       const project = await aProject(t.ctx, { files: { 'readme.md': 'x' } })
       const single: [string | null, string][] = []
       for (let i = 0; i < 6; i++) single.push([await make(project, CONTROLS, i), CONTROLS])
@@ -168,7 +168,7 @@ describe('lists of long texts', () => {
     })
   }
 
-  it('SEC-178: a list of texts that fit is whole', async () => {
+  it('a list of texts that fit is whole (SEC-178)', async () => {
     const project = await aProject(t.ctx)
     const description = 'é'.repeat(100_000)
     for (let i = 0; i < 5; i++) await KINDS['issues']?.make(project, description, i)
@@ -176,7 +176,7 @@ describe('lists of long texts', () => {
     for (const issue of body) expect(issue.description === description).toBe(true)
   })
 
-  it('SEC-180: one that its reader does not take holds up nobody but the same reader, and not for ever', async () => {
+  it('a response that its client does not read delays only that client, and not for ever (SEC-180)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     for (let i = 0; i < 5; i++) await KINDS['issues']?.make(project, CONTROLS, i)
     const path = `${project.path}/issues`
@@ -196,7 +196,7 @@ describe('lists of long texts', () => {
     await waited
   })
 
-  it('SEC-179: long texts do not come by the lane of short reads', async () => {
+  it('long texts do not come by the lane of short reads (SEC-179)', async () => {
     const project = await aProject(t.ctx)
     const path = (await KINDS['issues']?.make(project, LETTERS, 0)) as string
     const texts = await t.queriesOf(() => t.api('get', path, project.creator).expect(200))

@@ -6,7 +6,7 @@ import { aProject } from '../support/factories.js'
 const t = testApp()
 
 describe('a database whose connections are all taken', () => {
-  it('SEC-144: lets who waits too long go with 503 and changes nothing; afterwards all is as before', async () => {
+  it('answers 503 after too long a wait and changes nothing; afterwards all works as before (SEC-144)', async () => {
     const project = await aProject(t.ctx)
     let free: () => void = () => undefined
     const held = new Promise<void>((resolve) => {

@@ -16,27 +16,27 @@ const rels = (link: string) => [...link.matchAll(/rel="([a-z]+)"/g)].map((match)
 const urlOf = (link: string, rel: string) => new RegExp(`<([^>]*)>; rel="${rel}"`).exec(link)?.[1] ?? ''
 
 describe('the headers of a list', () => {
-  it('G-55, W-38, W-39: twenty a page from the first, with all numbers', async () => {
+  it('twenty a page from the first, with all numbers (G-55, W-38, W-39)', async () => {
     const { headers, body } = await t.api('get', '/projects', owner).expect(200)
     expect(body).toHaveLength(5)
     expect(headers).toMatchObject({ 'x-total': '5', 'x-total-pages': '1', 'x-per-page': '20', 'x-page': '1', 'x-next-page': '', 'x-prev-page': '' })
   })
 
-  it('G-57: in the middle both neighbours are named', async () => {
+  it('in the middle both neighbours are named (G-57)', async () => {
     const { headers, body } = await t.api('get', '/projects?per_page=2&page=2', owner).expect(200)
     expect(body).toHaveLength(2)
     expect(headers).toMatchObject({ 'x-total': '5', 'x-total-pages': '3', 'x-per-page': '2', 'x-page': '2', 'x-next-page': '3', 'x-prev-page': '1' })
     expect(rels(headers['link'] ?? '')).toEqual(['prev', 'next', 'first', 'last'])
   })
 
-  it('G-57: an empty list has one page', async () => {
+  it('an empty list has one page (G-57)', async () => {
     const { headers, body } = await t.api('get', '/projects?search=nothing-like-it', owner).expect(200)
     expect(body).toEqual([])
     expect(headers).toMatchObject({ 'x-total': '0', 'x-total-pages': '1', 'x-next-page': '', 'x-prev-page': '' })
     expect(rels(headers['link'] ?? '')).toEqual(['first', 'last'])
   })
 
-  it('G-58, W-40: links repeat all parameters, sorted, and nothing of a credential', async () => {
+  it('links repeat all parameters, sorted, without credentials (G-58, W-40)', async () => {
     const query = `visibility=public&search=project&page=2&per_page=2&private_token=${owner.token}&archived=false&unknown[]=a&unknown[]=b%20c`
     const { headers } = await t.api('get', `/projects?${query}`).expect(200)
     const url = urlOf(headers['link'] ?? '', 'next')
@@ -46,7 +46,7 @@ describe('the headers of a list', () => {
     expect(list.headers['link']).not.toContain('access_token')
   })
 
-  it('G-58, W-42: a client that follows them sees everything once', async () => {
+  it('a client that follows them sees everything once (G-58, W-42)', async () => {
     const seen: number[] = []
     let url = `${t.url}/api/v4/projects?per_page=2&pagination=keyset`
     while (url) {
@@ -58,7 +58,7 @@ describe('the headers of a list', () => {
     expect(seen).toHaveLength(5)
   })
 
-  it('W-17, SEC-28: the host is the one that the client used, not one that a stranger forwards', async () => {
+  it('the host is the one that the client used, not one that a stranger forwards (W-17, SEC-28)', async () => {
     const get = (headers: string) =>
       rawAnswer(t.url, `GET /api/v4/projects HTTP/1.1\r\nPRIVATE-TOKEN: ${owner.token}\r\nConnection: close\r\n${headers}\r\n`)
     const own = await get('Host: git.example.com:8443\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\n')
@@ -74,13 +74,13 @@ describe('the headers of a list', () => {
     expect(urlOf(absolute.headers['link'] ?? '', 'first')).toMatch(/^http:\/\/here\.example\/api\/v4\/projects\?/)
   })
 
-  it('SEC-70: no parameter breaks out of Link', async () => {
+  it('no parameter breaks out of Link (SEC-70)', async () => {
     const { headers } = await t.api('get', `/projects?search=${encodeURIComponent('"><,;\r\nX-Evil: 1\'')}&per_page=1`, owner).expect(200)
     expect(headers['x-evil']).toBeUndefined()
     expect(urlOf(headers['link'] ?? '', 'last')).toContain('search=%22%3E%3C%2C%3B%0D%0AX-Evil%3A%201%27')
   })
 
-  it('G-59, SEC-53: a page past the end is empty, however far', async () => {
+  it('a page past the end is empty, however far (G-59, SEC-53)', async () => {
     for (const page of ['4', '9223372036854775807', '9'.repeat(40)]) {
       const { headers, body } = await t.api('get', `/projects?per_page=2&page=${page}`, owner).expect(200)
       expect(body).toEqual([])
@@ -90,20 +90,20 @@ describe('the headers of a list', () => {
     await t.api('get', '/projects?page=4&per_page=2', owner).expect('x-page', '4')
   })
 
-  it('G-55, G-56: what is out of range is brought into it, text is refused', async () => {
+  it('values out of range are limited to it, text is refused (G-55, G-56)', async () => {
     await t.api('get', '/projects?per_page=101&page=-1', owner).expect(200).expect('x-per-page', '100').expect('x-page', '1')
     await t.api('get', '/projects?per_page=-1', owner).expect(200).expect('x-per-page', '20')
     await t.api('get', '/projects?per_page=0', owner).expect(400, { error: 'per_page has a value not allowed' })
     await t.api('get', '/projects?page=x&per_page=y', owner).expect(400, { error: 'page is invalid, per_page is invalid' })
   })
 
-  it('W-9: HEAD has them as well', async () => {
+  it('HEAD has them as well (W-9)', async () => {
     const { headers, text } = await t.api('head', '/projects?per_page=2', owner).expect(200)
     expect(headers).toMatchObject({ 'x-total': '5', 'content-type': 'application/json' })
     expect(text).toBeFalsy()
   })
 
-  it('G-60, W-41: without a stated order by id; ties of a stated order by id in the same direction', async () => {
+  it('without a stated order by id; ties of a stated order by id in the same direction (G-60, W-41)', async () => {
     const ids = async (query: string) => ((await t.api('get', `/projects?${query}`, owner).expect(200)).body as { id: number }[]).map(({ id }) => id)
     const byId = await ids('order_by=id&sort=asc')
     expect(byId).toEqual([...byId].sort((a, b) => a - b))
@@ -121,7 +121,7 @@ describe('the headers of a list', () => {
 describe('behind a trusted proxy', () => {
   const behind = testApp({ ROOST_TRUSTED_PROXIES: '127.0.0.0/8' })
 
-  it('G-58, SEC-28: Link names the host that the proxy forwards; a network counts', async () => {
+  it('Link names the host that the proxy forwards; a network counts (G-58, SEC-28)', async () => {
     const user = await aUser(behind.ctx)
     const { headers } = await behind
       .api('get', '/projects', user)
@@ -170,7 +170,7 @@ describe('a list costs the same number of queries for one row as for a hundred',
       await aToken(t.ctx, person, ['api'])
     }
     for (const { id } of crowd) await t.ctx.db.write.insert(members).values({ user_id: id, namespace_id: group.id, access_level: 10 })
-    // after a change the ids are read anew, then their rows, then all that is seen for the first time together
+    // after a change the ids are read again, then their rows, then all that is seen for the first time together
     const first = await count()
     for (const [i, [path, queries]] of few.entries()) expect(first[i]?.[1], path).toBeLessThanOrEqual(queries + 3)
     const many = await count()

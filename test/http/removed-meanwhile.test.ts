@@ -35,7 +35,7 @@ async function callDuring(remove: (tx: Transaction) => Promise<unknown>, method:
   return pending
 }
 
-describe('W-46, SEC-134: a call that meets a removal answers as after it', () => {
+describe('a call that meets a removal answers as after it (W-46, SEC-134)', () => {
   it.each<[Method, string, object]>([
     ['post', 'issues', { title: 'x' }],
     ['post', 'merge_requests', { title: 'x', source_branch: 'main', target_branch: 'topic' }],
@@ -102,7 +102,7 @@ describe('W-46, SEC-134: a call that meets a removal answers as after it', () =>
     expect([answer.status, answer.body]).toEqual([404, { message: '404 Group Not Found' }])
   })
 
-  it('of a user whom the call names', async () => {
+  it('of a user that the call names', async () => {
     const remove = (user: TestUser) => async (tx: Transaction) => {
       await tx.delete(namespaces).where(eq(namespaces.owner_id, user.id))
       await tx.delete(users).where(eq(users.id, user.id))
@@ -116,7 +116,7 @@ describe('W-46, SEC-134: a call that meets a removal answers as after it', () =>
     expect((await t.api('get', `${project.path}/issues`, admin).expect(200)).body).toEqual([])
   })
 
-  it('GR-39, U-28: a namespace is renamed while a project in it is removed, which leaves no redirect', async () => {
+  it('a namespace is renamed while a project in it is removed, which leaves no redirect (GR-39, U-28)', async () => {
     for (const kind of ['group', 'user'] as const) {
       const user = await aUser(t.ctx)
       const group = kind === 'group' ? await aGroup(t.ctx, { creator: user }) : null

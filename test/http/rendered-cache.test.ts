@@ -10,7 +10,7 @@ describe('elements of a list that were rendered before', () => {
     return (body as { id: number }[]).find((project) => project.id === id)
   }
 
-  it('SEC-47 are never sent where the single view says something else', async () => {
+  it('are never sent where the single view says something else (SEC-47)', async () => {
     const owner = await aUser(t.ctx)
     const guest = await aUser(t.ctx)
     const stranger = await aUser(t.ctx)
@@ -42,7 +42,7 @@ describe('elements of a list that were rendered before', () => {
     expect(await shown('fragment', project.id, owner)).toMatchObject({ visibility: 'private' })
   })
 
-  it('SEC-47, SEC-39: a fork follows its source, and who sees it', async () => {
+  it('a fork follows its source, and who sees it (SEC-47, SEC-39)', async () => {
     const owner = await aUser(t.ctx)
     const member = await aUser(t.ctx)
     const stranger = await aUser(t.ctx)

@@ -48,7 +48,7 @@ describe('a plain name that is repeated (W-3, G-52)', () => {
     expect(await numbers('state=closed&state=opened')).toEqual([1, 2, 3])
   })
 
-  it('G-58: is in the links to other pages', async () => {
+  it('is in the links to other pages (G-58)', async () => {
     const { headers } = await t.api('get', `${project.path}/issues?per_page=1&iids=1&iids=3`, user).expect(200)
     expect([headers['x-total'], headers['link']]).toEqual(['2', expect.stringContaining('/issues?iids=1&iids=3&page=2&per_page=1')])
   })

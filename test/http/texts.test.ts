@@ -94,31 +94,35 @@ const SAMPLES = [
 
 /** What is shown, the rule of the record, and texts that both refuse. */
 const SHAPES: Record<string, [schema: JsonSchema, taken: (text: string) => boolean, refused: string[]]> = {
-  'BR-15: a branch or tag': [
+  'a branch or tag (BR-15)': [
     texts.REF_NAME,
     (text) => checkRefName(`refs/heads/${text}`),
     ['', 'a b', 'a..b', '.a', 'a/', 'a//b', 'a.lock', 'a~b', 'a[b', 'a\\b'],
   ],
-  'BR-15: a new branch': [
+  'a new branch (BR-15)': [
     shown(texts.newBranch()),
     (text) => branchNameFault(text) === null,
     ['-a', '@', 'HEAD', 'refs/heads/a', '0'.repeat(40), 'a'.repeat(300)],
   ],
-  'GR-24: a username or the path of a group': [
+  'a username or the path of a group (GR-24)': [
     shown(texts.namespacePath()),
     (text) => namespacePathFaults(text, 'below').length === 0,
     ['', '-a', 'a.', 'a.git', 'a.GIT', 'a.atom', 'a b', 'ä/ö', 'a'.repeat(300)],
   ],
-  'AC-18: the path of a project': [shown(texts.projectPath()), (text) => projectPathFaults(text).length === 0, ['', '.', '..', '-a', 'a.git', 'a/b']],
-  'AC-19: the name of a project': [
+  'the path of a project (AC-18)': [
+    shown(texts.projectPath()),
+    (text) => projectPathFaults(text).length === 0,
+    ['', '.', '..', '-a', 'a.git', 'a/b'],
+  ],
+  'the name of a project (AC-19)': [
     shown(texts.projectName()),
     (text) => projectNameFaults(text).length === 0,
     ['', ' ', ' a ', '-', '(a)', 'a/b', 'a,b'],
   ],
-  'GR-27: the name of a group': [shown(texts.groupName()), (text) => groupNameFaults(text).length === 0, ['', ' ', '(a)', 'a/b', 'a@b']],
-  'U-23: an e-mail address': [shown(texts.email()), (text) => emailFault(text) === null, ['', 'a', 'a@@b', 'a b@c', '@']],
-  'LB-3: a colour': [shown(texts.color()), (text) => parseColor(text.trim()) !== null, ['', '#ffff', 'a,b', '#']],
-  'LB-3: the title of a label': [
+  'the name of a group (GR-27)': [shown(texts.groupName()), (text) => groupNameFaults(text).length === 0, ['', ' ', '(a)', 'a/b', 'a@b']],
+  'an e-mail address (U-23)': [shown(texts.email()), (text) => emailFault(text) === null, ['', 'a', 'a@@b', 'a b@c', '@']],
+  'a colour (LB-3)': [shown(texts.color()), (text) => parseColor(text.trim()) !== null, ['', '#ffff', 'a,b', '#']],
+  'the title of a label (LB-3)': [
     shown(texts.labelTitle()),
     (text) => text.trim() !== '' && !text.includes(',') && text.length <= 255,
     ['', ' ', ',', 'a,b', 'a'.repeat(300)],
@@ -127,15 +131,15 @@ const SHAPES: Record<string, [schema: JsonSchema, taken: (text: string) => boole
 }
 
 describe('texts in the reference', () => {
-  it.each(Object.entries(SHAPES))('%s: all that is taken fits the schema', (_, [schema, taken]) => {
+  it.each(Object.entries(SHAPES))('%s: accepted values fit the schema', (_, [schema, taken]) => {
     expect(SAMPLES.filter((text) => taken(text) && !fits(schema, text))).toEqual([])
   })
 
-  it.each(Object.entries(SHAPES))('%s: what is refused does not', (_, [schema, taken, refused]) => {
+  it.each(Object.entries(SHAPES))('%s: refused values do not fit', (_, [schema, taken, refused]) => {
     expect(refused.filter((text) => taken(text) || fits(schema, text))).toEqual([])
   })
 
-  it('K-5: keys of every type, as ssh-keygen writes them', () => {
+  it('keys of every type, as ssh-keygen writes them (K-5)', () => {
     const schema = shown(texts.sshKey())
     const readable = KEYS.filter((line) => parseSshKey(line) !== null)
     expect(new Set(readable.map((line) => line.split(' ')[0])).size).toBeGreaterThan(5)

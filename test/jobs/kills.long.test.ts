@@ -46,7 +46,7 @@ const rows = async () => (await db.write.execute('select id from jobs')).rows
 const names = async (table: string) => (await client.query(`select name from ${table} order by name`)).rows.map(({ name }) => name as string)
 
 describe('processes that are killed', () => {
-  it('SEC-185: take over what a killed one ran within 15 seconds', { timeout: 300_000 }, async () => {
+  it('take over what a killed one ran within 15 seconds (SEC-185)', { timeout: 300_000 }, async () => {
     for (let round = 0; round < rounds(1, 2); round++) {
       const killed = child()
       await enqueue(db, locking(), { name: `job ${round}`, takes: 60_000 })
@@ -61,7 +61,7 @@ describe('processes that are killed', () => {
     expect(await rows()).toEqual([])
   })
 
-  it('SEC-185: lose no job and run none twice at once, while they are killed', { timeout: 300_000 }, async () => {
+  it('lose no job and run none twice at once, while they are killed (SEC-185)', { timeout: 300_000 }, async () => {
     const all: string[] = []
     let alive = [child(), child()]
     for (let round = 0; round < rounds(1, 3); round++) {

@@ -15,7 +15,7 @@ function queue() {
 }
 
 describe('coalesce', () => {
-  it('joins what is asked for in a short time, never runs twice at once, and keeps the gap', async () => {
+  it('joins requests of a short time, never runs twice at once, and keeps the gap', async () => {
     const { jobs } = queue()
     const begin = Date.now()
     const starts: number[] = []
@@ -69,7 +69,7 @@ describe('coalesce', () => {
     await jobs.drain()
   })
 
-  it('a failure is told and keeps nothing from running again', async () => {
+  it('a failure is logged and does not keep the task from running again', async () => {
     const { jobs, faults } = queue()
     let runs = 0
     jobs.coalesce('a', 10, 'a', async () => {

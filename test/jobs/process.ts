@@ -1,4 +1,4 @@
-// Run by tests as a process of its own, to be killed: works on the jobs of a database until then.
+// Run by tests as a separate process, to be killed: works on the jobs of a database until then.
 import { openDatabase } from '../../src/db/client.js'
 import { createWorker } from '../../src/jobs/worker.js'
 import { lockingKinds } from './kinds.js'

@@ -30,7 +30,7 @@ interface Probe extends Worker {
   ended: FinishedAttempt[]
 }
 
-/** A worker of this process; each may have a database client of its own, as another process would. */
+/** A worker of this process; each may have its own database client, as another process would. */
 function worker(kinds: AnyJob<unknown>[], options: Partial<WorkerOptions<unknown>> = {}): Probe {
   const ended: FinishedAttempt[] = []
   const made = createWorker({
@@ -45,7 +45,7 @@ function worker(kinds: AnyJob<unknown>[], options: Partial<WorkerOptions<unknown
   return Object.assign(made, { ended })
 }
 
-/** A kind that notes what it ran, and fails or waits as told. */
+/** A kind that records what it ran, and fails or waits as its input says. */
 function noting(options: Partial<AnyJob<unknown>> = {}, act: (name: string, attempt: Attempt) => unknown = () => undefined) {
   const ran: string[] = []
   const job = defineJob({
@@ -72,7 +72,7 @@ function gate() {
 const rows = async (text = 'select kind, attempts, worker, last_error, failed_at from jobs order by id') => (await db.write.execute(text)).rows
 
 describe('enqueue', () => {
-  it('SEC-185: is part of its transaction: rolled back with it, and run at once after the commit', async () => {
+  it('is part of its transaction: rolled back with it, and run at once after the commit (SEC-185)', async () => {
     const { job, ran } = noting()
     await worker([job], { poll: NEVER }).start()
     const rolledBack = db.transaction(async (tx) => {
@@ -100,13 +100,13 @@ describe('enqueue', () => {
   })
 
   it('by a trigger wakes this process after the commit, also of a burst and of a single statement', async () => {
-    const told: string[] = []
-    const tell = defineJob({
+    const transactions: string[] = []
+    const report = defineJob({
       kind: 'hooks: dispatch',
       input: z.object({ transaction: z.string() }),
-      run: async (_: unknown, { transaction }) => void told.push(transaction),
+      run: async (_: unknown, { transaction }) => void transactions.push(transaction),
     })
-    const probe = worker([tell], { poll: NEVER })
+    const probe = worker([report], { poll: NEVER })
     await probe.start()
     const change = `insert into hook_changes (source, operation) values ('issues', 'INSERT')`
     await db.transaction(async (tx) => {
@@ -114,13 +114,13 @@ describe('enqueue', () => {
       await tx.execute('savepoint a')
       await tx.execute('rollback to savepoint a')
       await probe.drain()
-      expect(told).toHaveLength(0)
+      expect(transactions).toHaveLength(0)
     })
-    await expect.poll(() => told.length).toBe(1)
+    await expect.poll(() => transactions.length).toBe(1)
     await db.burst(({ client }) => [client.query(change)])
-    await expect.poll(() => told.length).toBe(2)
+    await expect.poll(() => transactions.length).toBe(2)
     await db.write.execute(change)
-    await expect.poll(() => told.length).toBe(3)
+    await expect.poll(() => transactions.length).toBe(3)
   })
 
   it('is found by another process within a poll', async () => {
@@ -158,7 +158,7 @@ describe('jobs of one key', () => {
     expect(await rows()).toEqual([])
   })
 
-  it('run again for what is enqueued while one runs, and never twice at once', async () => {
+  it('run again for jobs enqueued during a run, and never twice at once', async () => {
     const { passed, open } = gate()
     let running = 0
     let most = 0
@@ -178,7 +178,7 @@ describe('jobs of one key', () => {
     expect(most).toBe(1)
   })
 
-  it('SEC-185: run again for a transaction that was not committed when one was taken', async () => {
+  it('run again for a transaction that was not committed when one was taken (SEC-185)', async () => {
     const { job, ran } = noting()
     await worker([job], { poll: 20 }).start()
     await db.transaction(async (tx) => {
@@ -191,7 +191,7 @@ describe('jobs of one key', () => {
 })
 
 describe('a job that fails', () => {
-  it('SEC-186: is tried again, then set aside with its error', async () => {
+  it('is tried again, then set aside with its error (SEC-186)', async () => {
     const { job, ran } = noting({ retries: (attempts) => (attempts < 3 ? 0 : null) }, () => Promise.reject(new TypeError('no good')))
     const one = worker([job], { poll: 20 })
     await one.start()
@@ -234,7 +234,7 @@ describe('a job that fails', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600].map((seconds) => seconds * 1000).concat(null as never))
   })
 
-  it('SEC-186: is not set aside while something is unavailable', async () => {
+  it('is not set aside while something is unavailable (SEC-186)', async () => {
     const { job } = noting({ retries: () => null }, () => Promise.reject(new Unavailable('no disk')))
     const one = worker([job])
     await enqueue(db, job, { name: 'a' })
@@ -256,7 +256,7 @@ describe('a job that fails', () => {
     ])
   })
 
-  it('because its deadline is over is told so, and tried again', async () => {
+  it('because its deadline is over gets that as its reason, and is tried again', async () => {
     const { job } = noting(
       { deadline: 20 },
       (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -269,7 +269,7 @@ describe('a job that fails', () => {
 })
 
 describe('the order', () => {
-  it('SEC-186: is by priority, then by age', async () => {
+  it('is by priority, then by age (SEC-186)', async () => {
     const { job, ran } = noting()
     await enqueueAll(db, job, [
       { input: { name: 'low' }, priority: 'low' },
@@ -281,7 +281,7 @@ describe('the order', () => {
     expect(ran).toEqual(['high', 'old', 'new', 'low'])
   })
 
-  it('SEC-186: keeps slots free of low priority', async () => {
+  it('keeps slots free of low priority (SEC-186)', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, (name) => (name === 'merge' ? undefined : passed))
     await worker([job], { slots: { work: 4, network: 0 }, poll: 20 }).start()
@@ -299,7 +299,7 @@ describe('the order', () => {
     await expect.poll(() => ran.length).toBe(11)
   })
 
-  it('SEC-186: low jobs that have waited long are run in turn, however many others come', async () => {
+  it('low jobs that have waited long are run in turn, however many others come (SEC-186)', async () => {
     const { job, ran } = noting()
     const at = (seconds: number) => new Date(Date.now() - seconds * 1_000)
     await enqueueAll(db, job, [
@@ -313,7 +313,7 @@ describe('the order', () => {
     expect(ran).toEqual(['low, waiting', 'normal, waiting', 'high 0', 'high 1', 'high 2', 'high 3', 'high 4', 'normal, new', 'low, new'])
   })
 
-  it('AS-62: throttled kinds have their share of the slots, others all of theirs', async () => {
+  it('throttled kinds have their share of the slots, others all of theirs (AS-62)', async () => {
     const { passed, open } = gate()
     const slow = noting({ kind: 'slow' }, () => passed)
     const other = noting({ kind: 'other' }, () => passed)
@@ -334,7 +334,7 @@ describe('the order', () => {
     await expect.poll(amounts, { timeout: 10_000 }).toEqual([12, 12, 12])
   })
 
-  it('gives kinds that wait for the network slots of their own', async () => {
+  it('gives kinds that wait for the network their own slots', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     const calling = noting({ kind: 'calling', network: true })
@@ -347,7 +347,7 @@ describe('the order', () => {
 })
 
 describe('a lane', () => {
-  it.each([1, 2])('SEC-186: runs %i at a time, and holds up no other', async (perLane) => {
+  it.each([1, 2])('runs %i at a time, and holds up no other (SEC-186)', async (perLane) => {
     const { passed, open } = gate()
     const { job, ran } = noting({ perLane }, (name) => (name.startsWith('slow') ? passed : undefined))
     await enqueueAll(
@@ -404,7 +404,7 @@ describe('several processes', () => {
 })
 
 describe('a worker', () => {
-  it('renews the leases of what runs, so that nobody else takes it', async () => {
+  it('renews the leases of what runs, so that no other worker takes it', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     for (let i = 0; i < 2; i++) await worker([job], { lease: 400, poll: 20 }).start()
@@ -416,7 +416,7 @@ describe('a worker', () => {
     expect(ran).toEqual(['a'])
   })
 
-  it('tells a run that its lease is lost, and leaves the job to whoever has it', async () => {
+  it('aborts a run whose lease is lost, and leaves the job to its new holder', async () => {
     const { job } = noting({}, (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))))
     const one = worker([job], { lease: 2_000, poll: 20 })
     await one.start()
@@ -428,7 +428,7 @@ describe('a worker', () => {
     expect(await rows()).toMatchObject([{ worker: 'another', last_error: null }])
   })
 
-  it('lets jobs end when it stops, and leaves the others to be taken at once, as if they had not begun', async () => {
+  it('finishes running jobs when it stops, and releases the others at once, as if they had not begun', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, async (name, { signal }) => {
       if (name === 'quick') return passed
@@ -452,7 +452,7 @@ describe('a worker', () => {
     expect(ran.toSorted()).toEqual(['late', 'long', 'long', 'quick'])
   })
 
-  it('tells when a job has ended that goes on after it was told to stop', async () => {
+  it('reports the end of a job that continues after it was stopped', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
     const one = worker([job], { poll: NEVER })

@@ -25,13 +25,13 @@ describe('hashing of passwords (SEC-25, SEC-26)', () => {
     await configured.close()
   })
 
-  it('SEC-27: an account without a password is checked at the cost of all others', async () => {
+  it('an account without a password is checked at the cost of all others (SEC-27)', async () => {
     const costOf = (stored: string) => stored.split('$').slice(0, 4)
     expect(costOf(argon2.decoy)).toEqual(costOf(await argon2.hash('a password')))
     expect(await argon2.verify(argon2.decoy, 'a password')).toBe(false)
   })
 
-  it('two at once, 32 waiting, and no more; who may set a password waits', async () => {
+  it('two at once, 32 waiting, and no more; callers who may set a password wait', async () => {
     const stored = (await Promise.all(Array.from({ length: 50 }, () => argon2.hash('a password'))))[49] as string
     const answers = await Promise.allSettled(Array.from({ length: 50 }, () => argon2.verify(stored, 'a password')))
     const refused = answers.filter((answer) => answer.status === 'rejected')

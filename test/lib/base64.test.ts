@@ -13,7 +13,7 @@ describe('base64 (C-39)', () => {
   })
 
   it.each(['!', 'YQ', 'YQ=', 'YWJj=', 'YW=J', 'YR==', 'a_-b', 'YQ==YQ==', '====', `YQ==${' '.repeat(2 ** 20)}YWJj`, `${'A'.repeat(2 ** 20)}A`])(
-    'refuses what is none: %.20s',
+    'refuses invalid values: %.20s',
     async (text) => {
       expect(await decodeBase64(text)).toBeNull()
     },

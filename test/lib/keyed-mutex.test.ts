@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { KeyedMutex } from '../../src/lib/async/keyed-mutex.js'
 
-it('runs work of one key one after the other, of two keys beside each other, and goes on after a failure', async () => {
+it('runs work of one key one after the other, of two keys concurrently, and continues after a failure', async () => {
   const mutex = new KeyedMutex()
   const seen: string[] = []
   const work =

@@ -81,7 +81,7 @@ describe('openMailer', () => {
     expect(await nameOf({ onConnect: (_session, done) => done(answer(554)) })).toBe('Error')
   })
 
-  it('gives up a silent server when it is told to', async () => {
+  it('gives up a silent server when it is aborted', async () => {
     const { mailer } = await pair({ authOptional: true, disabledCommands: ['STARTTLS'], onRcptTo: () => {} }, (port) => `smtp://127.0.0.1:${port}`)
     const stop = new AbortController()
     const sending = mailer.send(MAIL, stop.signal)

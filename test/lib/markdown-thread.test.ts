@@ -28,7 +28,7 @@ it('renders a text once for all recipients of a mail (SEC-238)', async () => {
   expect(await thread.html('a')).toBe('1')
 })
 
-it('refuses what waits when its thread ends, and when too many texts wait, and goes on afterwards (SEC-238)', async () => {
+it('refuses waiting texts when its thread ends, and too many of them, and continues afterwards (SEC-238)', async () => {
   thread = new MarkdownThread(COUNTING)
   await expect(Promise.all([thread.html('end'), thread.html('a')])).rejects.toThrow(Unavailable)
   const outcomes = await Promise.allSettled(Array.from({ length: 40 }, (_, n) => thread.html(`text ${n}`)))

@@ -65,14 +65,14 @@ describe('post', () => {
     expect([status, body.length]).toEqual([200, 64 * 1024])
   })
 
-  it('takes what has come of an answer that does not end, when the time is over (SEC-140)', async () => {
+  it('uses the received part of an answer that does not end in time (SEC-140)', async () => {
     const port = await listening(createServer((_, response) => response.writeHead(200).write('begun')))
     expect(await send(`http://127.0.0.1:${port}/`, { timeout: 300 })).toMatchObject({ status: 200, body: 'begun' })
   })
 
   it.each([
     [
-      'nobody listens',
+      'no listener',
       'the connection was refused',
       async () => {
         const server = createTcp()

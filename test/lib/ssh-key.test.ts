@@ -27,7 +27,7 @@ describe('SSH keys (K-10)', () => {
     ['a type alone', type],
     ['no base64', `${type} !!!!`],
     ['another type than it says', `ssh-ed25519 ${blob}`],
-    ['a type nobody knows', `ssh-foo ${blob}`],
+    ['an unknown type', `ssh-foo ${blob}`],
     ['a byte too few', `${type} ${bytes.subarray(0, -1).toString('base64')}`],
     ['a byte too many', `${type} ${Buffer.concat([bytes, Buffer.from([0])]).toString('base64')}`],
     ['a field too many', `${type} ${Buffer.concat([bytes, Buffer.from([0, 0, 0, 1, 7])]).toString('base64')}`],

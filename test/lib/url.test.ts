@@ -3,9 +3,9 @@ import { isUrl } from '../../src/lib/url.js'
 
 const WEB = ['http', 'https']
 
-describe('SEC-64: addresses that people give', () => {
+describe('addresses that people give (SEC-64)', () => {
   it('judges the thousandth time as the first', () => {
-    // where Node compiles a function anew once it is called often
+    // where Node compiles a function again once it is called often
     const wrong = Array.from({ length: 20_000 }, () => isUrl('https://ünï.example/ä', WEB)).filter((taken) => !taken)
     expect(wrong).toHaveLength(0)
   })

@@ -31,7 +31,7 @@ describe('parseDuration', () => {
     ['-1h 30m', -5_400],
     ['- 2h', -7_200],
     ['2147483647s', 2_147_483_647],
-  ])('TT-11, TT-12, TT-13: %s is %i seconds', (text, seconds) => {
+  ])('%s is %i seconds (TT-11, TT-12, TT-13)', (text, seconds) => {
     expect(parseDuration(text)).toBe(seconds)
   })
 
@@ -67,7 +67,7 @@ describe('parseDuration', () => {
     '1 toString',
     '1;2',
     `1h${' '.repeat(300)}1m`,
-  ])('TT-4, TT-11, SEC-61: %j is none', (text) => {
+  ])('%j is none (TT-4, TT-11, SEC-61)', (text) => {
     expect(parseDuration(text)).toBe(null)
   })
 })
@@ -80,11 +80,11 @@ describe('humanDuration', () => {
     [79 * 28_800, '3mo 3w 4d'],
     [1, '1s'],
     [576_000 * 30, '30mo'],
-  ])('TT-14: %i is %s', (seconds, text) => {
+  ])('%i is %s (TT-14)', (seconds, text) => {
     expect(humanDuration(seconds)).toBe(text)
   })
 
-  it('TT-12, TT-14: what is printed is read as the same, and printed the same again', () => {
+  it('printed durations are parsed to the same value, and printed the same again (TT-12, TT-14)', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2_147_483_647 }), (seconds) => {
         const text = humanDuration(seconds) as string
@@ -94,7 +94,7 @@ describe('humanDuration', () => {
     )
   })
 
-  it('SEC-61, SEC-67: reads any text without a fault, and never beyond 32 bits', () => {
+  it('reads any text without a fault, and never beyond 32 bits (SEC-61, SEC-67)', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[-0-9.:a-z, ]{0,40}$/)), (text) => {
         const seconds = parseDuration(text)

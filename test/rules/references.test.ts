@@ -41,7 +41,7 @@ describe('referencesIn', () => {
     ['`a\n\nb` #1', ['issue 1']],
     ['\\#1 \\@ada', []],
     ['~"a `b" c` #1', ['issue 1']],
-  ])('IS-23: %j names %j', async (text, names) => {
+  ])('%j names %j (IS-23)', async (text, names) => {
     expect(await found(text)).toEqual(names)
   })
 
@@ -75,16 +75,16 @@ describe('referencesIn', () => {
     OID.slice(1),
     OID.toUpperCase(),
     `x${OID}`,
-  ])('IS-23: %j names nothing', async (text) => {
+  ])('%j names nothing (IS-23)', async (text) => {
     expect(await found(text)).toEqual([])
   })
 
-  it('IS-23: tells where each stands', async () => {
+  it('finds the position of each (IS-23)', async () => {
     const text = 'see group/p#3 and @ada'
     expect((await referencesIn(slices, text)).map(({ start, end }) => text.slice(start, end))).toEqual(['group/p#3', '@ada'])
   })
 
-  it('SEC-67: reads any text, and the spans are in order and of the text', { tags: ['long'] }, async () => {
+  it('reads any text, and the spans are in order and of the text (SEC-67)', { tags: ['long'] }, async () => {
     const part = fc.constantFrom('#1', '!2', '@a', '~b', '~"', '"', '%c', '`', '```', '\n', '\n\n', ' ', 'g/p', '/', '\\', `${BASE}/g/p/issues/1`, OID, 'Closes ', ', ', ' and ', '- [x] ', '😀', '\ud800', '~~~') // biome-ignore format: one list
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(part, fc.string()), { maxLength: 40 }), async (parts) => {
@@ -109,7 +109,7 @@ describe('referencesIn', () => {
     )
   })
 
-  it('SEC-145: a megabyte is read in slices, between which others have their turn', async () => {
+  it('a megabyte is read in slices, between which others have their turn (SEC-145)', async () => {
     for (const piece of ['@a ', '~a', '#1, ', '- [ ] x\n']) {
       const text = `Closes #1 ${piece.repeat(1_000_000 / piece.length)}`
       for (const read of [referencesIn, closingReferences]) {
@@ -129,7 +129,7 @@ describe('referencesIn', () => {
   })
 
   const length = rounds(250_000, 500_000)
-  it(`SEC-67: ${length} characters of hostile text take steps in proportion to their number`, { tags: ['long'] }, async () => {
+  it(`${length} characters of hostile text take steps in proportion to their number (SEC-67)`, { tags: ['long'] }, async () => {
     const hostile = ['#', '`', '` ', '``` ', 'a/', 'a#', '@', '~"', '~"a', '~a', 'Closes ', 'Closes #1, ', 'Closes issue ', '\\', 'https://', `${BASE}/`, '- [', '   ', ' and', '> ', '1'] // biome-ignore format: one list
     for (const piece of hostile) {
       const text = piece.repeat(length / piece.length)
@@ -144,7 +144,7 @@ describe('referencesIn', () => {
 
 describe('closingReferences', () => {
   const words = 'close closes closed closing fix fixes fixed fixing resolve resolves resolved resolving implement implements implemented implementing'
-  it.each(words.split(' '))('MR-83, IS-22: %s', async (word) => {
+  it.each(words.split(' '))('%s (MR-83, IS-22)', async (word) => {
     expect(await closed(`${word} #1`)).toEqual(['1'])
     expect(await closed(`${word[0]?.toUpperCase()}${word.slice(1)}: #1`)).toEqual(['1'])
     expect(await closed(`${word.toUpperCase()} #1`)).toEqual([])
@@ -170,7 +170,7 @@ describe('closingReferences', () => {
     ['```\nCloses #1\n```\nCloses #2', ['2']],
     ['Closes closes #1', ['1']],
     ['Closes #1 and fixes #2', ['1', '2']],
-  ])('MR-83, IS-22: %j closes %j', async (text, issues) => {
+  ])('%j closes %j (MR-83, IS-22)', async (text, issues) => {
     expect(await closed(text)).toEqual(issues)
   })
 })

@@ -24,7 +24,7 @@ const actions = async () => (await events()).map(({ action, actor, target_id }) 
 const [{ line: key }] = JSON.parse(readFileSync(new URL('../support/keys/ssh-keys.json', import.meta.url), 'utf8')) as [{ line: string }]
 
 describe('the audit (SEC-168)', () => {
-  it('tells who did what to whom, from where and in which call', async () => {
+  it('records who did what to whom, from where and in which call', async () => {
     const n = unique()
     const given = { username: `audited${n}`, name: 'x', email: `audited${n}@example.com`, password: 'a secret password' }
     const { body, headers } = await t.api('post', '/users', admin).send(given).expect(201)
@@ -111,7 +111,7 @@ describe('the audit (SEC-168)', () => {
     expect((await events()).find(({ action }) => action === 'visibility_changed')?.changes).toEqual({ visibility: ['private', 'internal'] })
   })
 
-  it('SEC-2: a refusal leaves no row', async () => {
+  it('a refusal leaves no row (SEC-2)', async () => {
     await t.api('post', '/user/keys', user).send({ title: 'x', key: 'ssh-rsa AAAA' }).expect(400)
     await t.api('put', `/users/${user.id}`, admin).send({ name: '' }).expect(404)
     await t.api('post', `/users/${user.id}/block`, user).expect(403)

@@ -12,7 +12,18 @@ import type { Context } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
 import { projects } from '../../src/db/schema/index.js'
 import { loadOrCreateHostKeys } from '../../src/lib/crypto/host-keys.js'
-import { backUp, backupFaults, checkKey, checkSpace, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
+import {
+  type Backup,
+  backUp,
+  backupFaults,
+  checkKey,
+  checkSpace,
+  checkStorages,
+  openBackup,
+  restoreFiles,
+  restoreRows,
+  restoreSecretKey,
+} from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { restoreProject } from '../../src/services/projects/deletion.js'
@@ -53,12 +64,18 @@ async function anEmptyOne(name: string): Promise<{ ctx: Context; url: string; db
   return { ctx, url: database.url, db }
 }
 
+/** Restores into an installation with nothing in it. */
+async function restore(ctx: Context, url: string, backup: Backup) {
+  await restoreRows(backup, url)
+  await restoreFiles(ctx, backup)
+}
+
 async function restored(from: string, name: string) {
   const backup = await openBackup(from)
   await mkdir(folder(name), { recursive: true })
   await restoreSecretKey(backup, folder(name))
   const place = await anEmptyOne(name)
-  await restoreRepository(place.ctx, place.url, backup)
+  await restore(place.ctx, place.url, backup)
   return place
 }
 
@@ -70,14 +87,14 @@ const faultsOf = async (root: string) => {
 const dropRow = async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace(/[^\n]*\n$/, ''))
 const edited = async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace('"gone": []', '"gone": [1]'))
 
-const told = async (ctx: Context) => {
+const faultsIn = async (ctx: Context) => {
   const all: string[] = []
   for await (const { kind, of, text } of faults(ctx)) all.push(`${kind}: ${of}: ${text}`)
   return all
 }
 
 describe('a backup (SEC-163)', () => {
-  it('brings everything back: rows, refs, objects, wikis, uploads, and what is encrypted', async () => {
+  it('restores everything: rows, refs, objects, wikis, uploads, and encrypted values', async () => {
     const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
     const send = (path: string, body: object) => t.api('post', `${project.path}${path}`, admin).send(body).expect(201)
     await send('/wikis', { title: 'home', content: 'of the wiki' })
@@ -98,7 +115,7 @@ describe('a backup (SEC-163)', () => {
     expect(copied.filter((path) => path.includes('/objects/')).length).toBeGreaterThan(0)
     expect(copied.filter((path) => path.endsWith('.keep'))).toEqual([])
     const { ctx, db } = await restored(folder('first'), 'first-back')
-    expect(await told(ctx)).toEqual([])
+    expect(await faultsIn(ctx)).toEqual([])
     // clients know the service by them (GS-6)
     expect(await loadOrCreateHostKeys(join(ctx.config.dataDir, 'ssh'))).toEqual(hostKeys)
     const app = await buildApp(ctx)
@@ -164,8 +181,8 @@ describe('a backup (SEC-163)', () => {
     const { ctx } = await restored(folder('busy'), 'busy-back')
     await recover(ctx)
     await ctx.jobs.drain()
-    expect(await told(ctx)).toEqual([])
-    // what rows tell of pushes is what the refs are: none is ahead of the other
+    expect(await faultsIn(ctx)).toEqual([])
+    // rows and refs agree about pushes: none is ahead of the other
     for (const project of projects) {
       const { rows } = await ctx.db.write.execute<{ ref: string; oid: string }>(
         sql`select distinct on (push->>'ref') push->>'ref' as ref, push->>'commit_to' as oid from events where project_id = ${project.id} and push is not null order by push->>'ref', id desc`,
@@ -237,10 +254,10 @@ describe('a backup (SEC-163)', () => {
     await rm(join(ctx.config.dataDir, 'secret.key'))
     await restoreSecretKey(await openBackup(folder('whole')), ctx.config.dataDir)
     const keyed = { ...ctx, encryption: t.ctx.encryption }
-    await restoreRepository(keyed, url, await openBackup(folder('whole')))
+    await restore(keyed, url, await openBackup(folder('whole')))
     const counted = sql`select count(*)::int as n from protected_branches`
     expect((await db.write.execute(counted)).rows).toEqual((await t.ctx.db.write.execute(counted)).rows)
-    expect(await told(keyed)).toEqual([])
+    expect(await faultsIn(keyed)).toEqual([])
   })
 
   it('made while pushes are on their way restores without a fault: what had moved is finished, what had not is dropped', async () => {
@@ -261,13 +278,13 @@ describe('a backup (SEC-163)', () => {
     const place = await anEmptyOne('flight-back')
     // beside an external database, too, which another service might have been at work on
     const ctx = { ...place.ctx, encryption: t.ctx.encryption, config: { ...place.ctx.config, databaseUrl: place.url } }
-    await restoreRepository(ctx, place.url, backup)
-    expect(await told(ctx)).toEqual([])
-    const left = sql`select (select count(*)::int from ref_intents) as intents, (select array_agg(push->>'ref') from events where project_id = ${project.id} and push->>'ref' like '%moved') as told`
-    expect((await place.db.write.execute(left)).rows).toEqual([{ intents: 0, told: ['moved'] }])
+    await restore(ctx, place.url, backup)
+    expect(await faultsIn(ctx)).toEqual([])
+    const left = sql`select (select count(*)::int from ref_intents) as intents, (select array_agg(push->>'ref') from events where project_id = ${project.id} and push->>'ref' like '%moved') as refs`
+    expect((await place.db.write.execute(left)).rows).toEqual([{ intents: 0, refs: ['moved'] }])
   })
 
-  it('knows what was deleted while it was made', async () => {
+  it('records what was deleted while it was made', async () => {
     const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
     await t.ctx.jobs.drain()
     const snapshotRefs = t.ctx.git.snapshotRefs
@@ -282,7 +299,7 @@ describe('a backup (SEC-163)', () => {
     }
     expect((await backUp({ ...t.ctx, git }, t.databaseUrl, folder('deleting'))).gone).toEqual([project.id])
     const { ctx } = await restored(folder('deleting'), 'deleting-back')
-    expect(await told(ctx)).toEqual([])
+    expect(await faultsIn(ctx)).toEqual([])
     await t.api('delete', `${project.path}?permanently_remove=true`, admin).expect(202)
     await t.ctx.jobs.drain()
   })
@@ -301,7 +318,7 @@ describe('a backup (SEC-163)', () => {
     const postponed = (await dueIn(ctx.db)) - due
     expect(postponed).toBeGreaterThan(0)
     expect(postponed).toBeLessThanOrEqual(Date.now() - Date.parse(at))
-    expect(await told(ctx)).toEqual([])
+    expect(await faultsIn(ctx)).toEqual([])
     await restoreProject(ctx, null, project.id)
     await t.api('delete', `${project.path}?permanently_remove=true`, admin).expect(202)
     await t.ctx.jobs.drain()
@@ -328,13 +345,15 @@ describe('a backup (SEC-163)', () => {
     await expect(backUp(t.ctx, t.databaseUrl, whole.root)).rejects.toThrow('is there already')
     const { ctx, url } = await anEmptyOne('full')
     await writeFile(join(ctx.config.storages['default'] as string, 'something'), '')
-    await expect(restoreRepository(ctx, url, whole)).rejects.toThrow('is not empty')
+    await expect(checkStorages(whole, ctx.config)).rejects.toThrow('is not empty')
     await rm(join(ctx.config.storages['default'] as string, 'something'))
-    await expect(restoreRepository({ ...ctx, git: t.ctx.git }, t.databaseUrl, whole)).rejects.toThrow('the database is not empty')
+    await checkStorages(whole, ctx.config)
+    await expect(restoreRows(whole, t.databaseUrl)).rejects.toThrow('the database is not empty')
     await expect(restoreSecretKey(whole, folder('full'))).rejects.toThrow("differs from the backup's key")
     await expect(openBackup(folder('nowhere'))).rejects.toThrow('is not a complete backup')
-    const other = { ...whole, database: { ...whole.database, schema: 1 } }
-    await expect(restoreRepository(ctx, url, other)).rejects.toThrow('another version')
+    const madeAt = (schema: number) => ({ ...whole, database: { ...whole.database, schema } })
+    await expect(restoreRows(madeAt(1), url)).rejects.toThrow('the database is not empty: its schema is newer')
+    await expect(restoreRows(madeAt(Date.UTC(2200)), url)).rejects.toThrow('was made by a newer version of Roost')
     await expect(checkKey({ ...whole, secret: 'environment' }, (await anEmptyOne('keyless')).ctx.config)).rejects.toThrow(
       'set ROOST_SECRET_KEY to it',
     )

@@ -17,7 +17,7 @@ describe('the first start, with everything configured', () => {
     ROOST_ADMIN_TOKEN: TOKEN,
   })
 
-  it('CR-1, CR-2: makes one administrator and the token, also when two start at once, and again changes nothing', async () => {
+  it('makes one administrator and the token, also when two start at once, and again changes nothing (CR-1, CR-2)', async () => {
     await Promise.all([bootstrapAdministrator(t.ctx), bootstrapAdministrator(t.ctx), bootstrapAdministrator(t.ctx)])
     const everything = async () => [await t.ctx.db.read.select().from(users), await t.ctx.db.read.select().from(tokens)]
     const first = await everything()
@@ -42,7 +42,7 @@ describe('the first start, with everything configured', () => {
     expect(login.status).toBe(200)
   })
 
-  it('CR-2: a token that was revoked stays so', async () => {
+  it('a token that was revoked stays so (CR-2)', async () => {
     const { id } = (await t.api('get', '/personal_access_tokens/self', { token: TOKEN }).expect(200)).body as { id: number }
     await t.api('delete', `/personal_access_tokens/${id}`, { token: TOKEN }).expect(204)
     await bootstrapAdministrator(t.ctx)
@@ -53,7 +53,7 @@ describe('the first start, with everything configured', () => {
 describe('the first start, with nothing configured', () => {
   const t = testApp()
 
-  it('CR-1: the administrator is root with id 1; the password stands in a file of theirs and not in the log, until they sign in with it', async () => {
+  it('the administrator is root with id 1; the password is in a file and not in the log, until its first use (CR-1)', async () => {
     await bootstrapAdministrator(t.ctx)
     await bootstrapAdministrator(t.ctx)
     const lines = t.logged.filter((line) => line.includes('password is'))
@@ -74,7 +74,7 @@ describe('the first start, with nothing configured', () => {
     expect(await t.ctx.db.read.select().from(tokens)).toMatchObject([{ kind: 'oauth' }])
   })
 
-  it('CR-3: a token made for a user by name works', async () => {
+  it('a token made for a user by name works (CR-3)', async () => {
     const user = await aUser(t.ctx)
     const token = await createTokenFor(t.ctx, {
       username: user.username.toUpperCase(),
@@ -84,7 +84,7 @@ describe('the first start, with nothing configured', () => {
     })
     expect((await t.api('get', '/user', { token }).expect(200)).body).toMatchObject({ id: user.id })
     await t.api('get', '/projects', { token }).expect(403)
-    await expect(createTokenFor(t.ctx, { username: 'nobody-at-all', name: 'x', scopes: ['api'] })).rejects.toThrow('404 User Not Found')
+    await expect(createTokenFor(t.ctx, { username: 'no-such-user', name: 'x', scopes: ['api'] })).rejects.toThrow('404 User Not Found')
     await expect(createTokenFor(t.ctx, { username: user.username, name: 'x', scopes: ['everything'] })).rejects.toThrow('available scopes')
   })
 })

@@ -63,13 +63,13 @@ afterEach(async () => {
     for (const kind of ['project', 'wiki'] as const) await rm(directoryOf(t, id, kind), { recursive: true, force: true })
 })
 
-describe('what the doctor finds and makes good', () => {
-  it('SEC-190: a storage whose file system does not keep its promises', async () => {
+describe('what the doctor finds and repairs', () => {
+  it('a storage whose file system does not keep its promises (SEC-190)', async () => {
     const storages = { ...t.ctx.config.storages, other: '/proc/self' }
     const ctx = Object.assign(Object.create(t.ctx) as typeof t.ctx, { config: { ...t.ctx.config, storages } })
-    const told: Fault[] = []
-    for await (const fault of fileSystems(ctx)) told.push(fault)
-    expect(told[0]).toMatchObject({
+    const found: Fault[] = []
+    for await (const fault of fileSystems(ctx)) found.push(fault)
+    expect(found[0]).toMatchObject({
       kind: 'file system',
       of: 'storage other',
       text: expect.stringMatching(/^\/proc\/self cannot be written/),
@@ -83,7 +83,7 @@ describe('what the doctor finds and makes good', () => {
     await aProject(t.ctx, { creator: owner })
   })
 
-  it('SEC-156: a missing repository', async () => {
+  it('a missing repository (SEC-156)', async () => {
     const [lost, other] = [await make(), await make()]
     await t.ctx.jobs.drain()
     await rm(directoryOf(t, lost.id), { recursive: true })
@@ -94,7 +94,7 @@ describe('what the doctor finds and makes good', () => {
     await api('get', `${other.path}/repository/files/a.txt?ref=main`).expect(200)
   })
 
-  it('SEC-159: a stale lock', async () => {
+  it('a stale lock (SEC-159)', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     const lock = join(directoryOf(t, one.id), 'refs/heads/main.lock')
@@ -107,7 +107,7 @@ describe('what the doctor finds and makes good', () => {
     await aCommit(t.ctx, one, { b: 'b' })
   })
 
-  it('SEC-159: a lock beside processes that only read', async () => {
+  it('a lock beside processes that only read (SEC-159)', async () => {
     const one = await make()
     // a warm read leaves a process that reads in the repository
     await api('get', `${one.path}/repository/files/a.txt?ref=main`).expect(200)
@@ -119,7 +119,7 @@ describe('what the doctor finds and makes good', () => {
     expect([fault?.of, await fault?.repair?.()]).toEqual([lock, 'removed'])
   })
 
-  it('SEC-159: a pack without its index', async () => {
+  it('a pack without its index (SEC-159)', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     const folder = join(directoryOf(t, one.id), 'objects/pack')
@@ -133,7 +133,7 @@ describe('what the doctor finds and makes good', () => {
     expect((await t.ctx.git.open({ storage: 'default', id: one.id, kind: 'project' }).examine()).damage).toBe('')
   })
 
-  it('SEC-158: a ref to a missing object, which goes back to what was pushed before', async () => {
+  it('resets a ref to a missing object to the value that was pushed before (SEC-158)', async () => {
     const one = await make()
     const head = await gitOut(directoryOf(t, one.id), 'rev-parse', 'main')
     await t.ctx.jobs.drain()
@@ -142,7 +142,7 @@ describe('what the doctor finds and makes good', () => {
     expect((await api('get', `${one.path}/repository/branches/main`).expect(200)).body.commit.id).toBe(head)
   })
 
-  it('a ref to a missing object that no push has told of is removed', async () => {
+  it('a ref to a missing object that no push recorded is removed', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     await writeFile(join(directoryOf(t, one.id), 'refs/tags/odd'), `${hash('2')}\n`)
@@ -150,7 +150,7 @@ describe('what the doctor finds and makes good', () => {
     expect((await api('get', `${one.path}/repository/tags`).expect(200)).body).toEqual([])
   })
 
-  it('SEC-158: rows with a missing commit', async () => {
+  it('rows with a missing commit (SEC-158)', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     await t.api('post', `${one.path}/statuses/main`, owner).send({ state: 'success' }).expect(201)
@@ -176,7 +176,7 @@ describe('what the doctor finds and makes good', () => {
     expect(await gitOut(place, 'rev-parse', 'main')).toBe(await gitOut(directoryOf(t, one.id), 'rev-parse', 'main'))
   })
 
-  it('SEC-134: an interrupted deletion', async () => {
+  it('an interrupted deletion (SEC-134)', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     await t.ctx.db.write.delete(projects).where(eq(projects.id, one.id))
@@ -187,7 +187,7 @@ describe('what the doctor finds and makes good', () => {
     expect(existsSync(directoryOf(t, one.id))).toBe(false)
   })
 
-  it('SEC-158: an intent left over', async () => {
+  it('an intent left over (SEC-158)', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     const updates = [{ ref: 'refs/heads/never', old: ZERO, new: hash('4') }]
@@ -216,7 +216,7 @@ describe('what the doctor finds and makes good', () => {
     expect(await read()).toBe(right)
   })
 
-  it('SEC-118: a missing pin of a version', async () => {
+  it('a missing pin of a version (SEC-118)', async () => {
     const request = await aMergeRequest(t)
     const { id, creator } = request.project
     await t.ctx.jobs.drain()
@@ -233,7 +233,7 @@ describe('what the doctor finds and makes good', () => {
     await t.api('put', `${request.path}/merge`, creator).expect(200)
   })
 
-  it('SEC-158: a merged request whose commit is not in its target: the branch goes forward again', async () => {
+  it('moves the target forward for a merged request whose commit it lacks (SEC-158)', async () => {
     const request = await aMergeRequest(t)
     const { id, creator } = request.project
     const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
@@ -247,7 +247,7 @@ describe('what the doctor finds and makes good', () => {
     expect(await gitOut(directoryOf(t, id), 'rev-parse', 'main')).toBe(merged)
   })
 
-  it('SEC-158: a merged request whose commit is gone is no longer called merged', async () => {
+  it('a merged request whose commit is lost is no longer merged (SEC-158)', async () => {
     const request = await aMergeRequest(t)
     const { id, creator } = request.project
     const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
@@ -264,7 +264,7 @@ describe('what the doctor finds and makes good', () => {
     await t.api('put', `${request.path}/merge`, creator).expect(200)
   })
 
-  it('a merge that somebody has pushed away since is no fault', async () => {
+  it('a merge that a later forced push removed is no fault', async () => {
     const request = await aMergeRequest(t)
     const { id, creator, fullPath } = request.project
     const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
@@ -362,7 +362,7 @@ describe('what the doctor finds and makes good', () => {
     return bytes
   }
 
-  it('SEC-175: a flipped bit in a pack, with --full, and from then on whenever the service has found it', async () => {
+  it('a flipped bit in a pack, with --full, and from then on whenever the service has found it (SEC-175)', async () => {
     await withDamagedPack(flipped, async (one, pack) => {
       expect(await found()).toEqual([])
       const whole = expect.objectContaining({ kind: 'damaged repository', of: project(one), repair: null })
@@ -383,7 +383,7 @@ describe('what the doctor finds and makes good', () => {
     })
   })
 
-  it('SEC-175: a pack that is cut short, which makes nothing else be taken for missing', async () => {
+  it('a pack that is cut short, which makes nothing else be taken for missing (SEC-175)', async () => {
     const short = (bytes: Buffer) => bytes.subarray(0, bytes.length - 30)
     await withDamagedPack(short, async (one, pack) => {
       const [fault, ...others] = await found()
@@ -411,7 +411,7 @@ describe('what the doctor finds and makes good', () => {
     }
   })
 
-  it('SEC-175: a missing default branch, another HEAD, and a project that is wrongly called empty', async () => {
+  it('a missing default branch, another HEAD, and a project that is wrongly called empty (SEC-175)', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     const directory = directoryOf(t, one.id)
@@ -429,7 +429,7 @@ describe('what the doctor finds and makes good', () => {
     expect((await api('get', one.path).expect(200)).body.empty_repo).toBe(false)
   })
 
-  it('SEC-175: a default branch whose file was left empty goes back to what was pushed', async () => {
+  it('resets a default branch with an empty file to the value that was pushed (SEC-175)', async () => {
     const one = await make()
     const head = await gitOut(directoryOf(t, one.id), 'rev-parse', 'main')
     await t.ctx.jobs.drain()
@@ -438,7 +438,7 @@ describe('what the doctor finds and makes good', () => {
     expect((await api('get', `${one.path}/repository/branches/main`).expect(200)).body.commit.id).toBe(head)
   })
 
-  it('what it cannot make good it only tells of: a damaged repository', async () => {
+  it('only reports what it cannot repair: a damaged repository', async () => {
     const one = await make()
     await t.ctx.jobs.drain()
     const directory = directoryOf(t, one.id)

@@ -79,7 +79,7 @@ describe('objects that no commit points to any more (LF-14)', () => {
     for (const object of [former, tagged, requested, kept]) expect([await has(project, object), await marked(project, object)]).toEqual([true, false])
   })
 
-  it('count anew once a client has named them: for an upload, in a push, or as a merge request', async () => {
+  it('are kept for another period once a client has named them: for an upload, in a push, or in a merge request', async () => {
     const project = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
     const [announced, pushed] = [await uploaded(project), await uploaded(project)]
     await look(project, 0)
@@ -118,7 +118,7 @@ describe('objects that no commit points to any more (LF-14)', () => {
     expect((await lfs.download(fork.fullPath, owner, object)).bytes.equals(object.bytes)).toBe(true)
   })
 
-  it('are found by the collection that pushes cause, and go in time where nobody pushes any more', async () => {
+  it('are found by the collection after pushes, and are removed in time also without further pushes', async () => {
     await setSettings(t.ctx, { housekeeping_incremental_repack_period: 1, housekeeping_full_repack_period: 1, housekeeping_gc_period: 1 })
     const project = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
     const [used, unused] = [await uploaded(project), await uploaded(project)]

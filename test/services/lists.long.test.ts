@@ -37,7 +37,7 @@ const page = { page: 1, per_page: 100 }
 afterAll(() => forgetful.close())
 
 /** What every list holds, in order, for all of these people, by this context. */
-async function everything(ctx: typeof t.ctx, people: Record<string, TestUser | null> = { nobody: null, person, external, owner, admin }) {
+async function everything(ctx: typeof t.ctx, people: Record<string, TestUser | null> = { anonymous: null, person, external, owner, admin }) {
   const found: Record<string, unknown> = {}
   for (const [name, user] of Object.entries(people)) {
     const caller = { user: user?.caller.user ?? null }
@@ -91,7 +91,7 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
     }
   })
 
-  it('are read anew when connections to the database were lost: a crash may undo what was read (SEC-162)', async () => {
+  it('are read again when connections to the database were lost: a crash may undo what was read (SEC-162)', async () => {
     const ask = () => t.api('get', '/projects', person).expect(200)
     const reads = async () => (await t.queriesOf(ask)).filter((text) => text.includes('array(select "id"')).length
     await ask()
@@ -262,7 +262,7 @@ const REFERENCES: Record<string, string> = {
   'project_shares.group_id': `(select id from namespaces where path = 'elsewhere')`,
 }
 
-describe('rows that are changed by SQL alone, by nobody who knows of lists (G-57)', () => {
+describe('rows that are changed by SQL alone (G-57)', () => {
   let stranger: TestUser
 
   beforeAll(async () => {
@@ -284,7 +284,7 @@ describe('rows that are changed by SQL alone, by nobody who knows of lists (G-57
     const run = (text: string) => t.ctx.db.write.execute<Record<string, string>>(sql.raw(text))
     const { rows: columns } = await run(`select column_name as name, data_type as type from information_schema.columns
       where table_schema = 'public' and table_name = '${table}' and is_generated = 'NEVER' and is_identity = 'NO'`)
-    const people = { nobody: null, stranger, person, external }
+    const people = { anonymous: null, stranger, person, external }
     const before = await everything(t.ctx, people)
     const found: string[] = []
     // `members.project_id` is null with groups

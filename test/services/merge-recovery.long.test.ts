@@ -41,7 +41,7 @@ const state = async (request: TestRequest) => {
   return [state, merge_commit_sha]
 }
 
-describe('SEC-158: a merge that a kill cut short', () => {
+describe('a merge that a kill cut short (SEC-158)', () => {
   it('before the ref moved did not happen, and can be done again', async () => {
     const { request, project, bare, start } = await halfMerged()
     await recovered()
@@ -66,7 +66,7 @@ describe('SEC-158: a merge that a kill cut short', () => {
     expect((await t.api('get', `${project.path}/issues/${issue.iid}`, project.creator).expect(200)).body.state).toBe('closed')
   })
 
-  it('after the row was written, too: nothing is told twice', async () => {
+  it('after the row was written, too: nothing is recorded twice', async () => {
     const { request, project, commit, move } = await halfMerged()
     move(commit)
     await t.ctx.db.write
@@ -88,7 +88,7 @@ describe('SEC-158: a merge that a kill cut short', () => {
     expect(await state(off.request)).toEqual(['opened', null])
   })
 
-  it('what was unknown is found out, and a source that moved unseen gets its version (SEC-116)', async () => {
+  it('checks unknown states, and makes a version for a source that moved (SEC-116)', async () => {
     const { request, bare, head, project } = await halfMerged()
     const [next] = bare.commits({ branch: request.source, parents: [head], files: { more: 'x' } })
     await t.ctx.db.write.update(mergeRequests).set({ merge_status: 'unchecked' }).where(eq(mergeRequests.id, request.id))

@@ -24,7 +24,7 @@ beforeAll(async () => {
   leaver = await aUser(t.ctx)
 })
 
-/** A project with something of everything, and another with an issue of its own. */
+/** A project with something of everything, and another with another issue. */
 async function aFullProject() {
   const group = await aGroup(t.ctx, { creator: admin })
   const project = await aProject(t.ctx, { creator: admin, namespace_id: group.id, files: { 'a.txt': 'one' } })
@@ -72,7 +72,7 @@ const faultsFound = async () => {
 const restore = async (name: string, path: string, as?: string) => restoreProject(t.ctx, t.databaseUrl, await openBackup(folder(name)), { path, as })
 
 describe('one project of a backup (SEC-261)', () => {
-  it('comes back as it was, with its ids and numbers, and nothing else changes', async () => {
+  it('is restored as it was, with its ids and numbers, and nothing else changes', async () => {
     const { project, upload, large } = await aFullProject()
     const other = await aProject(t.ctx, { creator: admin })
     await t.api('post', `${other.path}/issues`, admin).send({ title: 'before' }).expect(201)
@@ -98,7 +98,7 @@ describe('one project of a backup (SEC-261)', () => {
     expect(await faultsFound()).toEqual([])
   })
 
-  it('what users wrote who have been deleted since belongs to the ghost, and their memberships and awards are gone', async () => {
+  it('texts of users deleted since belong to the ghost user, and their memberships and awards are not restored', async () => {
     const { project } = await aFullProject()
     await backUp(t.ctx, t.databaseUrl, folder('leaver'))
     await remove(project)
@@ -116,7 +116,7 @@ describe('one project of a backup (SEC-261)', () => {
     expect(await faultsFound()).toEqual([])
   })
 
-  it('is refused while the project, another one at its path, or no group for it is there, and comes under another path', async () => {
+  it('is refused if the project or its path exists, or its group does not, and can have another path', async () => {
     leaver = await aUser(t.ctx)
     const { project, group } = await aFullProject()
     await backUp(t.ctx, t.databaseUrl, folder('refused'))
@@ -134,7 +134,7 @@ describe('one project of a backup (SEC-261)', () => {
     expect(await faultsFound()).toEqual([])
   })
 
-  it('that waited for its removal at the time comes back under its former path, and is not removed again', async () => {
+  it('that waited for its removal is restored under its former path, and is not removed again', async () => {
     const { project } = await aFullProject()
     await t.api('delete', project.path, admin).expect(202)
     await backUp(t.ctx, t.databaseUrl, folder('waiting'))

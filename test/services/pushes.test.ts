@@ -26,7 +26,7 @@ const commit = (project: TestProject, caller: TestUser, branch: string, more: ob
     .api('post', `${project.path}/repository/commits`, caller)
     .send({ branch, commit_message: 'x', actions: [{ action: 'create', file_path: `f${unique()}`, content: '' }], ...more })
 
-/** A work tree with one commit of its own, for pushes by several people. */
+/** A work tree with one commit that no other has, for pushes by several people. */
 async function workOf(project: TestProject) {
   const work = await client.cloned(client.url(project.fullPath, project.creator))
   return { work, push: (caller: TestUser, ...args: string[]) => gitRun(work, 'push', '-q', client.url(project.fullPath, caller), ...args) }
@@ -121,7 +121,7 @@ describe('the first branch (PU-1, BR-17)', () => {
     expect(await protectionOf(project)).toMatchObject([{ name: 'ma*', push_level: 30 }])
   })
 
-  it('BR-18, SEC-109: while it is empty and the protection 2, only from level 40 on; else from 30', async () => {
+  it('while it is empty and the protection 2, only from level 40 on; else from 30 (BR-18, SEC-109)', async () => {
     const [reporter, developer, maintainer] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     for (const level of [2, 1, 0] as const) {
       await setSettings(t.ctx, { default_branch_protection: level })
@@ -148,7 +148,7 @@ describe('the first branch (PU-1, BR-17)', () => {
   })
 })
 
-describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, BR-16, BR-19)', () => {
+describe('permissions to move refs, by every protocol (SEC-104, SEC-105, GH-20, PU-9, BR-16, BR-19)', () => {
   const people: Record<string, TestUser> = {}
   let project: TestProject
   let place: Awaited<ReturnType<typeof workOf>>
@@ -235,7 +235,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     },
   )
 
-  it('nobody deletes the default branch (BR-19)', async () => {
+  it('refuses to delete the default branch (BR-19)', async () => {
     await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, project.id))
     for (const name of ['developer', 'owner', 'admin'] as const) {
       const person = people[name] as TestUser
@@ -282,7 +282,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     expect(await valueAt(project, tag('c'))).toBe(moves ? '' : base)
   })
 
-  it('protected tags: made from their level on, moved and deleted by nobody', async () => {
+  it('protected tags are made from their level on, and neither moved nor deleted', async () => {
     const [entry] = await t.ctx.db.write.insert(protectedTags).values({ project_id: project.id, name: 'v*', create_level: 40 }).returning()
     const [developer, maintainer] = [people['developer'] as TestUser, people['maintainer'] as TestUser]
     const declined = await place.push(developer, `${base}:refs/tags/v1`)
@@ -296,7 +296,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     await t.ctx.db.write.delete(protectedTags).where(eq(protectedTags.id, entry?.id as number))
   })
 
-  it('SEC-107: an archived project takes nothing by any door, from nobody', async () => {
+  it('an archived project accepts no change by any protocol, from any caller (SEC-107)', async () => {
     const archived = await aProject(t.ctx, { developer: people['developer'] as TestUser, files: { a: 'a' } })
     const { work, push } = await workOf(archived)
     await commitIn(work, 'b')
@@ -312,7 +312,7 @@ describe('who may move which ref, by every door (SEC-104, SEC-105, GH-20, PU-9, 
     expect(await gitOut(directoryOf(t, archived.id), 'for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
   })
 
-  it('SEC-14: a right that is gone when the pack has arrived is gone', async () => {
+  it('a right that was withdrawn before the pack has arrived is not used (SEC-14)', async () => {
     const leaving = await aUser(t.ctx)
     const own = await aProject(t.ctx, { developer: leaving, files: { a: 'a' } })
     await t.api('post', `${own.path}/wikis`, leaving).send({ title: 'a', content: 'a' }).expect(201)
@@ -405,7 +405,7 @@ describe('what follows a push (PU-7, PU-8)', () => {
     expect((await rowOf(project)).commit_count).toBe(6)
   })
 
-  it('PU-8: a deleted branch keeps its protection entry', async () => {
+  it('a deleted branch keeps its protection entry (PU-8)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await aCommit(t.ctx, project, { b: 'b' }, { branch: 'kept', start_branch: 'main' })
     await t.api('post', `${project.path}/protected_branches`, project.creator).send({ name: 'kept' }).expect(201)

@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 
 describe('the size of a repository (SEC-177)', () => {
-  it('a push beyond it is refused with the reason and leaves nothing; below it goes in, and a deletion always does', async () => {
+  it('refuses a push beyond it with the reason and keeps nothing; accepts smaller ones, and deletions always', async () => {
     const project = await make()
     await aCommit(t.ctx, project, { b: 'b' }, { branch: 'topic', start_branch: 'main' })
     await t.ctx.jobs.drain()

@@ -139,7 +139,7 @@ describe('intents left by a kill (SEC-158)', () => {
     expect((await rowOf(project)).commit_count).toBe(1)
   })
 
-  it('SEC-185: of another process are left alone while it lives, and finished without a start when it is silent', async () => {
+  it('of another process are left alone while it lives, and finished without a start when it is silent (SEC-185)', async () => {
     const { project, directory, second } = await withObjects()
     await leaveIntent(project, [{ ref: 'refs/heads/trunk', old: ZERO, new: second }])
     await t.ctx.db.write.update(refIntents).set({ owner: 'another', created_at: LONG_AGO })
@@ -154,7 +154,7 @@ describe('intents left by a kill (SEC-158)', () => {
     await t.ctx.jobs.drain()
   })
 
-  it('of a repository that is gone: dropped, and the start goes on', async () => {
+  it('of a deleted repository are dropped, and the start continues', async () => {
     const { project, first } = await withObjects()
     await leaveIntent(project, [{ ref: 'refs/heads/main', old: ZERO, new: first }])
     await t.ctx.git.remove({ storage: 'default', id: project.id, kind: 'project' })
@@ -163,7 +163,7 @@ describe('intents left by a kill (SEC-158)', () => {
     await t.ctx.jobs.drain()
   })
 
-  it('SEC-185: has its upkeep done by whoever finds the job, which is written with the end of the push', async () => {
+  it('has its upkeep done by any worker, by a job that is written with the end of the push (SEC-185)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.jobs.drain()
     await aCommit(t.ctx, project, { b: 'b' })
@@ -178,7 +178,7 @@ describe('intents left by a kill (SEC-158)', () => {
 })
 
 describe('what a kill leaves on disk (SEC-159)', () => {
-  it('stale locks, temporary packs and quarantines go; what is held or young stays; the next push goes through', async () => {
+  it('removes stale locks, temporary packs and quarantines, and not those in use or recent; the next push succeeds', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const held = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.jobs.drain()
@@ -227,7 +227,7 @@ describe('what a kill leaves on disk (SEC-159)', () => {
     expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 
-  it('SEC-158: the repository of a project that a kill kept from its row goes at the next start, and in a minute while the service runs', async () => {
+  it('removes a repository without a row after a kill at the next start, and within a minute while the service runs (SEC-158)', async () => {
     const left = async (due_at: Date) => {
       const { rows } = await t.ctx.db.write.execute<{ id: string }>(sql`select nextval(pg_get_serial_sequence('projects', 'id')) as id`)
       const id = Number(rows[0]?.id)
@@ -245,7 +245,7 @@ describe('what a kill leaves on disk (SEC-159)', () => {
     expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 
-  it('SEC-176: repositories that no project has are moved aside after a day and removed after thirty, unless most are such', async () => {
+  it('repositories that no project has are moved aside after a day and removed after thirty, unless most are such (SEC-176)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.jobs.drain()
     const directory = directoryOf(t, project.id)

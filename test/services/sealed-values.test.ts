@@ -73,7 +73,8 @@ describe('a value that the key does not open', () => {
 
   it('a webhook with it fails with the reason, and without its URL it is removed (SEC-257)', async () => {
     const path = `/projects/${project.id}/hooks`
-    const create = async (url: string) => (await t.api('post', path, admin).send({ url, token: 'tells the sender' }).expect(201)).body.id as number
+    const create = async (url: string) =>
+      (await t.api('post', path, admin).send({ url, token: 'identifies the sender' }).expect(201)).body.id as number
     const [withToken, withUrl] = [await create('http://127.0.0.1:1/a'), await create('http://user:password@127.0.0.1:1/b')]
     await t.ctx.db.write.update(webHooks).set({ sealed_token: FOREIGN })
     await t.ctx.db.write.update(webHooks).set({ sealed_url: FOREIGN }).where(eq(webHooks.id, withUrl))

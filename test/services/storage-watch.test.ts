@@ -43,7 +43,7 @@ beforeEach(async () => {
   await t.ctx.storages.checkAll()
 })
 
-/** Another process, with checks of its own. */
+/** Another process, with its own checks. */
 const watchWith = (probe: StorageWatchOptions['probe']) =>
   new StorageWatch({
     db: t.ctx.db,
@@ -62,7 +62,7 @@ const tree = (project: TestProject) => t.api('get', `${project.path}/repository/
 const failures = async () => (await t.ctx.db.write.select().from(storageFailures)).map(({ storage, failures }) => ({ storage, failures }))
 const refusal = { message: '503 Service Unavailable: The storage of the repository is not available' }
 
-/** Looks so often; the storage fails meanwhile. */
+/** Checks the storages so often. */
 async function looks(times: number): Promise<void> {
   for (let n = 0; n < times; n++) await t.ctx.storages.checkAll()
 }
@@ -215,7 +215,7 @@ describe('a storage that fails (SEC-188)', () => {
       await tree(broken).expect(503, refusal)
       await tree(sound).expect(200)
     } finally {
-      // whoever reads the pipe gets an end
+      // the reader of the pipe gets an end
       await writeFile(marker, '')
       await rm(marker)
       await rename(`${marker}.away`, marker)

@@ -16,7 +16,7 @@ const places = (root: string): string[] =>
     .sort()
 
 describe('where repositories lie', () => {
-  it('SEC-66: new names of projects, groups and people move nothing, and names that point elsewhere are refused', async () => {
+  it('new names of projects, groups and people move nothing, and names that point elsewhere are refused (SEC-66)', async () => {
     const owner = await aUser(t.ctx)
     const admin = await anAdmin(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner })

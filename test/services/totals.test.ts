@@ -151,7 +151,7 @@ describe('totals of lists (C-13, G-57)', () => {
       [`state = 'blocked'`, '&active=true'],
       [`kind = 'ghost'`, '&active=true'],
       ['external = false', '&external=true'],
-      [`name = 'Nobody'`, '&search=Some%20Body'],
+      [`name = 'Unknown'`, '&search=Some%20Body'],
       [`created_at = '2001-01-01'`, '&created_after=2002-01-01T00:00:00Z'],
     ])('users: %s', async (set, query) => {
       const before = await total(query)
@@ -217,7 +217,7 @@ describe('totals of labels (section 16)', () => {
     expect(await counted(guest)).toBe(0)
   })
 
-  it('SEC-35: follow every change at once, for those who see it', async () => {
+  it('follow every change at once, for those who see it (SEC-35)', async () => {
     const of = `where project_id = ${project.id} and iid = 1`
     for (const [changed, all, open] of [
       [`update issues set state = 'closed' ${of}`, [3, 1, 2], [3, 1, 2]],

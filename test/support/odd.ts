@@ -113,8 +113,8 @@ export async function askEverything(t: TestApp, project: TestProject, asked: Ask
         .parse(strictly as never)
       keep(`comment on ${revision} ${JSON.stringify(place)}`, answer, allowed.includes(200) ? [201, 404] : allowed)
     }
-    const told = await t.api('get', `${project.path}/repository/commits/${e(revision)}/comments?per_page=100`, project.creator)
-    keep(`commits/${revision}/comments`, told, allowed)
+    const comments = await t.api('get', `${project.path}/repository/commits/${e(revision)}/comments?per_page=100`, project.creator)
+    keep(`commits/${revision}/comments`, comments, allowed)
   }
   for (const call of ['events?per_page=100', 'releases', '']) {
     const answer = await t

@@ -115,7 +115,7 @@ export interface Probe {
 }
 
 /**
- * Texts on which a pattern that is not linear takes its time: at its beginning each of its own characters and common
+ * Texts on which a pattern that is not linear takes its time: at its beginning each of its characters and common
  * ones, and at each place where it repeats something what it repeats there or elsewhere. None if it repeats nothing.
  */
 export function probesOf(pattern: RegExp): Probe[] {
@@ -124,7 +124,7 @@ export function probesOf(pattern: RegExp): Probe[] {
   if (places.length === 0) return []
   const repeats = places.flatMap((place) => place.repeats)
   const chars = [...new Set(charsOf(choices))].slice(0, MAX_PATTERN_CHARS)
-  // a pattern that may match anywhere begins anew at each of these
+  // a pattern that may match anywhere starts again at each of these
   const beginnings = places.flatMap(({ before }) => (before === '' ? [] : [before]))
   const probes = [{ before: '', repeats: [...chars, ...GENERIC, ...beginnings], after: '' }, ...places].flatMap(({ before, repeats: own, after }) =>
     [...own, ...repeats].flatMap((repeated) => ['\0', '\n!', `${after}\0`].map((end) => ({ before, repeated, after: end }))),

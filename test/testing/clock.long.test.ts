@@ -120,7 +120,7 @@ describe('--clock', () => {
     expect(await walk(roost)).toEqual(seen)
   })
 
-  it('is what tokens and memberships end by, also in prepared statements, and goes back with a snapshot', async () => {
+  it('decides when tokens and memberships expire, also in prepared statements, and is restored with a snapshot', async () => {
     const call = caller(roost)
     const token = (await call('POST', '/users/2/impersonation_tokens', { name: 'x', scopes: ['api'], expires_at: '2030-01-03' }, roost.token)).body
       .token
@@ -144,7 +144,7 @@ describe('--clock', () => {
   it('leaves timers and the job queue to the clock of the machine', async () => {
     const call = caller(roost)
     await call('POST', '/projects/1/hooks', { url: `${roost.url}/api/v4/version`, push_events: false, issues_events: true })
-    await call('POST', '/projects/1/issues', { title: 'told' })
+    await call('POST', '/projects/1/issues', { title: 'sent' })
     await expect.poll(() => roost.requests({ route: '/version', method: 'POST' }), { timeout: 20_000 }).toHaveLength(1)
     await call('POST', '/projects/1/fork', { namespace: 'ann' })
     await expect.poll(async () => (await call('GET', '/projects/ann%2Fapi')).body.import_status, { timeout: 20_000 }).toBe('finished')

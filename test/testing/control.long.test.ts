@@ -48,7 +48,7 @@ describe('the control channel', () => {
     expect(await ask('DELETE', '/worlds/first')).toMatchObject({ status: 409, body: { message: expect.any(String) } })
   })
 
-  it('worlds that are asked for at the same time are made once, and see nothing of each other', async () => {
+  it('concurrent requests for worlds make each once, and worlds are separate', async () => {
     const made = await Promise.all(['a', 'b', 'a'].map((name) => ask('POST', '/worlds', { name })))
     expect(made[0]).toEqual(made[2])
     const [a, b] = made.map(({ body }) => body)
@@ -93,7 +93,7 @@ describe('the control channel', () => {
     expect(status).toBe(413)
   })
 
-  it('answers nobody who does not know its secret', async () => {
+  it('answers only callers who know its secret', async () => {
     const { origin } = new URL(roost.control)
     for (const path of ['/worlds', '/x/worlds', `/${'0'.repeat(32)}/worlds`])
       expect(await ask('GET', path, undefined, origin)).toEqual({ status: 404, body: { message: '404 Not Found' } })

@@ -95,7 +95,7 @@ const example = (name: string) => {
 
 it('the example for node:test passes', () => passesInNode(example('node'), 3))
 
-it('the example for vitest passes, with two workers in worlds of their own', () => passesInVitest(example('vitest'), 6))
+it('the example for vitest passes, with two workers in their own worlds', () => passesInVitest(example('vitest'), 6))
 
 it('the example for jest passes', async () => {
   const out = await run(root, process.execPath, join(root, 'test/support/jest-globals.cjs'), example('jest'), 'merge-request.test.cjs')

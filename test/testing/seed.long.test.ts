@@ -29,7 +29,7 @@ const get = async (path: string, token?: string): Promise<any> => {
 const api = encodeURIComponent('team/api')
 
 describe('a seed file', () => {
-  it('makes users, with tokens of its own texts', async () => {
+  it('makes users, with tokens of given texts', async () => {
     expect((await get('/users')).map(({ username, state }: never) => [username, state])).toEqual([
       ['eve', 'blocked'],
       ['bob', 'active'],
@@ -160,12 +160,12 @@ describe('a seed that is wrong names the place', () => {
     [{ users: [{ username: 'q', tokens: ['ann-token-1234'] }] }, 'users[0].tokens[0]: there is such a token already'],
     [{ users: [{ username: 'q', tokens: [{ token: 'a-token-of-q', scopes: ['all'] }] }] }, /^users\[0\]\.tokens\[0\]: scopes /],
     [{ groups: [{ path: 'no/such' }] }, 'groups[0].path: there is no group no'],
-    [{ groups: [{ path: 'g', members: { nobody: 'owner' } }] }, /^groups\[0\]: POST \/groups as nobody is answered with 404/],
+    [{ groups: [{ path: 'g', members: { unknown: 'owner' } }] }, /^groups\[0\]: POST \/groups as unknown is answered with 404/],
     [{ groups: [{ path: 'g', members: { ann: 'king' } }] }, /^groups\[0\]\.members\.ann: /],
     [{ projects: [{ path: 'x' }] }, 'projects[0].path: is not below a group or a username'],
     [project({ issues: [{ titel: 'a' }] }), 'projects[0].issues[0].title: is missing'],
     [project({ issues: [{ title: 'a', more: 1 }] }), 'projects[0].issues[0].more: there is no such key'],
-    [project({ issues: [{ title: 'a', assignees: ['nobody'] }] }), 'projects[0].issues[0].assignees: there is no user nobody'],
+    [project({ issues: [{ title: 'a', assignees: ['unknown'] }] }), 'projects[0].issues[0].assignees: there is no user unknown'],
     [project({ issues: [{ title: 'a', milestone: '9' }] }), 'projects[0].issues[0].milestone: there is no milestone 9 in this seed'],
     [project({ issues: [{ title: 'a', assignees: ['eve'] }] }), 'projects[0].issues[0].assignees: none of them can be assigned here'],
     [project({ issues: [{ title: 'a', author: 'eve' }] }), /^projects\[0\]\.issues\[0\]\.author: /],

@@ -52,7 +52,7 @@ describe('requests', () => {
     expect(await statusOf('/version', { method: 'DELETE' })).toBe(503)
   })
 
-  it('tells who acts for whom, and is read by filters', async () => {
+  it('records who acts for whom, and is read with filters', async () => {
     await call('/user', { headers: { sudo: 'ann' } })
     await call('/version')
     expect(await roost.requests({ route: '/user' })).toMatchObject([{ caller: 'ann', sudoer: 'root' }])
@@ -118,7 +118,7 @@ describe('faults', () => {
     expect(await statusOf('/not/yet')).toBe(404)
   })
 
-  it('spares the first calls, and goes on for ever where it is asked to', async () => {
+  it('skips the first calls, and never ends if requested', async () => {
     await roost.fail({ route: '/version', status: 500, after: 2, times: 'always' })
     const seen: number[] = []
     for (let i = 0; i < 5; i++) seen.push(await statusOf('/version'))
@@ -191,7 +191,7 @@ describe('rateLimit (SEC-148, W-34)', () => {
   })
 })
 
-it('what was recorded and asked for is cleared by parts, through the control channel', async () => {
+it('clears records and faults separately, through the control channel', async () => {
   const clear = async (part: string) => (await fetch(`${roost.control}/worlds/${roost.world}/${part}`, { method: 'DELETE' })).status
   await roost.fail({ route: '/version', status: 500, times: 'always' })
   await roost.rateLimit({ route: '/user', limit: 0 })
@@ -202,6 +202,6 @@ it('what was recorded and asked for is cleared by parts, through the control cha
   expect((await roost.requests()).map(({ number }) => number)).toEqual([1, 2, 3])
 })
 
-it('a server without a clock of its own has none to advance', async () => {
+it('a server without --clock has no clock to advance', async () => {
   await expect(roost.advance(1)).rejects.toThrow('the server was started without --clock')
 })

@@ -258,7 +258,7 @@ describe('calls and work that are under way', () => {
     agent.destroy()
   })
 
-  it('a call that does not end loses its connection, and the rest goes on', async () => {
+  it('a call that does not end loses its connection, and the rest continues', async () => {
     await t.world.reset()
     const { port } = t.world.app.server.address() as AddressInfo
     const { path_with_namespace } = await aProject('slow')
@@ -293,12 +293,12 @@ describe('calls and work that are under way', () => {
     expect(t.begun).not.toContain(gone[1])
   })
 
-  it('what a hook was to be told before a reset is not told after it', async () => {
+  it('does not send after a reset what a hook was to receive before it', async () => {
     await t.world.reset()
     const { id } = await aProject('hooked')
-    // nobody answers there: the delivery is tried again and again
+    // no server answers there: the delivery is retried
     await ok('POST', `/projects/${id}/hooks`, { url: 'http://127.0.0.1:9/', issues_events: true })
-    await ok('POST', `/projects/${id}/issues`, { title: 'told' })
+    await ok('POST', `/projects/${id}/issues`, { title: 'sent' })
     await t.world.reset()
     await t.world.ctx.jobs.drain()
     const [row] = await t.world.db.readRows(undefined, 'select count(*)::int from hook_deliveries', [])

@@ -18,7 +18,7 @@ beforeAll(async () => {
   directory = directoryOf(t, project.id)
 })
 
-/** Lines that say a client has what nobody has. */
+/** Lines that say a client has objects that do not exist. */
 const haves = (bytes: number) => {
   const line = () => packet(`have ${randomBytes(20).toString('hex')}\n`)
   const some = Buffer.concat(Array.from({ length: 1_000 }, line))
@@ -46,7 +46,7 @@ describe('the body of a fetch', () => {
   it.each([
     ['gzipped', true],
     ['as it is', false],
-  ])('SEC-143: of more than 16 MiB, %s, is 413 and leaves no process', async (_, zipped) => {
+  ])('of more than 16 MiB, %s, is 413 and leaves no process (SEC-143)', async (_, zipped) => {
     const body = Buffer.concat([haves(17 * 2 ** 20), DONE])
     const { asked, answer } = ask('10.0.0.1', zipped ? { 'content-encoding': 'gzip' } : {})
     asked.end(zipped ? gzipSync(body, { level: 1 }) : body)
@@ -61,7 +61,7 @@ describe('the body of a fetch', () => {
     await gone()
   })
 
-  it('SEC-143: a client that left is noticed while git does not read what it had sent', async () => {
+  it('a client that left is noticed while git does not read what it had sent (SEC-143)', async () => {
     const { asked, answer } = ask('10.0.0.3', { 'content-encoding': 'gzip' })
     asked.write(gzipSync(haves(12 * 2 ** 20), { level: 1 }))
     await expect.poll(() => gitProcessesIn(directory).length, { timeout: 5_000, interval: 10 }).toBeGreaterThan(0)
@@ -73,7 +73,7 @@ describe('the body of a fetch', () => {
 })
 
 describe('the turns of the wire', () => {
-  it('SEC-143: one address has a quarter of them at once, and waits for more', async () => {
+  it('one address has a quarter of them at once, and waits for more (SEC-143)', async () => {
     // half a request each: git waits for the rest
     const begun = ['10.1.0.1', '10.1.0.1', '10.1.0.1', '10.1.0.1'].map((from) => ask(from))
     for (const { asked } of begun) asked.write(packet(`want ${head}\n`))
@@ -107,7 +107,7 @@ describe('the turns of the wire', () => {
 })
 
 describe('partial clones', () => {
-  it.each(['blob:none', 'blob:limit=1k', 'tree:0'])('SEC-143: --filter=%s is served', async (filter) => {
+  it.each(['blob:none', 'blob:limit=1k', 'tree:0'])('--filter=%s is served (SEC-143)', async (filter) => {
     const { code, work } = await client.clone(client.url(project.fullPath), '--no-checkout', `--filter=${filter}`)
     expect(code).toBe(0)
     expect(await gitOut(work, 'rev-parse', 'HEAD')).toBe(head)

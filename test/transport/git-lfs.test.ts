@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 const fileOf = (oid: string) => join(t.dataDir, 'lfs', oid.slice(0, 2), oid.slice(2, 4), oid.slice(4))
 
-it('LF-7: of an upload that is cut anywhere nothing is served and nothing is left', { tags: ['long'] }, async () => {
+it('of an upload that is cut anywhere nothing is served and nothing is left (LF-7)', { tags: ['long'] }, async () => {
   const place = await aProject(t.ctx, { creator: owner })
   for (let round = 0; round < rounds(5, 50); round++) {
     const object = anObject(randomBytes(2 + ((round * 37_633) % 400_000)))
@@ -116,7 +116,7 @@ for (const _ of seeds(0, 1))
       expect(existsSync(fileOf(sha(content)))).toBe(true)
     })
 
-    it('a fork goes on with the objects when its source is deleted, and the last one takes them along', async () => {
+    it('a fork keeps the objects when its source is deleted, and they are deleted with the last project', async () => {
       const forker = await aUser(t.ctx)
       const { body: fork } = await t.api('post', `${project.path}/fork`, forker).expect(201)
       await t.api('delete', `${project.path}?permanently_remove=true`, owner).expect(202)

@@ -90,7 +90,7 @@ function expectPlain(answer: Answer) {
 const DENIED = 'HTTP Basic: Access denied\n'
 const NOT_FOUND = 'The project you were looking for could not be found.\n'
 
-describe('who may fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
+describe('permissions to fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
   const people: Record<string, TestUser | null> = { anonymous: null }
   const places: Record<string, TestProject> = {}
   beforeAll(async () => {
@@ -200,7 +200,7 @@ describe('who may fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
   it.each([
     ['disabled', 0],
     ['private', 10],
-  ])('GH-12: the repository feature switched to %s', async (_, level) => {
+  ])('the repository feature switched to %s (GH-12)', async (_, level) => {
     const [developer, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
     const { id, fullPath } = await aProject(t.ctx, { visibility: 'public', developer, files: { a: 'a' } })
     await t.ctx.db.write.update(projects).set({ repository_access_level: level }).where(eq(projects.id, id))
@@ -212,7 +212,7 @@ describe('who may fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
     }
   })
 
-  it('GH-14: an archived project is fetched and not pushed to, by nobody', async () => {
+  it('an archived project can be fetched, and no one pushes to it (GH-14)', async () => {
     const { id, fullPath, creator } = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.db.write.update(projects).set({ archived: true }).where(eq(projects.id, id))
     for (const person of [creator, people['admin'] as TestUser]) {
@@ -227,7 +227,7 @@ describe('who may fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
     expect(pushed.err).toContain('403')
   })
 
-  it('GH-15, SEC-90: enabled_git_access_protocol', async () => {
+  it('enabled_git_access_protocol (GH-15, SEC-90)', async () => {
     const { fullPath, creator } = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     await setSettings(t.ctx, { enabled_git_access_protocol: 'ssh' })
     expect(await statusOf(fullPath, 'git-upload-pack', as(creator))).toBe(403)
@@ -249,7 +249,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
     open = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
   })
 
-  /** Fetch and push of one's own project, and the fetch of a public one. */
+  /** Fetch and push of the caller's project, and the fetch of a public one. */
   const all = async (...basic: [string, string]) => [
     await statusOf(project.fullPath, 'git-upload-pack', { basic }),
     await statusOf(project.fullPath, 'git-receive-pack', { basic }),
@@ -280,7 +280,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
   })
 
   it.each([['oauth2'], ['x'], ['somebody-else'], ['user:name'.split(':')[0] as string], ['']])(
-    'any user name goes with a token: %j',
+    'any user name is accepted with a token: %j',
     async (name) => {
       expect(await all(name, user.token)).toEqual([200, 200, 200])
     },
@@ -316,7 +316,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
   it.each<[string, () => [string, string] | Promise<[string, string]>]>([
     ['a wrong password', () => [user.username, 'wrong']],
     ['the password of another', async () => [user.username, (await aUser(t.ctx)).password]],
-    ['an unknown user', () => ['nobody-here', user.password]],
+    ['an unknown user', () => ['no-such-user', user.password]],
     ['no password', () => [user.username, '']],
     ['a token as the user name', () => [user.token, '']],
     ['an unknown token', () => ['oauth2', 'x'.repeat(20)]],
@@ -349,7 +349,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
     agent.destroy()
   })
 
-  it('SEC-14, SEC-15: a blocked user gets 401 with a password and 403 with a token until unblocked', async () => {
+  it('a blocked user gets 401 with a password and 403 with a token until unblocked (SEC-14, SEC-15)', async () => {
     const blocked = await aUser(t.ctx)
     const own = await aProject(t.ctx, { creator: blocked, visibility: 'public', files: { a: 'a' } })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -368,14 +368,14 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
     agent.destroy()
   })
 
-  it('SEC-15: the tokens of a user who is gone are 401', async () => {
+  it('the tokens of a deleted user are 401 (SEC-15)', async () => {
     const gone = await aUser(t.ctx)
     expect(await statusOf(open.fullPath, 'git-upload-pack', as(gone))).toBe(200)
     await t.ctx.db.write.delete(users).where(eq(users.id, gone.id))
     expect(await statusOf(open.fullPath, 'git-upload-pack', as(gone))).toBe(401)
   })
 
-  it('SEC-12: the API says the same of a token as Git does', async () => {
+  it('the API says the same of a token as Git does (SEC-12)', async () => {
     const blocked = await aUser(t.ctx, { state: 'blocked' })
     const cases: [string, number, number][] = [
       [user.token, 200, 200],
@@ -403,7 +403,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
     expect(await statusOf(project.fullPath, 'git-upload-pack', call)).toBe(401)
   })
 
-  it('SEC-90, GH-9: passwords switched off, or two factors, ask for a token', async () => {
+  it('passwords switched off, or two factors, ask for a token (SEC-90, GH-9)', async () => {
     const basic: [string, string] = [user.username, user.password]
     await setSettings(t.ctx, { password_authentication_enabled_for_git: false })
     expect(await all(...basic)).toEqual([401, 401, 401])
@@ -432,7 +432,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
     expect(log).toContain('"service":"git-upload-pack"')
   })
 
-  it('CR-9, EV-6: a fetch is a use of the token', async () => {
+  it('a fetch is a use of the token (CR-9, EV-6)', async () => {
     const { token, value } = await createToken(t.ctx, user, { name: 'used', scopes: ['read_repository'] })
     expect(token.last_used_at).toBeNull()
     await statusOf(project.fullPath, 'git-upload-pack', { basic: ['x', value] })
@@ -450,7 +450,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { a: 'a' } })
   })
 
-  it('GH-1, GH-2: types of the answers', async () => {
+  it('types of the answers (GH-1, GH-2)', async () => {
     for (const service of ['git-upload-pack', 'git-receive-pack'] as const) {
       const first = await advertised(project.fullPath, service, as(owner))
       expect(first.headers['content-type']).toBe(`application/x-${service}-advertisement`)
@@ -466,7 +466,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     expect(await statusOf(`projects/${project.id}`, 'git-upload-pack', as(owner))).toBe(404)
   })
 
-  it('G-1, SEC-7: slashes too many name the same repository, with the same decision', async () => {
+  it('slashes too many name the same repository, with the same decision (G-1, SEC-7)', async () => {
     const hidden = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })
     const stranger = await aUser(t.ctx)
     const doubled = `/${hidden.fullPath.replaceAll('/', '//')}`
@@ -481,7 +481,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     expect((await http(`/${hidden.fullPath}.git/git-upload-pack/`, gzip)).status).toBe(200)
   })
 
-  it('GH-4: without .git the advertisement is redirected and the rest is 404', async () => {
+  it('without .git the advertisement is redirected and the rest is 404 (GH-4)', async () => {
     const [namespace, name] = project.fullPath.split('/') as [string, string]
     for (const service of ['git-upload-pack', 'git-receive-pack']) {
       const moved = await http(`/${namespace}/${name}/info/refs?service=${service}`)
@@ -495,7 +495,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     expect((await http(`/${namespace}/${name}/info/refs`)).status).toBe(404)
   })
 
-  it('GH-4: without a service, or with another, it is 403', async () => {
+  it('without a service, or with another, it is 403 (GH-4)', async () => {
     for (const query of [
       '',
       '?service=',
@@ -514,7 +514,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     'HEAD', 'config', 'description', 'index', 'packed-refs', 'hooks/pre-receive', 'objects/info/packs', 'objects/info/alternates', 'objects/pack/x.pack',
     `objects/${'a'.repeat(2)}/${'b'.repeat(38)}`, 'refs/heads/main', 'info/lfs', 'info/lfs/locks/verify', 'info/lfs/objects/abc', 'info/refs/x', 'git-upload-archive',
     '../config', '%2e%2e/config', '..%2f..%2fconfig', 'info/../config', 'git-upload-pack',
-  ])('SEC-91: GET %s under a repository is 404', async (path) => {
+  ])('GET %s under a repository is 404 (SEC-91)', async (path) => {
     const answer = await http(`/${project.fullPath}.git/${path}`, as(owner))
     expect(answer.status).toBe(404)
     expect(answer.text).not.toMatch(/ref: |\[core\]/)
@@ -525,13 +525,13 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     expect([404, 405]).toContain(answer.status)
   })
 
-  it('POST of what is to be read, and the other way round, is 404', async () => {
+  it('POST of a path for GET, and the other way round, is 404', async () => {
     expect((await http(`/${project.fullPath}.git/info/refs?service=git-upload-pack`, { method: 'POST', body: '' })).status).toBe(404)
     expect((await http(`/${project.fullPath}.git/git-upload-pack`)).status).toBe(404)
   })
 
   it.each(['%00', 'a%00b/c', '%ff%fe/x', 'a/%2e%2e/b', '..%2f..%2fetc/passwd', "'; drop table projects; --/x", '%F0%9F%98%80/x', 'x'.repeat(3000)])(
-    'SEC-1: the path %s is 401 or 4xx and no fault',
+    'the path %s is 401 or 4xx and no fault (SEC-1)',
     async (path) => {
       const faults = t.logged.filter((line) => line.includes('"level":50')).length
       for (const call of [{}, as(owner)]) {
@@ -543,14 +543,14 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
   )
 
   it.each(['?a=%00', '?service=git-upload-pack&x=%ff', '?service=git-upload-pack%00', `?${'a'.repeat(300)}=1`])(
-    'SEC-1: the query string %s is 400 and ends nothing',
+    'the query string %s is 400 and ends nothing (SEC-1)',
     async (query) => {
       expect((await http(`/${project.fullPath}.git/info/refs${query}`)).status).toBe(400)
       expect((await http(`/api/v4/projects${query}`)).status).toBe(400)
     },
   )
 
-  it('SEC-156: a repository missing on disk is 503, and the log says so', async () => {
+  it('a repository missing on disk is 503, and the log says so (SEC-156)', async () => {
     const lost = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })
     rmSync(directoryOf(t, lost.id), { recursive: true })
     expect(await statusOf(lost.fullPath, 'git-upload-pack', as(owner))).toBe(503)
@@ -561,7 +561,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
 })
 
 describe('former paths (GH-4, AC-12)', () => {
-  it('serves fetches and pushes of a renamed project and tells the pusher its new address', async () => {
+  it('serves fetches and pushes of a renamed project and prints its new address for the pusher', async () => {
     const { id, path, fullPath, creator } = await aProject(t.ctx, { files: { a: 'a' } })
     const work = await client.cloned(client.url(fullPath, creator))
     await t
@@ -597,7 +597,7 @@ describe('former paths (GH-4, AC-12)', () => {
 })
 
 describe('wiki repositories (GH-3, GH-17)', () => {
-  it('comes to be on first access; developers push, guests read', async () => {
+  it('is created on first access; developers push, guests read', async () => {
     const [guest, reporter, developer, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const { id, fullPath } = await aProject(t.ctx, { guest, reporter, developer })
     const wiki = `${fullPath}.wiki`
@@ -621,7 +621,7 @@ describe('wiki repositories (GH-3, GH-17)', () => {
     expect(declined.err).toContain('remote: refs/other/x: only branches, tags and notes can be pushed.')
   })
 
-  it('a public wiki is open to everybody, one switched off to nobody, an archived one to readers', async () => {
+  it('a public wiki is open to everybody, a disabled one to no one, an archived one to readers', async () => {
     const stranger = await aUser(t.ctx)
     const { id, fullPath, creator } = await aProject(t.ctx, { visibility: 'public' })
     const wiki = `${fullPath}.wiki`
@@ -650,7 +650,7 @@ describe('fetching', () => {
     url = client.url(project.fullPath)
   })
 
-  it.each(['0', '1', '2'])('GH-5, GH-6: protocol %s: clone, shallow, deepen, unshallow, filter, fetch', async (version) => {
+  it.each(['0', '1', '2'])('protocol %s: clone, shallow, deepen, unshallow, filter, fetch (GH-5, GH-6)', async (version) => {
     const protocol = `protocol.version=${version}`
     const head = await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')
     const full = await client.cloned(url, protocol)
@@ -678,7 +678,7 @@ describe('fetching', () => {
     for (const protocol of [undefined, 'version=3', 'nonsense', 'version=2; rm']) expect((await ask(protocol)).text).not.toContain('version ')
   })
 
-  it('GH-6, GH-7: capabilities', async () => {
+  it('capabilities (GH-6, GH-7)', async () => {
     const upload = (await advertised(project.fullPath, 'git-upload-pack')).text
     for (const word of ['multi_ack_detailed', 'no-done', 'side-band-64k', 'ofs-delta', 'include-tag', 'shallow', 'symref=HEAD:refs/heads/main', 'object-format=sha1', 'agent=', 'deepen-since', 'filter'])
       expect(upload).toContain(word)
@@ -686,7 +686,7 @@ describe('fetching', () => {
     for (const word of ['report-status', 'delete-refs', 'ofs-delta', 'side-band-64k', 'quiet', 'atomic']) expect(receive).toContain(word)
   }) // biome-ignore format: lists
 
-  it.each(['0', '2'])('GH-8: an empty repository clones with protocol %s', async (version) => {
+  it.each(['0', '2'])('an empty repository clones with protocol %s (GH-8)', async (version) => {
     const empty = await aProject(t.ctx, { creator: owner })
     const { code, err, work } = await client.clone(client.url(empty.fullPath, owner), `protocol.version=${version}`)
     expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('empty repository') })
@@ -695,7 +695,7 @@ describe('fetching', () => {
     expect(receive).toMatch(/0000[0-9a-f]{4}0{40} capabilities\^\{\}\0/)
   })
 
-  it('GH-8, SEC-86: refs of the service are not advertised and not writable', async () => {
+  it('refs of the service are not advertised and not writable (GH-8, SEC-86)', async () => {
     const directory = directoryOf(t, project.id)
     for (const ref of ['refs/keep-around/x', 'refs/roost/x', 'refs/merge-requests/1/head']) await gitOut(directory, 'update-ref', ref, 'main')
     const listed = await gitOut(client.folder(), 'ls-remote', url)
@@ -710,7 +710,7 @@ describe('fetching', () => {
     expect(await gitOut(directory, 'for-each-ref', '--format=%(refname)', 'refs/notes', 'refs/x', 'refs/keep-around/y')).toBe('')
   })
 
-  it('GH-2: gzip and chunked bodies', async () => {
+  it('gzip and chunked bodies (GH-2)', async () => {
     const head = await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')
     const want = `${packet(`want ${head} side-band-64k ofs-delta\n`)}0000${packet('done\n')}`
     const plain = await posted(project.fullPath, 'git-upload-pack', { body: want })
@@ -736,14 +736,14 @@ describe('fetching', () => {
   it.each<[string, Call, number]>([
     ['bad gzip', { body: 'not gzip at all', headers: { 'content-encoding': 'gzip' } }, 400],
     ['cut gzip', { body: gzipSync(randomBytes(5000)).subarray(0, 1000), headers: { 'content-encoding': 'gzip' } }, 400],
-    ['an encoding nobody knows', { body: '0000', headers: { 'content-encoding': 'br' } }, 415],
+    ['an unknown encoding', { body: '0000', headers: { 'content-encoding': 'br' } }, 415],
     ['garbage', { body: 'hello' }, 400],
     ['a line that is no want', { body: `${packet('wish you were here\n')}0000` }, 400],
     ['a packet that is cut', { body: '0100want' }, 400],
     ['a want of nothing', { body: `${packet(`want ${'a'.repeat(40)}\n`)}0000${packet('done\n')}` }, 200],
     ['only a flush', { body: '0000' }, 200],
     ['nothing', { body: '' }, 400],
-  ])('SEC-1: %s is answered, never with 5xx', async (_, call, status) => {
+  ])('%s is answered, never with 5xx (SEC-1)', async (_, call, status) => {
     const faults = t.logged.filter((line) => line.includes('"level":50')).length
     for (const service of ['git-upload-pack', 'git-receive-pack'] as const) {
       for (const protocol of ['', 'version=2']) {
@@ -757,7 +757,7 @@ describe('fetching', () => {
     expect(t.logged.filter((line) => line.includes('"level":50')).length).toBe(faults)
   })
 
-  it('SEC-143: clients that leave, in the middle of a clone or of a push, leave no process after a second', async () => {
+  it('clients that leave, in the middle of a clone or of a push, leave no process after a second (SEC-143)', async () => {
     const big = await aProject(t.ctx, { creator: owner })
     const directory = directoryOf(t, big.id)
     const source = client.folder()
@@ -811,7 +811,7 @@ describe('fetching', () => {
     ['GET', 'info/refs?service=git-receive-pack'],
     ['POST', 'git-upload-pack'],
     ['POST', 'git-receive-pack'],
-  ])('SEC-143: one that leaves before it was let in starts nothing, and its call ends (%s %s)', async (method, action) => {
+  ])('one that leaves before it was let in starts nothing, and its call ends (%s %s) (SEC-143)', async (method, action) => {
     const project = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })
     const { hostname, port } = new URL(t.url)
     const authorization = `Basic ${Buffer.from(`x:${owner.token}`).toString('base64')}`
@@ -839,7 +839,7 @@ describe('pushing', () => {
   })
   const value = (ref: string) => gitRun(directory, 'rev-parse', '-q', '--verify', ref).then(({ out }) => out.trim())
 
-  it.each(['0', '1', '2'])('CL-7: new branch, update, force, tag, delete with protocol %s', async (version) => {
+  it.each(['0', '1', '2'])('new branch, update, force, tag, delete with protocol %s (CL-7)', async (version) => {
     const push = (...args: string[]) => gitRun(work, '-c', `protocol.version=${version}`, 'push', '-q', 'origin', ...args)
     await gitOut(work, 'checkout', '-qB', `b${version}`, 'origin/main')
     const first = await commitIn(work, `one${version}`)
@@ -864,7 +864,7 @@ describe('pushing', () => {
     expect(branches.map(({ name }) => name)).toEqual(['main'])
   })
 
-  it('GH-18: a rule of branches or tags refuses all, says why, and moves and keeps nothing', async () => {
+  it('a rule of branches or tags refuses all, says why, and moves and keeps nothing (GH-18)', async () => {
     await gitOut(work, 'checkout', '-qB', 'declined', 'origin/main')
     const declined = await commitIn(work, 'declined')
     const pushed = await gitRun(work, 'push', '--porcelain', 'origin', 'HEAD:fine', ':main', 'HEAD:refs/tags/fine')
@@ -907,7 +907,7 @@ describe('pushing', () => {
     return posted(to.fullPath, 'git-receive-pack', { ...as(caller), body: Buffer.concat([...lines, Buffer.from('0000'), ...(sends ? [pack] : [])]) })
   }
 
-  it('GH-22: a command whose old value is stale fails alone; with atomic all fail', async () => {
+  it('a command whose old value is stale fails alone; with atomic all fail (GH-22)', async () => {
     const [first, second] = [await value('refs/heads/main'), await aCommit(t.ctx, project, { newer: 'x' })]
     await gitOut(directory, 'update-ref', 'refs/heads/stale', second)
     const stale: [string, string, string] = [first, first, 'refs/heads/stale']
@@ -926,7 +926,7 @@ describe('pushing', () => {
     expect(await value('refs/heads/stale')).toBe(second)
   })
 
-  it('GH-20, GH-22: invented old values get nobody past a rule', async () => {
+  it('invented old values do not pass a rule (GH-20, GH-22)', async () => {
     const developer = await aUser(t.ctx)
     const guarded = await aProject(t.ctx, { developer, files: { a: 'a' } })
     const at = directoryOf(t, guarded.id)
@@ -938,7 +938,7 @@ describe('pushing', () => {
         expect(await gitOut(at, 'rev-parse', ref), `${ref} ${old}`).toBe(head)
       }
     }
-    // a delete of a value nobody knows is not a delete of what is there
+    // a delete of an unknown value is not a delete of what is there
     for (const old of [ZERO, 'a'.repeat(40)]) {
       const answer = await raw([[old, ZERO, 'refs/heads/free']], 'report-status delete-refs', developer, EMPTY_PACK, guarded)
       expect(answer.text, old).toContain('ng refs/heads/free')
@@ -952,14 +952,14 @@ describe('pushing', () => {
     expect(t.logged.filter((line) => line.includes('"level":50') && line.includes(`"project":${guarded.id}`))).toEqual([])
   })
 
-  it('GH-7: a pack that lacks what it needs moves nothing', async () => {
+  it('a pack that lacks what it needs moves nothing (GH-7)', async () => {
     const answer = await raw([[ZERO, 'b'.repeat(40), 'refs/heads/hole']])
     expect(answer.status).toBe(200)
     expect(answer.text).toMatch(/ng refs\/heads\/hole/)
     expect(await value('refs/heads/hole')).toBe('')
   })
 
-  it('SEC-87: objects that Git would not check out are refused, and dropped', async () => {
+  it('objects that Git would not check out are refused, and dropped (SEC-87)', async () => {
     const source = client.folder()
     await gitOut(source, 'init', '-q', '-b', 'main')
     writeFileSync(join(source, 'x'), 'x')
@@ -976,7 +976,7 @@ describe('pushing', () => {
     expect(readdirSync(join(directory, 'objects')).filter((entry) => /tmp|incoming/.test(entry))).toEqual([])
   })
 
-  it('SEC-82, SEC-83: names that mean something else are no branches', async () => {
+  it('names that mean something else are no branches (SEC-82, SEC-83)', async () => {
     await gitOut(work, 'checkout', '-qB', 'names', 'origin/main')
     for (const name of ['a'.repeat(40), 'refs/heads/x', 'HEAD', '-x']) {
       const pushed = await gitRun(work, 'push', 'origin', `HEAD:refs/heads/${name}`)
@@ -1020,7 +1020,7 @@ describe('pushing', () => {
     expect(await value('refs/heads/large')).toBe(head)
   })
 
-  it('SEC-88: at most 10,000 refs in one push', async () => {
+  it('at most 10,000 refs in one push (SEC-88)', async () => {
     const head = await value('refs/heads/main')
     const commands = Array.from({ length: 10_001 }, (_, i): [string, string, string] => [ZERO, head, `refs/heads/many/${i}`])
     const answer = await raw(commands, 'report-status side-band-64k')
@@ -1063,7 +1063,7 @@ describe('slow bodies (SEC-142)', () => {
       const path = `/${project.fullPath}.git/${service}`
       expect(await send(path, (asked) => void asked.write('00'))).toEqual({ status: 408, connection: 'close' })
       await expect.poll(() => gitProcessesIn(directoryOf(t, project.id)), { timeout: 1_000, interval: 20 }).toEqual([])
-      // two seconds of a body that keeps coming: capabilities nobody knows, in one long line
+      // two seconds of a body that keeps coming: unknown capabilities, in one long line
       const head = await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')
       const line =
         service === 'git-upload-pack'
@@ -1132,7 +1132,7 @@ describe('push to create (GH-26)', () => {
     expect([again.code, again.err.includes('was created')]).toEqual([0, false])
   })
 
-  it('creates in a group for who may create there, once for two pushes at once', async () => {
+  it('creates in a group for callers who may create there, once for two pushes at once', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     const both = await Promise.all([1, 2].map(() => pushed(`${group.fullPath}/twice`, owner, { option: '--force' })))
     expect(both.some(({ code }) => code === 0)).toBe(true)
@@ -1190,7 +1190,7 @@ describe('what the log says', () => {
     expect(routes()).not.toContain('/*')
     const ids = since(from, 'request').map(({ reqId }) => reqId)
     expect(ids).toEqual([...new Set(ids)])
-    // the first request, without credentials, is how Git asks; nobody has failed
+    // the first request, without credentials, is how Git asks, not a failure
     expect(since(from, 'a sign-in failed')).toEqual([])
   })
 
@@ -1205,10 +1205,10 @@ describe('what the log says', () => {
   it('a failed sign-in with account, address and reason', async () => {
     const from = t.logged.length
     await http(`/${project.fullPath}.git/info/refs?service=git-receive-pack`, { basic: [owner.username, 'wrong password'] as [string, string] })
-    await http(`/${project.fullPath}.git/info/refs?service=git-receive-pack`, { basic: ['nobody-at-all', 'wrong password'] as [string, string] })
+    await http(`/${project.fullPath}.git/info/refs?service=git-receive-pack`, { basic: ['no-such-user', 'wrong password'] as [string, string] })
     expect(since(from, 'a sign-in failed')).toMatchObject([
       { level: 40, account: owner.username, address: '127.0.0.1', reason: 'wrong password' },
-      { level: 40, account: 'nobody-at-all', address: '127.0.0.1', reason: 'no such account' },
+      { level: 40, account: 'no-such-user', address: '127.0.0.1', reason: 'no such account' },
     ])
   })
 })

@@ -19,7 +19,7 @@ import { createContext } from '../../src/cli/create-context.js'
 import { readConfig } from '../../src/config.js'
 import { openDatabase } from '../../src/db/client.js'
 import { lfsObjects, projects } from '../../src/db/schema/index.js'
-import { backUp, openBackup, restoreRepository, restoreSecretKey } from '../../src/services/operations/backup.js'
+import { backUp, openBackup, restoreFiles, restoreRows, restoreSecretKey } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { finishObjectDeletions, releaseObjects, removeOrphanedObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
@@ -103,7 +103,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(await incoming()).toEqual([])
   })
 
-  it('what is not the object, or is too large, is refused before it is there, and leaves nothing', async () => {
+  it('refuses wrong and too large content before it is stored, and keeps nothing', async () => {
     const before = await keys()
     const [small, large] = [fresh(), fresh(20 * MIB)]
     expect((await put(small, small.bytes.subarray(1))).status).toBe(422)
@@ -144,7 +144,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(await lfs.upload(project.fullPath, owner, object)).toEqual([200, 200])
   })
 
-  it('what a killed process left in the bucket is aborted by the sweeper, not what is at work', async () => {
+  it('aborts uploads that a killed process left in the bucket, and not running ones', async () => {
     const dead = await t.ctx.lfs.stage(Readable.from([randomBytes(9 * MIB)]), 'a'.repeat(64), 20 * MIB).catch(() => null)
     expect(dead).toBeNull()
     const { UploadId: id } = await s3.send(new CreateMultipartUploadCommand({ Bucket: 'objects', Key: keyOf('b'.repeat(64)) }))
@@ -169,7 +169,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(down.bytes.equals(object.bytes)).toBe(true)
   })
 
-  it('an object that was lost comes back with the next upload', async () => {
+  it('a lost object is restored by the next upload', async () => {
     const object = fresh()
     await lfs.upload(project.fullPath, owner, object)
     await s3.send(new DeleteObjectCommand({ Bucket: 'objects', Key: keyOf(object.oid) }))
@@ -177,7 +177,7 @@ describe('objects in a bucket (LF-13)', () => {
     expect(await lfs.upload(project.fullPath, owner, object)).toEqual([200, 200])
   })
 
-  it('those of deleted projects, and those without a row, are removed; what is not ours in the bucket stays', async () => {
+  it('removes those of deleted projects, and those without a row; other files in the bucket stay', async () => {
     const place = await aProject(t.ctx, { creator: owner })
     const [object, orphan] = [fresh(), fresh()]
     await lfs.upload(place.fullPath, owner, object)
@@ -206,7 +206,7 @@ describe('objects in a bucket (LF-13)', () => {
   })
 })
 
-/** A context of its own, with an empty database. */
+/** A separate context, with an empty database. */
 async function aContext(name: string, environment: Record<string, string>) {
   const database = await createTestDatabase()
   const dataDir = join(t.dataDir, name)
@@ -223,7 +223,7 @@ async function aContext(name: string, environment: Record<string, string>) {
 }
 
 describe('operators (LF-13)', () => {
-  const told = async (ctx = t.ctx, full = false) => {
+  const faultsIn = async (ctx = t.ctx, full = false) => {
     const all: string[] = []
     for await (const { kind, text } of faults(ctx, { full })) if (kind.includes('LFS')) all.push(`${kind}: ${text}`)
     return all
@@ -232,12 +232,12 @@ describe('operators (LF-13)', () => {
   it('the doctor names objects that are missing or damaged', async () => {
     const [gone, changed, cut] = [fresh(), fresh(), fresh()]
     for (const object of [gone, changed, cut]) await lfs.upload(project.fullPath, owner, object)
-    expect(await told(t.ctx, true)).toEqual([])
+    expect(await faultsIn(t.ctx, true)).toEqual([])
     await s3.send(new DeleteObjectCommand({ Bucket: 'objects', Key: keyOf(gone.oid) }))
     await s3.send(new PutObjectCommand({ Bucket: 'objects', Key: keyOf(changed.oid), Body: Buffer.alloc(changed.size) }))
     await s3.send(new PutObjectCommand({ Bucket: 'objects', Key: keyOf(cut.oid), Body: 'short' }))
     const hint = 'push it again, or take it from a backup'
-    expect((await told(t.ctx, true)).sort()).toEqual(
+    expect((await faultsIn(t.ctx, true)).sort()).toEqual(
       [
         `damaged LFS object: ${gone.oid} is not there; ${hint}`,
         `damaged LFS object: ${changed.oid} has other bytes than its id says; ${hint}`,
@@ -283,14 +283,15 @@ describe('operators (LF-13)', () => {
       const place = await aContext(name, credentials)
       const backup = await openBackup(from)
       await restoreSecretKey(backup, place.dataDir).catch(() => {})
-      await restoreRepository(place.ctx, place.url, backup)
-      expect([name, (await told(place.ctx)).filter((line) => line.includes('is not there')).length]).toEqual([name, missing])
+      await restoreRows(backup, place.url)
+      await restoreFiles(place.ctx, backup)
+      expect([name, (await faultsIn(place.ctx)).filter((line) => line.includes('is not there')).length]).toEqual([name, missing])
       await place.end()
     }
   })
 })
 
-it('LF-13: what a bucket needs is read from the environment once', () => {
+it('what a bucket needs is read from the environment once (LF-13)', () => {
   const named = (environment: Record<string, string>) => readConfig({ LFS_STORAGE: 's3://bucket/a/b/', ...environment }).lfsBucket
   expect(named({})).toEqual({ bucket: 'bucket', prefix: 'a/b/', region: 'us-east-1', endpoint: undefined, credentials: undefined })
   expect(named({ ...credentials, AWS_REGION: 'eu-west-1', AWS_SESSION_TOKEN: 's', AWS_ENDPOINT_URL_S3: 'https://s3.test' })).toEqual({

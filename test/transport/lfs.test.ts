@@ -84,7 +84,7 @@ describe('objects (LF-6 to LF-8)', () => {
     for (const { href } of [upload, verify]) expect(href).toMatch(`http://roost.test/${project.fullPath}.git/info/lfs/objects/`)
   })
 
-  it('a range goes on with a download that was cut', async () => {
+  it('a range continues an interrupted download', async () => {
     const object = fresh(10_000)
     await lfs.upload(project.fullPath, owner, object)
     const part = async (range: string) => lfs.download(project.fullPath, owner, object, { range })
@@ -106,7 +106,7 @@ describe('objects (LF-6 to LF-8)', () => {
     expect([down.status, down.bytes.length]).toEqual([200, 0])
   })
 
-  it('what is not the object is refused, and nothing is kept of it', async () => {
+  it('refuses wrong content, and keeps nothing of it', async () => {
     const object = fresh()
     const { body } = await lfs.batch(project.fullPath, owner, 'upload', [object])
     const { href, header } = body.objects[0].actions.upload
@@ -144,7 +144,7 @@ describe('objects (LF-6 to LF-8)', () => {
     expect((await statistics(other.path)).lfs_objects_size).toBe(100_000)
   })
 
-  it('a file that was lost comes back with the next upload', async () => {
+  it('a lost file is restored by the next upload', async () => {
     const object = fresh()
     await lfs.upload(project.fullPath, owner, object)
     await t.ctx.lfs.delete(object.oid)
@@ -154,7 +154,7 @@ describe('objects (LF-6 to LF-8)', () => {
   })
 })
 
-describe('who may do what (LF-4, LF-5)', () => {
+describe('permissions (LF-4, LF-5)', () => {
   it('knowing an id opens nothing: an object belongs to projects', async () => {
     const object = fresh()
     await lfs.upload(project.fullPath, owner, object)
@@ -164,11 +164,11 @@ describe('who may do what (LF-4, LF-5)', () => {
     expect(body.objects[0].error.code).toBe(404)
     expect((await lfs.call(own.fullPath, `objects/${object.oid}`, stranger)).status).toBe(404)
     expect((await lfs.post(own.fullPath, 'objects/verify', stranger, object)).status).toBe(404)
-    // whoever has the bytes sends them
+    // a client that has the bytes sends them
     expect(await lfs.upload(own.fullPath, stranger, object)).toEqual([200, 200])
   })
 
-  it('the same as for Git: 401 without credentials, 404 for what is not seen, 403 without the right', async () => {
+  it('as for Git: 401 without credentials, 404 for hidden projects, 403 without the right', async () => {
     const [guest, reporter, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const place = await aProject(t.ctx, { creator: owner, guest, reporter })
     const status = async (caller: { token: string } | null, operation: 'download' | 'upload', path = place.fullPath) =>
@@ -184,7 +184,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     expect([denied.headers['content-type'], denied.body]).toEqual([LFS_TYPE, { message: 'HTTP Basic: Access denied' }])
   })
 
-  it('anybody downloads from a public project, without credentials in the answer', async () => {
+  it('anonymous callers download from a public project, without credentials in the answer', async () => {
     const open = await aProject(t.ctx, { creator: owner, visibility: 'public' })
     const object = fresh()
     await lfs.upload(open.fullPath, owner, object)
@@ -319,7 +319,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     expect((await lfs.download(place.fullPath, owner, object)).status).toBe(200)
   })
 
-  it('LF-1: 501 where the switch of the project or of its group is off, and for wikis', async () => {
+  it('501 where the switch of the project or of its group is off, and for wikis (LF-1)', async () => {
     const admin = await anAdmin(t.ctx)
     const group = await aGroup(t.ctx, { creator: admin })
     const place = await aProject(t.ctx, { creator: admin, namespace_id: group.id })
@@ -347,7 +347,7 @@ describe('who may do what (LF-4, LF-5)', () => {
 })
 
 describe('limits and bad calls', () => {
-  it('LF-11: an object larger than the limit, and one that a project has no room for', async () => {
+  it('an object larger than the limit, and one that a project has no room for (LF-11)', async () => {
     const place = await aProject(t.ctx, { creator: owner })
     await setSettings(t.ctx, { lfs_object_size_limit: 1, project_lfs_size_limit: 2 })
     const [large, first, second, third] = [fresh(1024 * 1024 + 1), fresh(1024 * 1024), fresh(1024 * 1024 - 1), fresh(10)]
@@ -501,7 +501,7 @@ describe('pushes with pointers (LF-10)', () => {
 })
 
 describe('forks (LF-3) and deletion (LF-12)', () => {
-  it('a fork has the objects of its source without a copy, and what comes later where the user may read it', async () => {
+  it('a fork has the objects of its source without a copy, and later ones if the user may read them', async () => {
     const source = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { 'a.txt': 'a' } })
     const [first, second] = [fresh(), fresh()]
     await lfs.upload(source.fullPath, owner, first)
@@ -540,7 +540,7 @@ describe('forks (LF-3) and deletion (LF-12)', () => {
     expect((await lfs.download(target.fullPath, owner, used)).bytes.equals(used.bytes)).toBe(true)
   })
 
-  it('what no project has any more goes with the last one, and no sooner', async () => {
+  it('an object is deleted with the last project that has it, and no sooner', async () => {
     const source = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { 'a.txt': 'a' } })
     const [shared, own] = [fresh(), fresh()]
     await lfs.upload(source.fullPath, owner, shared)
@@ -589,7 +589,7 @@ describe('forks (LF-3) and deletion (LF-12)', () => {
   })
 })
 
-it('GR-12: the sums of a group count objects', async () => {
+it('the sums of a group count objects (GR-12)', async () => {
   const admin = await anAdmin(t.ctx)
   const group = await aGroup(t.ctx, { creator: admin })
   const object = fresh()
@@ -599,7 +599,7 @@ it('GR-12: the sums of a group count objects', async () => {
   expect(body[0].lfs_enabled).toBe(true)
 })
 
-it('what a killed upload left in the folder is removed when nobody has written to it for long', async () => {
+it('removes what a killed upload left in the folder after a time without writes', async () => {
   await lfs.upload(project.fullPath, owner, fresh())
   await writeFile(join(t.dataDir, 'lfs', 'incoming', 'f'.repeat(32)), 'half')
   await removeStalledUploads(t.ctx)

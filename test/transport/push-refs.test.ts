@@ -36,7 +36,7 @@ const refsIn = async (project: TestProject) =>
   (await gitOut(directoryOf(t, project.id), 'for-each-ref', '--format=%(refname)')).split('\n').filter(Boolean)
 const STORED = ['refs/heads/main', 'refs/heads/topic', 'refs/notes/commits', 'refs/tags/v1']
 
-describe('GH-18, GH-19: names that are not stored are refused one by one', () => {
+describe('names that are not stored are refused one by one (GH-18, GH-19)', () => {
   it('git push --mirror of a mirror clone brings branches, tags and notes in, and says why the rest stays out', async () => {
     const { project, work } = await aMirror()
     const pushed = await gitRun(work, 'push', '--porcelain', '--mirror', 'origin')
@@ -51,8 +51,8 @@ describe('GH-18, GH-19: names that are not stored are refused one by one', () =>
     // what went in counts as any push does
     const { body } = await t.api('get', project.path, owner).expect(200)
     expect(body).toMatchObject({ default_branch: 'main', empty_repo: false })
-    const told = await t.ctx.db.write.select({ push: events.push }).from(events).where(eq(events.project_id, project.id))
-    expect(told.flatMap(({ push }) => (push ? [`${push.ref_type} ${push.ref}`] : [])).sort()).toEqual(['branch main', 'branch topic', 'tag v1'])
+    const recorded = await t.ctx.db.write.select({ push: events.push }).from(events).where(eq(events.project_id, project.id))
+    expect(recorded.flatMap(({ push }) => (push ? [`${push.ref_type} ${push.ref}`] : [])).sort()).toEqual(['branch main', 'branch topic', 'tag v1'])
     expect(await t.ctx.db.write.select().from(refIntents).where(eq(refIntents.project_id, project.id))).toEqual([])
     // a second time there is nothing to do but to refuse, and the notes are served like the rest
     const again = await gitRun(work, 'push', '--porcelain', '--mirror', 'origin')
@@ -63,7 +63,7 @@ describe('GH-18, GH-19: names that are not stored are refused one by one', () =>
     expect(await gitOut(`${mirror}/m.git`, 'notes', 'show', 'main')).toBe('reviewed')
   })
 
-  it('refs that the service keeps for itself are refused by name, deleted by nobody, and seen only where they are served', async () => {
+  it('internal refs are refused by name, cannot be deleted, and are advertised only where they are served', async () => {
     const { project, work } = await aMirror()
     await gitOut(work, 'push', '-q', 'origin', 'main')
     const bare = directoryOf(t, project.id)
@@ -167,7 +167,7 @@ describe('receive-pack as plain git has it', () => {
   })
 })
 
-describe('SEC-88: what is absurd is refused with its reason, and nothing is kept', () => {
+describe('refuses invalid pushes with the reason, and keeps nothing (SEC-88)', () => {
   it('a commit with 1,001 parents, one of more than 10 MiB, a path of more than 4,096 bytes', async () => {
     const { project, work } = await aMirror()
     await gitOut(work, 'push', '-q', 'origin', 'main')
@@ -202,7 +202,7 @@ describe('SEC-88: what is absurd is refused with its reason, and nothing is kept
   })
 })
 
-describe('SEC-159: locks that killed processes left', () => {
+describe('locks that killed processes left (SEC-159)', () => {
   it('are removed before the refs move, so that the push succeeds', async () => {
     const project = await aProject(t.ctx, { creator: owner })
     const work = client.folder()

@@ -164,7 +164,7 @@ describe('hostile conversations over SSH', () => {
   }
   const gits = () => gitProcessesIn(directoryOf(t, project.id))
 
-  it('a fetch in which nobody says anything is ended, and its git with it (GS-7)', async () => {
+  it('ends a fetch in which both sides are silent, and its git (GS-7)', async () => {
     expect(await asked()).toMatchObject({ code: 1 })
     await expect.poll(gits).toEqual([])
     await expectServed()

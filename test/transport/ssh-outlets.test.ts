@@ -22,7 +22,7 @@ const write = (text: string) =>
 const closed = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve))
 const read = async (outlet: Outlet) => Buffer.concat(await (await outlet.source).toArray()).toString()
 
-it('gives what is written after the greeting, to each its own', async () => {
+it('passes on what is written after the greeting, separately', async () => {
   const [one, other] = [outlets.open(), outlets.open()]
   write(`${other.greeting}for the other`)
   write(`${one.greeting}for the one`)

@@ -24,7 +24,7 @@ async function freePort(): Promise<AddressInfo> {
   return address
 }
 
-/** What a server says first; empty where nobody listens. */
+/** What a server says first; empty without a listener. */
 const banner = (port: number) =>
   new Promise<string>((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -35,13 +35,13 @@ const banner = (port: number) =>
     })
   })
 
-it('GS-6, GS-8: with SSH off no host keys are made', async () => {
+it('with SSH off no host keys are made (GS-6, GS-8)', async () => {
   const ssh = await start({ port: null })
   await ssh.close(1_000)
   expect(hostKey()).toBe(false)
 })
 
-it('GS-8: a port that nobody named and that is taken at the last moment is a warning, and is tried again; a named one ends the start', async () => {
+it('a default port that is taken at the last moment is a warning, and is tried again; a configured one ends the start (GS-8)', async () => {
   const holder = createServer()
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
   const { port } = holder.address() as AddressInfo

@@ -47,7 +47,7 @@ const cloned = async (pair: KeyPair, at: TestProject, ...options: string[]) => {
 const NOT_FOUND = 'The project you were looking for could not be found.\n'
 
 describe('logging in (GS-1, GS-2)', () => {
-  it('greets whoever has a stored key, and ends (GS-4)', async () => {
+  it('greets the owner of a stored key, and ends (GS-4)', async () => {
     expect(await client.ssh(key)).toEqual({ ready: true, code: 0, out: `Welcome to Roost, @${owner.username}!\n`, err: '' })
     expect(await client.ssh(key, 'ls -l')).toEqual({
       ready: true,
@@ -141,7 +141,7 @@ describe('logging in (GS-1, GS-2)', () => {
     expect(queries.filter((text) => /from "ssh_keys"/.test(text)).length).toBe(2) // the login, and the command
   })
 
-  it('a key type that the settings forbid logs in and is told so', async () => {
+  it('a key type that the settings forbid logs in and gets the reason', async () => {
     await setSettings(t.ctx, { ed25519_key_restriction: -1 })
     try {
       expect(await client.ssh(key)).toMatchObject({ ready: true, code: 1, err: 'Your SSH key type is forbidden. Must be RSA, DSA, or ECDSA.\n' })
@@ -249,7 +249,7 @@ describe('git over SSH (GS-3, GS-5)', () => {
         expect(await client.ssh(theirs, `${service} '${path}.git'`)).toEqual({ ready: true, code: 1, out: '', err: NOT_FOUND })
   })
 
-  it('who may not write is told so before they send anything', async () => {
+  it('refuses callers who may not write before they send anything', async () => {
     const reporter = await aUser(t.ctx)
     const readable = await aProject(t.ctx, { creator: owner, reporter: [reporter], files: { a: 'a' } })
     const theirs = await client.stored(reporter, client.newKey())
@@ -346,7 +346,7 @@ describe('git-lfs-authenticate (GS-9)', () => {
     expect(await status()).toBe(401)
   })
 
-  it('refuses who may not read the code or push it', async () => {
+  it('refuses callers who may not read the code or push it', async () => {
     const reporter = await aUser(t.ctx)
     const open = await aProject(t.ctx, { creator: owner, visibility: 'public' })
     const pair = await client.stored(reporter, client.newKey())
@@ -356,7 +356,7 @@ describe('git-lfs-authenticate (GS-9)', () => {
     expect(await ask(pair, 'delete', open.fullPath)).toMatchObject({ code: 1, err: 'Disallowed command\n' })
   })
 
-  it('gives deploy keys a token of their own: a read-only key downloads, one that may push uploads and locks (DK-7)', async () => {
+  it('gives deploy keys their own token: a read-only key downloads, one that may push uploads and locks (DK-7)', async () => {
     const lfs = lfsClient(t)
     const creator = await aUser(t.ctx)
     const [place, public_] = [

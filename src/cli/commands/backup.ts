@@ -113,20 +113,23 @@ async function prepareReading(folder: string, config: Config): Promise<void> {
 async function restore(folder: string, json?: boolean): Promise<void> {
   const config = readConfig()
   await prepareReading(folder, config)
-  const { restoreRepository, restoreSecretKey, openBackup, checkKey, checkSpace } = await import('../../services/operations/backup.js')
+  const { restoreFiles, restoreRows, restoreSecretKey, openBackup, checkKey, checkSpace, checkStorages } = await import(
+    '../../services/operations/backup.js'
+  )
   // verify first: nothing may be written for a damaged backup, not even an instance in an empty data folder
   const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))
   await checkKey(whole, config)
   await checkSpace(whole, config)
+  await checkStorages(whole, config)
   await mkdir(config.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   await restoreSecretKey(whole, config.dataDir)
   await withContext(
     config,
-    async (ctx, databaseUrl) => {
-      await withProgress('repositories', (onProgress) => restoreRepository(ctx, databaseUrl, whole, onProgress))
+    async (ctx) => {
+      await withProgress('repositories', (onProgress) => restoreFiles(ctx, whole, onProgress))
       if (!json) await print(`${whole.repositories.length} repositories and all rows are as they were at ${whole.at}\n`)
       await printFaults(ctx, { repair: false, full: false, json })
     },
-    { create: true },
+    { create: true, fill: (databaseUrl) => restoreRows(whole, databaseUrl) },
   )
 }

@@ -220,21 +220,26 @@ export async function restoreSecretKey({ root, secret }: Backup, dataDir: string
   else if (!existing.equals(saved)) throw new StartFault(`${secretOf(dataDir)} already exists, and differs from the backup's key`)
 }
 
-/**
- * Restores a backup into an empty database and empty storages. Projects that were deleted while the backup was made
- * stay deleted. Pushes that were in progress are finished or dropped, as after a crash.
- */
-export async function restoreRepository(
-  ctx: Context,
-  databaseUrl: string,
-  { root, at, database, repositories, gone }: Backup,
-  onProgress?: OnProgress,
-): Promise<void> {
-  const unknown = repositories.find(({ storage }) => ctx.config.storages[storage] === undefined)
+/** Throws a `StartFault` unless the configured storages are those of the backup, and empty. */
+export async function checkStorages({ repositories }: Backup, { storages }: Config): Promise<void> {
+  const unknown = repositories.find(({ storage }) => storages[storage] === undefined)
   if (unknown) throw new StartFault(`STORAGES has no ${unknown.storage}, which the backup needs`)
-  for (const path of Object.values(ctx.config.storages))
-    if ((await readdir(path)).some((name) => !name.startsWith('.roost-'))) throw new StartFault(`${path} is not empty`)
-  await loadTables(databaseUrl, join(root, 'database'), database, gone)
+  for (const path of Object.values(storages))
+    if ((await exists(path)) && (await readdir(path)).some((name) => !name.startsWith('.roost-'))) throw new StartFault(`${path} is not empty`)
+}
+
+/**
+ * Restores the rows of a backup into an empty database, with the schema that they had (SEC-163). Projects that were
+ * deleted while the backup was made stay deleted.
+ */
+export const restoreRows = ({ root, database, gone }: Backup, databaseUrl: string): Promise<void> =>
+  loadTables(databaseUrl, join(root, 'database'), database, gone)
+
+/**
+ * Restores the files of a backup whose rows are restored and migrated. Pushes that were in progress are finished or
+ * dropped, as after a crash.
+ */
+export async function restoreFiles(ctx: Context, { root, at, repositories }: Backup, onProgress?: OnProgress): Promise<void> {
   await postponeDeletions(ctx, new Date(at))
   for (const [done, key] of repositories.entries()) {
     onProgress?.(done, repositories.length)

@@ -97,7 +97,7 @@ describe('the OpenAPI document', () => {
     expect(sections.flatMap(({ endpoints: each }) => each)).toHaveLength(endpoints.length)
   })
 
-  it('refers only to what is there', () => {
+  it('refers only to existing schemas', () => {
     for (const [, kind = '', name = ''] of text.matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g))
       expect(document.components).toHaveProperty([kind, name])
     expect([...text.matchAll(/"\$ref":"([^"]+)"/g)].filter(([, ref = '']) => !/^#\/components\/\w+\/[\w-]+$/.test(ref))).toEqual([])
@@ -107,7 +107,7 @@ describe('the OpenAPI document', () => {
 })
 
 describe('parameters are shown as they are sent', () => {
-  it('W-3, G-52: lists with brackets in queries and forms, and without in JSON', () => {
+  it('lists with brackets in queries and forms, and without in JSON (W-3, G-52)', () => {
     expect(query('/projects/{id}/issues', 'iids[]')?.schema).toMatchObject({ type: 'array', items: { type: 'integer', minimum: 1 }, maxItems: 100 })
     expect(query('/groups', 'skip_groups[]')?.schema).toMatchObject({ type: 'array', items: { type: 'integer' } })
     expect(query('/projects/{id}/issues', 'iids')).toBeUndefined()
@@ -119,7 +119,7 @@ describe('parameters are shown as they are sent', () => {
       for (const { name, schema } of parameters) expect([name, schema['type'] === 'array']).toEqual([name, name.endsWith('[]')])
   })
 
-  it('W-3, G-53: maps as deep objects', () => {
+  it('maps as deep objects (W-3, G-53)', () => {
     expect(query('/users', 'custom_attributes')).toMatchObject({
       style: 'deepObject',
       explode: true,
@@ -137,7 +137,7 @@ describe('parameters are shown as they are sent', () => {
     }
   })
 
-  it('SEC-75: files as multipart bodies, and only there', () => {
+  it('files as multipart bodies, and only there (SEC-75)', () => {
     const file = { type: 'string', format: 'binary' }
     expect(Object.keys(operation('post', '/projects/{id}/uploads').requestBody?.content ?? {})).toEqual(['multipart/form-data'])
     expect(body('post', '/projects/{id}/uploads', 'multipart/form-data')['file']).toMatchObject(file)
@@ -146,7 +146,7 @@ describe('parameters are shown as they are sent', () => {
     expect(operation('post', '/projects/{id}/uploads').requestBody?.required).toBe(true)
   })
 
-  it('G-2, G-49: ids are integers, or for projects and groups also paths', () => {
+  it('ids are integers, or for projects and groups also paths (G-2, G-49)', () => {
     const idOf = (method: string, path: string, name: string) =>
       operation(method, path).parameters?.find((parameter) => parameter.name === name)?.schema
     expect(idOf('get', '/users/{id}', 'id')).toMatchObject({ type: 'integer', minimum: 1 })
@@ -154,7 +154,7 @@ describe('parameters are shown as they are sent', () => {
     expect(idOf('get', '/projects/{id}', 'id')).toMatchObject({ oneOf: [{ type: 'integer' }, { type: 'string' }] })
   })
 
-  it('G-47, G-50, G-55, G-56: bounds, formats and defaults', () => {
+  it('bounds, formats and defaults (G-47, G-50, G-55, G-56)', () => {
     expect(query('/users', 'page')?.schema).toEqual({ type: 'integer', minimum: 1, default: 1 })
     expect(query('/users', 'per_page')?.schema).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 20 })
     expect(query('/users', 'created_before')?.schema).toEqual({ type: 'string', format: 'date-time' })
@@ -168,7 +168,7 @@ describe('parameters are shown as they are sent', () => {
 })
 
 describe('answers', () => {
-  it('G-29 to G-38: refusals have statuses, a schema and their texts', () => {
+  it('to G-38: refusals have statuses, a schema and their texts (G-29)', () => {
     for (const { path, responses } of operations()) {
       if (path.startsWith('/-/') || path.startsWith('/oauth') || path.startsWith('/uploads')) continue
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '403', '429', '503']))
@@ -183,7 +183,7 @@ describe('answers', () => {
     }
   })
 
-  it('G-57 to G-59, SEC-148: lists have headers of pages, and everything has those of the limits', () => {
+  it('to G-59, SEC-148: lists have headers of pages, and everything has those of the limits (G-57)', () => {
     const headers = (path: string) => Object.keys(operation('get', path).responses['200']?.headers ?? {})
     expect(headers('/users')).toEqual(expect.arrayContaining(['Link', 'X-Total', 'X-Next-Page', 'RateLimit-Remaining']))
     expect(headers('/user')).not.toContain('Link')

@@ -4,7 +4,7 @@ import { testApp } from '../../support/app.js'
 const t = testApp()
 
 describe('the page of the reference', () => {
-  it('SEC-171: it and all it loads come from here, under a strict policy, and no parameter names another document', async () => {
+  it('it and all it loads come from here, under a strict policy, and no parameter names another document (SEC-171)', async () => {
     const page = await fetch(`${t.url}/api/docs?url=https://elsewhere.example/openapi.json`)
     expect(page.status).toBe(200)
     const policy = page.headers.get('content-security-policy') ?? ''
@@ -46,7 +46,7 @@ describe('the page of the reference', () => {
     expect((await bytesOf('/api/docs', 'identity')) + (await bytesOf('/api/v4/openapi.json', 'identity'))).toBeLessThan(1_572_864)
   })
 
-  it('G-1: other methods are refused', async () => {
+  it('other methods are refused (G-1)', async () => {
     for (const path of ['/api/docs', '/api/docs/page.js', '/api/v4/openapi.json']) {
       const answer = await fetch(t.url + path, { method: 'POST' })
       expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])

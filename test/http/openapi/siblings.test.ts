@@ -20,14 +20,14 @@ beforeAll(async () => {
 })
 
 describe('what groups have as projects do', () => {
-  it('LB-1: labels by name and by id', async () => {
+  it('labels by name and by id (LB-1)', async () => {
     const { body } = await t.api('post', `${group.path}/labels`, admin).send({ name: 'bug', color: '#ff0000' }).expect(201)
     const renamed = await t.api('put', `${group.path}/labels`, admin).send({ name: 'bug', new_name: 'defect' }).expect(200)
     expect(renamed.body).toMatchObject({ id: body.id, name: 'defect' })
     await t.api('delete', `${group.path}/labels/${body.id}`, admin).expect(204)
   })
 
-  it('MI-1: a milestone', async () => {
+  it('a milestone (MI-1)', async () => {
     const { body } = await t.api('post', `${group.path}/milestones`, admin).send({ title: 'v1', due_date: '2030-01-31' }).expect(201)
     expect((await t.api('get', `${group.path}/milestones/${body.id}`, admin).expect(200)).body).toMatchObject({ title: 'v1' })
   })
@@ -42,7 +42,7 @@ describe('what groups have as projects do', () => {
 })
 
 describe('hooks of groups and of the system', () => {
-  it('HK-1: a hook of a group, its sample, and its deliveries', async () => {
+  it('a hook of a group, its sample, and its deliveries (HK-1)', async () => {
     const hooks = `${group.path}/hooks`
     const { body } = await t
       .api('post', hooks, admin)
@@ -56,7 +56,7 @@ describe('hooks of groups and of the system', () => {
     await t.api('post', `${hooks}/${body.id}/events/${events[0].id}/resend`, admin).expect(201, { response_status: 200 })
   })
 
-  it('HK-1: a hook of the system, its sample, and its deliveries', async () => {
+  it('a hook of the system, its sample, and its deliveries (HK-1)', async () => {
     const { body } = await t
       .api('post', '/hooks', admin)
       .send({ url: `${r.url}/system` })

@@ -38,7 +38,7 @@ describe('GET /audit_events (OT-11, OT-12)', () => {
     await t.api('get', '/audit_events/999999999', admin).expect(404, { message: '404 Audit Event Not Found' })
   })
 
-  it('lists by thing and time, newest first, in pages', async () => {
+  it('lists by target and time, newest first, in pages', async () => {
     const owner = await aUser(t.ctx)
     const { body } = await t
       .api('post', '/projects', owner)
@@ -85,7 +85,7 @@ describe('GET /audit_events (OT-11, OT-12)', () => {
   })
 })
 
-describe('what is written down (SEC-168)', () => {
+describe('recorded events (SEC-168)', () => {
   const signIn = (username: string, password: string) => supertest(t.url).post('/oauth/token').send({ grant_type: 'password', username, password })
 
   it('sign-ins, and refused ones with the name that was tried', async () => {
@@ -116,14 +116,14 @@ describe('what is written down (SEC-168)', () => {
   it('refused passwords of Git, but no token that was sent as a name (SEC-24)', async () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user, files: { a: 'a' } })
-    for (const name of [user.username, user.token, `nobody-${project.id}`]) {
+    for (const name of [user.username, user.token, `unknown-${project.id}`]) {
       const { code } = await client.clone(client.url(project.fullPath, { token: 'wrong' }, name))
       expect(code).not.toBe(0)
     }
     const names = (await list('entity_type=User&per_page=100'))
       .filter(({ details }) => details['action'] === 'sign_in_refused' && details['ip_address'] !== null)
       .map(({ details }) => details['target_details'])
-    expect(names).toEqual(expect.arrayContaining([user.username, '(a token)', `nobody-${project.id}`]))
+    expect(names).toEqual(expect.arrayContaining([user.username, '(a token)', `unknown-${project.id}`]))
     expect(JSON.stringify([await t.ctx.db.read.select().from(auditEvents), t.logged])).not.toContain(user.token)
   })
 

@@ -24,7 +24,7 @@ const namesIn = async (path: string, caller: TestUser | null) =>
   (await t.api('get', path, caller).expect(200)).body.map(({ name }: { name: string }) => name)
 
 describe('GET /projects/:id/repository/branches', () => {
-  it('BR-1: lists by name, or by the date of the newest commit; search is a substring without case, with ^ and $, an exact hit first', async () => {
+  it('lists by name, or by the date of the newest commit; search is a substring without case, with ^ and $, an exact hit first (BR-1)', async () => {
     const project = await aProject(t.ctx)
     const bare = bareOf(t, project)
     bare.commits(
@@ -48,7 +48,7 @@ describe('GET /projects/:id/repository/branches', () => {
     await t.api('get', `${project.path}/repository/branches?sort=size`, project.creator).expect(400, { error: 'sort does not have a valid value' })
   })
 
-  it('BR-1: is paginated', async () => {
+  it('is paginated (BR-1)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (const name of ['a', 'b', 'c', 'd']) bareOf(t, project).git('branch', name, 'main')
     const path = `${project.path}/repository/branches`
@@ -61,7 +61,7 @@ describe('GET /projects/:id/repository/branches', () => {
     expect(past.headers).toMatchObject({ 'x-total': '5', 'x-page': '9', 'x-next-page': '', 'x-prev-page': '' })
   })
 
-  it('BR-1: an empty repository has none', async () => {
+  it('an empty repository has none (BR-1)', async () => {
     const project = await aProject(t.ctx)
     const { headers } = await t.api('get', `${project.path}/repository/branches`, project.creator).expect(200, [])
     expect(headers['x-total']).toBe('0')
@@ -69,7 +69,7 @@ describe('GET /projects/:id/repository/branches', () => {
 })
 
 describe('GET /projects/:id/repository/branches/:branch', () => {
-  it('BR-2: shows the branch, its commit, and what the caller may do', async () => {
+  it('shows the branch, its commit, and what the caller may do (BR-2)', async () => {
     const { body } = await t.api('get', `${branches}/main`, cast.as.developer).expect(200)
     expect(body).toEqual({
       name: 'main',
@@ -84,7 +84,7 @@ describe('GET /projects/:id/repository/branches/:branch', () => {
     })
   })
 
-  it('BR-2, BR-21: merged says that the default branch contains the head and more; can_push is about the caller', async () => {
+  it('merged says that the default branch contains the head and more; can_push is about the caller (BR-2, BR-21)', async () => {
     const bare = bareOf(t, cast.project)
     bare.commits({ branch: 'old', parents: [], files: { o: 'o' } })
     bare.commits({ branch: 'main', parents: [main, bare.git('rev-parse', 'old').trim()], files: { o: 'o' } })
@@ -104,7 +104,7 @@ describe('GET /projects/:id/repository/branches/:branch', () => {
     }
   })
 
-  it('W-7, SEC-155: odd names are only names', async () => {
+  it('odd names are only names (W-7, SEC-155)', async () => {
     const bare = bareOf(t, cast.project)
     const names = ['v1.2.txt', 'deep/er/name', '__proto__', 'constructor', 'null', 'NaN', 'true', '0', '1e3', 'a#b%c&d', 'ü+é', 'abcd']
     for (const name of names) {
@@ -117,18 +117,18 @@ describe('GET /projects/:id/repository/branches/:branch', () => {
   })
 
   // SEC-79, SEC-81
-  it.each(['none', '--output=x', '-h', '--', '--all', 'f'.repeat(40), 'HEAD', '@', 'v1%2Fnone'])('BR-2: 404 for %s', async (name) => {
+  it.each(['none', '--output=x', '-h', '--', '--all', 'f'.repeat(40), 'HEAD', '@', 'v1%2Fnone'])('404 for %s (BR-2)', async (name) => {
     await t.api('get', `${branches}/${name}`, null).expect(404, NO_BRANCH)
   })
 
   it.each(['a..b', 'HEAD~3', 'main@{1}', ':/text', 'main:a.txt', '^main', 'a b', 'x.lock', '../tags/v1', 'a/'])(
-    'BR-2, SEC-81: 400 for %s, which no ref can be called',
+    '400 for %s, which no ref can be called (BR-2, SEC-81)',
     async (name) => {
       await t.api('get', `${branches}/${encodeURIComponent(name)}`, null).expect(400, { message: 'The branch refname is invalid' })
     },
   )
 
-  it('SEC-82: a tag of the same name is not looked at', async () => {
+  it('a tag of the same name is not looked at (SEC-82)', async () => {
     const bare = bareOf(t, cast.project)
     bare.commits({ branch: 'twin', parents: [main], files: { twin: 'x' } })
     bare.git('tag', 'twin', main)
@@ -143,18 +143,18 @@ describe('HEAD /projects/:id/repository/branches/:branch', () => {
     ['main', 204],
     ['none', 404],
     ['a..b', 404],
-  ])('BR-3: %s: %i', async (name, status) => {
+  ])('%s: %i (BR-3)', async (name, status) => {
     await t.api('head', `${branches}/${name}`, null).expect(status)
   })
 
-  it('BR-3: 404 for a project out of sight', async () => {
+  it('404 for a project out of sight (BR-3)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.api('head', `${project.path}/repository/branches/main`, cast.as.stranger).expect(404)
   })
 })
 
 describe('POST /projects/:id/repository/branches', () => {
-  it('BR-4: makes a branch of a branch, a tag, a commit or a part of its id', async () => {
+  it('makes a branch of a branch, a tag, a commit or a part of its id (BR-4)', async () => {
     const bare = bareOf(t, cast.project)
     bare.git('tag', '-a', '-m', 'x', 'noted', main)
     for (const [i, ref] of ['main', 'noted', main, main.slice(0, 7), 'HEAD'].entries()) {
@@ -176,7 +176,7 @@ describe('POST /projects/:id/repository/branches', () => {
     ['no name', { ref: 'main' }, { error: 'branch is missing' }],
     ['nothing', {}, { error: 'branch is missing, ref is missing' }],
     ['a map', { branch: { a: 'b' }, ref: 'main' }, { error: 'branch is invalid' }],
-  ])('BR-4, SEC-2: refuses %s and changes nothing', async (_, given, answer) => {
+  ])('refuses %s and changes nothing (BR-4, SEC-2)', async (_, given, answer) => {
     const before = await stateOf(t, cast.project)
     await t.api('post', branches, cast.as.developer).send(given).expect(400, answer)
     expect(await stateOf(t, cast.project)).toEqual(before)
@@ -184,11 +184,11 @@ describe('POST /projects/:id/repository/branches', () => {
 
   // biome-ignore format: one list
   it.each(['', '-a', 'HEAD', 'refs/heads/a', 'refs/x', 'f'.repeat(40), '0'.repeat(64), 'x'.repeat(245), 'a..b', 'a b', 'a~1', 'a.lock', '/a', 'a/', 'a//b'])(
-    'BR-15, SEC-83: refuses the name %j', async (branch) => {
+    'refuses the name %j (BR-15, SEC-83)', async (branch) => {
  await t.api('post', branches, cast.as.developer).send({ branch, ref: 'main' }).expect(400, { message: 'Branch name is invalid' })
 })
 
-  it.each(['main/x', 'dir'])('SEC-83: refuses %s, which cannot stand beside a name that is there', async (branch) => {
+  it.each(['main/x', 'dir'])('refuses %s, which cannot stand beside a name that is there (SEC-83)', async (branch) => {
     bareOf(t, cast.project).git('branch', '-f', 'dir/inner', main)
     const before = await stateOf(t, cast.project)
     await t
@@ -198,7 +198,7 @@ describe('POST /projects/:id/repository/branches', () => {
     expect(await stateOf(t, cast.project)).toEqual(before)
   })
 
-  it('BR-4, BR-16: protection that is there before the branch forbids its creation', async () => {
+  it('protection that is there before the branch forbids its creation (BR-4, BR-16)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const protect = (name: string, push_access_level: number) =>
       t.api('post', `${project.path}/protected_branches`, as.maintainer).send({ name, push_access_level }).expect(201)
@@ -212,18 +212,18 @@ describe('POST /projects/:id/repository/branches', () => {
     await create(as.maintainer, 'release/1').expect(201)
   })
 
-  it('BR-4: of ten at once one is made, the others are told that it is there', async () => {
+  it('makes one of ten at once, and answers the others that it exists (BR-4)', async () => {
     const create = () => t.api('post', branches, cast.as.developer).send({ branch: 'race', ref: 'main' })
     const answers = await Promise.all(Array.from({ length: 10 }, create))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     for (const { status, body } of answers) if (status !== 201) expect([status, body]).toEqual([400, { message: 'Branch already exists' }])
   })
 
-  describe('BR-20: in an empty repository', () => {
+  describe('in an empty repository (BR-20)', () => {
     const make = (project: TestProject, caller: TestUser, branch: string, ref = 'main') =>
       t.api('post', `${project.path}/repository/branches`, caller).send({ branch, ref })
 
-    it('the default branch comes first, with a README.md', async () => {
+    it('creates the default branch first, with a README.md', async () => {
       const project = await aProject(t.ctx)
       const { body } = await make(project, project.creator, 'topic').expect(201)
       expect(body).toMatchObject({
@@ -256,7 +256,7 @@ describe('POST /projects/:id/repository/branches', () => {
       expect(bareOf(t, both).git('rev-list', '--count', '--all').trim()).toBe('1')
     })
 
-    it('nothing is made of what is refused (SEC-2)', async () => {
+    it('refused calls create nothing (SEC-2)', async () => {
       const { project, as } = await aCast(t.ctx)
       const before = await stateOf(t, project)
       await make(project, as.owner, 'topic', 'nowhere').expect(400, { message: 'Invalid reference name' })
@@ -279,7 +279,7 @@ describe('POST /projects/:id/repository/branches', () => {
 })
 
 describe('DELETE /projects/:id/repository/branches/:branch', () => {
-  it('BR-5: deletes an unprotected branch', async () => {
+  it('deletes an unprotected branch (BR-5)', async () => {
     const bare = bareOf(t, cast.project)
     bare.git('branch', 'doomed/one', main)
     await t.api('delete', `${branches}/doomed%2Fone`, cast.as.developer).expect(204, {})
@@ -287,7 +287,7 @@ describe('DELETE /projects/:id/repository/branches/:branch', () => {
     await t.api('delete', `${branches}/doomed%2Fone`, cast.as.developer).expect(404, NO_BRANCH)
   })
 
-  it('BR-5, BR-19, companions 5.1 row 19, 20: never the default branch; a protected one from maintainer up', async () => {
+  it('companions 5.1 row 19, 20: never the default branch; a protected one from maintainer up (BR-5, BR-19)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     const path = `${project.path}/repository/branches`
@@ -307,7 +307,7 @@ describe('DELETE /projects/:id/repository/branches/:branch', () => {
 })
 
 describe('DELETE /projects/:id/repository/merged_branches', () => {
-  it('BR-6: deletes what the default branch contains, but neither itself nor what is protected', async () => {
+  it('deletes merged branches, but neither the default branch nor protected ones (BR-6)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     for (const name of ['merged', 'also/merged', 'kept']) bare.git('branch', name, 'main')
@@ -319,7 +319,7 @@ describe('DELETE /projects/:id/repository/merged_branches', () => {
     expect(await namesIn(`${project.path}/repository/branches`, as.developer)).toEqual(['ahead', 'kept', 'main'])
   })
 
-  it('BR-6, BR-21: a branch that was just made of the default branch stays', async () => {
+  it('a branch that was just made of the default branch stays (BR-6, BR-21)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const path = `${project.path}/repository`
     await t.api('post', `${path}/branches`, as.developer).send({ branch: 'work', ref: 'main' }).expect(201)
@@ -327,14 +327,14 @@ describe('DELETE /projects/:id/repository/merged_branches', () => {
     expect(await namesIn(`${path}/branches`, as.developer)).toEqual(['main', 'work'])
   })
 
-  it('BR-6: an empty repository has none', async () => {
+  it('an empty repository has none (BR-6)', async () => {
     const project = await aProject(t.ctx)
     await t.api('delete', `${project.path}/repository/merged_branches`, project.creator).expect(202, { message: '202 Accepted' })
   })
 })
 
 describe('PUT /projects/:id/repository/branches/:branch/protect and unprotect', () => {
-  it('BR-7: absent flags mean false when new and stay when it was protected', async () => {
+  it('absent flags mean false when new and stay when it was protected (BR-7)', async () => {
     const bare = bareOf(t, cast.project)
     bare.git('branch', '-f', 'guarded', main)
     const protect = async (flags: object) => {
@@ -351,7 +351,7 @@ describe('PUT /projects/:id/repository/branches/:branch/protect and unprotect', 
     expect(await protect({ developers_can_push: true, developers_can_merge: true })).toEqual(['guarded', true, true, true, true])
   })
 
-  it('BR-8: 200 too for one that is not protected, and a pattern that covers it stays', async () => {
+  it('200 too for one that is not protected, and a pattern that covers it stays (BR-8)', async () => {
     bareOf(t, cast.project).git('branch', '-f', 'wild/one', main)
     const { body } = await t.api('put', `${branches}/wild%2Fone/unprotect`, cast.as.maintainer).expect(200)
     expect(body.protected).toBe(false)
@@ -360,7 +360,7 @@ describe('PUT /projects/:id/repository/branches/:branch/protect and unprotect', 
     expect(covered.body.protected).toBe(true)
   })
 
-  it.each(['protect', 'unprotect'])('BR-7, BR-8: %s refuses what is not there, what is no flag, and whoever is below maintainer', async (verb) => {
+  it.each(['protect', 'unprotect'])('%s refuses what does not exist, what is no flag, and callers below maintainer (BR-7, BR-8)', async (verb) => {
     const before = await stateOf(t, cast.project)
     await t.api('put', `${branches}/none/${verb}`, cast.as.maintainer).expect(404, NO_BRANCH)
     await t.api('put', `${branches}/main/${verb}`, cast.as.developer).expect(403, FORBIDDEN)
@@ -399,7 +399,7 @@ describe('the first branch (BR-17, BR-18, G-73, PU-1)', () => {
     expect(await stateOf(t, project)).toMatchObject({ head: 'refs/heads/dev\n', branches: state.branches })
   })
 
-  it('BR-18, SEC-109: with 2 a developer may not create it, with 0 and 1 they may', async () => {
+  it('with 2 a developer may not create it, with 0 and 1 they may (BR-18, SEC-109)', async () => {
     const closed = await first(2, 'main', 'developer')
     expect([closed.made.status, closed.made.body]).toEqual([400, PROTECTED])
     expect((await stateOf(t, closed.project)).refs).toBe('')
@@ -514,7 +514,7 @@ describe('pushes to a protected branch (SEC-104, SEC-105, BR-16, BR-19)', () => 
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   it.each(statuses(200))('companions 5.3: %s reads the branches of a public project', async (role, status) => {
     await t.api('get', branches, cast.as[role]).expect(status)
     await t.api('get', `${branches}/main`, cast.as[role]).expect(status)
@@ -543,7 +543,7 @@ describe('who may', () => {
   )
 
   it.each(statuses(202, { anonymous: 401, stranger: 403, guest: 403, reporter: 403 }))(
-    'BR-6: %s deletes merged branches: %i',
+    '%s deletes merged branches: %i (BR-6)',
     async (role, status) => {
       const { project, as } = await aCast(t.ctx, { visibility: 'public' })
       await t.api('delete', `${project.path}/repository/merged_branches`, as[role]).expect(status)
@@ -551,7 +551,7 @@ describe('who may', () => {
   )
 
   it.each(statuses(200, { anonymous: 401, stranger: 403, guest: 403, reporter: 403, developer: 403 }))(
-    'BR-7, BR-8: %s protects: %i',
+    '%s protects: %i (BR-7, BR-8)',
     async (role, status) => {
       bareOf(t, cast.project).git('branch', '-f', `p-${role}`, main)
       await t.api('put', `${branches}/p-${role}/protect`, cast.as[role]).expect(status)
@@ -566,7 +566,7 @@ describe('who may', () => {
     ['reporter', 200],
     ['developer', 200],
     ['admin', 200],
-  ])('G-40, companions 5.1 row 3: %s before a private project: %i', async (role, status) => {
+  ])('companions 5.1 row 3: %s before a private project: %i (G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     for (const path of ['', '/main', '/none']) {
       const { body } = await t
@@ -587,7 +587,7 @@ describe('who may', () => {
           .expect(404, { message: '404 Project Not Found' })
   })
 
-  it('G-65, G-66: an internal project is for signed-in users who are not external', async () => {
+  it('an internal project is for signed-in users who are not external (G-65, G-66)', async () => {
     const project = await aProject(t.ctx, { visibility: 'internal', files: { a: 'a' } })
     const path = `${project.path}/repository/branches`
     await t.api('get', path, null).expect(404, { message: '404 Project Not Found' })
@@ -595,7 +595,7 @@ describe('who may', () => {
     await t.api('get', path, await aUser(t.ctx)).expect(200)
   })
 
-  it('AC-11, SEC-107: an archived project is read, not written, through any door', async () => {
+  it('an archived project is read, not written, by any protocol (AC-11, SEC-107)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     bare.git('branch', 'x', 'main')
@@ -610,7 +610,7 @@ describe('who may', () => {
     await t.api('get', `${path}/x`, as.reporter).expect(200)
   })
 
-  it('AC-10, G-68: a repository switched off refuses everybody; one for members refuses others', async () => {
+  it('a repository switched off refuses everybody; one for members refuses others (AC-10, G-68)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const path = `${project.path}/repository/branches`
     await t.api('put', project.path, as.owner).send({ repository_access_level: 'private' }).expect(200)

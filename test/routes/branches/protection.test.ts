@@ -22,7 +22,7 @@ const level = (access_level: number) => [
 ]
 
 describe('POST /projects/:id/protected_branches', () => {
-  it('BR-11: protects a name or a pattern; levels are 40 and force pushes refused unless said otherwise', async () => {
+  it('protects a name or a pattern; levels are 40 and force pushes refused unless said otherwise (BR-11)', async () => {
     const { body } = await t.api('post', path, cast.as.maintainer).send({ name: 'main' }).expect(201)
     expect(body).toEqual({
       id: expect.any(Number),
@@ -50,14 +50,14 @@ describe('POST /projects/:id/protected_branches', () => {
     ['a blank name', { name: ' ' }, 422, { message: ["Name can't be blank"] }],
     ['a long name', { name: 'x'.repeat(256) }, 422, { message: ['Name is too long (maximum is 255 characters)'] }],
     ['a name that is protected', { name: 'twice' }, 409, { message: "Protected branch 'twice' already exists" }],
-  ])('BR-11, SEC-2: refuses %s and changes nothing', async (_, given, status, answer) => {
+  ])('refuses %s and changes nothing (BR-11, SEC-2)', async (_, given, status, answer) => {
     await t.api('post', path, cast.as.maintainer).send({ name: 'twice' })
     const before = await stateOf(t, cast.project)
     await t.api('post', path, cast.as.maintainer).send(given).expect(status, answer)
     expect(await stateOf(t, cast.project)).toEqual(before)
   })
 
-  it('SEC-155: odd names are only names', async () => {
+  it('odd names are only names (SEC-155)', async () => {
     const project = await aProject(t.ctx)
     const names = ['__proto__', 'constructor', 'null', 'undefined', 'NaN', 'true', '0', '-1', '1e3', '%', "'; --", '**']
     for (const name of names) {
@@ -71,7 +71,7 @@ describe('POST /projects/:id/protected_branches', () => {
 })
 
 describe('GET /projects/:id/protected_branches', () => {
-  it('BR-9: lists by id, searches, paginates', async () => {
+  it('lists by id, searches, paginates (BR-9)', async () => {
     const project = await aProject(t.ctx)
     const list = `${project.path}/protected_branches`
     for (const name of ['zeta', 'alpha', 'Alphabet', 'a*']) await t.api('post', list, project.creator).send({ name }).expect(201)
@@ -87,7 +87,7 @@ describe('GET /projects/:id/protected_branches', () => {
 })
 
 describe('GET, PATCH and DELETE /projects/:id/protected_branches/:name', () => {
-  it('BR-10: finds by the exact name or pattern, not by what a pattern matches, and only in its own project', async () => {
+  it('finds by the exact name or pattern, not by what a pattern matches, and only in its own project (BR-10)', async () => {
     const project = await aProject(t.ctx)
     const list = `${project.path}/protected_branches`
     await t.api('post', list, project.creator).send({ name: 'rel/*' }).expect(201)
@@ -99,7 +99,7 @@ describe('GET, PATCH and DELETE /projects/:id/protected_branches/:name', () => {
     expect((await stateOf(t, project)).branches).toHaveLength(1)
   })
 
-  it('BR-12: changes what is given', async () => {
+  it('changes the given fields (BR-12)', async () => {
     const project = await aProject(t.ctx)
     const list = `${project.path}/protected_branches`
     await t.api('post', list, project.creator).send({ name: 'x' }).expect(201)
@@ -122,7 +122,7 @@ describe('GET, PATCH and DELETE /projects/:id/protected_branches/:name', () => {
       .expect(400)
   })
 
-  it('BR-13: takes the protection away', async () => {
+  it('takes the protection away (BR-13)', async () => {
     const project = await aProject(t.ctx)
     const list = `${project.path}/protected_branches`
     await t.api('post', list, project.creator).send({ name: 'x/*' }).expect(201)
@@ -133,7 +133,7 @@ describe('GET, PATCH and DELETE /projects/:id/protected_branches/:name', () => {
 })
 
 describe('/projects/:id/protected_tags', () => {
-  it('BR-14: protects, lists, shows and frees', async () => {
+  it('protects, lists, shows and frees (BR-14)', async () => {
     const project = await aProject(t.ctx)
     const list = `${project.path}/protected_tags`
     const { body } = await t.api('post', list, project.creator).send({ name: 'v*' }).expect(201)
@@ -159,7 +159,7 @@ describe('/projects/:id/protected_tags', () => {
   })
 })
 
-describe('who may (companions 5.1 row 38)', () => {
+describe('permissions (companions 5.1 row 38)', () => {
   it.each(statuses(200, { anonymous: 401, stranger: 403, guest: 403, reporter: 403, developer: 403 }))(
     '%s reads and changes protections: %i',
     async (role, status) => {
@@ -187,7 +187,7 @@ describe('who may (companions 5.1 row 38)', () => {
     },
   )
 
-  it('G-40: a private project is not there for a stranger', async () => {
+  it('a private project is not there for a stranger (G-40)', async () => {
     const project = await aProject(t.ctx)
     for (const kind of ['protected_branches', 'protected_tags'])
       await t.api('get', `${project.path}/${kind}`, cast.as.stranger).expect(404, { message: '404 Project Not Found' })

@@ -42,7 +42,7 @@ async function apart(given: Parameters<typeof aProject>[1] = {}) {
 const headOf = (bare: TestRepository, branch: string) => bare.git('rev-parse', `refs/heads/${branch}`).trim()
 
 describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
-  it('C-49: a commit upon the branch with the message and the author of the picked one, by the caller', async () => {
+  it('a commit upon the branch with the message and the author of the picked one, by the caller (C-49)', async () => {
     const { project, bare, main, topic } = await apart()
     const second = () => Math.floor(Date.now() / 1_000) * 1_000
     const before = second()
@@ -74,7 +74,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(bare.git('fsck', '--strict', '--no-dangling')).toBe('')
   })
 
-  it('C-49: a message that does not end its line, and one without any text', async () => {
+  it('a message that does not end its line, and one without any text (C-49)', async () => {
     const { project, bare, start } = await apart()
     const [bareEnd, none] = bare.commits(
       { branch: 'x', parents: [start], files: { x: 'x' }, message: 'no line break' },
@@ -86,7 +86,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(two.body.message).toBe(`\n\n(cherry picked from commit ${none})`)
   })
 
-  it('C-49, SEC-101, SEC-151, SEC-152: odd authors and messages come out as text, in a commit that passes fsck', async () => {
+  it('odd authors and messages come out as text, in a commit that passes fsck (C-49, SEC-101, SEC-151, SEC-152)', async () => {
     const { project, bare, start } = await apart()
     const [other] = bare.commits({ branch: 'x', parents: [start], files: { x: 'x' } }) as [string]
     const tree = bare.git('rev-parse', `${other}^{tree}`).trim()
@@ -104,8 +104,8 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     const latin = raw('J\xf6rg <j@example.org> 5 +0100', ['encoding ISO-8859-1'], Buffer.from('Gr\xfc\xdfe\n', 'latin1'))
     const { body } = await pick(project, latin, 'main', project.creator).expect(201)
     expect([body.author_name, body.title]).toEqual(['Jörg', 'Grüße'])
-    const nobody = raw('<> -5', [], Buffer.from([0xff, 0x0a]))
-    const odd = await pick(project, nobody, 'topic', project.creator).expect(201)
+    const unnamed = raw('<> -5', [], Buffer.from([0xff, 0x0a]))
+    const odd = await pick(project, unnamed, 'topic', project.creator).expect(201)
     expect([odd.body.author_name, odd.body.authored_date, odd.body.title]).toEqual(['', '1970-01-01T00:00:00.000Z', '\ufffd'])
     // only what the branches hold: the odd originals are no part of it
     const clone = aBareRepository()
@@ -114,7 +114,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     clone.remove()
   })
 
-  it('C-8: whatever names a commit: a branch, a tag, an annotated tag, HEAD, a hash cut short', async () => {
+  it('whatever names a commit: a branch, a tag, an annotated tag, HEAD, a hash cut short (C-8)', async () => {
     for (const name of ['topic', 'light', 'full', 'cut']) {
       const { project, bare, topic } = await apart()
       bare.git('tag', 'light', topic)
@@ -127,7 +127,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(bare.git('log', '-1', '--format=%B', 'topic')).toContain(main)
   })
 
-  it('C-50, SEC-103: a merge commit is taken against its first parent, a root commit against nothing', async () => {
+  it('a merge commit is taken against its first parent, a root commit against nothing (C-50, SEC-103)', async () => {
     const { project, bare, merge, main } = await apart()
     const { body } = await pick(project, merge, 'main', project.creator).expect(201)
     expect(body.parent_ids).toEqual([main])
@@ -137,7 +137,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(bare.git('diff', '--name-only', 'main~1', 'main')).toBe('root\n')
   })
 
-  it('C-51, SEC-103: a conflict, or nothing left to do, is refused and changes nothing', async () => {
+  it('a conflict, or nothing left to do, is refused and changes nothing (C-51, SEC-103)', async () => {
     const { project, topic, main, same } = await apart()
     const before = await stateOf(t, project)
     for (const sha of ['against', same, main]) await pick(project, sha, 'main', project.creator).expect(400, SORRY)
@@ -148,7 +148,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(await stateOf(t, project)).toEqual(after)
   })
 
-  it('C-48: what is missing or unknown, in this order, and nothing changes', async () => {
+  it('reports missing and unknown parameters in this order, and changes nothing (C-48)', async () => {
     const { project, bare, topic } = await apart()
     bare.git('tag', 'tagged', topic)
     bare.git('tag', 'of-a-tree', `${topic}^{tree}`)
@@ -163,7 +163,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(await stateOf(t, project)).toEqual(before)
   })
 
-  it('C-48: an empty repository, and one that is not on the disk', async () => {
+  it('an empty repository, and one that is not on the disk (C-48)', async () => {
     const project = await aProject(t.ctx)
     await pick(project, 'main', 'main', project.creator).expect(404, { message: '404 Commit Not Found' })
     const gone = await apart()
@@ -171,7 +171,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     await pick(gone.project, gone.topic, 'main', gone.project.creator).expect(503)
   })
 
-  it('C-48, C-28: not onto a protected branch without its level', async () => {
+  it('not onto a protected branch without its level (C-48, C-28)', async () => {
     const developer = await aUser(t.ctx)
     const { project, topic } = await apart({ developer })
     await t.api('post', `${project.path}/protected_branches`, project.creator).send({ name: 'main' }).expect(201)
@@ -185,7 +185,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     [0, 201],
     [1, 201],
     [2, 400],
-  ] as const)('SEC-105: with default_branch_protection %i a developer’s pick to the default branch: %i', async (protection, status) => {
+  ] as const)('with default_branch_protection %i a developer’s pick to the default branch: %i (SEC-105)', async (protection, status) => {
     await setSettings(t.ctx, { default_branch_protection: protection })
     const developer = await aUser(t.ctx)
     const project = await aProject(t.ctx, { developer, files: { a: 'a' } })
@@ -194,7 +194,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     await pick(project, sha, 'main', developer).expect(status)
   })
 
-  it('PU-1, PU-7, SEC-158: the project knows that something happened, and no intent is left', async () => {
+  it('the project knows that something happened, and no intent is left (PU-1, PU-7, SEC-158)', async () => {
     const { project, topic } = await apart()
     const before = await stateOf(t, project)
     await pick(project, topic, 'main', project.creator).expect(201)
@@ -203,7 +203,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(after.project[0]?.last_activity_at.getTime()).toBeGreaterThan(before.project[0]?.last_activity_at.getTime() ?? 0)
   })
 
-  it('C-33, SEC-102: ten picks to one branch at once each land once', async () => {
+  it('ten picks to one branch at once each land once (C-33, SEC-102)', async () => {
     const { project, bare, start } = await apart()
     const picks = bare.commits(
       ...Array.from({ length: 10 }, (_, i) => ({ branch: `p${i}`, parents: [start], files: { [`file${i}`]: `${i}\n` }, message: `Pick ${i}` })),
@@ -216,7 +216,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(bare.git('fsck', '--strict', '--no-dangling')).toBe('')
   })
 
-  it('C-33, SEC-102: commits that other processes put on the branch meanwhile are not lost', { tags: ['long'] }, async () => {
+  it('commits that other processes put on the branch meanwhile are not lost (C-33, SEC-102)', { tags: ['long'] }, async () => {
     const { project, bare, start } = await apart()
     const others: string[] = []
     for (let round = 0; round < rounds(1, 8); round++) {
@@ -231,7 +231,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(others.filter((id) => !history.includes(id))).toEqual([])
   })
 
-  it('W-1: the branch may come as a form or in the query', async () => {
+  it('the branch may come as a form or in the query (W-1)', async () => {
     const { project, topic } = await apart()
     const path = `${project.path}/repository/commits/${topic}/cherry_pick`
     await t.api('post', path, project.creator).type('form').send({ branch: 'main' }).expect(201)
@@ -239,7 +239,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
   })
 })
 
-describe('who may pick', () => {
+describe('permissions to cherry-pick', () => {
   let cast: Cast
   let topic: string
   beforeAll(async () => {
@@ -249,7 +249,7 @@ describe('who may pick', () => {
   })
 
   // W-37: without a credential this is a 403, as C-16 and C-48 say for this family
-  it.each(statuses(201, { anonymous: 403, stranger: 403, guest: 403, reporter: 403 }))('C-48, PU-9: %s: %i', async (role, status) => {
+  it.each(statuses(201, { anonymous: 403, stranger: 403, guest: 403, reporter: 403 }))('%s: %i (C-48, PU-9)', async (role, status) => {
     const before = status === 201 ? null : await stateOf(t, cast.project)
     const { body } = await pick(cast.project, topic, `of-${role}`, cast.as[role]).expect(status)
     if (before) {
@@ -258,17 +258,17 @@ describe('who may pick', () => {
     }
   })
 
-  it('G-10: whoever may not is refused before the parameters are read', async () => {
+  it('callers without the right are refused before the parameters are read (G-10)', async () => {
     await pick(cast.project, 'none', undefined, cast.as.guest).expect(403, FORBIDDEN)
   })
 
-  it('SEC-103, G-40: a private project is not there for strangers, and its commits are not there in other projects', async () => {
+  it('a private project is not there for strangers, and its commits are not there in other projects (SEC-103, G-40)', async () => {
     const { project, topic: hidden } = await apart()
     for (const caller of [null, cast.as.stranger]) await pick(project, hidden, 'main', caller).expect(404, { message: '404 Project Not Found' })
     await pick(cast.project, hidden, 'main', cast.as.owner).expect(404, { message: '404 Commit Not Found' })
   })
 
-  it('SEC-107, companions 3.3: not in an archived project, not with a token that may only read', async () => {
+  it('companions 3.3: not in an archived project, not with a token that may only read (SEC-107)', async () => {
     const { project, topic: sha } = await apart()
     for (const scope of ['read_api', 'read_repository', 'write_repository'] as const) {
       const token = await aToken(t.ctx, project.creator, [scope])
@@ -281,7 +281,7 @@ describe('who may pick', () => {
   })
 })
 
-describe('SEC-159: what a kill leaves of a pick', () => {
+describe('what a kill leaves of a pick (SEC-159)', () => {
   it('bears a name that the next start removes', async () => {
     const { bare, project, topic } = await apart()
     const left = join(bare.directory, 'objects', 'tmp_objdir-aside-abc123')

@@ -34,7 +34,7 @@ beforeAll(async () => {
 const head = () => shas[1] as string
 
 describe('POST /projects/:id/repository/commits/:sha/comments', () => {
-  it('C-59: answers the comment, unplaced when no place was given', async () => {
+  it('answers the comment, unplaced when no place was given (C-59)', async () => {
     const author = cast.as.developer
     const { body } = await t.api('post', commentsOf(cast.project, head()), author).send({ note: 'Well done\n' }).expect(201)
     expect(body).toEqual({
@@ -63,7 +63,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     ['a line of a deleted file', { path: 'gone.txt', line: 2, line_type: 'old' }],
     ['an added line of a renamed file', { path: 'new.txt', line: 11, line_type: 'new' }],
   ]
-  it.each(placed)('C-60: %s is a place', async (_, place) => {
+  it.each(placed)('%s is a place (C-60)', async (_, place) => {
     const { body } = await t
       .api('post', commentsOf(cast.project, head()), cast.as.developer)
       .send({ note: 'here', ...place })
@@ -90,7 +90,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     ['no line', { path: 'a.txt', line_type: 'new' }],
     ['no line_type', { path: 'a.txt', line: 3 }],
   ]
-  it.each(unplaced)('C-60: %s is no place, and the comment is kept all the same', async (_, place) => {
+  it.each(unplaced)('%s is no place, and the comment is kept all the same (C-60)', async (_, place) => {
     const { body } = await t
       .api('post', commentsOf(cast.project, head()), cast.as.developer)
       .send({ note: 'somewhere', ...place })
@@ -98,7 +98,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     expect(body).toMatchObject({ note: 'somewhere', path: null, line: null, line_type: null })
   })
 
-  it('C-60: a branch, a tag, an abbreviation and HEAD mean their commit, and are placed there alike', async () => {
+  it('a branch, a tag, an abbreviation and HEAD mean their commit, and are placed there alike (C-60)', async () => {
     const project = await aProject(t.ctx)
     const bare = bareOf(t, project)
     const [, last] = bare.commits({ parents: [], files: { a: 'a\n' } }, { files: { a: 'a\nb\n' } }) as [string, string]
@@ -119,7 +119,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     expect(body.map(({ note }: { note: string }) => note)).toEqual(names.flatMap((name) => [name, name]))
   })
 
-  it.each(['abc', '1.5', '99999999999', [1], {}])('C-60: line %j on a branch or tag is no place, and the comment is kept', async (line) => {
+  it.each(['abc', '1.5', '99999999999', [1], {}])('line %j on a branch or tag is no place, and the comment is kept (C-60)', async (line) => {
     const project = await aProject(t.ctx, { files: { a: 'a\n' } })
     bareOf(t, project).git('tag', 'v1', 'main')
     for (const name of ['main', 'v1', 'HEAD']) {
@@ -129,7 +129,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     }
   })
 
-  it('C-60: lines of a root commit and of a merge, and lines far beyond what a diff shows', async () => {
+  it('lines of a root commit and of a merge, and lines far beyond what a diff shows (C-60)', async () => {
     const project = await aProject(t.ctx)
     const bare = bareOf(t, project)
     const big = Array.from({ length: 30_000 }, (_, n) => `line ${n}\n`).join('')
@@ -158,16 +158,16 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     [{ note: 'x', line_type: 'both' }, 'line_type does not have a valid value'],
     [{ note: 'x', line_type: '' }, 'line_type does not have a valid value'],
     [{ line: 'x', line_type: 'NEW' }, 'note is missing, line is invalid, line_type does not have a valid value'],
-  ])('C-59, C-60: refuses %j', async (sent, error) => {
+  ])('refuses %j (C-59, C-60)', async (sent, error) => {
     await t.api('post', commentsOf(cast.project, head()), cast.as.developer).send(sent).expect(400, { error })
   })
 
-  it.each(['', '   ', '\n\t '])('C-61: refuses a blank note %j', async (note) => {
+  it.each(['', '   ', '\n\t '])('refuses a blank note %j (C-61)', async (note) => {
     const message = 'Failed to save note {:note=>["can\'t be blank"]}'
     await t.api('post', commentsOf(cast.project, head()), cast.as.developer).send({ note }).expect(400, { message })
   })
 
-  it('SEC-63: a note has at most 1,000,000 characters', async () => {
+  it('a note has at most 1,000,000 characters (SEC-63)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const post = (note: string) => t.api('post', commentsOf(project, 'main'), project.creator).send({ note })
     await post('ü'.repeat(1_000_000)).expect(201)
@@ -177,7 +177,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     expect(headers['x-total']).toBe('1')
   })
 
-  it.each(['none', 'f'.repeat(40), 'HEAD~1', 'a..b', '--all', '__proto__', '-1', '0'])('C-8, SEC-81: 404 for %s', async (sha) => {
+  it.each(['none', 'f'.repeat(40), 'HEAD~1', 'a..b', '--all', '__proto__', '-1', '0'])('404 for %s (C-8, SEC-81)', async (sha) => {
     for (const method of ['get', 'post'] as const)
       await t
         .api(method, commentsOf(cast.project, sha), cast.as.developer)
@@ -188,7 +188,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
   // rows of 1.10: as read, and signed in
   const may = (on: 'public' | 'private'): (readonly [Role, number])[] =>
     on === 'public' ? statuses(201, { anonymous: 401 }) : statuses(201, { anonymous: 401, stranger: 404, guest: 403 })
-  it.each(['public', 'private'] as const)('C-59, G-10: who may comment in a %s project', async (visibility) => {
+  it.each(['public', 'private'] as const)('permissions to comment in a %s project (C-59, G-10)', async (visibility) => {
     const { project, as } = await aCast(t.ctx, { visibility, files: { a: 'a' } })
     for (const [role, status] of may(visibility)) {
       const { status: got } = await t.api('post', commentsOf(project, 'main'), as[role]).send({ note: 'x' })
@@ -196,7 +196,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     }
   })
 
-  it('AC-11, SEC-107: nobody comments in an archived project, whose comments are still read', async () => {
+  it('refuses comments in an archived project, whose comments are still read (AC-11, SEC-107)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.api('post', commentsOf(project, 'main'), project.creator).send({ note: 'x' }).expect(201)
     await t.api('post', `${project.path}/archive`, project.creator).expect(201)
@@ -205,7 +205,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     expect(body.length).toBe(1)
   })
 
-  it('G-86: moves the last activity of the project', async () => {
+  it('moves the last activity of the project (G-86)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.db.write
       .update(projects)
@@ -216,7 +216,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     expect(shown.body.last_activity_at).toBe(body.created_at)
   })
 
-  it('G-5: a form is as good as JSON, and text comes back as it was', async () => {
+  it('a form is accepted as JSON is, and text is returned unchanged (G-5)', async () => {
     const note = 'ü “quoted” \u202e & <b>\r\n%'
     const { body } = await t.api('post', commentsOf(cast.project, head()), cast.as.developer).type('form').send({ note, path: 'a.txt', line: '3', line_type: 'old' }).expect(201) // biome-ignore format: one call
     expect(body).toMatchObject({ note, path: 'a.txt', line: 3, line_type: 'old' })
@@ -224,7 +224,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
 })
 
 describe('GET /projects/:id/repository/commits/:sha/comments', () => {
-  it('C-58: oldest first, with place, and with the e-mail and the entry of each author', async () => {
+  it('oldest first, with place, and with the e-mail and the entry of each author (C-58)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { a: 'a\n' } })
     await t.api('post', commentsOf(project, 'main'), as.developer).send({ note: 'one' }).expect(201)
     await t.api('post', commentsOf(project, 'main'), as.stranger).send({ note: 'two', path: 'a', line: 1, line_type: 'new' }).expect(201)
@@ -247,7 +247,7 @@ describe('GET /projects/:id/repository/commits/:sha/comments', () => {
     expect(body[0].created_at <= body[1].created_at).toBe(true)
   })
 
-  it('G-55 to G-59: is paginated', async () => {
+  it('to G-59: is paginated (G-55)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (const note of ['1', '2', '3']) await t.api('post', commentsOf(project, 'main'), project.creator).send({ note }).expect(201)
     const page = async (n: number) => {
@@ -259,7 +259,7 @@ describe('GET /projects/:id/repository/commits/:sha/comments', () => {
     expect(await page(9)).toEqual([[], '3', '2'])
   })
 
-  it('C-58, SEC-43: what was said in a fork is not shown, nor what was said of another commit', async () => {
+  it('comments in a fork, and those on another commit, are not shown (C-58, SEC-43)', async () => {
     const project = await aProject(t.ctx)
     const fork = await aProject(t.ctx, { creator: project.creator })
     const commits = [
@@ -300,12 +300,12 @@ describe('GET /projects/:id/repository/commits/:sha/comments', () => {
     ['public', statuses(200)],
     ['internal', statuses(200, { anonymous: 404 })],
     ['private', statuses(200, { anonymous: 404, stranger: 404, guest: 403 })],
-  ] as const)('G-10: who reads the comments of a %s project', async (visibility, expected) => {
+  ] as const)('who reads the comments of a %s project (G-10)', async (visibility, expected) => {
     const { project, as } = await aCast(t.ctx, { visibility, files: { a: 'a' } })
     for (const [role, status] of expected) expect([role, (await t.api('get', commentsOf(project, 'main'), as[role])).status]).toEqual([role, status])
   })
 
-  it('G-68: with the repository switched off neither is read nor written', async () => {
+  it('with the repository switched off neither is read nor written (G-68)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.db.write.update(projects).set({ repository_access_level: 0 }).where(eq(projects.id, project.id))
     await t.api('get', commentsOf(project, 'main'), project.creator).expect(403)

@@ -47,7 +47,7 @@ function plant(bare: TestRepository, { author = ADA, committer = ADA, message = 
 const plantObject = (bare: TestRepository, type: string, content: Buffer) =>
   bare.gitBytes(['hash-object', '-w', '--literally', '-t', type, '--stdin'], content).toString().trim()
 
-/** An empty project and its repository on disk, told that it has a branch. */
+/** An empty project and its repository on disk, recorded as having a branch. */
 async function planted(): Promise<{ project: TestProject; bare: TestRepository }> {
   const project = await aProject(t.ctx, { files: { 'start.txt': 'start\n' } })
   return { project, bare: bareOf(t, project) }
@@ -125,11 +125,11 @@ describe('commits that no Git of today would make (SEC-151, SEC-152)', () => {
     expect(body).toHaveLength(commits.length + 1)
   }
 
-  it('SEC-151: authors and messages of any bytes, or none', () => check(people.map(([, raw]) => raw)), 120_000)
+  it('authors and messages of any bytes, or none (SEC-151)', () => check(people.map(([, raw]) => raw)), 120_000)
 
-  it('SEC-151: a message of 10 MB', () => check([{ message: `title\n\n${'0123456789abcde\n'.repeat(655_360)}` }]), 120_000)
+  it('a message of 10 MB (SEC-151)', () => check([{ message: `title\n\n${'0123456789abcde\n'.repeat(655_360)}` }]), 120_000)
 
-  it('SEC-151: what is declared is decoded, what is not becomes replacement characters', async () => {
+  it('decodes declared encodings, and replaces other bytes (SEC-151)', async () => {
     const { project, bare } = await planted()
     const shown = async (raw: Raw) =>
       (await t.api('get', `${project.path}/repository/commits/${plant(bare, raw)}`, project.creator).expect(200)).body
@@ -140,12 +140,12 @@ describe('commits that no Git of today would make (SEC-151, SEC-152)', () => {
     expect(await shown({ author: 'Ada <> 1600000000 +0000', message: '' })).toMatchObject({ author_name: 'Ada', author_email: '', message: '', title: '--no commit message' })
   }) // biome-ignore format: a case each
 
-  it('SEC-152: dates of any size and kind, or none', () => {
+  it('dates of any size and kind, or none (SEC-152)', () => {
     const dated = (date: string) => ({ author: `Ada <a@b> ${date}`, committer: `Ada <a@b> ${date}` })
     return check(dates.map(([, date]) => dated(date)))
   })
 
-  it('SEC-151: as real clients push them, and as the events tell of them', async () => {
+  it('as real clients push them, and as the events show them (SEC-151)', async () => {
     const project = await aProject(t.ctx)
     const source = aBareRepository()
     try {
@@ -308,7 +308,7 @@ describe('names of branches and tags (SEC-155)', () => {
     expect(after.length).toBe(NAMES.length + 1 - 5)
   })
 
-  it('SEC-81: what only looks like a name is none', async () => {
+  it('what only looks like a name is none (SEC-81)', async () => {
     const { project } = await planted()
     const revisions = ['HEAD~1', 'main^', 'main@{0}', '@', ':/x', 'main:start.txt', '^main', 'a..b', '--all', '-h', 'refs/heads/', 'main/', '/main', 'a\nb', ' ', '*', 'f'.repeat(40), 'F'.repeat(64), 'x'.repeat(900)] // biome-ignore format: many names
     const answers = await askEverything(t, project, { revisions }, [200, 400, 404])
@@ -354,7 +354,7 @@ describe('tags (SEC-154)', () => {
 describe('repositories that are not as they should be (SEC-154, SEC-156)', () => {
   const ASKED = { revisions: ['main', 'HEAD', 'none', 'f'.repeat(40), 'f'.repeat(8)], paths: ['a', '', '/'], blobs: ['f'.repeat(40), 'x'] }
 
-  it('SEC-154: an empty one', async () => {
+  it('an empty one (SEC-154)', async () => {
     const project = await aProject(t.ctx)
     const answers = await askEverything(t, project, ASKED, [200, 400, 404])
     expect(answers.get('commits')).toEqual({ status: 200, body: [] })
@@ -362,7 +362,7 @@ describe('repositories that are not as they should be (SEC-154, SEC-156)', () =>
     expect(answers.get('commits/main')?.status).toBe(404)
   })
 
-  it.each(['refs/heads/none', 'refs/heads/a/b', 'refs/tags/none'])('SEC-154: HEAD at %s, which is not there', async (ref) => {
+  it.each(['refs/heads/none', 'refs/heads/a/b', 'refs/tags/none'])('HEAD at %s, which is not there (SEC-154)', async (ref) => {
     const { project, bare } = await planted()
     bare.git('symbolic-ref', 'HEAD', ref)
     const answers = await askEverything(t, project, ASKED, [200, 400, 404])
@@ -370,7 +370,7 @@ describe('repositories that are not as they should be (SEC-154, SEC-156)', () =>
     expect(answers.get('commits/HEAD')?.status).toBe(404)
   })
 
-  it('SEC-154: the default branch gone from under it', async () => {
+  it('the default branch gone from under it (SEC-154)', async () => {
     const { project, bare } = await planted()
     bare.git('update-ref', 'refs/heads/other', 'main')
     bare.git('update-ref', '-d', 'refs/heads/main')
@@ -379,7 +379,7 @@ describe('repositories that are not as they should be (SEC-154, SEC-156)', () =>
     expect(answers.get('commits')).toEqual({ status: 200, body: [] })
   })
 
-  it('SEC-156: missing on disk: its own answers are 503 and never empty, nothing is made in its place, lists of projects work, and the fault is logged', async () => {
+  it('missing on disk: its own answers are 503 and never empty, nothing is made in its place, lists of projects work, and the fault is logged (SEC-156)', async () => {
     const { project, bare } = await planted()
     await t.ctx.jobs.drain()
     rmSync(bare.directory, { recursive: true })

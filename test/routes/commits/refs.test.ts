@@ -23,7 +23,7 @@ beforeAll(async () => {
 const at = (sha: string, rest = 'refs') => `${cast.project.path}/repository/commits/${encodeURIComponent(sha)}/${rest}`
 
 describe('GET /projects/:id/repository/commits/:sha/refs', () => {
-  it('RE-8, SEC-86: branches and tags that contain the commit, and no other refs', async () => {
+  it('branches and tags that contain the commit, and no other refs (RE-8, SEC-86)', async () => {
     const [branch, tag] = [(name: string) => ({ type: 'branch', name }), (name: string) => ({ type: 'tag', name })]
     const { body, headers } = await t.api('get', at(ids[0] as string), null).expect(200)
     expect(body).toEqual([branch('main'), branch('topic/x'), branch('v1'), tag('v1'), tag('v2')])
@@ -36,27 +36,27 @@ describe('GET /projects/:id/repository/commits/:sha/refs', () => {
     expect((await t.api('get', `${at(ids[0] as string)}?per_page=2&page=2`, null).expect(200)).body).toEqual([branch('v1'), tag('v1')])
   })
 
-  it('RE-8, SEC-55, SEC-79: 404 for what is no commit, 400 for another type', async () => {
+  it('404 for an unknown commit, 400 for another type (RE-8, SEC-55, SEC-79)', async () => {
     for (const sha of WRONG) await t.api('get', at(sha), null).expect(404, NO_COMMIT)
     await t.api('get', `${at('main')}?type=note`, null).expect(400, { error: 'type does not have a valid value' })
     const project = await aProject(t.ctx)
     await t.api('get', `${project.path}/repository/commits/main/refs`, project.creator).expect(404, NO_COMMIT)
   })
 
-  it.each(statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))('RE-8, G-40: %s before a private project: %i', async (role, status) => {
+  it.each(statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))('%s before a private project: %i (RE-8, G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     await t.api('get', `${project.path}/repository/commits/main/refs`, as[role]).expect(status)
   })
 })
 
 describe('GET /projects/:id/repository/commits/:sha/merge_requests', () => {
-  it('RE-9: a list for every commit there is, 404 for others', async () => {
+  it('a list for every commit there is, 404 for others (RE-9)', async () => {
     const { body, headers } = await t.api('get', at('main', 'merge_requests'), cast.as.stranger).expect(200)
     expect([body, headers['x-total']]).toEqual([[], '0'])
     for (const sha of WRONG) await t.api('get', at(sha, 'merge_requests'), cast.as.stranger).expect(404, NO_COMMIT)
   })
 
-  it.each(statuses(200, { anonymous: 401 }))('RE-9: needs sign-in: %s gets %i', async (role, status) => {
+  it.each(statuses(200, { anonymous: 401 }))('needs sign-in: %s gets %i (RE-9)', async (role, status) => {
     await t.api('get', at('main', 'merge_requests'), cast.as[role]).expect(status)
   })
 })

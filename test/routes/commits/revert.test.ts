@@ -26,7 +26,7 @@ async function line(given: Parameters<typeof aProject>[1] = {}) {
 }
 
 describe('POST /projects/:id/repository/commits/:sha/revert', () => {
-  it('RE-10: a commit by the caller with the words of git’s own revert', async () => {
+  it('a commit by the caller with the words of git’s own revert (RE-10)', async () => {
     const { project, bare, changed, merge } = await line()
     const { body } = await revert(project, changed, 'main', project.creator).expect(201)
     expect(body).toMatchObject({
@@ -43,7 +43,7 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
     expect(bare.git('fsck', '--strict', '--no-dangling')).toBe('')
   })
 
-  it('RE-10: a merge against its first parent, a root against nothing, a revert of a revert', async () => {
+  it('a merge against its first parent, a root against nothing, a revert of a revert (RE-10)', async () => {
     const { project, bare, merge, later, root } = await line()
     const one = await revert(project, merge, 'main', project.creator).expect(201)
     expect(one.body.message).toBe(`Revert "Merge side"\n\nThis reverts commit ${merge}, reversing\nchanges made to ${later}.\n`)
@@ -57,7 +57,7 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
     expect(bare.git('fsck', '--strict', '--no-dangling')).toBe('')
   })
 
-  it('RE-10: the whole first line that has text, as git’s own revert takes it', async () => {
+  it('the whole first line that has text, as git’s own revert takes it (RE-10)', async () => {
     const { project, bare, root } = await line()
     const long = `${'word '.repeat(40)}end`
     const [one, blank] = bare.commits(
@@ -68,7 +68,7 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
     expect((await revert(project, one, 'x', project.creator).expect(201)).body.message).toBe(`Revert "${long}"\n\nThis reverts commit ${one}.\n`)
   })
 
-  it('RE-10, C-51: a conflict, or nothing left to take back, is refused and changes nothing', async () => {
+  it('a conflict, or nothing left to take back, is refused and changes nothing (RE-10, C-51)', async () => {
     const { project, root, changed, bare } = await line()
     const before = await stateOf(t, project)
     await revert(project, root, 'main', project.creator).expect(400, SORRY)
@@ -78,7 +78,7 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
     expect(await stateOf(t, project)).toEqual(before)
   })
 
-  it('RE-10, C-48: what is missing or unknown, in this order', async () => {
+  it('reports missing and unknown parameters in this order (RE-10, C-48)', async () => {
     const { project, changed } = await line()
     const before = await stateOf(t, project)
     await revert(project, 'none', undefined, project.creator).expect(400, { error: 'branch is missing' })
@@ -88,7 +88,7 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
     expect(await stateOf(t, project)).toEqual(before)
   })
 
-  it('RE-10, C-28: not on a protected branch without its level', async () => {
+  it('not on a protected branch without its level (RE-10, C-28)', async () => {
     const developer = await aUser(t.ctx)
     const { project, changed } = await line({ developer })
     await t.api('post', `${project.path}/protected_branches`, project.creator).send({ name: 'main' }).expect(201)
@@ -96,7 +96,7 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
   })
 
   // RE-10 names the errors of cherry-pick, whose anonymous callers get 403; W-37 keeps that for commit creation and cherry-pick alone
-  it.each(statuses(201, { anonymous: 401, stranger: 403, guest: 403, reporter: 403 }))('RE-10, W-37: %s: %i', async (role, status) => {
+  it.each(statuses(201, { anonymous: 401, stranger: 403, guest: 403, reporter: 403 }))('%s: %i (RE-10, W-37)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     const [, sha] = bareOf(t, project).commits({ files: { a: 'a' } }, { files: { b: 'b' } }) as [string, string]
     const before = await stateOf(t, project)

@@ -107,7 +107,7 @@ describe('GET /projects/:id/repository/commits/:sha/signature (RE-11)', () => {
     await t.api('delete', `/user/gpg_keys/${id}`, owner).expect(204)
   })
 
-  it('GPG: a subkey that somebody else has put into a key of theirs signs for its own key alone', async () => {
+  it('GPG: a subkey that another user has put into their key signs for its own key alone', async () => {
     const sub = made.gpg.find(({ by }) => by === 'sub')
     if (!sub) throw new Error('no key')
     const sha = signedCommit(sub.signature)
@@ -123,7 +123,7 @@ describe('GET /projects/:id/repository/commits/:sha/signature (RE-11)', () => {
     expect((await get(sha).expect(200)).body).toMatchObject({ verification_status: 'verified', gpg_key_user_name: 'Signer' })
   })
 
-  it('what is no signature at all is unverified, and hostile ones are no fault', async () => {
+  it('an invalid signature is unverified, and hostile ones cause no error', async () => {
     const hostile = [
       '-----BEGIN PGP SIGNATURE-----\n\nnothing\n-----END PGP SIGNATURE-----',
       '-----BEGIN SSH SIGNATURE-----\n-----END SSH SIGNATURE-----',

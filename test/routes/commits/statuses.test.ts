@@ -45,14 +45,14 @@ async function rowsOf({ id }: TestProject) {
   }
 }
 
-describe('who may', () => {
-  it.each(statuses(200, { anonymous: 401 }))('ST-1: read statuses of a public project: %s %i', async (role, status) => {
+describe('permissions', () => {
+  it.each(statuses(200, { anonymous: 401 }))('read statuses of a public project: %s %i (ST-1)', async (role, status) => {
     const { body } = await list(cast.project, sha, cast.as[role]).expect(status)
     if (status === 401) expect(body).toEqual(UNAUTHORIZED)
   })
 
   it.each(statuses(403, { anonymous: 401, developer: 201, maintainer: 201, owner: 201, admin: 201 }))(
-    'ST-9: post a status to a public project: %s %i',
+    'post a status to a public project: %s %i (ST-9)',
     async (role, status) => {
       const before = await rowsOf(cast.project)
       const { body } = await post(cast.project, sha, cast.as[role], { state: 'success', name: `by ${role}` }).expect(status)
@@ -62,7 +62,7 @@ describe('who may', () => {
     },
   )
 
-  it('ST-1, ST-9, G-40, SEC-30: of a private project, where strangers find nothing and guests nothing to read', async () => {
+  it('of a private project, where strangers find nothing and guests nothing to read (ST-1, ST-9, G-40, SEC-30)', async () => {
     const closed = await aCast(t.ctx, { files: { 'a.txt': 'a\n' } })
     const commit = tipOf(closed.project)
     const seen: Partial<Record<Role, [number, number]>> = {}
@@ -84,13 +84,13 @@ describe('who may', () => {
     })
   })
 
-  it('ST-1, AC-6: an internal project is open to users, and hidden from external ones', async () => {
+  it('an internal project is open to users, and hidden from external ones (ST-1, AC-6)', async () => {
     const project = await aProject(t.ctx, { visibility: 'internal', files: { a: 'a' } })
     await list(project, 'main', await aUser(t.ctx)).expect(200, [])
     await list(project, 'main', await aUser(t.ctx, { external: true })).expect(404, { message: '404 Project Not Found' })
   })
 
-  it('G-10: without a credential 401 comes first, then the parameters, then the project', async () => {
+  it('answers 401 without a credential first, then checks the parameters, then the project (G-10)', async () => {
     await post(cast.project, 'none', null).expect(401, UNAUTHORIZED)
     await t
       .api('post', '/projects/999999/statuses/x', cast.as.developer)
@@ -100,7 +100,7 @@ describe('who may', () => {
     await post(cast.project, 'none', cast.as.guest, { state: 'success' }).expect(403, FORBIDDEN)
   })
 
-  it('AC-10, G-68: a repository that is switched off refuses both; switched-off jobs leave statuses alone', async () => {
+  it('a repository that is switched off refuses both; switched-off jobs leave statuses alone (AC-10, G-68)', async () => {
     const { project, commit, say } = await aBuilt()
     const set = (columns: object) => t.ctx.db.write.update(projects).set(columns).where(eq(projects.id, project.id))
     await set({ builds_access_level: 0 })
@@ -111,7 +111,7 @@ describe('who may', () => {
     await list(project, commit, project.creator).expect(403, FORBIDDEN)
   })
 
-  it('AC-11: an archived project takes no status and shows those it has', async () => {
+  it('an archived project takes no status and shows those it has (AC-11)', async () => {
     const { project, commit, say } = await aBuilt()
     await say({ state: 'running' }).expect(201)
     await t.ctx.db.write.update(projects).set({ archived: true }).where(eq(projects.id, project.id))
@@ -121,7 +121,7 @@ describe('who may', () => {
     expect((await list(project, commit, project.creator).expect(200)).body).toHaveLength(1)
   })
 
-  it('G-21, G-22: a token of scope read_user opens neither', async () => {
+  it('a token of scope read_user opens neither (G-21, G-22)', async () => {
     const reader = { token: await aToken(t.ctx, cast.as.developer, ['read_user']) }
     expect((await list(cast.project, sha, reader).expect(403)).body.error).toBe('insufficient_scope')
     expect((await post(cast.project, sha, reader, { state: 'success' }).expect(403)).body.error).toBe('insufficient_scope')
@@ -129,7 +129,7 @@ describe('who may', () => {
 })
 
 describe('POST /projects/:id/statuses/:sha', () => {
-  it('ST-8, ST-12, ST-13, ST-19, X-11: a new status has all fields, its coverage and its pipeline', async () => {
+  it('a new status has all fields, its coverage and its pipeline (ST-8, ST-12, ST-13, ST-19, X-11)', async () => {
     const { project, commit, say } = await aBuilt()
     const { body } = await say({
       state: 'running',
@@ -169,7 +169,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     ])
   })
 
-  it('ST-13: the same commit and ref share a pipeline; another ref, or another commit, has its own', async () => {
+  it('the same commit and ref share a pipeline; another ref, or another commit, has its own (ST-13)', async () => {
     const { project, say } = await aBuilt()
     const ids = []
     for (const ref of ['main', 'main', 'other', 'main', 'other']) ids.push((await say({ state: 'success', ref }).expect(201)).body.pipeline_id)
@@ -181,7 +181,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect((await rowsOf(project)).pipelines.map(({ iid }) => iid)).toEqual([1, 2, 3])
   })
 
-  it('ST-9: a branch, a tag or an abbreviation names the commit; the status has the full hash', async () => {
+  it('a branch, a tag or an abbreviation names the commit; the status has the full hash (ST-9)', async () => {
     const { project, commit } = await aBuilt()
     bareOf(t, project).git('tag', '-a', '-m', 'x', 'v1/full', 'main')
     for (const named of ['main', 'v1%2Ffull', commit.slice(0, 8), commit, commit.toUpperCase(), 'HEAD'])
@@ -190,14 +190,14 @@ describe('POST /projects/:id/statuses/:sha', () => {
 
   // SEC-79, SEC-81
   it.each(['none', '0'.repeat(40), 'f'.repeat(40), 'HEAD~1', 'main:a.txt', 'main..main', '--all', '--output=x', '%00', '@', 'abcd%0Amain'])(
-    'ST-2, ST-9: %s names no commit',
+    '%s names no commit (ST-2, ST-9)',
     async (named) => {
       await post(cast.project, named, cast.as.developer, { state: 'success' }).expect(404, named === '%00' ? /.*/ : JSON.stringify(NO_COMMIT))
       await list(cast.project, named, cast.as.developer).expect(404)
     },
   )
 
-  it('SEC-43: a commit that only another project has is none', async () => {
+  it('a commit that only another project has is none (SEC-43)', async () => {
     const other = await aProject(t.ctx, { files: { 'secret.txt': 's' } })
     await post(cast.project, tipOf(other), cast.as.developer, { state: 'success' }).expect(404, NO_COMMIT)
   })
@@ -214,13 +214,13 @@ describe('POST /projects/:id/statuses/:sha', () => {
     [{ state: 'success', coverage: 'Infinity' }, 'coverage is invalid'],
     [{ state: 'success', pipeline_id: 'x' }, 'pipeline_id is invalid'],
     [{ state: 'no', coverage: 'x' }, 'state does not have a valid value, coverage is invalid'],
-  ])('ST-10, SEC-60: %j is refused', async (body, error) => {
+  ])('%j is refused (ST-10, SEC-60)', async (body, error) => {
     const before = await rowsOf(cast.project)
     await post(cast.project, sha, cast.as.developer, body).expect(400, { error })
     expect(await rowsOf(cast.project)).toEqual(before)
   })
 
-  it('G-49, SEC-60: coverage is any finite number; -0 is 0', async () => {
+  it('coverage is any finite number; -0 is 0 (G-49, SEC-60)', async () => {
     const { say } = await aBuilt()
     for (const [coverage, stored] of [
       ['12.5', 12.5],
@@ -234,7 +234,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
       expect((await say({ state: 'success', coverage }).expect(201)).body.coverage).toBe(stored)
   })
 
-  it('ST-11: without a ref the default branch if it contains the commit, else the first branch by name that does', async () => {
+  it('without a ref the default branch if it contains the commit, else the first branch by name that does (ST-11)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     const [root, onMain] = bare.commits({ branch: 'tmp', parents: [tipOf(project)] }, { branch: 'main', parents: [0] }) as [string, string]
@@ -252,7 +252,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect((await post(project, side, project.creator, { state: 'success', ref: '' }).expect(201)).body.ref).toBe('a-side/x')
   })
 
-  it('ST-11: 404 when no branch contains the commit; a given ref need not exist', async () => {
+  it('404 when no branch contains the commit; a given ref need not exist (ST-11)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     const [lost] = bare.commits({ branch: 'gone', parents: [] }) as [string]
@@ -269,7 +269,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     ])
   })
 
-  it('ST-12: name, else context, else default', async () => {
+  it('name, else context, else default (ST-12)', async () => {
     const { say } = await aBuilt()
     const nameOf = async (body: object) => (await say({ state: 'success', ...body }).expect(201)).body.name
     expect(await nameOf({ name: 'n', context: 'c' })).toBe('n')
@@ -279,7 +279,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     for (const name of ['__proto__', 'constructor', 'null', '0', 'Ünï/çode 🚀']) expect(await nameOf({ name })).toBe(name)
   })
 
-  it('ST-14, PL-2, SEC-166: only an unfinished status of the same name, ref and poster is updated', async () => {
+  it('only an unfinished status of the same name, ref and poster is updated (ST-14, PL-2, SEC-166)', async () => {
     const { project, say } = await aBuilt()
     const other = await aUser(t.ctx)
     await t.api('post', `${project.path}/members`, project.creator).send({ user_id: other.id, access_level: 30 }).expect(201)
@@ -297,7 +297,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect(await idOf({ state: 'pending' })).toBeGreaterThan(again)
   })
 
-  it('ST-15: what is given and not blank is set; what is absent keeps its value on update', async () => {
+  it('given values that are not blank are set; absent ones keep their value on update (ST-15)', async () => {
     const { say } = await aBuilt()
     const all = { target_url: 'http://ci.example.com/1', description: 'One', coverage: 10 }
     const shown = ({ body }: { body: Record<string, unknown> }) => ({
@@ -313,12 +313,12 @@ describe('POST /projects/:id/statuses/:sha', () => {
   })
 
   const STATES = ['pending', 'running', 'success', 'failed', 'canceled'] as const
-  it.each(STATES)('ST-17: a new status may be %s at once', async (state) => {
+  it.each(STATES)('a new status may be %s at once (ST-17)', async (state) => {
     const { say } = await aBuilt()
     expect((await say({ state }).expect(201)).body.status).toBe(state)
   })
 
-  it.each(STATES.flatMap((from) => STATES.map((to) => [from, to] as const)))('ST-14, ST-17, ST-18, PL-3: from %s to %s', async (from, to) => {
+  it.each(STATES.flatMap((from) => STATES.map((to) => [from, to] as const)))('from %s to %s (ST-14, ST-17, ST-18, PL-3)', async (from, to) => {
     const { project, say } = await aBuilt()
     const { body: first } = await say({ state: from }).expect(201)
     const refused: Record<string, object> = {
@@ -339,7 +339,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     }
   })
 
-  it('ST-19, PL-4: started_at on becoming running, finished_at at an end; created finished has no start', async () => {
+  it('started_at on becoming running, finished_at at an end; created finished has no start (ST-19, PL-4)', async () => {
     const { say } = await aBuilt()
     const times = async (state: string) => {
       const { body } = await say({ state }).expect(201)
@@ -365,7 +365,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     'HTTPS://ci.example.com/',
     'http://[::1]/x',
     url(255),
-  ])('ST-23, SEC-63, SEC-64: takes %s', async (target_url) => {
+  ])('takes %s (ST-23, SEC-63, SEC-64)', async (target_url) => {
     expect((await post(cast.project, sha, cast.as.developer, { state: 'success', target_url }).expect(201)).body.target_url).toBe(target_url)
   })
 
@@ -389,14 +389,14 @@ describe('POST /projects/:id/statuses/:sha', () => {
     'http://exa\tmple.com/',
     'http://[::1/x',
     ' http://example.com/',
-  ])('ST-23, SEC-64: refuses %j', async (target_url) => {
+  ])('refuses %j (ST-23, SEC-64)', async (target_url) => {
     await post(cast.project, sha, cast.as.developer, { state: 'success', target_url }).expect(400, {
       message: { target_url: ['must be a valid URL'] },
     })
   })
 
   const tooLong = (n: number) => `is too long (maximum is ${n} characters)`
-  it('ST-23, ST-24, SEC-63: texts at their limit are taken, one above refused, all at once', async () => {
+  it('texts at their limit are taken, one above refused, all at once (ST-23, ST-24, SEC-63)', async () => {
     const { project, say } = await aBuilt()
     const at = { name: 'é'.repeat(255), description: '🚀'.repeat(255), target_url: url(255), ref: 'r'.repeat(1_024) }
     expect((await say({ state: 'success', ...at }).expect(201)).body).toMatchObject(at)
@@ -414,7 +414,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect(await rowsOf(project)).toEqual(before)
   })
 
-  it('X-11, PL-1: pipeline_id names the pipeline, and brings its ref along', async () => {
+  it('pipeline_id names the pipeline, and brings its ref along (X-11, PL-1)', async () => {
     const { commit, say } = await aBuilt()
     const { body: first } = await say({ state: 'success', ref: 'topic' }).expect(201)
     const { body } = await say({ state: 'success', name: 'more', pipeline_id: first.pipeline_id }).expect(201)
@@ -422,7 +422,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect((await say({ state: 'success', name: 'more', ref: 'topic', pipeline_id: first.pipeline_id }).expect(201)).body.ref).toBe('topic')
   })
 
-  it('X-11, SEC-31: a pipeline of another project, commit or ref, or none at all, is not found', async () => {
+  it('a pipeline of another project, commit or ref, or none at all, is not found (X-11, SEC-31)', async () => {
     const { project, say } = await aBuilt()
     const { pipeline_id } = (await say({ state: 'success' }).expect(201)).body
     const elsewhere = await aBuilt()
@@ -436,7 +436,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect(await rowsOf(project)).toEqual(before)
   })
 
-  it('CL-4: the calls of a client that reads the last pipeline, posts with context and its id, and repeats', async () => {
+  it('the calls of a client that reads the last pipeline, posts with context and its id, and repeats (CL-4)', async () => {
     const { project, commit, say } = await aBuilt()
     await say({ state: 'pending', context: 'renovate/stability-days' }).expect(201)
     const { body: shown } = await t.api('get', `${project.path}/repository/commits/${commit}`, project.creator).expect(200)
@@ -445,7 +445,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect((await list(project, commit, project.creator).expect(200)).body).toMatchObject([{ name: 'renovate/stability-days', status: 'pending' }])
   })
 
-  it('G-5, W-1: takes form, query and JSON alike', async () => {
+  it('takes form, query and JSON alike (G-5, W-1)', async () => {
     const { project, commit } = await aBuilt()
     const at = `${project.path}/statuses/${commit}`
     await t.api('post', `${at}?state=success&name=query`, project.creator).expect(201)
@@ -455,7 +455,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect(body.map(({ name }: { name: string }) => name)).toEqual(['query', 'form', 'parts'])
   })
 
-  it('SEC-9: what is no parameter is not stored', async () => {
+  it('unknown parameters are not stored (SEC-9)', async () => {
     const { project, say } = await aBuilt()
     const { body } = await say({
       state: 'success',
@@ -471,12 +471,12 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect((await rowsOf(project)).statuses).toMatchObject([{ latest: true }])
   })
 
-  it('SEC-49: NUL is refused in every text', async () => {
+  it('NUL is refused in every text (SEC-49)', async () => {
     for (const field of ['ref', 'name', 'context', 'target_url', 'description'])
       await post(cast.project, sha, cast.as.developer, { state: 'success', [field]: 'a\u0000b' }).expect(400)
   })
 
-  it("G-28: sudo posts as the target, a blocked one too, and shows the target's state", async () => {
+  it("sudo posts as the target, a blocked one too, and shows the target's state (G-28)", async () => {
     const { project, commit } = await aBuilt()
     const blocked = await aUser(t.ctx)
     await t.api('post', `${project.path}/members`, project.creator).send({ user_id: blocked.id, access_level: 30 }).expect(201)
@@ -499,7 +499,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
 })
 
 describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
-  it('ST-3, ST-7, ST-8: none; then by id, with the fields of the contract and no coverage', async () => {
+  it('none; then by id, with the fields of the contract and no coverage (ST-3, ST-7, ST-8)', async () => {
     const { project, commit, say } = await aBuilt()
     const { headers } = await list(project, commit, project.creator).expect(200, [])
     expect(headers['x-total']).toBe('0')
@@ -509,7 +509,7 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
     expect(body).toEqual(posted.map(({ coverage, ...shown }) => shown))
   })
 
-  it('ST-7: is paginated', async () => {
+  it('is paginated (ST-7)', async () => {
     const { project, commit, say } = await aBuilt()
     for (let i = 0; i < 5; i++) await say({ state: 'success', name: `job ${i}` }).expect(201)
     const page = (query: string) => list(project, commit, project.creator, query).expect(200)
@@ -519,7 +519,7 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
     expect([beyond.body, beyond.headers['x-total']]).toEqual([[], '5'])
   })
 
-  it('ST-4, ST-16: only the latest of each name within each pipeline; all of them with all', async () => {
+  it('only the latest of each name within each pipeline; all of them with all (ST-4, ST-16)', async () => {
     const { project, commit, say } = await aBuilt()
     for (const [name, state] of [
       ['a', 'failed'],
@@ -537,7 +537,7 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
     expect(await shown('?ref=other')).toEqual(['a failed'])
   })
 
-  it('ST-5: without a ref those of the default branch; with one an exact match', async () => {
+  it('without a ref those of the default branch; with one an exact match (ST-5)', async () => {
     const { project, commit, say } = await aBuilt()
     for (const ref of ['main', 'other', 'Main']) await say({ state: 'success', ref }).expect(201)
     const refs = async (query: string) => (await list(project, commit, project.creator, query).expect(200)).body.map((s: { ref: string }) => s.ref)
@@ -550,7 +550,7 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
     ])
   })
 
-  it('ST-5: without a ref those of all refs, of a commit that the default branch does not contain', async () => {
+  it('without a ref those of all refs, of a commit that the default branch does not contain (ST-5)', async () => {
     const { project, commit, say } = await aBuilt()
     const at = `${project.path}/repository/commits`
     const { body: ahead } = await t
@@ -565,7 +565,7 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
     expect([await refs(ahead.id), await refs(ahead.id, '?ref=other'), await refs(commit)]).toEqual([['ahead', 'other'], ['other'], []])
   })
 
-  it('ST-6: stage and name match exactly; blank ones are no filter; filters combine', async () => {
+  it('stage and name match exactly; blank ones are no filter; filters combine (ST-6)', async () => {
     const { project, commit, say } = await aBuilt()
     for (const [name, ref] of [
       ['test', 'main'],
@@ -586,14 +586,14 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
     expect(await shown("?name=test'%20or%201=1--")).toEqual([])
   })
 
-  it('ST-2: a branch or an abbreviation is resolved to its commit first', async () => {
+  it('a branch or an abbreviation is resolved to its commit first (ST-2)', async () => {
     const { project, commit, say } = await aBuilt()
     await say({ state: 'success' }).expect(201)
     for (const named of ['main', commit.slice(0, 10)])
       expect((await list(project, named, project.creator).expect(200)).body).toMatchObject([{ sha: commit }])
   })
 
-  it('ST-2: an empty repository has no commit', async () => {
+  it('an empty repository has no commit (ST-2)', async () => {
     const project = await aProject(t.ctx)
     await list(project, 'main', project.creator).expect(404, NO_COMMIT)
   })
@@ -611,7 +611,7 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
 })
 
 describe('the status of a commit', () => {
-  it('C-7, C-47, PL-6: status and last_pipeline are those of its newest pipeline over all refs', async () => {
+  it('status and last_pipeline are those of its newest pipeline over all refs (C-7, C-47, PL-6)', async () => {
     const { project, commit, say } = await aBuilt()
     const shown = async (named = commit) => (await t.api('get', `${project.path}/repository/commits/${named}`, project.creator).expect(200)).body
     expect(await shown()).toMatchObject({ status: null, last_pipeline: null })
@@ -626,7 +626,7 @@ describe('the status of a commit', () => {
     expect(await shown(next)).toMatchObject({ status: null, last_pipeline: null })
   })
 
-  it('C-7: costs one query', async () => {
+  it('costs one query (C-7)', async () => {
     const { project, commit } = await aBuilt()
     const queries = await t.queriesOf(() => t.api('get', `${project.path}/repository/commits/${commit}`, project.creator).expect(200))
     expect(queries.filter((text) => text.includes('"pipelines"'))).toHaveLength(1)
@@ -637,7 +637,7 @@ describe('many at once', () => {
   const CLIENTS = 32
   const together = <T>(work: (n: number) => Promise<T>) => Promise.all(Array.from({ length: CLIENTS }, (_, n) => work(n)))
 
-  it('ST-13, SEC-165: the first posts of one commit and ref make one pipeline', async () => {
+  it('the first posts of one commit and ref make one pipeline (ST-13, SEC-165)', async () => {
     const { project, say } = await aBuilt()
     const answers = await together((n) => say({ state: 'success', name: `job ${n}` }))
     expect(new Set(answers.map(({ status, body }) => `${status} ${body.pipeline_id}`)).size).toBe(1)
@@ -647,7 +647,7 @@ describe('many at once', () => {
     expect(rows.statuses.filter(({ latest }) => latest)).toHaveLength(CLIENTS)
   })
 
-  it('SEC-165: pipelines made at once are numbered without gap or repetition', async () => {
+  it('pipelines made at once are numbered without gap or repetition (SEC-165)', async () => {
     const { project, say } = await aBuilt()
     for (const { status } of await together((n) => say({ state: 'success', ref: `ref ${n % 16}` }))) expect(status).toBe(201)
     const { pipelines: made } = await rowsOf(project)
@@ -655,7 +655,7 @@ describe('many at once', () => {
     expect(new Set(made.map(({ ref }) => ref)).size).toBe(16)
   })
 
-  it('ST-14, ST-16, ST-18: the same state, name and poster: one wins and the others are refused', async () => {
+  it('the same state, name and poster: one wins and the others are refused (ST-14, ST-16, ST-18)', async () => {
     const { project, say } = await aBuilt()
     const answers = await together(() => say({ state: 'running' }))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
@@ -663,7 +663,7 @@ describe('many at once', () => {
     expect((await rowsOf(project)).statuses).toMatchObject([{ status: 'running', latest: true }])
   })
 
-  it('ST-14 to ST-20: mixed states of one name by several posters end as some order of the calls would have them', async () => {
+  it('to ST-20: mixed states of one name by several posters end as some order of the calls would have them (ST-14)', async () => {
     const { project, say } = await aBuilt()
     const posters = [project.creator, await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     for (const poster of posters.slice(1))
@@ -680,19 +680,19 @@ describe('many at once', () => {
       }
       const { pipelines: made, statuses: rows } = await rowsOf(project)
       expect(made).toHaveLength(1)
-      // every accepted post made or moved a row it tells of, and no row came from elsewhere
+      // every accepted post made or moved a row that it returned, and there are no other rows
       const accepted = new Set(answers.filter(({ status }) => status === 201).map(({ body }) => body.id))
       expect(rows.filter(({ id }) => accepted.has(id))).toHaveLength(accepted.size)
       // one row of the name is the latest: the newest
       expect(rows.filter(({ latest }) => latest).map(({ id }) => id)).toEqual([rows.at(-1)?.id])
-      // nobody has two unfinished ones
+      // there are no two unfinished ones
       const open = rows.filter(({ status }) => status === 'pending' || status === 'running').map(({ user_id }) => user_id)
       expect(new Set(open).size).toBe(open.length)
       expect(made[0]?.status).toBe(rows.at(-1)?.status)
     }
   })
 
-  it('ST-20: different names, each from pending to its end: the pipeline agrees with what is there in the end', async () => {
+  it('different names, each from pending to its end: the pipeline agrees with the final statuses (ST-20)', async () => {
     const { project, say } = await aBuilt()
     const ends = ['success', 'failed', 'canceled']
     const answers = await together(async (n) => {

@@ -24,7 +24,7 @@ describe.each(SOURCES)('custom attributes of %s', (source) => {
   const path = (key?: string, id = ids[source]) => `/${source}/${id}/custom_attributes${key === undefined ? '' : `/${encodeURIComponent(key)}`}`
   const set = (key: string, value: unknown) => t.api('put', path(key), admin).send({ value })
 
-  it('CA-1, CA-2, CA-3, CA-4: are set, read, replaced and removed', async () => {
+  it('are set, read, replaced and removed (CA-1, CA-2, CA-3, CA-4)', async () => {
     expect((await t.api('get', path(), admin).expect(200)).body).toEqual([])
     expect((await set('room', 'one').expect(200)).body).toEqual({ key: 'room', value: 'one' })
     expect((await set('room', 'two').expect(200)).body).toEqual({ key: 'room', value: 'two' })
@@ -42,7 +42,7 @@ describe.each(SOURCES)('custom attributes of %s', (source) => {
     await t.api('delete', path('a/b c'), admin).expect(204)
   })
 
-  it.each(['__proto__', 'constructor', 'hasOwnProperty', 'null', '0'])('SEC-73, SEC-155: %s is a key like any other', async (key) => {
+  it.each(['__proto__', 'constructor', 'hasOwnProperty', 'null', '0'])('%s is a key like any other (SEC-73, SEC-155)', async (key) => {
     await set(key, 'value').expect(200)
     expect((await t.api('get', path(key), admin).expect(200)).body).toEqual({ key, value: 'value' })
     expect((await t.api('get', path(), admin).expect(200)).body).toEqual([{ key, value: 'value' }])
@@ -58,7 +58,7 @@ describe.each(SOURCES)('custom attributes of %s', (source) => {
     ] as const) {
       await t.api(method, path(key)).send({ value: 'x' }).expect(401, { message: '401 Unauthorized' })
       await t.api(method, path(key), owner).send({ value: 'x' }).expect(403, { message: '403 Forbidden' })
-      // hidden and missing alike for who may not (SEC-30)
+      // hidden and missing are alike for callers without the right (SEC-30)
       await t.api(method, path(key, 999_999), owner).send({ value: 'x' }).expect(403, { message: '403 Forbidden' })
       await t
         .api(method, path(key, 999_999), admin)
@@ -71,7 +71,7 @@ describe.each(SOURCES)('custom attributes of %s', (source) => {
     expect(await t.ctx.db.read.$count(customAttributes, inArray(customAttributes.key, ['x', 'k'.repeat(256)]))).toBe(0)
   })
 
-  it('CA-5, U-15, GR-13, SEC-46: filter for everybody', async () => {
+  it('filter for everybody (CA-5, U-15, GR-13, SEC-46)', async () => {
     await set('team', 'blue').expect(200)
     await set('floor', '3').expect(200)
     const found = async (query: string, caller: TestUser) => {
@@ -88,7 +88,7 @@ describe.each(SOURCES)('custom attributes of %s', (source) => {
     await t.api('get', `/${source}?custom_attributes=x`, admin).expect(400, { error: 'custom_attributes is invalid' })
   })
 
-  it('W-11: are shown to administrators who ask', async () => {
+  it('are shown to administrators who ask (W-11)', async () => {
     await set('team', 'blue').expect(200)
     await set('floor', '3').expect(200)
     const expected = [

@@ -34,7 +34,7 @@ const clone = (pair: KeyPair, project: TestProject) => {
 }
 
 describe('deploy keys (DK-1 to DK-6)', () => {
-  it('are added, listed, changed and removed by maintainers, and the key goes with its last project', async () => {
+  it('are added, listed, changed and removed by maintainers, and the key is deleted with its last project', async () => {
     const [one, two] = [await aPlace(), await aPlace()]
     const pair = client.newKey()
     const key = await added(one, pair)
@@ -65,7 +65,7 @@ describe('deploy keys (DK-1 to DK-6)', () => {
     await expect.poll(async () => (await t.api('get', `/keys/${key.id}`, admin)).status, { timeout: 20_000 }).toBe(404)
   })
 
-  it('refuses what is no key, and keys of users', async () => {
+  it('refuses invalid keys, and keys of users', async () => {
     const project = await aPlace()
     const add = (body: object) => t.api('post', `${project.path}/deploy_keys`, owner).send(body)
     expect((await add({ key: client.newKey().line }).expect(400)).body).toEqual({ error: 'title is missing' })
@@ -83,7 +83,7 @@ describe('deploy keys (DK-1 to DK-6)', () => {
     })
   })
 
-  it('are enabled by who manages another project of theirs (DK-5), and by nobody else', async () => {
+  it('are enabled by callers who manage another of their projects, and by no others (DK-5)', async () => {
     const project = await aPlace()
     const key = await added(project, client.newKey())
     const stranger = await aUser(t.ctx)
@@ -143,7 +143,7 @@ describe('a deploy key (DK-7)', () => {
     await t.ctx.jobs.drain()
     const { body: events } = await t.api('get', `${project.path}/events?action=pushed`, admin).expect(200)
     expect(events[0]).toMatchObject({ author_username: admin.username })
-    // its creator is an administrator, and it is not: nobody may push here
+    // its creator is an administrator, and it is not: no one may push here
     await t.api('post', `${project.path}/protected_branches`, admin).send({ name: 'closed', push_access_level: 0 }).expect(201)
     expect((await client.git(path, pair, 'push', 'origin', 'HEAD:refs/heads/closed')).err).toContain('You are not allowed to push into this branch')
     // and creates no projects

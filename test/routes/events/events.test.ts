@@ -45,8 +45,8 @@ async function workOf(project: TestProject) {
   return { work, push }
 }
 
-describe('what is recorded (EV-5)', () => {
-  it('EV-3: a created project, with every field', async () => {
+describe('recorded events (EV-5)', () => {
+  it('a created project, with every field (EV-3)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const { name } = (await t.api('get', project.path, creator).expect(200)).body
@@ -67,7 +67,7 @@ describe('what is recorded (EV-5)', () => {
     ])
   })
 
-  it('PU-7: pushes over Git, newest first: a new branch, more commits, a tag, what is removed', async () => {
+  it('pushes over Git, newest first: a new branch, more commits, a tag, deletions (PU-7)', async () => {
     const project = await aProject(t.ctx)
     const { work, push } = await workOf(project)
     const first = await commitIn(work, 'one')
@@ -97,7 +97,7 @@ describe('what is recorded (EV-5)', () => {
     expect(list.every((event) => event.target_type === null)).toBe(true)
   })
 
-  it('PU-7: forced pushes and merges count what is new', async () => {
+  it('forced pushes and merges count new commits (PU-7)', async () => {
     const project = await aProject(t.ctx)
     const { work, push } = await workOf(project)
     for (const name of ['a', 'b', 'c']) await commitIn(work, name)
@@ -111,7 +111,7 @@ describe('what is recorded (EV-5)', () => {
     expect(pushed).toEqual([['main', 3], ['work', 0], ['work', 1], ['work', 3]]) // biome-ignore format: pairs
   })
 
-  it('PU-7: what is committed, branched and tagged by the API', async () => {
+  it('commits, branches and tags by the API (PU-7)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const commit = (branch: string, message: string, more = {}) =>
@@ -177,7 +177,7 @@ describe('what is recorded (EV-5)', () => {
     await t.api('post', `${project.path}/members`, project.creator).send({ user_id: two.id, access_level: 20 }).expect(201)
   })
 
-  it('SEC-158: a push that a killed process left half done, once, however often it is finished', async () => {
+  it('a push that a killed process left half done, once, however often it is finished (SEC-158)', async () => {
     const project = await aProject(t.ctx)
     const [head] = bareOf(t, project).commits({ files: { a: 'a' } }) as [string]
     const updates = [{ ref: 'refs/heads/main', old: '0'.repeat(40), new: head }]
@@ -189,7 +189,7 @@ describe('what is recorded (EV-5)', () => {
     expect(pushed.map(({ push_data }) => push_data?.['commit_to'])).toEqual([head])
   })
 
-  it('nothing for what was refused (SEC-2)', async () => {
+  it('nothing for refused calls (SEC-2)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const before = await eventsOf(project)
     const { work } = await workOf(project)
@@ -200,7 +200,7 @@ describe('what is recorded (EV-5)', () => {
     expect(await eventsOf(project)).toEqual(before)
   })
 
-  it('drops what is older than two years', async () => {
+  it('deletes events older than two years', async () => {
     const project = await aProject(t.ctx)
     const year = 365 * 86_400_000
     const values = { project_id: project.id, author_id: project.creator.id, action: 'left' as const }
@@ -211,7 +211,7 @@ describe('what is recorded (EV-5)', () => {
   })
 })
 
-describe('EV-7, G-86: the last activity of a project', () => {
+describe('the last activity of a project (EV-7, G-86)', () => {
   it('is the time of its newest event', async () => {
     const project = await aProject(t.ctx)
     const check = async () => {
@@ -248,7 +248,7 @@ describe('lists of events', () => {
     )
   })
 
-  it.each(['/events', 'users', 'projects'])('EV-1 to EV-3: %s takes every input', async (kind) => {
+  it.each(['/events', 'users', 'projects'])('to EV-3: %s takes every input (EV-1)', async (kind) => {
     const path = kind === '/events' ? kind : kind === 'users' ? `/users/${author.username}/events` : `${project.path}/events`
     const list = async (query: string) => names((await t.api('get', `${path}?${query}`, author).expect(200)).body)
     expect(await list('')).toEqual(['commented on', 'created', 'left', 'joined'])
@@ -265,7 +265,7 @@ describe('lists of events', () => {
     expect(await list('before=&after=&action=joined&target_type=user')).toEqual(['joined'])
   })
 
-  it('G-55 to G-59: is paginated', async () => {
+  it('to G-59: is paginated (G-55)', async () => {
     const { body, headers } = await t.api('get', `${project.path}/events?per_page=3&page=2`, author).expect(200)
     expect([names(body), headers['x-total'], headers['x-total-pages'], headers['x-prev-page']]).toEqual([['joined'], '4', '2', '1'])
     const past = await t.api('get', `${project.path}/events?per_page=3&page=9`, author).expect(200, [])
@@ -284,22 +284,22 @@ describe('lists of events', () => {
     await t.api('get', '/events?scope=mine', author).expect(400, { error: 'scope does not have a valid value' })
   })
 
-  it('EV-1: needs a caller; EV-2: takes an id or a name, and 404 for nobody', async () => {
+  it('needs a caller (EV-1), takes an id or a name, and answers 404 for an unknown user (EV-2)', async () => {
     await t.api('get', '/events', null).expect(401)
     for (const named of [author.id, author.username, author.username.toUpperCase()])
       expect((await t.api('get', `/users/${named}/events`, author).expect(200)).body.length).toBe(4)
-    for (const named of ['nobody', '0', '999999999999', '-1', '1e3', '__proto__'])
+    for (const named of ['unknown', '0', '999999999999', '-1', '1e3', '__proto__'])
       await t.api('get', `/users/${named}/events`, author).expect(404, { message: '404 User Not Found' })
   })
 
-  it('G-21: read_user opens the events of a user, and no others', async () => {
+  it('read_user opens the events of a user, and no others (G-21)', async () => {
     const token = { token: await aToken(t.ctx, author, ['read_user']) }
     await t.api('get', `/users/${author.id}/events`, token).expect(200)
     await t.api('get', '/events', token).expect(403)
     await t.api('get', `${project.path}/events`, token).expect(403)
   })
 
-  it('EV-1: scope=all has the events of all projects the caller is a member of, by whomever', async () => {
+  it('scope=all has the events of all projects the caller is a member of, by whomever (EV-1)', async () => {
     const me = await aUser(t.ctx)
     const mine = await aProject(t.ctx, { developer: me })
     await aProject(t.ctx, { visibility: 'public' })
@@ -313,7 +313,7 @@ describe('lists of events', () => {
     ['public', statuses(200)],
     ['internal', statuses(200, { anonymous: 404 })],
     ['private', statuses(200, { anonymous: 404, stranger: 404 })],
-  ] as const)('EV-3: who reads the events of a %s project', async (visibility, expected) => {
+  ] as const)('who reads the events of a %s project (EV-3)', async (visibility, expected) => {
     const { project, as } = await aCast(t.ctx, { visibility })
     for (const [role, status] of expected) {
       const { status: got, body } = await t.api('get', `${project.path}/events`, as[role])
@@ -322,7 +322,7 @@ describe('lists of events', () => {
     }
   })
 
-  it('EV-4: what a caller cannot see is left out, and not counted', async () => {
+  it('what a caller cannot see is left out, and not counted (EV-4)', async () => {
     const { project: secret, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const { owner } = as
     await t.api('post', `${secret.path}/repository/commits/main/comments`, owner).send({ note: 'x' }).expect(201)
@@ -355,7 +355,7 @@ describe('lists of events', () => {
     await t.api('get', '/events', as.developer).expect(200, [])
   })
 
-  it('EV-4, SEC-33, SEC-35: the events of a project are those of its people there, for every role', async () => {
+  it('the events of a project are those of its people there, for every role (EV-4, SEC-33, SEC-35)', async () => {
     for (const visibility of ['public', 'private'] as const) {
       const { project: place, as } = await aCast(t.ctx, { visibility, files: { a: 'a' } })
       const { owner } = as
@@ -391,7 +391,7 @@ describe('lists of events', () => {
     }
   })
 
-  it('EV-2: people without a token see nobody where public things are restricted (U-17)', async () => {
+  it('callers without a token see no users where the public level is restricted (EV-2, U-17)', async () => {
     await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
     try {
       await t.api('get', `/users/${author.id}/events`, null).expect(404, { message: '404 User Not Found' })
@@ -421,7 +421,7 @@ describe('lists of events', () => {
   })
 })
 
-describe('EV-6: the last activity of a user', () => {
+describe('the last activity of a user (EV-6)', () => {
   const rowOf = async ({ id }: TestUser) => {
     await t.ctx.jobs.drain()
     return (await t.ctx.db.write.select().from(users).where(eq(users.id, id)))[0]

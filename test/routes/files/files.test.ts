@@ -42,7 +42,7 @@ const sha256 = (content: string | Buffer) => createHash('sha256').update(content
 const enc = encodeURIComponent
 
 describe('GET and HEAD /projects/:id/repository/files/:file_path', () => {
-  it('RF-1: the file, its content, and where it comes from; HEAD means the default branch', async () => {
+  it('the file, its content, and its commits; HEAD means the default branch (RF-1)', async () => {
     for (const ref of ['main', 'HEAD']) {
       const { body } = await t.api('get', `${at}/${enc('docs/a b.md')}?ref=${ref}`, null).expect(200)
       expect(body).toEqual({
@@ -66,7 +66,7 @@ describe('GET and HEAD /projects/:id/repository/files/:file_path', () => {
     })
   })
 
-  it('RF-2: the same as headers', async () => {
+  it('the same as headers (RF-2)', async () => {
     const { headers, text } = await t.api('head', `${at}/${enc('docs/a b.md')}?ref=main`, null).expect(200)
     expect(text ?? '').toBe('')
     expect(headers).toMatchObject({
@@ -97,24 +97,24 @@ describe('GET and HEAD /projects/:id/repository/files/:file_path', () => {
     ['other', '?ref=', NO_COMMIT],
     ['other', '?ref=main~1', NO_COMMIT],
     ['other', '?ref=--all', NO_COMMIT],
-  ])('RF-1, RF-2, SEC-79 to SEC-81: 404 for %s%s', async (path, query, answer) => {
+  ])('to SEC-81: 404 for %s%s (RF-1, RF-2, SEC-79)', async (path, query, answer) => {
     await t.api('get', `${at}/${path}${query}`, null).expect(404, answer)
     await t.api('head', `${at}/${path}${query}`, null).expect(404)
     if (query !== '?ref=') await t.api('get', `${at}/${path}/raw${query}`, null).expect(404, answer)
   })
 
-  it('RF-1, RF-2: ref must be there', async () => {
+  it('ref must be there (RF-1, RF-2)', async () => {
     await t.api('get', `${at}/run`, null).expect(400, { error: 'ref is missing' })
     await t.api('head', `${at}/run`, null).expect(400)
   })
 
-  it('SEC-99: a link is a blob that holds its target', async () => {
+  it('a link is a blob that holds its target (SEC-99)', async () => {
     const { body } = await t.api('get', `${at}/link?ref=main`, null).expect(200)
     expect(Buffer.from(body.content, 'base64').toString()).toBe('run')
     await t.api('get', `${at}/link%2Fx?ref=main`, null).expect(404, NO_FILE)
   })
 
-  it('SEC-146: above 10 MiB there is no JSON, but facts and bytes', async () => {
+  it('above 10 MiB there is no JSON, but facts and bytes (SEC-146)', async () => {
     const project = await aProject(t.ctx)
     const content = Buffer.alloc(10 * 1024 * 1024 + 1, 'large ')
     bareOf(t, project).commits({ files: { large: content } })
@@ -127,7 +127,7 @@ describe('GET and HEAD /projects/:id/repository/files/:file_path', () => {
     expect(raw.body.equals(content)).toBe(true)
   })
 
-  it('SEC-153, SEC-155: odd names, in bodies and in headers', async () => {
+  it('odd names, in bodies and in headers (SEC-153, SEC-155)', async () => {
     const project = await aProject(t.ctx)
     const names = ['-x', '--', '*', ' ', 'a\nb', 'a\tb', '"q"', 'back\\slash', '😀.txt', 'ü', '__proto__', 'constructor', 'null', '1e3', '-1']
     bareOf(t, project).commits({ files: Object.fromEntries(names.filter((name) => name !== '__proto__').map((name) => [name, name])) })
@@ -145,7 +145,7 @@ describe('GET and HEAD /projects/:id/repository/files/:file_path', () => {
 })
 
 describe('GET and HEAD /projects/:id/repository/files/:file_path/raw', () => {
-  it('RF-3: the bytes and the headers of RF-2, at the default branch unless said otherwise', async () => {
+  it('the bytes and the headers of RF-2, at the default branch unless a ref is named (RF-3)', async () => {
     for (const query of ['', '?ref=', '?ref=main', '?ref=HEAD']) {
       const { body, headers } = await t
         .api('get', `${at}/${enc('docs/a b.md')}/raw${query}`, null)
@@ -170,7 +170,7 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
   const mode = (path: string, branch: string) => bare.git('ls-tree', `refs/heads/${branch}`, path).slice(0, 6)
   const onNew = { branch: 'made', start_branch: 'main', commit_message: 'Make it' }
 
-  it('RF-5, RF-6, RF-7, RF-9: creates, changes and deletes; the author may be given, the committer is the caller', async () => {
+  it('creates, changes and deletes; the author may be given, the committer is the caller (RF-5, RF-6, RF-7, RF-9)', async () => {
     const { developer } = cast.as
     const path = `${at}/${enc('new/dir/file.txt')}`
     await t
@@ -205,7 +205,7 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
     bare.git('fsck', '--strict')
   })
 
-  it('RF-8: in an empty repository the branch is created', async () => {
+  it('in an empty repository the branch is created (RF-8)', async () => {
     const project = await aProject(t.ctx)
     await t
       .api('post', `${project.path}/repository/files/a`, project.creator)
@@ -220,7 +220,7 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
     ['nothing said', 'delete', 'run', {}, { error: 'branch is missing, commit_message is missing' }],
     ['an unknown encoding', 'post', 'new', { ...base, encoding: 'utf-7' }, { error: 'encoding does not have a valid value' }],
     ['broken base64', 'put', 'run', { ...base, content: 'a_b', encoding: 'base64' }, { message: 'The content of run is not valid base64' }],
-    ['an address that is none', 'put', 'run', { ...base, author_email: 'nobody' }, { message: 'author_email is invalid' }],
+    ['an address that is none', 'put', 'run', { ...base, author_email: 'unknown' }, { message: 'author_email is invalid' }],
     ['a file that is there', 'post', 'run', base, { message: 'A file with this name already exists' }],
     ['a directory', 'post', 'docs', base, { message: 'A file with this name already exists' }],
     ['no such file', 'put', 'none', base, { message: "A file with this name doesn't exist" }],
@@ -284,7 +284,7 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
     expect(await stateOf(t, cast.project)).toEqual(before)
   })
 
-  it('RF-6, SEC-96: last_commit_id that is right lets the change through', async () => {
+  it('a matching last_commit_id allows the change (RF-6, SEC-96)', async () => {
     bare.git('branch', '-f', 'work', 'main')
     await t
       .api('put', `${at}/run`, cast.as.developer)
@@ -297,7 +297,7 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   it.each(statuses(200))('companions 5.3: %s reads files of a public project', async (role, status) => {
     await t.api('get', `${at}/run?ref=main`, cast.as[role]).expect(status)
     await t.api('get', `${at}/run/raw`, cast.as[role]).expect(status)
@@ -332,7 +332,7 @@ describe('who may', () => {
     ['guest', 403],
     ['reporter', 200],
     ['admin', 200],
-  ])('G-40, companions 5.1 row 3: %s before a private project: %i', async (role, status) => {
+  ])('companions 5.1 row 3: %s before a private project: %i (G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     for (const path of ['a?ref=main', 'a/raw', 'none?ref=main']) {
       const { body } = await t
@@ -343,7 +343,7 @@ describe('who may', () => {
     }
   })
 
-  it('AC-10, AC-11: archived is read, not written; switched off is neither', async () => {
+  it('archived is read, not written; switched off is neither (AC-10, AC-11)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const path = `${project.path}/repository/files/a`
     await t.api('post', `${project.path}/archive`, as.owner).expect(201)
@@ -433,7 +433,7 @@ describe('GET and HEAD /projects/:id/repository/files/:file_path/blame (RF-4)', 
       expect([range, (await blame(`ref=main&${range}`)).status]).toEqual([range, 400])
   })
 
-  it('refuses what is no file, needs a ref, and answers 413 for more lines than an answer holds', async () => {
+  it('refuses paths that are no file, needs a ref, and answers 413 for too many lines', async () => {
     await blame('').expect(400)
     expect((await blame('ref=none').expect(404)).body).toEqual(NO_COMMIT)
     for (const path of ['none', 'd', 'module']) expect((await blame('ref=main', path).expect(404)).body).toEqual(NO_FILE)

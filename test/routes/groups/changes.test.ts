@@ -40,7 +40,7 @@ const png = (width = 1) => {
 }
 
 describe('PUT /groups/:id (GR-35 to GR-39)', () => {
-  it('GR-35, G-74, X-20: who may, by id and by path', async () => {
+  it('permissions, by id and by path (GR-35, G-74, X-20)', async () => {
     const [maintainer, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
     const parent = await aGroup(t.ctx, { creator: owner, maintainer })
     const group = await aGroup(t.ctx, { creator: admin, parent_id: parent.id })
@@ -55,7 +55,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     await put(group, { visibility: 'secret' }, stranger).expect(400, { error: 'visibility does not have a valid value' })
   })
 
-  it('GR-36, GR-2: what is not sent stays; nothing sent changes nothing', async () => {
+  it('keeps fields that are not sent; an empty request changes nothing (GR-36, GR-2)', async () => {
     const group = await aGroup(t.ctx, { creator: owner, visibility: 'internal', description: 'before', lfs_enabled: false })
     const other = await aGroup(t.ctx, { creator: owner })
     const updated = async () => (await t.ctx.db.read.select().from(namespaces).where(eq(namespaces.id, group.id)))[0]?.updated_at
@@ -78,7 +78,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     expect(listed?.lfs_enabled).toBe(true)
   })
 
-  it('GR-37, GR-38: faults are an object here', async () => {
+  it('faults are an object here (GR-37, GR-38)', async () => {
     const group = await aGroup(t.ctx, { creator: owner, visibility: 'public' })
     const sibling = await aGroup(t.ctx, { creator: owner })
     await put(group, { path: sibling.fullPath.toUpperCase() }).expect(400, { message: { path: ['has already been taken'] } })
@@ -93,7 +93,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     await put(child, { name: 'FIRST', path: child.fullPath.toUpperCase() }).expect(200)
   })
 
-  it('GR-37, AC-5, SEC-40: between the parent and what is inside', async () => {
+  it('between the parent and its subgroups and projects (GR-37, AC-5, SEC-40)', async () => {
     const parent = await aGroup(t.ctx, { creator: owner, visibility: 'internal' })
     const group = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, visibility: 'internal' })
     const refused = (...visibility_level: string[]) => ({ message: { visibility_level } })
@@ -115,7 +115,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     await setSettings(t.ctx, {})
   })
 
-  it('SEC-40: a project that opens and a group that closes in the same moment do not pass each other', async () => {
+  it('a project that becomes public and a group that becomes private at once do not conflict (SEC-40)', async () => {
     for (let i = 0; i < 5; i++) {
       const group = await aGroup(t.ctx, { creator: owner, visibility: 'public' })
       const project = await aProject(t.ctx, { creator: owner, namespace_id: group.id })
@@ -132,7 +132,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     }
   })
 
-  it('GR-39, AC-12: paths and names below follow; the old ones lead Git only', async () => {
+  it('paths and names below follow; the old ones lead Git only (GR-39, AC-12)', async () => {
     const group = await aGroup(t.ctx, { creator: owner, visibility: 'public', name: 'Old' })
     const child = await aGroup(t.ctx, { creator: owner, parent_id: group.id, name: 'Child', visibility: 'public' })
     const project = await aProject(t.ctx, { creator: owner, namespace_id: child.id, name: 'deep', visibility: 'public', files: { 'a.txt': 'a' } })
@@ -154,7 +154,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     await supertest(t.url).get(`/${full}.git/info/refs?service=git-upload-pack`).expect(200)
   })
 
-  it('X-19, UP-4: an image, and the lock of shares', async () => {
+  it('an image, and the lock of shares (X-19, UP-4)', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     const send = (data: Buffer) => t.api('put', group.path, owner).attach('avatar', data, 'me.png')
     const shown = async () => ((await t.api('get', group.path, owner).expect(200)).body as { avatar_url: string | null }).avatar_url
@@ -167,7 +167,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
       return caller ? call.set('PRIVATE-TOKEN', caller.token) : call
     }
     await get(first, owner).expect(200).expect('content-type', 'image/png')
-    // UP-3: for who sees the group
+    // for callers who see the group (UP-3)
     await get(first).expect(404)
     await send(png(2)).expect(200)
     expect(await shown()).not.toBe(first)
@@ -191,22 +191,22 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
       .expect(400, { message: 'Failed to save group {:avatar=>["only images allowed"]}' })
   })
 
-  it('SEC-168: rows of the audit for creation, change and visibility', async () => {
+  it('rows of the audit for creation, change and visibility (SEC-168)', async () => {
     const { body } = await t
       .api('post', '/groups', owner)
-      .send({ name: 'Told', path: `told${unique()}` })
+      .send({ name: 'Changed', path: `changed${unique()}` })
       .expect(201)
     const { id } = body as { id: number }
-    await put({ id }, { name: 'Told anew', description: 'd', visibility: 'public' }).expect(200)
+    await put({ id }, { name: 'Changed again', description: 'd', visibility: 'public' }).expect(200)
     await put({ id }, {}).expect(200)
     expect(await auditOf(id)).toEqual([
       { action: 'group_created', actor: owner.username, changes: {} },
-      { action: 'group_updated', actor: owner.username, changes: { name: ['Told', 'Told anew'], description: ['', 'd'] } },
+      { action: 'group_updated', actor: owner.username, changes: { name: ['Changed', 'Changed again'], description: ['', 'd'] } },
       { action: 'visibility_changed', actor: owner.username, changes: { visibility: ['private', 'public'] } },
     ])
   })
 
-  it('of two who want one path in the same moment one is told', async () => {
+  it('refuses one of two concurrent requests for one path', async () => {
     const [one, two] = [await aGroup(t.ctx, { creator: owner }), await aGroup(t.ctx, { creator: owner })]
     const path = `wanted${unique()}`
     const answers = await Promise.all([put(one, { path }), put(two, { path })])
@@ -217,7 +217,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
 describe('DELETE /groups/:id (GR-40)', () => {
   const remove = (group: { path: string }, caller: TestUser | null = owner) => t.api('delete', group.path, caller)
 
-  it('GR-40, G-74: who may', async () => {
+  it('permissions (GR-40, G-74)', async () => {
     const [maintainer, stranger, inherited] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const parent = await aGroup(t.ctx, { creator: owner, owner: inherited })
     const group = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, maintainer })
@@ -232,7 +232,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     expect((await auditOf(group.id)).at(-1)).toMatchObject({ action: 'group_deletion_scheduled', actor: inherited.username })
   })
 
-  it('GR-40, SEC-134: all below is gone when the answer comes; storage follows, and paths are free at once', async () => {
+  it('removes all below before the answer; storage later, and paths are free at once (GR-40, SEC-134)', async () => {
     const group = await aGroup(t.ctx, { creator: owner, visibility: 'public' })
     const child = await aGroup(t.ctx, { creator: owner, parent_id: group.id, visibility: 'public' })
     const project = await aProject(t.ctx, { creator: owner, namespace_id: child.id, name: 'inside', visibility: 'public', files: { 'a.txt': 'old' } })
@@ -274,7 +274,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     ).toBeNull()
   })
 
-  it('SEC-134: what a kill left in the storage goes at the next start', async () => {
+  it('removes what a kill left in the storage at the next start (SEC-134)', async () => {
     const project = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
     await t.ctx.db.write.insert(pendingRepositoryDeletions).values({ project_id: project.id, storage: 'default' })
     await t.ctx.db.write.insert(pendingAvatarDeletions).values({ kind: 'group', id: 1 })
@@ -285,7 +285,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     expect(await t.ctx.db.read.$count(pendingAvatarDeletions)).toBe(0)
   })
 
-  it('forks of what goes stay, and their sources have one fork less', async () => {
+  it('keeps forks of removed projects, and counts one fork less for sources', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     const [source, fork] = [await aProject(t.ctx, { creator: owner }), await aProject(t.ctx, { creator: owner, namespace_id: group.id })]
     await t.ctx.db.write.update(projects).set({ forked_from_id: source.id }).where(eq(projects.id, fork.id))
@@ -294,7 +294,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     expect((await t.api('get', source.path, owner).expect(200)).body).toMatchObject({ forks_count: 0 })
   })
 
-  it('G-89: not when it changed since', async () => {
+  it('not when it changed since (G-89)', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     const ask = (since: string) => remove(group).set('If-Unmodified-Since', since)
     await ask('Mon, 01 Jan 2001 00:00:00 GMT').expect(412, { message: '412 Precondition Failed' })
@@ -304,7 +304,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     await remove(other).set('If-Unmodified-Since', 'yesterday').expect(204)
   })
 
-  it('SEC-132: nothing is born inside a group that goes, and nothing is left of what was', async () => {
+  it('nothing is created inside a group that is being removed, and nothing of it is left (SEC-132)', async () => {
     for (let i = 0; i < 6; i++) {
       // removed at once in one half, hidden in the other (GR-44)
       const atOnce = i % 2 === 0
@@ -344,7 +344,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
     expect(await statements(5)).toBe(await statements(1))
   })
 
-  it('G-21: a token that only reads people deletes nothing', async () => {
+  it('a token of scope read_user deletes nothing (G-21)', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     await t.api('delete', group.path, { token: await aToken(t.ctx, owner, ['read_user']) }).expect(403)
     await t.api('get', group.path, owner).expect(200)

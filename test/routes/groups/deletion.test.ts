@@ -117,7 +117,7 @@ describe('DELETE /groups/:id (GR-40, GR-44)', () => {
     expect(await stands()).toEqual([200, true, 1])
   })
 
-  it('does not keep its only owner from being removed; with hard_delete it goes too (U-36, GR-46)', async () => {
+  it('does not prevent the removal of its only owner; with hard_delete it is removed too (U-36, GR-46)', async () => {
     for (const hard of [false, true]) {
       const person = await aUser(t.ctx)
       const group = await aGroup(t.ctx, { creator: person })
@@ -130,7 +130,7 @@ describe('DELETE /groups/:id (GR-40, GR-44)', () => {
 })
 
 describe('POST /groups/:id/restore (GR-45)', () => {
-  it('brings the tree back under its former paths; what was deleted in it before still waits', async () => {
+  it('restores the tree under its former paths; projects deleted in it before still wait', async () => {
     const { group, child, top, inner } = await aTree()
     const places = [group, child, top, inner]
     const before = await Promise.all(places.map((place) => pathOf(place)))

@@ -16,7 +16,7 @@ const failed = (fault: string) => ({ message: `Failed to save group {${fault}}` 
 const PATH = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'."
 
 describe('POST /groups (GR-21 to GR-34, G-74)', () => {
-  it('GR-23, AC-13, G-82, G-84, G-90, W-13: the creator owns it', async () => {
+  it('the creator owns it (GR-23, AC-13, G-82, G-84, G-90, W-13)', async () => {
     const { body } = await post({ name: 'Über Gruppe', path: 'uber', description: null }).expect(201)
     expect(body).toMatchObject({
       name: 'Über Gruppe',
@@ -45,7 +45,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
     })
   })
 
-  it('GR-21, AC-8, G-66, G-74: who may', async () => {
+  it('permissions (GR-21, AC-8, G-66, G-74)', async () => {
     await post({ name: 'a', path: 'a-group' }, null).expect(401)
     await post({ name: 'a', path: 'a-group' }, await aUser(t.ctx, { can_create_group: false })).expect(403, { message: '403 Forbidden' })
     const external = await aUser(t.ctx, { external: true })
@@ -59,7 +59,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
     await post({ name: 'b', path: 'b-group', parent_id: parent.id }, admin).expect(201)
   })
 
-  it('GR-22, GR-33: parameters', async () => {
+  it('parameters (GR-22, GR-33)', async () => {
     await post({}).expect(400, { error: 'name is missing, path is missing' })
     await post({ name: 'a', path: 'aa', visibility: 'secret' }).expect(400, { error: 'visibility does not have a valid value' })
     expect((await post({ name: 'a', path: 'top-level', parent_id: '' }).expect(201)).body).toMatchObject({ parent_id: null })
@@ -82,20 +82,20 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
     ['x'.repeat(256), 'is too long (maximum is 255 characters)'],
     ['Api', 'Api is a reserved name'],
     ['.well-known', '.well-known is a reserved name'],
-  ])('AC-17, AC-18, GR-24, GR-25, G-43, SEC-62, SEC-65: refuses the path %j', async (path, text) => {
+  ])('refuses the path %j (AC-17, AC-18, GR-24, GR-25, G-43, SEC-62, SEC-65)', async (path, text) => {
     const { message } = (await post({ name: 'a', path }).expect(400)).body as { message: string }
     expect(message).toContain(text)
     expect(message.startsWith('Failed to save group {:path=>["')).toBe(true)
   })
 
-  it('AC-18: below a parent other names are reserved', async () => {
+  it('below a parent other names are reserved (AC-18)', async () => {
     const parent = await aGroup(t.ctx, { creator: user })
     await post({ name: 'a', path: 'tree', parent_id: parent.id }).expect(400, failed(':path=>["tree is a reserved name"]'))
     await post({ name: 'a', path: 'users', parent_id: parent.id }).expect(201)
     await post({ name: 'a', path: 'tree' }).expect(201)
   })
 
-  it('AC-12, GR-26, GR-28: one name space, whatever the case; names differ among siblings only', async () => {
+  it('one name space, whatever the case; names differ among siblings only (AC-12, GR-26, GR-28)', async () => {
     const parent = await aGroup(t.ctx, { creator: user })
     await aProject(t.ctx, { creator: user, namespace_id: parent.id, name: 'proj' })
     for (const path of [user.username.toUpperCase(), parent.fullPath])
@@ -105,7 +105,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
     await post({ name: 'same', path: 'two', parent_id: parent.id }).expect(400, failed(':name=>["has already been taken"]'))
   })
 
-  it('AC-5, GR-30, GR-31, SEC-40: not more visible than the parent, nor than administrators allow', async () => {
+  it('not more visible than the parent, nor than administrators allow (AC-5, GR-30, GR-31, SEC-40)', async () => {
     const parent = await aGroup(t.ctx, { creator: user, visibility: 'internal' })
     await post({ name: 'p', path: 'p', parent_id: parent.id, visibility: 'public' }).expect(
       400,
@@ -121,7 +121,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
     await setSettings(t.ctx, {})
   })
 
-  it('GR-27, GR-29, GR-32: names, descriptions and depth', async () => {
+  it('names, descriptions and depth (GR-27, GR-29, GR-32)', async () => {
     await post({ name: 'a<b', path: 'odd' }).expect(400, failed(`:name=>["can contain only letters, digits, '_', '.', dash and space."]`))
     await post({ name: 'x'.repeat(256), path: 'odd' }).expect(400, failed(':name=>["is too long (maximum is 255 characters)"]'))
     await post({ name: 'a', path: 'odd', description: 'x'.repeat(256) }).expect(
@@ -134,14 +134,14 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
     await post({ name: 'd', path: 'd', parent_id }).expect(400, failed(':parent_id=>["has too deep level of nesting"]'))
   })
 
-  it('of two in the same moment one is told', async () => {
+  it('refuses one of two concurrent requests', async () => {
     const answers = await Promise.all([1, 2, 3].map(() => post({ name: 'race', path: 'race' })))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400])
   })
 })
 
 describe('GET /groups and /groups/:id (GR-1 to GR-20, G-60, G-61)', () => {
-  it('GR-5, GR-6, GR-7, GR-8, GR-9: who is shown which', async () => {
+  it('groups shown to each caller (GR-5, GR-6, GR-7, GR-8, GR-9)', async () => {
     const person = await aUser(t.ctx)
     const external = await aUser(t.ctx, { external: true })
     const tag = `scope${person.id}`
@@ -171,7 +171,7 @@ describe('GET /groups and /groups/:id (GR-1 to GR-20, G-60, G-61)', () => {
     await t.api('get', parent.path, person).expect(404, { message: '404 Group Not Found' })
   })
 
-  it('GR-10, G-77, G-78, G-80: search is fuzzy on name or path', async () => {
+  it('search is fuzzy on name or path (GR-10, G-77, G-78, G-80)', async () => {
     const group = await aGroup(t.ctx, { creator: user, name: 'Quick Brown Fox', path: 'jumps-over' })
     const found = async (text: string) =>
       ((await t.api('get', `/groups?search=${encodeURIComponent(text)}`, user).expect(200)).body as { id: number }[]).map(({ id }) => id)
@@ -179,7 +179,7 @@ describe('GET /groups and /groups/:id (GR-1 to GR-20, G-60, G-61)', () => {
     for (const text of ['"fox brown"', 'brown jumps', 'fo']) expect([text, await found(text)]).toEqual([text, []])
   })
 
-  it('G-61, GR-3: the projects of a group are whole, newest first, archived ones too, as far as the caller sees them', async () => {
+  it('the projects of a group are whole, newest first, archived ones too, as far as the caller sees them (G-61, GR-3)', async () => {
     const group = await aGroup(t.ctx, { creator: user, visibility: 'public' })
     const ids: number[] = []
     for (let i = 0; i < 22; i++)

@@ -52,7 +52,7 @@ const names = async (query = '', caller: TestUser | null = owner) =>
   ).map(({ name }) => name)
 
 describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
-  it('GR-15, SEC-39, SEC-48: those in it and those shared with it, as far as the caller sees them', async () => {
+  it('those in it and those shared with it, as far as the caller sees them (GR-15, SEC-39, SEC-48)', async () => {
     expect(await names()).toEqual(['closed', 'hidden', 'inside', 'invited', 'open'])
     expect(await names('', member)).toEqual(['closed', 'hidden', 'inside', 'invited', 'open'])
     expect(await names('', stranger)).toEqual(['inside', 'invited', 'open'])
@@ -65,7 +65,7 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
     await t.api('get', `/groups/${encodeURIComponent(group.fullPath)}/projects`).expect(200)
   })
 
-  it('GR-16: archived ones beside the others, apart or not at all', async () => {
+  it('archived ones beside the others, apart or not at all (GR-16)', async () => {
     expect(await names('&archived=')).toEqual(['closed', 'hidden', 'inside', 'invited', 'old', 'open'])
     expect(await names('&archived=true')).toEqual(['old'])
     expect(await names('&archived=false')).not.toContain('old')
@@ -74,7 +74,7 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
     expect([await archived(''), await archived('archived=true'), await archived('archived=false')]).toEqual([['old'], ['old'], []])
   })
 
-  it('GR-17: visibility, fuzzy search, stars, owned', async () => {
+  it('visibility, fuzzy search, stars, owned (GR-17)', async () => {
     expect(await names('&visibility=internal')).toEqual(['inside'])
     await t.api('get', `${group.path}/projects?visibility=secret`, owner).expect(400, { error: 'visibility does not have a valid value' })
     for (const text of ['fox brown', 'QUICK', 'OPE', '"brown fox"'])
@@ -91,19 +91,19 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
     expect(await names('&owned=true')).toEqual(['closed', 'hidden', 'inside', 'invited', 'open'])
   })
 
-  it('GR-18: newest first', async () => {
+  it('newest first (GR-18)', async () => {
     const { body } = await t.api('get', `${group.path}/projects`, owner).expect(200)
     expect((body as { name: string }[]).map(({ name }) => name)).toEqual(['hidden', 'invited', 'old', 'closed', 'inside', 'open'])
     await t.api('get', `${group.path}/projects?order_by=size`, owner).expect(400, { error: 'order_by does not have a valid value' })
   })
 
-  it('GR-19: simple is exactly these fields', async () => {
+  it('simple is exactly these fields (GR-19)', async () => {
     const { body } = await t.api('get', `${group.path}/projects?simple=true&search=quick`).expect(200)
     const { id, fullPath } = made['open'] as TestProject
     expect(body).toEqual([{ id, name: 'open', path: 'open', web_url: `http://roost.test/${fullPath}` }])
   })
 
-  it('GR-4: whole projects for everybody, anonymous callers included', async () => {
+  it('whole projects for everybody, anonymous callers included (GR-4)', async () => {
     for (const caller of [null, owner]) {
       const [project] = (await t.api('get', `${group.path}/projects?search=quick`, caller).expect(200)).body as object[]
       expect(project).toMatchObject({
@@ -130,7 +130,7 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
     expect([await count(null), await count(stranger), await count(member)]).toEqual([0, 0, 3])
   })
 
-  it('X-18: subgroups on wish, shared ones not on wish, the filters of PR-1', async () => {
+  it('includes subgroups if requested, leaves out shared ones if requested, has the filters of PR-1 (X-18)', async () => {
     expect(await names('&include_subgroups=true', stranger)).toEqual(['below', 'inside', 'invited', 'open'])
     expect(await names('&with_shared=false', stranger)).toEqual(['inside', 'open'])
     expect(await names('&include_subgroups=true&with_shared=false', null)).toEqual(['below', 'open'])
@@ -142,7 +142,7 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
     expect((await t.api('get', `${group.path}/projects?page=9`, stranger).expect(200)).body).toEqual([])
   })
 
-  it('X-21: those that are shared with it alone, with the same filters', async () => {
+  it('those that are shared with it alone, with the same filters (X-21)', async () => {
     const shared = async (caller: TestUser | null, query = '') =>
       (await t.api('get', `${group.path}/projects/shared?order_by=name&sort=asc${query}`, caller).expect(200)).body as { name: string }[]
     const namesOf = async (...given: Parameters<typeof shared>) => (await shared(...given)).map(({ name }) => name)
@@ -156,7 +156,7 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
     await t.api('get', '/groups/999999/projects/shared', owner).expect(404)
   })
 
-  it('SEC-39: of the groups a project is shared with only those that the caller may read: which, by G-67, are those it is shared with', async () => {
+  it('shows only the groups that the caller may read among those a project is shared with (SEC-39, G-67)', async () => {
     const secret = await aGroup(t.ctx, { creator: admin, name: 'Unspeakable' })
     await share(made['invited'] as TestProject, secret)
     const shown = async (caller: TestUser | null) => {
@@ -176,7 +176,7 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
 })
 
 describe('GET /groups/:id and lists, the rest', () => {
-  it('GR-3: shared projects stand apart', async () => {
+  it('shared projects stand apart (GR-3)', async () => {
     const place = await aGroup(t.ctx, { creator: owner, visibility: 'public' })
     const [own, guest, secret] = [
       await aProject(t.ctx, { creator: owner, namespace_id: place.id, visibility: 'public' }),
@@ -198,7 +198,7 @@ describe('GET /groups/:id and lists, the rest', () => {
     expect(await shown(owner)).toEqual([[own.id], [guest.id]])
   })
 
-  it('GR-1, GR-12, SEC-39: statistics are for administrators who ask, in both lists and nowhere else', async () => {
+  it('statistics are for administrators who ask, in both lists and nowhere else (GR-1, GR-12, SEC-39)', async () => {
     const parent = await aGroup(t.ctx, { creator: owner })
     const one = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, name: 'One' })
     await aGroup(t.ctx, { creator: owner, parent_id: parent.id, name: 'Two' })
@@ -230,7 +230,7 @@ describe('GET /groups/:id and lists, the rest', () => {
     expect((await t.api('get', `${one.path}?statistics=true`, admin).expect(200)).body).not.toHaveProperty('statistics')
   })
 
-  it('GR-11: order and ties', async () => {
+  it('order and ties (GR-11)', async () => {
     const parent = await aGroup(t.ctx, { creator: owner })
     const add = async (name: string, path: string) => (await aGroup(t.ctx, { creator: owner, parent_id: parent.id, name, path })).id
     const [b, a, c] = [await add('b', 'x'), await add('A', 'z'), await add('c', 'Y')]
@@ -244,7 +244,7 @@ describe('GET /groups/:id and lists, the rest', () => {
     await t.api('get', '/groups?sort=up', owner).expect(400, { error: 'sort does not have a valid value' })
   })
 
-  it('GR-13: custom attributes filter for everybody', async () => {
+  it('custom attributes filter for everybody (GR-13)', async () => {
     const parent = await aGroup(t.ctx, { creator: owner })
     const one = await aGroup(t.ctx, { creator: owner, parent_id: parent.id })
     await aGroup(t.ctx, { creator: owner, parent_id: parent.id })
@@ -257,7 +257,7 @@ describe('GET /groups/:id and lists, the rest', () => {
     expect(await found(owner)).toEqual([one.id])
   })
 
-  it('GR-14: subgroups of a parent that is hidden, open, or one’s own', async () => {
+  it('subgroups of a parent that is hidden, open, or one’s own (GR-14)', async () => {
     const parent = await aGroup(t.ctx, { creator: owner, visibility: 'public', guest: member })
     const open = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, visibility: 'public', name: 'Open' })
     const closed = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, name: 'Closed' })
@@ -275,7 +275,7 @@ describe('GET /groups/:id and lists, the rest', () => {
     await t.api('get', `${closed.path}/subgroups`, stranger).expect(404, { message: '404 Group Not Found' })
   })
 
-  it('GR-20, AC-16, G-67: who may look', async () => {
+  it('permissions to read (GR-20, AC-16, G-67)', async () => {
     const [open, inside, closed] = await Promise.all(
       (['public', 'internal', 'private'] as const).map((visibility) => aGroup(t.ctx, { creator: owner, visibility })),
     )
@@ -296,7 +296,7 @@ describe('GET /groups/:id and lists, the rest', () => {
     expect(await status(inside, null)).toBe(200)
   })
 
-  it('SEC-38: rights flow down, never up', async () => {
+  it('rights flow down, never up (SEC-38)', async () => {
     const parent = await aGroup(t.ctx, { creator: owner })
     const below = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, owner: stranger })
     await t.api('get', parent.path, stranger).expect(404)

@@ -18,7 +18,7 @@ const move = (group: { id: number | string }, project: { id: number | string }, 
 const refused = (text: string) => ({ message: `Failed to transfer project {:new_namespace=>["${text}"]}` })
 
 describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
-  it('GR-41, G-74: administrators; then the group, then the project', async () => {
+  it('administrators; then the group, then the project (GR-41, G-74)', async () => {
     const [group, project] = [await aGroup(t.ctx, { creator: owner }), await aProject(t.ctx, { creator: owner })]
     await move(group, project, null).expect(401, { message: '401 Unauthorized' })
     await move(group, project, owner).expect(403, { message: '403 Forbidden' })
@@ -30,7 +30,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     expect(body).toHaveProperty('lfs_enabled', true)
   })
 
-  it('GR-42, SEC-133: refused as a whole', async () => {
+  it('refused as a whole (GR-42, SEC-133)', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     const project = await aProject(t.ctx, { creator: owner, name: 'Mine', path: 'mine' })
     const twin = await aProject(t.ctx, { creator: owner, namespace_id: group.id, name: 'Other', path: 'MINE' })
@@ -49,7 +49,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     await move(group, project).expect(400, refused('Transfer failed, please contact an admin.'))
   })
 
-  it('GR-43, PR-18: the path changes and Git finds it by the old one', async () => {
+  it('the path changes and Git finds it by the old one (GR-43, PR-18)', async () => {
     const group = await aGroup(t.ctx, { creator: owner, visibility: 'public', name: 'Place' })
     const project = await aProject(t.ctx, { creator: owner, name: 'moving', visibility: 'public', files: { 'a.txt': 'a' } })
     await move(group, project).expect(201)
@@ -71,7 +71,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     await supertest(t.url).get(`/${project.fullPath}.git/info/refs?service=git-upload-pack`).expect(401)
   })
 
-  it('GR-43, SEC-40: not more visible than the group', async () => {
+  it('not more visible than the group (GR-43, SEC-40)', async () => {
     const group = await aGroup(t.ctx, { creator: owner, visibility: 'internal' })
     const [open, closed] = [await aProject(t.ctx, { creator: owner, visibility: 'public' }), await aProject(t.ctx, { creator: owner })]
     await move(group, open).expect(201)
@@ -89,7 +89,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     })
   })
 
-  it('AC-5, SEC-133: its forks are lowered with it', async () => {
+  it('its forks are lowered with it (AC-5, SEC-133)', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
     const [source, fork] = [await aProject(t.ctx, { creator: owner, visibility: 'public' }), await aProject(t.ctx, { visibility: 'internal' })]
     await t.ctx.db.write.update(projects).set({ forked_from_id: source.id }).where(eq(projects.id, fork.id))
@@ -97,7 +97,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     expect((await t.api('get', fork.path, fork.creator).expect(200)).body.visibility).toBe('private')
   })
 
-  it('GR-43, SEC-133: rights of the old group end, those of the new one apply, direct members stay', async () => {
+  it('rights of the old group end, those of the new one apply, direct members stay (GR-43, SEC-133)', async () => {
     const [old, direct, fresh] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const from = await aGroup(t.ctx, { creator: owner, developer: old })
     const parent = await aGroup(t.ctx, { creator: admin, reporter: fresh })
@@ -121,7 +121,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     await t.api('get', project.path, direct).expect(200)
   })
 
-  it('GR-43, AC-13: the owner of a personal project stays with the level they are shown with', async () => {
+  it('the owner of a personal project stays with the level they are shown with (GR-43, AC-13)', async () => {
     const group = await aGroup(t.ctx, { creator: admin })
     const project = await aProject(t.ctx, { creator: owner })
     await move(group, project).expect(201)
@@ -130,7 +130,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     await t.api('delete', project.path, owner).expect(403)
   })
 
-  it('of two moves in the same moment one is told', async () => {
+  it('refuses one of two concurrent moves', async () => {
     const [one, two] = [await aGroup(t.ctx, { creator: owner }), await aGroup(t.ctx, { creator: owner })]
     const [a, b] = [await aProject(t.ctx, { creator: owner, namespace_id: one.id }), await aProject(t.ctx, { creator: owner, namespace_id: two.id })]
     const answers = await Promise.all([move(two, a), move(one, b), move(two, a)])

@@ -44,7 +44,7 @@ async function later(hook: number) {
     where j.kind = 'hooks: deliver' and j.worker is null and d.id = (j.payload->>'delivery')::bigint and d.hook_id = ${hook}`)
 }
 
-describe('a delivery that nobody answers', () => {
+describe('a delivery without an answer', () => {
   it('is tried again after 1, 2, 4 … minutes with the same key, until it is taken (HK-12)', async () => {
     const hook = await hooked()
     r.reply(hook.path, { hangUp: true })
@@ -101,7 +101,7 @@ describe('a delivery that nobody answers', () => {
 })
 
 describe('a hook that keeps failing (HK-26)', () => {
-  it('is set aside for a growing time, keeps what is to be delivered, and heals by itself', async () => {
+  it('is disabled for a growing time, keeps its deliveries, and is enabled again', async () => {
     const hook = await hooked()
     r.reply(hook.path, { status: 503 })
     for (const at of [1, 2, 3, 4]) {
@@ -140,7 +140,7 @@ describe('a hook that keeps failing (HK-26)', () => {
   })
 })
 
-describe('what is kept (HK-6)', () => {
+describe('recorded deliveries (HK-6)', () => {
   it('is the newest hundred deliveries', async () => {
     const hook = await hooked()
     await t.ctx.db.write.execute(sql`insert into hook_deliveries (hook_id, uuid, key, trigger, event, body, state)
@@ -153,7 +153,7 @@ describe('what is kept (HK-6)', () => {
 })
 
 describe('a slow receiver', () => {
-  it('delays nobody else (HK-29)', async () => {
+  it('delays no other (HK-29)', async () => {
     const slow = await hooked(`${r.url.replace('127.0.0.1', 'localhost')}/slow`)
     const quick = await hooked()
     let release = () => {}
@@ -184,7 +184,7 @@ describe('a hook that is deleted while its deliveries are made', () => {
       .expect(201)
     await t.ctx.db.transaction(async (tx) => {
       await tx.execute(sql`delete from web_hooks where id = ${doomed.id}`)
-      await hook.issue('Told')
+      await hook.issue('Sent')
       await soon(() => has(WAITS))
     })
     const failed = () => has(sql`select from jobs where kind = 'hooks: dispatch' and last_error is not null`)
@@ -195,9 +195,9 @@ describe('a hook that is deleted while its deliveries are made', () => {
 })
 
 describe('a hook that is deleted while its receiver works', () => {
-  it('is missing, for who asked for a test or a resend (HK-5, HK-7)', async () => {
+  it('is 404 for callers who ask for a test or a resend of a missing one (HK-5, HK-7)', async () => {
     const hook = await hooked()
-    await hook.issue('Told')
+    await hook.issue('Sent')
     await soon(async () => (await hook.events()).length === 1)
     let release = () => {}
     const held = new Promise<void>((resolve) => {

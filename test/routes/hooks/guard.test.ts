@@ -37,7 +37,7 @@ describe('where hooks may send (HK-13, SEC-138)', () => {
       })
   })
 
-  it('is checked again when something is sent, and tells no address', async () => {
+  it('is checked again for each delivery, and shows no address', async () => {
     const creator = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator, files: { 'a.txt': 'a\n' } })
     const { body: hook } = await t.api('post', `${project.path}/hooks`, creator).send({ url: 'http://203.0.114.1/' }).expect(201)

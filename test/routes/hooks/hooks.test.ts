@@ -79,7 +79,7 @@ describe('hooks of a project', () => {
     await t.api('put', `${path}/${body.id}`, maintainer).send({ push_events: true }).expect(404)
   })
 
-  it('SEC-53: a page beyond any table is empty', async () => {
+  it('a page beyond any table is empty (SEC-53)', async () => {
     const creator = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator })
     const { body } = await t.api('post', `${project.path}/hooks`, creator).send({ url: 'https://example.com/hook' }).expect(201)
@@ -95,7 +95,7 @@ describe('hooks of a project', () => {
     await t.api('get', path, await aUser(t.ctx)).expect(404)
   })
 
-  it('refuse what is no address, and a filter that is no branch (HK-2)', async () => {
+  it('refuse invalid URLs, and invalid branch filters (HK-2)', async () => {
     const { maintainer, path } = await setting()
     expect((await t.api('post', path, maintainer).send({}).expect(400)).body).toEqual({ error: 'url is missing' })
     for (const url of [

@@ -19,7 +19,7 @@ const ALL = Object.fromEntries(
   ),
 )
 
-/** A project with a hook that listens to everything unless said otherwise, at a path of its own. */
+/** A project with a hook that listens to everything unless said otherwise, at its own path. */
 async function hooked(more: object = {}) {
   const creator = await aUser(t.ctx)
   const project = await aProject(t.ctx, { creator, files: { 'readme.md': 'one\n' } })
@@ -89,7 +89,7 @@ describe('a delivery', () => {
 })
 
 describe('a push (HK-15)', () => {
-  it('by API tells of its commits with their files', async () => {
+  it('by API has its commits with their files', async () => {
     const { creator, project, path } = await hooked()
     const before = await gitHead(project, creator)
     const first = await aCommit(t.ctx, project, { 'a.txt': 'a\n' }, { message: 'Add a\n\nIn full.' })
@@ -190,7 +190,7 @@ const gitHead = async (project: { path: string }, user: TestUser) =>
   (await t.api('get', `${project.path}/repository/branches/main`, user).expect(200)).body.commit.id
 
 describe('an issue (HK-17)', () => {
-  it('tells of its creation, changes, closing and reopening', async () => {
+  it('is sent for its creation, changes, closing and reopening', async () => {
     const { creator, project, path } = await hooked()
     const issues = `${project.path}/issues`
     const { body: issue } = await t.api('post', issues, creator).send({ title: 'Broken', description: 'It is.', labels: 'bug' }).expect(201)
@@ -297,7 +297,7 @@ describe('an issue (HK-17)', () => {
 
   it('fires nothing when a label that it has is deleted (HK-28)', async () => {
     const { creator, project, path } = await hooked()
-    await t.api('post', `${project.path}/issues`, creator).send({ title: 'Worn', labels: 'gone' }).expect(201)
+    await t.api('post', `${project.path}/issues`, creator).send({ title: 'Labelled', labels: 'gone' }).expect(201)
     await r.next(path)
     await t.api('delete', `${project.path}/labels/gone`, creator).expect(204)
     await t.ctx.jobs.drain()
@@ -306,7 +306,7 @@ describe('an issue (HK-17)', () => {
 })
 
 describe('a merge request (HK-18)', () => {
-  it('tells of its creation, of a moved head, of changes and of its merge', async () => {
+  it('is sent for its creation, a moved head, changes and its merge', async () => {
     const { creator, project, path } = await hooked({ push_events: false })
     const request = await aMergeRequest(t, { project })
     const { body, headers } = await r.next(path)
@@ -364,7 +364,7 @@ describe('a merge request (HK-18)', () => {
     expect(r.at(path).map((got) => got.body.object_attributes.action)).toEqual(['open', 'update', 'update', 'merge'])
   })
 
-  it('tells of a merge by a push, and of one that lost its branch (PU-3, PU-4)', async () => {
+  it('is sent for a merge by a push, and for the loss of its branch (PU-3, PU-4)', async () => {
     const { creator, project, path } = await hooked({ push_events: false })
     const pushed = await aMergeRequest(t, { project })
     const lost = await aMergeRequest(t, { project })
@@ -378,7 +378,7 @@ describe('a merge request (HK-18)', () => {
 })
 
 describe('a note (HK-19)', () => {
-  it('tells of its creation and change on each kind of thing, and system notes fire nothing', async () => {
+  it('is sent for its creation and change on each kind of item, and system notes send nothing', async () => {
     const { creator, project, path } = await hooked({ issues_events: false, push_events: false, merge_requests_events: false })
     const { body: issue } = await t.api('post', `${project.path}/issues`, creator).send({ title: 'Broken' }).expect(201)
     const request = await aMergeRequest(t, { project })
@@ -437,7 +437,7 @@ describe('a note (HK-19)', () => {
 })
 
 describe('a pipeline (HK-20)', () => {
-  it('tells of every change of its status', async () => {
+  it('is sent for every change of its status', async () => {
     const { creator, project, path } = await hooked({ push_events: false })
     const sha = await gitHead(project, creator)
     const post = (state: string) => t.api('post', `${project.path}/statuses/${sha}`, creator).send({ state, name: 'build', ref: 'main' }).expect(201)
@@ -489,7 +489,7 @@ describe('a pipeline (HK-20)', () => {
 })
 
 describe('a wiki page (HK-21)', () => {
-  it('tells of its creation, change and deletion, by API and over Git', async () => {
+  it('is sent for its creation, change and deletion, by API and over Git', async () => {
     const { creator, project, path } = await hooked()
     await t.api('post', `${project.path}/wikis`, creator).send({ title: 'Start here', content: 'Hello' }).expect(201)
     const { body, headers } = await r.next(path)
@@ -532,7 +532,7 @@ describe('a wiki page (HK-21)', () => {
 })
 
 describe('a release (HK-22)', () => {
-  it('tells of its creation, change and deletion', async () => {
+  it('is sent for its creation, change and deletion', async () => {
     const { creator, project, path } = await hooked({ push_events: false, tag_push_events: false })
     const releases = `${project.path}/releases`
     const links = [{ name: 'binary', url: 'https://example.com/binary' }]
@@ -564,7 +564,7 @@ describe('a release (HK-22)', () => {
 })
 
 describe('hooks of a group (HK-24)', () => {
-  it('are told of all projects of the group and its subgroups, and of the subgroups themselves', async () => {
+  it('receive the events of all projects of the group and its subgroups, and of the subgroups themselves', async () => {
     const creator = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator })
     const path = `/hook${++counter}`
@@ -599,7 +599,7 @@ describe('hooks of a group (HK-24)', () => {
 })
 
 describe('hooks of the system (HK-23)', () => {
-  it('are told of users, keys, groups, projects and members, and of what their flags say', async () => {
+  it('receive the events of users, keys, groups, projects and members, and those that their flags say', async () => {
     const admin = await anAdmin(t.ctx)
     const path = `/hook${++counter}`
     const { body: hook } = await t
@@ -664,7 +664,7 @@ describe('hooks of the system (HK-23)', () => {
     await next('user_update_for_team')
     await t.api('delete', `${project.path}/members/${member.id}`, owner).expect(204)
     await next('user_remove_from_team')
-    await t.api('put', project.path, owner).send({ description: 'Told' }).expect(200)
+    await t.api('put', project.path, owner).send({ description: 'Changed' }).expect(200)
     await next('project_update')
     await t
       .api('put', project.path, owner)
@@ -696,7 +696,7 @@ describe('hooks of the system (HK-23)', () => {
 })
 
 describe('the test endpoint (HK-5)', () => {
-  it('delivers a sample of each trigger, and says what is missing', async () => {
+  it('delivers a sample of each trigger, and names missing parameters', async () => {
     const { creator, project, path, hook } = await hooked()
     const test = (trigger: string) => t.api('post', `${project.path}/hooks/${hook.id}/test/${trigger}`, creator)
     const first = await test('push_events').expect(201)
@@ -731,7 +731,7 @@ describe('the test endpoint (HK-5)', () => {
     }
   })
 
-  it('answers 422 when nobody takes the sample', async () => {
+  it('answers 422 if the sample cannot be delivered', async () => {
     const { creator, project, path, hook } = await hooked()
     r.reply(path, { hangUp: true })
     const { body } = await t.api('post', `${project.path}/hooks/${hook.id}/test/push_events`, creator).expect(422)

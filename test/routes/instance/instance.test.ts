@@ -7,7 +7,7 @@ import { anAdmin, aProject, aUser } from '../../support/factories.js'
 const t = testApp()
 
 describe('GET /version and /metadata', () => {
-  it('VE-1, VE-6: three parts that clients branch on', async () => {
+  it('three parts that clients branch on (VE-1, VE-6)', async () => {
     const user = await aUser(t.ctx)
     const { body } = await t.api('get', '/version', user).expect(200)
     expect(body).toEqual((await t.api('get', '/metadata', user).expect(200)).body)
@@ -29,7 +29,7 @@ describe('GET /version and /metadata', () => {
 })
 
 describe('health', () => {
-  it('VE-3, SEC-169: says that it lives, and nothing else', async () => {
+  it('says that it lives, and nothing else (VE-3, SEC-169)', async () => {
     for (const path of ['/-/health', '/-/liveness']) {
       const response = await fetch(t.url + path)
       expect([response.status, await response.text()]).toEqual([200, 'OK'])
@@ -37,7 +37,7 @@ describe('health', () => {
     }
   })
 
-  it('VE-4, SEC-170: is ready while database and storage answer, and not without the storage', async () => {
+  it('is ready while database and storage answer, and not without the storage (VE-4, SEC-170)', async () => {
     const ready = async () => {
       const response = await fetch(`${t.url}/-/readiness`)
       return [response.status, await response.json()] as unknown
@@ -52,7 +52,7 @@ describe('health', () => {
     expect(await ready()).toEqual([200, { status: 'ok' }])
   })
 
-  it('SEC-156, SEC-170: an empty folder where the disk of a storage should be mounted is not ready, and nothing is made there', async () => {
+  it('an empty folder where the disk of a storage should be mounted is not ready, and nothing is made there (SEC-156, SEC-170)', async () => {
     const admin = await anAdmin(t.ctx)
     const project = await aProject(t.ctx, { creator: admin, files: { a: 'a' } })
     await t.ctx.jobs.drain()
@@ -71,7 +71,7 @@ describe('health', () => {
     await t.api('get', `${project.path}/repository/branches`, admin).expect(200)
   })
 
-  it('VE-5: the base path and unknown paths answer quickly, without a token', async () => {
+  it('the base path and unknown paths answer quickly, without a token (VE-5)', async () => {
     for (const path of ['/api/v4', '/api/v4/', '/api/v4/no/such/thing', '/']) {
       const response = await fetch(t.url + path)
       expect([path, response.status, await response.json()]).toEqual([path, 404, { error: '404 Not Found' }])

@@ -12,14 +12,14 @@ import { receiver } from '../../support/servers/receiver.js'
 
 const TOKEN = 'a-token-for-the-metrics'
 
-describe('metrics that nobody asked for', () => {
+describe('metrics without a token', () => {
   const t = testApp()
-  it('SEC-169: are not there', async () => {
+  it('are not there (SEC-169)', async () => {
     for (const authorization of ['', `Bearer ${TOKEN}`, 'Bearer '])
       expect((await fetch(`${t.url}/-/metrics`, { headers: { authorization } })).status).toBe(404)
   })
 
-  it('SEC-169: are there for administrators while monitoring_metrics_enabled is on (AS-52)', async () => {
+  it('are there for administrators while monitoring_metrics_enabled is on (SEC-169, AS-52)', async () => {
     const [admin, user] = [await anAdmin(t.ctx), await aUser(t.ctx)]
     const readOnly = await aToken(t.ctx, admin, ['read_user'])
     const read = (token: string) => fetch(`${t.url}/-/metrics`, { headers: { 'private-token': token } })
@@ -50,7 +50,7 @@ describe('metrics for addresses', () => {
     ['::ffff:10.1.2.3', 200],
     ['::1', 200],
     ['::2', 404],
-  ])('SEC-169: %s gets %i', async (address, status) => {
+  ])('%s gets %i (SEC-169)', async (address, status) => {
     expect((await fetch(`${t.url}/-/metrics`, { headers: { 'x-forwarded-for': address } })).status).toBe(status)
   })
 })
@@ -69,7 +69,7 @@ describe('metrics for a token', () => {
     return found === undefined ? undefined : Number(found.slice(line.length))
   }
 
-  it('SEC-169: nobody else gets them, by any method', async () => {
+  it('are for no other caller, by any method (SEC-169)', async () => {
     for (const authorization of ['', 'Bearer another-token-for-them', `Basic ${TOKEN}`])
       expect((await fetch(`${t.url}/-/metrics`, { headers: { authorization } })).status).toBe(404)
     expect((await fetch(`${t.url}/-/metrics`, { method: 'POST' })).status).toBe(405)
@@ -91,7 +91,7 @@ describe('metrics for a token', () => {
     for (const result of ['done', 'failed']) expect(lineOf(text, `roost_webhook_seconds_count{event="push_hooks",result="${result}"}`)).toBe(1)
   })
 
-  it('count requests by route and status, pushes, git, sign-ins and jobs, and name nobody', async () => {
+  it('count requests by route and status, pushes, git, sign-ins and jobs, and have no names', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (let i = 0; i < 3; i++) await t.api('get', project.path, project.creator).expect(200)
     await t.api('get', '/projects/0', null).expect(404)
@@ -115,7 +115,7 @@ describe('metrics for a token', () => {
     for (const secret of [project.fullPath, project.creator.username, project.creator.token]) expect(text).not.toContain(secret)
   })
 
-  it('tell how many jobs wait, of which kind, and for how long', async () => {
+  it('have the number of waiting jobs by kind, and how long they have waited', async () => {
     const job = defineJob({ kind: 'of a newer version', input: z.object({}), run: async () => undefined })
     await enqueue(t.ctx.db, job, {}, { runAt: new Date(Date.now() - 60_000) })
     await enqueue(t.ctx.db, job, {}, { delay: 3_600_000 })

@@ -21,7 +21,7 @@ const post = (project: TestProject, what: string, caller: TestUser | null, sent:
 const stateOf = async (project: TestProject, iid: number) => (await t.api('get', `${project.path}/issues/${iid}`, project.creator).expect(200)).body
 
 describe('subscriptions', () => {
-  it('IS-9, SB-1, SB-3, SB-4: what is said beats taking part, until it is said otherwise', async () => {
+  it('an explicit subscription overrides participation, until it is changed (IS-9, SB-1, SB-3, SB-4)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project, {}, as.guest)
     await post(project, 'subscribe', as.guest).expect(304)
@@ -34,7 +34,7 @@ describe('subscriptions', () => {
     expect((await t.api('get', `${project.path}/issues/1`, as.developer).expect(200)).body.subscribed).toBe(false)
   })
 
-  it('IS-24: by being assigned, named, writing a note or making a todo', async () => {
+  it('by being assigned, named, writing a note or making a todo (IS-24)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, { assignee_id: as.reporter.id, description: `@${as.guest.username}` }, as.owner)
     await post(project, 'todo', as.developer).expect(201)
@@ -45,7 +45,7 @@ describe('subscriptions', () => {
     await post(project, 'unsubscribe', as.admin).expect(304)
   })
 
-  it('IS-9, SEC-119: whoever sees the issue', async () => {
+  it('is for everyone who sees the issue (IS-9, SEC-119)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project, {}, as.owner)
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404, owner: 304 }))
@@ -54,7 +54,7 @@ describe('subscriptions', () => {
 })
 
 describe('todos of an issue', () => {
-  it('IS-10, TO-4, TD-1, TD-2: one that waits is enough', async () => {
+  it('one that waits is enough (IS-10, TO-4, TD-1, TD-2)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, {}, as.owner)
     const { body } = await post(project, 'todo', as.guest).expect(201)
@@ -81,7 +81,7 @@ describe('todos of an issue', () => {
 })
 
 describe('GET /todos', () => {
-  it('TO-1, SEC-119: the own ones, newest first, while they can be seen', async () => {
+  it('the own ones, newest first, while they can be seen (TO-1, SEC-119)', async () => {
     const { project, as } = await aCast(t.ctx)
     const other = await aProject(t.ctx, { creator: as.owner, guest: as.guest })
     await anIssue(project, { title: 'one', assignee_id: as.guest.id }, as.owner)
@@ -108,7 +108,7 @@ describe('GET /todos', () => {
     await t.api('get', '/todos?action=x', as.guest).expect(400, { error: 'action does not have a valid value' })
   })
 
-  it('TO-2, TO-3: ticked off one by one or all at once', async () => {
+  it('ticked off one by one or all at once (TO-2, TO-3)', async () => {
     const { project, as } = await aCast(t.ctx)
     const group = await aGroup(t.ctx, { creator: as.owner, guest: as.guest })
     const inGroup = await aProject(t.ctx, { creator: as.owner, namespace_id: group.id })
@@ -149,7 +149,7 @@ describe('time tracking', () => {
     ['2', 7_200, '2h'],
     ['90s', 90, '1m 30s'],
     ['5d', 144_000, '1w'],
-  ])('IS-21: %s', async (duration, time_estimate, human_time_estimate) => {
+  ])('%s (IS-21)', async (duration, time_estimate, human_time_estimate) => {
     const project = await aProject(t.ctx)
     await anIssue(project)
     await post(project, 'time_estimate', project.creator, { duration }).expect(200, {
@@ -160,7 +160,7 @@ describe('time tracking', () => {
     })
   })
 
-  it('IS-11, IS-12, IS-13, TT-3, TT-5, TT-7, TT-9, TT-10: estimate and time spent', async () => {
+  it('estimate and time spent (IS-11, IS-12, IS-13, TT-3, TT-5, TT-7, TT-9, TT-10)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project)
     const none = { time_estimate: 0, total_time_spent: 0, human_time_estimate: null, human_total_time_spent: null }
@@ -182,7 +182,7 @@ describe('time tracking', () => {
     expect((await stateOf(project, 1)).time_stats).toEqual(none)
   })
 
-  it('TT-2, TT-4, TT-6, TT-8, SEC-61: faults change nothing', async () => {
+  it('faults change nothing (TT-2, TT-4, TT-6, TT-8, SEC-61)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     await anIssue(project)
@@ -203,7 +203,7 @@ describe('time tracking', () => {
     expect(await stateOf(project, 1)).toEqual(before)
   })
 
-  it('TT-1, SEC-120: who may; in every state', async () => {
+  it('permissions, in every state (TT-1, SEC-120)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project, {}, as.owner)
     await anIssue(project, {}, as.guest)
@@ -217,7 +217,7 @@ describe('time tracking', () => {
       await t.api('get', `${project.path}/issues/1/time_stats`, as[role]).expect(status)
   })
 
-  it('TT-7: many at once lose none', async () => {
+  it('many at once lose none (TT-7)', async () => {
     const project = await aProject(t.ctx)
     await anIssue(project)
     await Promise.all(Array.from({ length: 20 }, () => post(project, 'add_spent_time', project.creator, { duration: '1m' }).expect(201)))
@@ -229,7 +229,7 @@ describe('commits that close issues', () => {
   const states = async (project: TestProject) =>
     (await t.api('get', `${project.path}/issues?sort=asc`, project.creator).expect(200)).body.map(({ state }: { state: string }) => state)
 
-  it('PU-5, IS-22: on the default branch, not by the first push, in the name of who moved it', async () => {
+  it('on the default branch, not by the first push, in the name of who moved it (PU-5, IS-22)', async () => {
     const { project, as } = await aCast(t.ctx)
     for (let i = 0; i < 4; i++) await anIssue(project)
     await aCommit(t.ctx, project, { a: 'a' }, { message: 'Closes #1' })
@@ -250,7 +250,7 @@ describe('commits that close issues', () => {
     expect((await stateOf(project, 4)).closed_by.id).toBe(as.maintainer.id)
   })
 
-  it('IS-22, SEC-32: other projects by their path, where the caller may close; what they do not see does not change', async () => {
+  it('other projects by their path, where the caller may close; what they do not see does not change (IS-22, SEC-32)', async () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const project = await aProject(t.ctx, { creator, namespace_id: group.id })
@@ -272,7 +272,7 @@ describe('commits that close issues', () => {
       expect((await states(each))[0]).toBe(state)
   })
 
-  it('PU-5: the newest 100 new commits alone', async () => {
+  it('the newest 100 new commits alone (PU-5)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await anIssue(project)
     await anIssue(project)

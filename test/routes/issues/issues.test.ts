@@ -22,7 +22,7 @@ const openCount = async (project: TestProject, caller: TestUser) => (await t.api
 const projectRow = async ({ id }: TestProject) => (await t.ctx.db.write.select().from(projects).where(eq(projects.id, id)))[0]
 
 describe('POST /projects/:id/issues', () => {
-  it('IS-5, section 15, S-28: an issue with all that it may have', async () => {
+  it('section 15, S-28: an issue with all that it may have (IS-5)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const member = await aUser(t.ctx)
@@ -80,7 +80,7 @@ describe('POST /projects/:id/issues', () => {
     expect((await t.api('get', `${project.path}/issues`, creator).expect(200)).body).toEqual([listed])
   })
 
-  it('IS-5, SEC-63: faults, each without a trace', async () => {
+  it('faults, each without a trace (IS-5, SEC-63)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const refusals: [object, object][] = [
@@ -105,7 +105,7 @@ describe('POST /projects/:id/issues', () => {
     expect((await anIssue(project, { title: 'x'.repeat(255), labels: 'y'.repeat(255), description: null })).iid).toBe(1)
   })
 
-  it('row 7 of section 5.1, AC-11: who may', async () => {
+  it('permissions to create (row 7 of section 5.1, AC-11)', async () => {
     const { project, as } = await aCast(t.ctx)
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404 })) await create(project, {}, as[role]).expect(status)
     const open = await aCast(t.ctx, { visibility: 'public' })
@@ -115,7 +115,7 @@ describe('POST /projects/:id/issues', () => {
     await t.api('get', at(project, 1), as.guest).expect(200)
   })
 
-  it('IS-18, row 9 and 11: what the role does not cover is ignored', async () => {
+  it('row 9 and 11: what the role does not cover is ignored (IS-18)', async () => {
     const { project, as } = await aCast(t.ctx)
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.developer).send({ title: 'v1' }).expect(201)
     const sent = {
@@ -143,7 +143,7 @@ describe('POST /projects/:id/issues', () => {
     expect(byOwner).toMatchObject({ iid: 50, created_at: '2001-02-03T00:00:00.000Z' })
   })
 
-  it('IS-18, SEC-32, SEC-115: nobody and nothing of elsewhere is linked', async () => {
+  it('links no users and nothing of other projects (IS-18, SEC-32, SEC-115)', async () => {
     const { project, as } = await aCast(t.ctx)
     const other = await aProject(t.ctx, { creator: as.owner })
     const group = await aGroup(t.ctx, { creator: as.owner })
@@ -159,7 +159,7 @@ describe('POST /projects/:id/issues', () => {
     expect((await anIssue(project, { assignee_ids: [as.stranger.id, as.guest.id, as.reporter.id] })).assignee.id).toBe(as.guest.id)
   })
 
-  it('IS-17, SEC-165: numbers count up for each project, and one that was given is never given again', async () => {
+  it('numbers count up for each project, and one that was given is never given again (IS-17, SEC-165)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const made = await Promise.all(Array.from({ length: 25 }, () => anIssue(project)))
@@ -173,14 +173,14 @@ describe('POST /projects/:id/issues', () => {
     expect((await anIssue(await aProject(t.ctx))).iid).toBe(1)
   })
 
-  it('TO-5, IS-23: an assignee and those who are named are told, if they see it', async () => {
+  it('makes todos for assignees and mentioned users who see it (TO-5, IS-23)', async () => {
     const { project, as } = await aCast(t.ctx)
     const group = await aGroup(t.ctx, { creator: as.developer, developer: [as.maintainer, as.stranger] })
     const hidden = await aGroup(t.ctx, { guest: [as.admin] })
-    const description = `@${as.guest.username} look, @${as.stranger.username} @${group.fullPath} @${hidden.fullPath} @nobody @${as.developer.username.toUpperCase()} \`@${as.owner.username}\``
+    const description = `@${as.guest.username} look, @${as.stranger.username} @${group.fullPath} @${hidden.fullPath} @unknown @${as.developer.username.toUpperCase()} \`@${as.owner.username}\``
     const issue = await anIssue(project, { description, assignee_id: as.reporter.id }, as.developer)
-    const told = await t.ctx.db.write.select().from(todos).where(eq(todos.target_id, issue.id))
-    const shown = told.map(({ user_id, action, author_id }) => [user_id, action, author_id]).sort((a, b) => Number(a[0]) - Number(b[0]))
+    const made = await t.ctx.db.write.select().from(todos).where(eq(todos.target_id, issue.id))
+    const shown = made.map(({ user_id, action, author_id }) => [user_id, action, author_id]).sort((a, b) => Number(a[0]) - Number(b[0]))
     expect(shown).toEqual(
       [
         [as.guest.id, 'directly_addressed', as.developer.id],
@@ -193,7 +193,7 @@ describe('POST /projects/:id/issues', () => {
     expect(ofSecret.map(({ user_id }) => user_id)).toEqual([as.reporter.id])
   })
 
-  it('GR-4, EV-7, G-86: counts the project has, and its last activity', async () => {
+  it('counts the project has, and its last activity (GR-4, EV-7, G-86)', async () => {
     const { project, as } = await aCast(t.ctx)
     const before = (await projectRow(project))?.last_activity_at as Date
     await anIssue(project, {}, as.guest)
@@ -223,7 +223,7 @@ describe('POST /projects/:id/issues', () => {
 })
 
 describe('GET /projects/:id/issues/:issue_iid', () => {
-  it('IS-4, AC-14, SEC-30, SEC-35: a confidential issue is not there but for its author, its assignee and reporters', async () => {
+  it('a confidential issue is not there but for its author, its assignee and reporters (IS-4, AC-14, SEC-30, SEC-35)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, { confidential: true }, as.owner)
     for (const [role, status] of statuses(200, { anonymous: 404, stranger: 404, guest: 404 })) {
@@ -236,7 +236,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
     await t.api('get', at(project, 2), as.guest).expect(404)
     await update(project, 2, { assignee_id: as.guest.id }, as.owner).expect(200)
     await t.api('get', at(project, 2), as.guest).expect(200)
-    // nothing of it can be told from missing
+    // nothing of it differs from a missing one
     for (const [method, more, kind] of [
       ['put', '', 'Not found'],
       ['delete', '', 'Issue Not Found'],
@@ -257,7 +257,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
     }
   })
 
-  it('AC-10, G-68: a switched-off feature refuses every read and write', async () => {
+  it('a switched-off feature refuses every read and write (AC-10, G-68)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project)
     const level = (issues_access_level: number) => t.ctx.db.write.update(projects).set({ issues_access_level }).where(eq(projects.id, project.id))
@@ -277,7 +277,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
     }
   })
 
-  it('SEC-31, SEC-51, G-3: by its number within its project alone', async () => {
+  it('by its number within its project alone (SEC-31, SEC-51, G-3)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const other = await aProject(t.ctx, { creator: project.creator })
     await anIssue(other)
@@ -294,7 +294,7 @@ describe('GET /projects/:id/issues/:issue_iid', () => {
 })
 
 describe('PUT /projects/:id/issues/:issue_iid', () => {
-  it('IS-6: changes what is given and nothing else, and says so in notes (NT-6)', async () => {
+  it('changes the given fields and nothing else, and says so in notes (IS-6, NT-6)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, { title: 'a', description: 'b', labels: 'x,y' }, as.owner)
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.owner).send({ title: 'v1' }).expect(201)
@@ -320,15 +320,15 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     }
     expect(await change({ confidential: true, discussion_locked: true })).toMatchObject({ confidential: true, discussion_locked: true })
     expect(await change({ description: '' })).toMatchObject({ description: '', has_tasks: false })
-    const told = await systemNotes(issue.id)
-    expect(told).toContain('changed the title')
-    expect(told).toContain('added ~"z"')
-    expect(told).toContain('removed ~"y"')
-    expect(told).toContain('made the issue confidential')
+    const texts = await systemNotes(issue.id)
+    expect(texts).toContain('changed the title')
+    expect(texts).toContain('added ~"z"')
+    expect(texts).toContain('removed ~"y"')
+    expect(texts).toContain('made the issue confidential')
     expect((await t.api('get', at(project, 1), as.owner).expect(200)).body.user_notes_count).toBe(0)
   })
 
-  it('IS-6: updated_at follows every change that is one (MR-55), and is set by owners', async () => {
+  it('updated_at follows every change that is one (MR-55), and is set by owners (IS-6)', async () => {
     const { project, as } = await aCast(t.ctx)
     const first = await anIssue(project, { title: 'a' }, as.owner)
     expect((await update(project, 1, { title: 'a', labels: '', state_event: 'reopen' }, as.owner).expect(200)).body.updated_at).toBe(first.updated_at)
@@ -340,7 +340,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     )
   })
 
-  it('IS-19: closing and reopening', async () => {
+  it('closing and reopening (IS-19)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, {}, as.stranger)
     const closed = (await update(project, 1, { state_event: 'close' }, as.reporter).expect(200)).body
@@ -353,13 +353,13 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     const open = (await update(project, 1, { state_event: 'reopen' }, as.reporter).expect(200)).body
     expect(open).toMatchObject({ state: 'opened', closed_at: null, closed_by: null })
     await update(project, 1, { state_event: 'shut' }, as.owner).expect(400, { error: 'state_event does not have a valid value' })
-    const told = (await t.api('get', `${project.path}/events?target_type=issue`, as.owner).expect(200)).body
-    expect(told.map((e: { action_name: string }) => e.action_name)).toEqual(['opened', 'closed', 'opened'])
-    expect(told[0]).toMatchObject({ target_iid: 1, target_title: 'still theirs', target_type: 'Issue' })
+    const events = (await t.api('get', `${project.path}/events?target_type=issue`, as.owner).expect(200)).body
+    expect(events.map((e: { action_name: string }) => e.action_name)).toEqual(['opened', 'closed', 'opened'])
+    expect(events[0]).toMatchObject({ target_iid: 1, target_title: 'still theirs', target_type: 'Issue' })
     expect((await t.api('get', `${project.path}/events?action=reopened`, as.owner).expect(200)).body.length).toBe(1)
   })
 
-  it('row 8 and 9 of section 5.1: who may change what', async () => {
+  it('permissions to change (rows 8 and 9 of section 5.1)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, {}, as.owner)
     for (const [role, status] of statuses(200, { anonymous: 401, stranger: 403, guest: 403 }))
@@ -380,7 +380,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     for (const who of [as.guest, as.owner, as.admin]) await update(project, 1, { title: 'x' }, who).expect(403)
   })
 
-  it('IS-6, W-20: at least one change; faults leave all as it was', async () => {
+  it('at least one change; faults leave all as it was (IS-6, W-20)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, { labels: 'a' }, as.owner)
     const names =
@@ -391,7 +391,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     expect((await t.api('get', at(project, 1), as.owner).expect(200)).body).toEqual(issue)
   })
 
-  it('SEC-9, SEC-122: parameters that are not listed change nothing; texts come back as they were', async () => {
+  it('parameters that are not listed change nothing; texts come back as they were (SEC-9, SEC-122)', async () => {
     const { project, as } = await aCast(t.ctx)
     const text = 'Closes #1, other/project!2 <b>\u202e😀</b> ~"x" %x\r\n'
     const issue = await anIssue(
@@ -406,7 +406,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     expect(after).toMatchObject({ iid: 1, state: 'opened', project_id: project.id, moved_to_id: null, created_at: issue.created_at })
   })
 
-  it('TO-6, MR-53: who changes an issue is done with it, ticks of a list apart', async () => {
+  it('who changes an issue is done with it, ticks of a list apart (TO-6, MR-53)', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project, { description: '- [ ] a' }, as.owner)
     const pending = async () => (await t.api('get', '/todos', as.developer).expect(200)).body.length
@@ -421,7 +421,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
 })
 
 describe('DELETE /projects/:id/issues/:issue_iid', () => {
-  it('IS-7: owners and administrators; nothing of it stays', async () => {
+  it('owners and administrators; nothing of it stays (IS-7)', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, { labels: 'a', description: `@${as.reporter.username}` }, as.guest)
     await t.api('post', at(project, 1, '/todo'), as.developer).expect(201)
@@ -439,7 +439,7 @@ describe('DELETE /projects/:id/issues/:issue_iid', () => {
 })
 
 describe('POST /projects/:id/issues/:issue_iid/move', () => {
-  it('IS-8: a copy takes over, the old one is closed and says where to', async () => {
+  it('a copy takes over, the old one is closed and says where to (IS-8)', async () => {
     const { project, as } = await aCast(t.ctx)
     const to = await aProject(t.ctx, { creator: as.owner, reporter: as.reporter })
     await t.api('post', `${to.path}/labels`, as.owner).send({ name: 'both', color: '#fff' }).expect(201)
@@ -490,7 +490,7 @@ describe('POST /projects/:id/issues/:issue_iid/move', () => {
       .expect(400)
   })
 
-  it('IS-8, row 10: needs the right in both', async () => {
+  it('row 10: needs the right in both (IS-8)', async () => {
     const { project, as } = await aCast(t.ctx)
     const mine = await aProject(t.ctx, { creator: as.guest, guest: as.reporter })
     const hidden = await aProject(t.ctx)
@@ -512,7 +512,7 @@ describe('POST /projects/:id/issues/:issue_iid/move', () => {
 })
 
 describe('what hangs on an issue', () => {
-  it('IS-16, MR-86: participants are those who made it, have it, wrote on it or are named, and see it', async () => {
+  it('participants are those who made it, have it, wrote on it or are named, and see it (IS-16, MR-86)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     const issue = await anIssue(project, { description: `@${as.guest.username} @${as.stranger.username}`, assignee_id: as.developer.id }, as.reporter)
     const now = new Date()
@@ -524,12 +524,12 @@ describe('what hangs on an issue', () => {
         .sort((a: number, b: number) => a - b)
     const ids = (...people: TestUser[]) => people.map(({ id }) => id).sort((a, b) => a - b)
     expect(await who(null)).toEqual(ids(as.reporter, as.guest, as.stranger, as.developer, as.maintainer))
-    await update(project, 1, { description: 'nobody', confidential: true }, as.reporter).expect(200)
+    await update(project, 1, { description: 'unknown', confidential: true }, as.reporter).expect(200)
     expect(await who(as.owner)).toEqual(ids(as.reporter, as.developer, as.maintainer))
     expect((await t.api('get', at(project, 1, '/participants?per_page=1'), as.owner).expect(200)).headers['x-total']).toBe('3')
   })
 
-  it('IS-14, IS-15: no merge request closes it or names it', async () => {
+  it('no merge request closes it or names it (IS-14, IS-15)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     await anIssue(project)
     const answer = await t.api('get', at(project, 1, '/closed_by?page=2'), null).expect(200, [])
@@ -538,7 +538,7 @@ describe('what hangs on an issue', () => {
     await t.api('get', at(project, 1, '/related_merge_requests'), project.creator).expect(200, [])
   })
 
-  it('U-33, U-34: what a deleted user wrote goes to the ghost, or with hard_delete away; nobody is assigned any more', async () => {
+  it('issues of a deleted user belong to the ghost user, or are deleted with hard_delete; assignments end (U-33, U-34)', async () => {
     const { project, as } = await aCast(t.ctx)
     const admin = await anAdmin(t.ctx)
     await anIssue(project, { title: 'of the guest' }, as.guest)
@@ -556,18 +556,18 @@ describe('what hangs on an issue', () => {
     await t.api('get', '/todos', as.owner).expect(200, [])
   })
 
-  it('EV-4, SEC-35: events of a confidential issue are told to who sees it', async () => {
+  it('shows events of a confidential issue to those who see it (EV-4, SEC-35)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, { confidential: true }, as.owner)
     await anIssue(project, { confidential: true }, as.stranger)
-    const told = async (caller: TestUser | null) => {
+    const shown = async (caller: TestUser | null) => {
       const answer = await t.api('get', `${project.path}/events?target_type=issue`, caller).expect(200)
       expect(answer.headers['x-total']).toBe(String(answer.body.length))
       return answer.body.map((event: { target_iid: number }) => event.target_iid)
     }
-    expect(await told(null)).toEqual([])
-    expect(await told(as.guest)).toEqual([])
-    expect(await told(as.stranger)).toEqual([2])
-    expect(await told(as.reporter)).toEqual([2, 1])
+    expect(await shown(null)).toEqual([])
+    expect(await shown(as.guest)).toEqual([])
+    expect(await shown(as.stranger)).toEqual([2])
+    expect(await shown(as.reporter)).toEqual([2, 1])
   })
 })

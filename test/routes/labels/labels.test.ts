@@ -23,7 +23,7 @@ const anIssue = async (place: Place, sent: object, caller = place.creator) =>
   ).body
 
 describe('labels of a project', () => {
-  it('LB-3, section 16: a label', async () => {
+  it('section 16: a label (LB-3)', async () => {
     const project = await aProject(t.ctx)
     const { body } = await create(project, { name: ' bug ', color: '#D9534F', description: 'Does *not* work', priority: 3 }).expect(201)
     expect(body).toEqual({
@@ -46,7 +46,7 @@ describe('labels of a project', () => {
     expect(await aLabel(project, 'plain')).toMatchObject({ description: null, description_html: '', priority: null })
   })
 
-  it('LB-3, LB-9, SEC-63: faults', async () => {
+  it('faults (LB-3, LB-9, SEC-63)', async () => {
     const project = await aProject(t.ctx)
     await aLabel(project, 'bug')
     await create(project, { name: 'bug', color: '#fff' }).expect(409, { message: 'Label already exists' })
@@ -60,13 +60,13 @@ describe('labels of a project', () => {
     await aLabel(project, 'x'.repeat(255))
   })
 
-  it('LB-3: one name at once is one label', async () => {
+  it('one name at once is one label (LB-3)', async () => {
     const project = await aProject(t.ctx)
     const answers = await Promise.all(Array.from({ length: 8 }, () => create(project, { name: 'x', color: '#fff' })))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)])
   })
 
-  it('SEC-73, SEC-155: any name is a name', async () => {
+  it('any name is a name (SEC-73, SEC-155)', async () => {
     const project = await aProject(t.ctx)
     for (const name of ['__proto__', 'constructor', 'hasOwnProperty', 'null', '1e3', 'a/b', '%', "'; --", '😀']) {
       const label = await aLabel(project, name)
@@ -76,7 +76,7 @@ describe('labels of a project', () => {
     }
   })
 
-  it('LB-2: digits are an id, and a name when there is none', async () => {
+  it('digits are an id, and a name when there is none (LB-2)', async () => {
     const project = await aProject(t.ctx)
     const other = await aProject(t.ctx, { creator: project.creator })
     const theirs = await aLabel(other, 'theirs')
@@ -86,7 +86,7 @@ describe('labels of a project', () => {
     for (const named of ['nothing', '0', '9223372036854775808']) await t.api('get', `${project.path}/labels/${named}`, project.creator).expect(404)
   })
 
-  it('LB-1: by name, its own and those above; searched and cut', async () => {
+  it('by name, its own and those above; searched and cut (LB-1)', async () => {
     const top = await aGroup(t.ctx)
     const { creator } = top
     const group = await aGroup(t.ctx, { creator, parent_id: top.id })
@@ -112,7 +112,7 @@ describe('labels of a project', () => {
     expect(await list('include_ancestor_groups=false')).toEqual(['b own', 'new'])
   })
 
-  it('LB-4, LB-5, LB-9: renamed and deleted wherever it is worn, in both forms', async () => {
+  it('renames and deletes a label on issues and merge requests, in both forms (LB-4, LB-5, LB-9)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const label = await aLabel(project, 'old', { priority: 1, description: 'x' })
@@ -139,7 +139,7 @@ describe('labels of a project', () => {
     expect(await t.ctx.db.write.select().from(labels).where(eq(labels.project_id, project.id))).toEqual([])
   })
 
-  it('LB-6: whoever sees the project may follow', async () => {
+  it('everyone who sees the project may subscribe (LB-6)', async () => {
     const { project, as } = await aCast(t.ctx)
     const label = (await create(project, { name: 'x', color: '#fff' }, as.owner).expect(201)).body
     const post = (named: unknown, verb: string, caller: TestUser | null) => t.api('post', `${project.path}/labels/${named}/${verb}`, caller)
@@ -153,7 +153,7 @@ describe('labels of a project', () => {
     await post('x', 'subscribe', as.stranger).expect(404)
   })
 
-  it('row 12 of section 5.1, section 5.3, AC-11: who may read and write', async () => {
+  it('permissions to read and write (row 12 of section 5.1, section 5.3, AC-11)', async () => {
     const { project, as } = await aCast(t.ctx)
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404, guest: 403 })) {
       await create(project, { name: role, color: '#fff' }, as[role]).expect(status)
@@ -171,7 +171,7 @@ describe('labels of a project', () => {
     await t.api('get', `${open.path}/labels`, as.stranger).expect(200, [])
   })
 
-  it('SEC-35: counts are of what the caller sees', async () => {
+  it('counts are of what the caller sees (SEC-35)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     for (const confidential of [true, false, false]) await anIssue(project, { labels: 'x', confidential }, as.owner)
     await anIssue(project, { labels: 'x', confidential: true, assignee_id: as.guest.id }, as.owner)
@@ -202,7 +202,7 @@ describe('labels of a project', () => {
 })
 
 describe('labels of a group', () => {
-  it('LB-7: as those of a project, for all that is below', async () => {
+  it('as those of a project, for all that is below (LB-7)', async () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const below = await aGroup(t.ctx, { creator, parent_id: group.id })
@@ -221,7 +221,7 @@ describe('labels of a group', () => {
     expect((await t.api('get', `${project.path}/issues/1`, creator).expect(200)).body.labels).toEqual([])
   })
 
-  it('row 2 of section 5.2: who may', async () => {
+  it('permissions (row 2 of section 5.2)', async () => {
     const [guest, reporter, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { guest, reporter })
     await create(group, { name: 'x', color: '#fff' }, null).expect(401)

@@ -28,7 +28,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
   const make = SOURCES[kind]
   const name = kind === 'project' ? 'Project' : 'Group'
 
-  it('AR-2, G-63: a wish is stored once and gives nothing', async () => {
+  it('a request is stored once and gives no access (AR-2, G-63)', async () => {
     const [source, person] = [await make(), await aUser(t.ctx)]
     const { body } = await ask(source, person).expect(201)
     expect(body).toEqual({
@@ -45,7 +45,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     await t.api('get', `${source.path}/members/${person.id}`, person).expect(404)
   })
 
-  it('AR-2: refused where it is switched off, to who has a level, and where the source is hidden', async () => {
+  it('are refused where they are disabled, to members, and where the source is hidden (AR-2)', async () => {
     const [guest, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
     const source = await make({ guest })
     await ask(source, null).expect(401, { message: '401 Unauthorized' })
@@ -56,7 +56,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     await ask(await make({ visibility: 'internal' }), stranger).expect(201)
   })
 
-  it('AR-2: a membership that is over makes room for a wish', async () => {
+  it('an expired membership allows a request (AR-2)', async () => {
     const [source, person] = [await make(), await aUser(t.ctx)]
     const place = kind === 'project' ? { project_id: source.id } : { namespace_id: source.id }
     await t.ctx.db.write.insert(members).values({ ...place, user_id: person.id, access_level: 40, expires_at: '2001-01-01' })
@@ -65,13 +65,13 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     await approve(source, person.id, source.creator).expect(201)
   })
 
-  it('of two wishes in the same moment one is told', async () => {
+  it('refuses one of two concurrent requests', async () => {
     const [source, person] = [await make(), await aUser(t.ctx)]
     const answers = await Promise.all([1, 2, 3].map(() => ask(source, person)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400])
   })
 
-  it('AR-1: listed for who decides, oldest first, in pages', async () => {
+  it('are listed for members who decide, oldest first, in pages (AR-1)', async () => {
     const [maintainer, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const source = await make({ maintainer, developer })
     const people: TestUser[] = []
@@ -95,7 +95,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     expect(await list(source, source.creator)).toHaveLength(2)
   })
 
-  it('AR-3, ME-8: let in as a developer unless said otherwise, never above the own level', async () => {
+  it('let in as a developer unless said otherwise, never above the own level (AR-3, ME-8)', async () => {
     const source = await make()
     const [one, two, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     await ask(source, one).expect(201)
@@ -116,14 +116,14 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
     expect((await approve(source, two.id, source.creator, { access_level: 20 }).expect(201)).body).toMatchObject({ access_level: 20 })
     expect((await t.api('get', `${source.path}/members/${two.id}`, two).expect(200)).body).toMatchObject({ access_level: 20 })
     // SEC-168
-    const told = await t.ctx.db.read
+    const recorded = await t.ctx.db.read
       .select({ actor: auditEvents.actor, changes: auditEvents.changes })
       .from(auditEvents)
       .where(and(eq(auditEvents.action, 'member_added'), eq(auditEvents.target_id, source.id), eq(auditEvents.target_type, kind)))
-    expect(told).toContainEqual({ actor: source.creator.username, changes: { user_id: two.id, access_level: 20, expires_at: null } })
+    expect(recorded).toContainEqual({ actor: source.creator.username, changes: { user_id: two.id, access_level: 20, expires_at: null } })
   })
 
-  it('AR-4: refused by who decides, taken back by who asked', async () => {
+  it('refused by members who decide, withdrawn by the requester (AR-4)', async () => {
     const source = await make()
     const [one, two, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     for (const person of [one, two]) await ask(source, person).expect(201)
@@ -142,7 +142,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
 })
 
 describe('where the page is open but the group is not', () => {
-  it('AR-2: a group seen for a project in it takes no wish', async () => {
+  it('a group that is visible only by a project in it takes no requests (AR-2)', async () => {
     const person = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { request_access_enabled: true })
     await aProject(t.ctx, { creator: group.creator, namespace_id: group.id, guest: person })
@@ -152,7 +152,7 @@ describe('where the page is open but the group is not', () => {
 })
 
 describe('several members at once (ME-5)', () => {
-  it('ME-5: a comma list adds all or none', async () => {
+  it('a comma list adds all or none (ME-5)', async () => {
     const group = await aGroup(t.ctx)
     const people = await Promise.all([aUser(t.ctx), aUser(t.ctx), aUser(t.ctx)])
     const add = (user_id: string) => t.api('post', `${group.path}/members`, group.creator).send({ user_id, access_level: 20 })

@@ -29,7 +29,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
   const make = SOURCES[kind]
   const most = kind === 'project' ? 40 : 50
 
-  it('ME-1: lists direct members, without requests and expired ones', async () => {
+  it('lists direct members, without requests and expired ones (ME-1)', async () => {
     const [guest, wish, late] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const source = await make({ guest })
     const place = kind === 'project' ? { project_id: source.id } : { namespace_id: source.id }
@@ -54,7 +54,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     expect(await find(`user_ids=${guest.id},${source.creator.id}`)).toHaveLength(2)
   })
 
-  it('ME-1: is for people who see the source', async () => {
+  it('is for people who see the source (ME-1)', async () => {
     const source = await make()
     const stranger = await aUser(t.ctx)
     const name = kind === 'project' ? 'Project' : 'Group'
@@ -63,7 +63,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await t.api('get', `${source.path}/members/all`, admin).expect(200)
   })
 
-  it('ME-3, AC-4: one direct member; an administrator is none', async () => {
+  it('one direct member; an administrator is none (ME-3, AC-4)', async () => {
     const guest = await aUser(t.ctx)
     const source = await make({ guest })
     expect((await t.api('get', `${source.path}/members/${guest.id}`, guest).expect(200)).body).toMatchObject({
@@ -76,7 +76,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
       await t.api('get', `${source.path}/members/${id}`, guest).expect(404, { message: '404 Not found' })
   })
 
-  it('ME-5: adds by id or username; conflicts, unknown people and levels are refused', async () => {
+  it('adds by id or username; conflicts, unknown people and levels are refused (ME-5)', async () => {
     const source = await make()
     const [one, two] = [await aUser(t.ctx), await aUser(t.ctx)]
     const add = (given: object, caller: TestUser | null = source.creator) => t.api('post', `${source.path}/members`, caller).send(given)
@@ -88,13 +88,13 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     expect((await add({ username: two.username.toUpperCase(), access_level: 10 }).expect(201)).body).toMatchObject({ id: two.id })
     // W-3: several, however they are sent; all or none
     const [three, four, five] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
-    await add({ username: [three.username, 'nobody-at-all'], access_level: 10 }).expect(404, { message: '404 User Not Found' })
+    await add({ username: [three.username, 'no-such-user'], access_level: 10 }).expect(404, { message: '404 User Not Found' })
     await add({ username: [three.username], access_level: 10 }).expect(201)
     await add({ username: `${four.username}, ${five.username}`, access_level: 10 }).expect(201, { status: 'success' })
     for (const { id } of [three, four, five]) await t.api('get', `${source.path}/members/${id}`, source.creator).expect(200)
     await add({ user_id: one.id, access_level: 10 }).expect(409, { message: 'Member already exists' })
     await add({ user_id: 999_999, access_level: 10 }).expect(404, { message: '404 User Not Found' })
-    await add({ username: 'nobody-at-all', access_level: 10 }).expect(404, { message: '404 User Not Found' })
+    await add({ username: 'no-such-user', access_level: 10 }).expect(404, { message: '404 User Not Found' })
     await add({}).expect(400, { error: 'user_id, username are missing, at least one parameter must be provided, access_level is missing' })
     for (const access_level of [0, 5, 15, 60, -1, ...(kind === 'project' ? [50] : [])])
       await add({ user_id: admin.id, access_level }).expect(400, { message: { access_level: ['is not included in the list'] } })
@@ -104,7 +104,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await add({ user_id: admin.id, access_level: 10 }, await aUser(t.ctx)).expect(404)
   })
 
-  it('of two who add the same person at once one is told', async () => {
+  it('refuses one of two concurrent additions of a user', async () => {
     const source = await make()
     const person = await aUser(t.ctx)
     const answers = await Promise.all(
@@ -113,7 +113,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409])
   })
 
-  it('ME-6: changes level and end; an empty end clears it', async () => {
+  it('changes level and end; an empty end clears it (ME-6)', async () => {
     const person = await aUser(t.ctx)
     const source = await make({ guest: person })
     const put = (given: object, caller = source.creator) => t.api('put', `${source.path}/members/${person.id}`, caller).send(given)
@@ -126,7 +126,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await t.api('put', `${source.path}/members/${admin.id}`, source.creator).send({ access_level: 10 }).expect(404, { message: '404 Not found' })
   })
 
-  it('ME-12: who leaves is unassigned from what they no longer see, and only from that', async () => {
+  it('who leaves is unassigned from what they no longer see, and only from that (ME-12)', async () => {
     const leaver = await aUser(t.ctx)
     const source = await make({ developer: leaver })
     const hidden = kind === 'project' ? source : await aProject(t.ctx, { creator: source.creator, namespace_id: source.id })
@@ -151,7 +151,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     expect(await pending()).toEqual(['kept'])
   })
 
-  it('ME-12: what they still see stays theirs', async () => {
+  it('what they still see stays theirs (ME-12)', async () => {
     const leaver = await aUser(t.ctx)
     const source = await make({ developer: leaver, visibility: 'public' })
     const project = kind === 'project' ? source : await aProject(t.ctx, { creator: source.creator, namespace_id: source.id, visibility: 'public' })
@@ -163,7 +163,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     expect((await t.api('get', '/todos', leaver).expect(200)).body).toMatchObject([{ body: 'open to all' }])
   })
 
-  it('ME-7: removes; everybody may remove himself and, below the managers, nobody else', async () => {
+  it('removes members; those below the managers remove only themselves (ME-7)', async () => {
     const [guest, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const source = await make({ guest, developer })
     const remove = (id: number, caller: TestUser) => t.api('delete', `${source.path}/members/${id}`, caller)
@@ -174,7 +174,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await t.api('get', source.path, guest).expect(404)
   })
 
-  it('ME-10: an end that has come is refused, and counts from its first minute', async () => {
+  it('an end that has come is refused, and counts from its first minute (ME-10)', async () => {
     const person = await aUser(t.ctx)
     const source = await make()
     const add = (expires_at: string) =>
@@ -192,7 +192,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await add(day(1)).expect(201)
   })
 
-  it('ME-11: a wish becomes the membership', async () => {
+  it('a request becomes the membership (ME-11)', async () => {
     const person = await aUser(t.ctx)
     const source = await make()
     await t.ctx.db.write.insert(members).values({
@@ -212,7 +212,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
 })
 
 describe('inherited members', () => {
-  it('ME-2, ME-4, AC-2, AC-3: each person once with the highest level, from ancestors and shares, capped by the share', async () => {
+  it('each person once with the highest level, from ancestors and shares, capped by the share (ME-2, ME-4, AC-2, AC-3)', async () => {
     const [top, below, invited] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const parent = await aGroup(t.ctx, { reporter: top })
     const child = await aGroup(t.ctx, { creator: parent.creator, parent_id: parent.id, developer: top, guest: below })
@@ -241,8 +241,8 @@ describe('inherited members', () => {
   })
 })
 
-describe('who may grant what (ME-8, ME-9)', () => {
-  it("ME-8: nobody above the caller's own level", async () => {
+describe('permissions to grant levels (ME-8, ME-9)', () => {
+  it("refuses levels above the caller's own (ME-8)", async () => {
     const [maintainer, owner, person] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { owner })
     const project = await aProject(t.ctx, { creator: group.creator, namespace_id: group.id, maintainer })
@@ -255,7 +255,7 @@ describe('who may grant what (ME-8, ME-9)', () => {
       await call.expect(403)
   })
 
-  it('ME-9: the last owner stays, also when two leave at once; an expired one does not count', async () => {
+  it('the last owner stays, also when two leave at once; an expired one does not count (ME-9)', async () => {
     const second = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { owner: second })
     const answers = await Promise.all([group.creator, second].map((owner) => t.api('delete', `${group.path}/members/${owner.id}`, owner)))
@@ -272,7 +272,7 @@ describe('who may grant what (ME-8, ME-9)', () => {
       .expect(403)
   })
 
-  it('ME-9, AC-13: the owner of a personal project is a member of level 40 that nobody changes', async () => {
+  it('the owner of a personal project is a member of level 40 that cannot be changed (ME-9, AC-13)', async () => {
     const project = await aProject(t.ctx)
     expect((await t.api('get', `${project.path}/members/${project.creator.id}`, project.creator).expect(200)).body).toMatchObject({
       access_level: 40,
@@ -283,7 +283,7 @@ describe('who may grant what (ME-8, ME-9)', () => {
     }
   })
 
-  it('G-70: the ghost joins nothing', async () => {
+  it('the ghost joins nothing (G-70)', async () => {
     const [group, ghost] = [await aGroup(t.ctx), await aUser(t.ctx)]
     await t.ctx.db.write.update(users).set({ kind: 'ghost' }).where(eq(users.id, ghost.id))
     await t.api('post', `${group.path}/members`, group.creator).send({ user_id: ghost.id, access_level: 10 }).expect(404)

@@ -27,7 +27,7 @@ async function refused(request: TestRequest, sent: object, status: number, body:
 }
 
 describe('PUT …/merge', () => {
-  it('MR-64, SEC-113: makes a true merge commit of the two heads by the caller, and answers with the request', async () => {
+  it('makes a true merge commit of the two heads by the caller, and answers with the request (MR-64, SEC-113)', async () => {
     const request = await aMergeRequest(t)
     const { project } = request
     const heads = [headOf(project, 'main'), headOf(project, request.source)]
@@ -50,7 +50,7 @@ describe('PUT …/merge', () => {
     expect(await t.ctx.db.write.select().from(refIntents)).toEqual([])
   })
 
-  it('MR-59: is 401 for who may neither push to the target nor merge into it', async () => {
+  it('is 401 for callers who may neither push to the target nor merge into it (MR-59)', async () => {
     const cast = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const request = await aMergeRequest(t, { project: cast.project, caller: cast.as.owner })
     await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, cast.project.id))
@@ -61,7 +61,7 @@ describe('PUT …/merge', () => {
     await accept(request, {}, cast.as.developer).expect(200)
   })
 
-  it('G-72: who may push to the target or merge into it, developers where nothing protects it, administrators unless nobody may', async () => {
+  it('those who may push to the target or merge into it, developers where nothing protects it, administrators unless no one may (G-72)', async () => {
     const cast = await aCast(t.ctx, { files: { a: 'a' } })
     const { developer, maintainer, admin, owner } = cast.as
     const request = () => aMergeRequest(t, { project: cast.project, caller: owner })
@@ -84,13 +84,13 @@ describe('PUT …/merge', () => {
     await accept(stuck, {}, developer).expect(200)
   })
 
-  it('SEC-107: is 403 in an archived project', async () => {
+  it('is 403 in an archived project (SEC-107)', async () => {
     const request = await aMergeRequest(t)
     await t.ctx.db.write.update(projects).set({ archived: true }).where(eq(projects.id, request.project.id))
     await refused(request, {}, 403, { message: '403 Forbidden' })
   })
 
-  it('G-35, MR-60: is 406 once it is merged or closed', async () => {
+  it('is 406 once it is merged or closed (G-35, MR-60)', async () => {
     const merged = await aMergeRequest(t)
     await accept(merged).expect(200)
     await refused(merged, {}, 406, REFUSED)
@@ -99,7 +99,7 @@ describe('PUT …/merge', () => {
     await refused(closed, { sha: 'x' }, 406, REFUSED)
   })
 
-  it('G-35, MR-61: is 405 while it is work in progress, its pipeline has to succeed, or discussions are open', async () => {
+  it('is 405 while it is work in progress, its pipeline has to succeed, or discussions are open (G-35, MR-61)', async () => {
     await refused(await aMergeRequest(t, { title: 'WIP: not yet' }), {}, 405, REFUSED)
     const request = await aMergeRequest(t)
     const { project } = request
@@ -122,7 +122,7 @@ describe('PUT …/merge', () => {
     await accept(request).expect(200)
   })
 
-  it('MR-62, MR-37, SEC-110: is 405 with conflicts, without one of the branches, with nothing to merge, without a common history', async () => {
+  it('is 405 with conflicts, without one of the branches, with nothing to merge, without a common history (MR-62, MR-37, SEC-110)', async () => {
     const project = await aProject(t.ctx, { files: { 'readme.md': 'one\n' } })
     const bare = bareOf(t, project)
     const [root] = [headOf(project, 'main')]
@@ -147,7 +147,7 @@ describe('PUT …/merge', () => {
     await refused(nowhere, {}, 405, UNMERGEABLE)
   })
 
-  it('MR-63: is 409 where the given sha is not the whole head of the source', async () => {
+  it('is 409 where the given sha is not the whole head of the source (MR-63)', async () => {
     const request = await aMergeRequest(t)
     const head = headOf(request.project, request.source)
     for (const sha of [head.slice(0, 8), 'f'.repeat(40), ''])
@@ -155,26 +155,26 @@ describe('PUT …/merge', () => {
     await accept(request, { sha: head }).expect(200)
   })
 
-  it('MR-67: words the commit itself unless it is told how', async () => {
+  it('writes the commit message unless the caller gives one (MR-67)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const issue = async () => (await t.api('post', `${project.path}/issues`, project.creator).send({ title: 'x' }).expect(201)).body.iid
     for (let i = 0; i < 3; i++) await issue()
-    const told = async (description: string, sent: object = {}) => {
+    const mergeWith = async (description: string, sent: object = {}) => {
       const request = await aMergeRequest(t, { project, sent: { description } })
       const { body } = await accept(request, sent).expect(200)
       return { request, message: bareOf(t, project).git('cat-file', 'commit', body.merge_commit_sha).split('\n\n').slice(1).join('\n\n') }
     }
-    const plain = await told('')
+    const plain = await mergeWith('')
     expect(plain.message.trimEnd()).toBe(
       `Merge branch '${plain.request.source}' into 'main'\n\nChange ${plain.request.source}\n\nSee merge request ${project.fullPath}!${plain.request.iid}`,
     )
-    expect((await told('Closes #1, #2 and #3')).message).toContain('\n\nCloses #1, #2, and #3\n\nSee')
-    expect((await told('Closes #1 and #2')).message).toContain('\n\nCloses #1 and #2\n\n')
-    expect((await told('', { merge_commit_message: '   ' })).message).toContain('See merge request')
-    expect((await told('', { merge_commit_message: 'As I say' })).message.trimEnd()).toBe('As I say')
+    expect((await mergeWith('Closes #1, #2 and #3')).message).toContain('\n\nCloses #1, #2, and #3\n\nSee')
+    expect((await mergeWith('Closes #1 and #2')).message).toContain('\n\nCloses #1 and #2\n\n')
+    expect((await mergeWith('', { merge_commit_message: '   ' })).message).toContain('See merge request')
+    expect((await mergeWith('', { merge_commit_message: 'As I say' })).message.trimEnd()).toBe('As I say')
   })
 
-  it('MR-68, SEC-106: takes the source branch away where that was asked for, and only then', async () => {
+  it('takes the source branch away where that was asked for, and only then (MR-68, SEC-106)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const left = async (at: { given?: boolean; asked?: boolean; prepare?: (request: TestRequest) => Promise<unknown>; caller?: TestUser }) => {
       const request = await aMergeRequest(t, { project, sent: { remove_source_branch: at.given } })
@@ -193,7 +193,7 @@ describe('PUT …/merge', () => {
     await accept(await aMergeRequest(t), { should_remove_source_branch: 'x' }).expect(400, { error: 'should_remove_source_branch is invalid' })
   })
 
-  it('MR-69, SEC-168: closes the issues, ends the todos of the caller, tells it in a note, an event and, for an administrator as somebody, the audit', async () => {
+  it('closes the issues, ends the todos of the caller, and adds a note, an event and, with sudo, an audit event (MR-69, SEC-168)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const { body: issue } = await t.api('post', `${project.path}/issues`, project.creator).send({ title: 'x' }).expect(201)
     const author = await aUser(t.ctx)
@@ -227,7 +227,7 @@ describe('PUT …/merge', () => {
     ).toMatchObject([{ target_id: request.id, actor_id: project.creator.id, sudoer_id: admin.id }])
   })
 
-  it('GH-8, MR-36: from a fork, whose objects come along', async () => {
+  it('from a fork, whose objects come along (GH-8, MR-36)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const other = await aUser(t.ctx)
     const { body } = await t.api('post', `${project.path}/fork`, other).send({}).expect(201)
@@ -265,7 +265,7 @@ describe('PUT …/merge', () => {
 })
 
 describe('at the same time', () => {
-  it('SEC-111: of twenty accepts one merges and the others are 406', async () => {
+  it('of twenty accepts one merges and the others are 406 (SEC-111)', async () => {
     const request = await aMergeRequest(t)
     const before = headOf(request.project, 'main')
     const answers = await Promise.all(Array.from({ length: 20 }, () => accept(request)))
@@ -273,7 +273,7 @@ describe('at the same time', () => {
     expect(bareOf(t, request.project).git('rev-list', '--count', '--first-parent', `${before}..main`).trim()).toBe('1')
   })
 
-  it('SEC-113: many requests into one branch at once are all merged, none over another', { tags: ['long'] }, async () => {
+  it('many requests into one branch at once are all merged, none over another (SEC-113)', { tags: ['long'] }, async () => {
     const many = rounds(12, 20)
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const requests: TestRequest[] = []
@@ -288,7 +288,7 @@ describe('at the same time', () => {
     expect(bare.git('fsck', '--strict', '--connectivity-only')).toBe('')
   })
 
-  it('SEC-112: what is merged is what `sha` names, or nothing, while the source moves', { tags: ['long'] }, async () => {
+  it('merges the commit of `sha` or nothing, while the source moves (SEC-112)', { tags: ['long'] }, async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (let round = 0; round < rounds(2, 10); round++) {
       const request = await aMergeRequest(t, { project })

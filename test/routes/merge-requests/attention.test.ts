@@ -36,7 +36,7 @@ describe('time tracking', () => {
     ['reset_spent_time', {}, 200],
   ] as const
 
-  it.each(WRITES)('TT-1, TT-3, TT-5, TT-7, TT-9, SEC-120, X-14: who may call %s', async (verb, sent, ok) => {
+  it.each(WRITES)('permissions to call %s (TT-1, TT-3, TT-5, TT-7, TT-9, SEC-120, X-14)', async (verb, sent, ok) => {
     const secret = await aPlace({ visibility: 'private' })
     for (const [role, status] of statuses(403, { anonymous: 401, developer: ok, maintainer: ok, owner: ok, admin: ok }))
       expect([role, (await post(`${place.at}/${verb}`, place.as[role as Role], sent)).status]).toEqual([role, status])
@@ -46,7 +46,7 @@ describe('time tracking', () => {
     await post(`${place.project.path}/merge_requests/99/${verb}`, place.as.owner, sent).expect(404, { message: '404 Not found' })
   })
 
-  it('TT-1, TT-10, SEC-120: who reads the request reads its times', async () => {
+  it('who reads the request reads its times (TT-1, TT-10, SEC-120)', async () => {
     const secret = await aPlace({ visibility: 'private' })
     for (const [role, status] of statuses(200, { anonymous: 401 }))
       expect([role, (await t.api('get', `${place.at}/time_stats`, place.as[role as Role])).status]).toEqual([role, status])
@@ -54,7 +54,7 @@ describe('time tracking', () => {
       expect([role, (await t.api('get', `${secret.at}/time_stats`, secret.as[role as Role])).status]).toEqual([role, status])
   })
 
-  it('TT-2, TT-3, TT-4, TT-5, TT-6, TT-7, TT-8, TT-9, TT-14, TT-15: estimates and what was spent, in the request too', async () => {
+  it('estimated and spent time, also in the merge request (TT-2, TT-3, TT-4, TT-5, TT-6, TT-7, TT-8, TT-9, TT-14, TT-15)', async () => {
     const here = await aPlace()
     const { as, at } = here
     const time = (verb: string, duration?: string) => post(`${at}/${verb}`, as.developer, duration === undefined ? {} : { duration })
@@ -84,7 +84,7 @@ describe('time tracking', () => {
     })
   })
 
-  it.each(['closed', 'merged'] as const)('TT-1: also of a request that is %s', async (state) => {
+  it.each(['closed', 'merged'] as const)('also of a request that is %s (TT-1)', async (state) => {
     const here = await aPlace()
     await stamp(here.id, { state })
     await post(`${here.at}/add_spent_time`, here.as.developer, { duration: '1h' }).expect(201)
@@ -92,7 +92,7 @@ describe('time tracking', () => {
 })
 
 describe('subscriptions', () => {
-  it.each(['subscribe', 'unsubscribe'])('SB-2, SB-3, SEC-119: who may %s', async (verb) => {
+  it.each(['subscribe', 'unsubscribe'])('permissions to %s (SB-2, SB-3, SEC-119)', async (verb) => {
     const here = await aPlace()
     const secret = await aPlace({ visibility: 'private' })
     const other = verb === 'subscribe' ? 201 : 304
@@ -108,7 +108,7 @@ describe('subscriptions', () => {
     await post(`${secret.at}/${verb}`, secret.as.stranger).expect(404)
   })
 
-  it('SB-1, SB-3, SB-4, MR-11: twice is 304; a word beats taking part, of the caller alone', async () => {
+  it('twice is 304; a word beats taking part, of the caller alone (SB-1, SB-3, SB-4, MR-11)', async () => {
     const { at, as } = await aPlace()
     const subscribed = async (who: TestUser) => (await t.api('get', at, who).expect(200)).body.subscribed
     const { text } = await post(`${at}/subscribe`, as.developer).expect(304)
@@ -122,7 +122,7 @@ describe('subscriptions', () => {
     expect(await subscribed(as.developer)).toBe(true)
   })
 
-  it('SB-1: whoever is assigned, wrote, or is named takes part', async () => {
+  it('assignees, authors and mentioned users take part (SB-1)', async () => {
     const here = await aPlace()
     const { at, as, project } = here
     const subscribed = async (who: TestUser) => (await t.api('get', at, who).expect(200)).body.subscribed
@@ -146,7 +146,7 @@ describe('subscriptions', () => {
 })
 
 describe('todos', () => {
-  it('TD-1, TO-1, TO-4: made by whoever reads it, for himself', async () => {
+  it('made by everyone who reads it, for themselves (TD-1, TO-1, TO-4)', async () => {
     const { at, as, project } = await aPlace()
     const { body } = await post(`${at}/todo`, as.guest).expect(201)
     expect(body).toMatchObject({
@@ -165,7 +165,7 @@ describe('todos', () => {
     expect((await post(`/todos/${body.id}/mark_as_done`, as.guest).expect(201)).body).toMatchObject({ id: body.id, state: 'done' })
   })
 
-  it('TD-2, SEC-119: 304 while one is pending, whatever it is; done ones do not count', async () => {
+  it('304 while one is pending, whatever it is; done ones do not count (TD-2, SEC-119)', async () => {
     const { at, as } = await aPlace()
     await t.api('put', at, as.owner).send({ assignee_id: as.reporter.id }).expect(200)
     await post(`${at}/todo`, as.reporter).expect(304)
@@ -174,7 +174,7 @@ describe('todos', () => {
     await post(`${at}/todo`, as.reporter).expect(304)
   })
 
-  it('TD-1, SEC-119: who may not read it makes none, and who lost sight of it has none', async () => {
+  it('users who may not read it make none, and have none after losing access (TD-1, SEC-119)', async () => {
     const { at, as, project } = await aPlace()
     await post(`${at}/todo`, as.stranger).expect(201)
     await post(`${at}/todo`, as.guest).expect(201)
@@ -187,7 +187,7 @@ describe('todos', () => {
 })
 
 describe('GET …/participants', () => {
-  it('MR-86, SEC-44: author, assignee, who wrote and who is named, each once, as far as they may read it', async () => {
+  it('author, assignee, commenters and mentioned users, each once, as far as they may read it (MR-86, SEC-44)', async () => {
     const blocked = await aUser(t.ctx, { state: 'blocked' })
     const here = await aPlace()
     const { at, as, project } = here
@@ -212,7 +212,7 @@ describe('what a request closes', () => {
   const numbers = async (path: string, who: TestUser) =>
     (await t.api('get', path, who).expect(200)).body.map((each: { iid?: number; id: unknown }) => each.iid ?? each.id)
 
-  it('MR-81, MR-82, MR-83, MR-84, SEC-122: named in texts and commits, each once; keys of other trackers are none', async () => {
+  it('named in texts and commits, each once; keys of other trackers are none (MR-81, MR-82, MR-83, MR-84, SEC-122)', async () => {
     const here = await aPlace({ files: { 'a.txt': 'a' } })
     const { at, as, project } = here
     for (let i = 0; i < 6; i++) await anIssue(project, as.owner, { confidential: i === 4 })
@@ -252,7 +252,7 @@ describe('what a request closes', () => {
     await t.api('get', closes, null).expect(401)
   })
 
-  it('MR-85, SEC-122: a request inside a fork closes nothing of its source, and nothing of what is hidden', async () => {
+  it('a merge request in a fork closes no issues of its source, and no hidden ones (MR-85, SEC-122)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     await anIssue(project, as.owner)
     const secret = await aProject(t.ctx, { creator: as.owner })
@@ -268,7 +268,7 @@ describe('what a request closes', () => {
     expect(await numbers(`/projects/${fork.id}/merge_requests/${body.iid}/closes_issues`, as.stranger)).toEqual([])
   })
 
-  it('IS-14, IS-15, section 15: from the side of the issue, following every change', async () => {
+  it('section 15: from the side of the issue, following every change (IS-14, IS-15)', async () => {
     const here = await aPlace({ files: { 'a.txt': 'a' } }, { description: 'Closes #1, see #2' })
     const { project, as } = here
     for (let i = 0; i < 2; i++) await anIssue(project, as.owner, { description: i === 1 ? 'Needs !2' : '' })
@@ -298,7 +298,7 @@ describe('what a request closes', () => {
     await t.api('get', `${project.path}/issues/1/related_merge_requests`, null).expect(401)
   })
 
-  it('IS-14, IS-15, SEC-33: only what the reader may read', async () => {
+  it('only what the reader may read (IS-14, IS-15, SEC-33)', async () => {
     const here = await aPlace({ visibility: 'private' })
     const { project, as } = here
     await anIssue(project, as.owner)
@@ -310,8 +310,8 @@ describe('what a request closes', () => {
   })
 })
 
-describe('what has merge requests besides', () => {
-  it('LB-1, LB-9: labels count the open ones that the caller may read, and are renamed and taken away there', async () => {
+describe('labels, milestones and projects of merge requests', () => {
+  it('labels count the open ones that the caller may read, and are renamed and taken away there (LB-1, LB-9)', async () => {
     const here = await aPlace({ visibility: 'private' }, { labels: 'a' })
     const { project, as, at } = here
     await post(`${project.path}/merge_requests`, as.developer, { title: 'x', source_branch: 'b', target_branch: 'c', labels: 'a' }).expect(201)
@@ -328,7 +328,7 @@ describe('what has merge requests besides', () => {
     expect([await total('labels=b'), await total('labels=None')]).toEqual(['0', '2'])
   })
 
-  it('MI-5: a milestone that goes is taken from them', async () => {
+  it('a deleted milestone is removed from them (MI-5)', async () => {
     const { project, as, at } = await aPlace()
     const { body } = await post(`${project.path}/milestones`, as.owner, { title: 'v1' }).expect(201)
     await t.api('put', at, as.developer).send({ milestone_id: body.id }).expect(200)
@@ -340,8 +340,8 @@ describe('what has merge requests besides', () => {
   })
 })
 
-describe('who and what goes away', () => {
-  it('ME-12: a member who leaves keeps no assignment where they no longer see anything', async () => {
+describe('deleted users and projects', () => {
+  it('a member who leaves keeps no assignment where they no longer see anything (ME-12)', async () => {
     const owner = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner })
     const member = await aUser(t.ctx)
@@ -367,7 +367,7 @@ describe('who and what goes away', () => {
     expect((await t.api('get', '/todos', member).expect(200)).body).toHaveLength(2)
   })
 
-  it('U-34, U-36: what a deleted user wrote goes to the ghost, or away', async () => {
+  it('merge requests of a deleted user belong to the ghost user, or are deleted (U-34, U-36)', async () => {
     const admin = await anAdmin(t.ctx)
     for (const [hard, status] of [
       [false, 200],
@@ -386,7 +386,7 @@ describe('who and what goes away', () => {
     }
   })
 
-  it('PR-26, SEC-42, SEC-117, G-90: requests from a deleted fork are closed and stay readable', async () => {
+  it('requests from a deleted fork are closed and stay readable (PR-26, SEC-42, SEC-117, G-90)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     const { body: made } = await post(`${project.path}/fork`, as.stranger).expect(201)
     await t.ctx.jobs.drain()
@@ -411,7 +411,7 @@ describe('who and what goes away', () => {
     expect((await t.api('put', at, as.owner).send({ state_event: 'reopen' }).expect(200)).body.state).toBe('closed')
   })
 
-  it('SEC-117: requests whose branches point at each other, at nothing, or at what was deleted are shown', async () => {
+  it('shows merge requests with reversed, missing and deleted branches (SEC-117)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     await aCommit(t.ctx, project, { 'b.txt': 'b' }, { branch: 'one', start_branch: 'main' })
     await aCommit(t.ctx, project, { 'c.txt': 'c' }, { branch: 'two', start_branch: 'main' })
@@ -435,7 +435,7 @@ describe('who and what goes away', () => {
 })
 
 describe('todos of all kinds', () => {
-  it('TD-3, TO-1, TO-5: each says why it is there, and is found by that', async () => {
+  it('each says why it is there, and is found by that (TD-3, TO-1, TO-5)', async () => {
     const [person, other] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' }, developer: [person, other] })
     const request = await aMergeRequest(t, { project, caller: person })

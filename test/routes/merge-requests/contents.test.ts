@@ -14,7 +14,7 @@ const headOf = (project: TestProject, branch: string) => bareOf(t, project).git(
 const get = (path: string, caller: { token: string }) => t.api('get', path, caller)
 
 describe('what a request would merge', () => {
-  it('MR-87: /commits are those of the newest version, newest first, in pages', async () => {
+  it('/commits are those of the newest version, newest first, in pages (MR-87)', async () => {
     const request = await aMergeRequest(t)
     const { creator } = request.project
     const second = await aCommit(t.ctx, request.project, { more: 'x' }, { branch: request.source, message: 'Second\n\nwith words' })
@@ -34,7 +34,7 @@ describe('what a request would merge', () => {
     expect((await get(`${request.path}/commits?per_page=1&page=2`, creator).expect(200)).body).toMatchObject([body[1]])
   })
 
-  it('MR-88, C-53, X-7: /changes and /diffs tell what the source changed since the merge base, each file', async () => {
+  it('/changes and /diffs show what the source changed since the merge base, for each file (MR-88, C-53, X-7)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'one\n', b: 'two\n' } })
     const request = await aMergeRequest(t, { project, files: { c: 'three\n' } })
     await aCommit(t.ctx, project, { 'only-in-main': 'x' })
@@ -61,7 +61,7 @@ describe('what a request would merge', () => {
     expect(headers['x-total']).toBe('3')
   })
 
-  it('MR-90 to MR-92: /versions, newest first, and each with its commits and diffs', async () => {
+  it('to MR-92: /versions, newest first, and each with its commits and diffs (MR-90)', async () => {
     const request = await aMergeRequest(t)
     const { project } = request
     const start = headOf(project, 'main')
@@ -82,7 +82,7 @@ describe('what a request would merge', () => {
       await get(`${other.path}/versions/${id}`, project.creator).expect(404, { message: '404 Not found' })
   })
 
-  it('MR-37, MR-93: without own commits, without anything in common, without a branch there is nothing, and it is said', async () => {
+  it('without own commits, without anything in common, without a branch there is nothing, and it is said (MR-37, MR-93)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     bareOf(t, project).commits({ branch: 'alone', parents: [], files: { b: 'b' } })
     bareOf(t, project).git('update-ref', 'refs/heads/same', headOf(project, 'main'))
@@ -99,7 +99,7 @@ describe('what a request would merge', () => {
     }
   })
 
-  it('MR-7, MR-91, C-62, SEC-146: stops at a thousand files, at fifty thousand lines, and at a file that is too large', async () => {
+  it('stops at a thousand files, at fifty thousand lines, and at a file that is too large (MR-7, MR-91, C-62, SEC-146)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const root = headOf(project, 'main')
     const lines = (count: number) => 'x\n'.repeat(count)
@@ -118,12 +118,12 @@ describe('what a request would merge', () => {
         get(`${request.path}/changes`, project.creator).expect(200),
       ])
       // C-62
-      const told = await Promise.all(
+      const lengths = await Promise.all(
         ['changes', 'diffs?per_page=1', `versions/${versions[0].id}`].map(
           async (path) => (await get(`${request.path}/${path}`, project.creator).expect(200)).headers['x-diff-overflow'],
         ),
       )
-      return [versions[0].state, versions[0].real_size, body.changes_count, body.changes.length, body.overflow, ...told]
+      return [versions[0].state, versions[0].real_size, body.changes_count, body.changes.length, body.overflow, ...lengths]
     }
     const none = [undefined, undefined, undefined, undefined]
     expect(await seen('full')).toEqual(['collected', '1000', '1000', 1_000, ...none])
@@ -132,7 +132,7 @@ describe('what a request would merge', () => {
     expect(await seen('large')).toEqual(['collected', '1', '1', 1, ...none])
   })
 
-  it('SEC-118, SEC-164: all versions show the same bytes when branches are gone and nothing but what refs hold is kept', async () => {
+  it('all versions show the same bytes after branches are deleted and unreachable objects are pruned (SEC-118, SEC-164)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a\n' } })
     await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, project.id))
     const request = await aMergeRequest(t, { project })
@@ -175,7 +175,7 @@ describe('what a request would merge', () => {
       for (const oid of [start_commit_sha, head_commit_sha]) bare.git('cat-file', '-e', oid)
   })
 
-  it('MR-89: /pipelines are those of the source branch whose commits some version has, newest first', async () => {
+  it('/pipelines are those of the source branch whose commits some version has, newest first (MR-89)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const request = await aMergeRequest(t, { project })
     const post = async (sha: string, ref: string) =>
@@ -196,7 +196,7 @@ describe('what a request would merge', () => {
     await get(`${request.path}/pipelines`, stranger).expect(status)
   })
 
-  it('X-9: /approvals say that nobody has to', async () => {
+  it('/approvals require none (X-9)', async () => {
     const request = await aMergeRequest(t)
     const { body } = await get(`${request.path}/approvals`, request.project.creator).expect(200)
     expect(body).toMatchObject({
@@ -210,7 +210,7 @@ describe('what a request would merge', () => {
     await t.api('post', `${request.path}/approve`, request.project.creator).expect(404)
   })
 
-  it('X-6: tells how far the target is ahead, where that is asked', async () => {
+  it('shows how far the target is ahead, if requested (X-6)', async () => {
     const request = await aMergeRequest(t)
     await aCommit(t.ctx, request.project, { x: 'x' })
     await aCommit(t.ctx, request.project, { y: 'x' })
@@ -223,7 +223,7 @@ describe('what a request would merge', () => {
     expect([plain.diverged_commits_count, plain.rebase_in_progress]).toEqual([undefined, undefined])
   })
 
-  it('RE-9: the requests that brought a commit in, and those whose merge it is', async () => {
+  it('the requests that brought a commit in, and those whose merge it is (RE-9)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const request = await aMergeRequest(t, { project })
     const head = headOf(project, request.source)

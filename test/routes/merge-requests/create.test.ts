@@ -28,7 +28,7 @@ describe('POST /projects/:id/merge_requests', () => {
     cast = await aPlace()
   })
 
-  it('MR-1, MR-3, MR-10, MR-29, X-5, X-6: answers all there is', async () => {
+  it('answers all there is (MR-1, MR-3, MR-10, MR-29, X-5, X-6)', async () => {
     const { project, as } = await aPlace()
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.owner).send({ title: 'v1' }).expect(201)
     const { body } = await create(project, as.developer, {
@@ -88,14 +88,14 @@ describe('POST /projects/:id/merge_requests', () => {
     expect(master.user).toEqual({ can_merge: true })
   })
 
-  it('MR-29, MR-10: what was not given has the plain value of its type', async () => {
+  it('fields that were not given have the default of their type (MR-29, MR-10)', async () => {
     const { project, as } = await aPlace()
     const { body } = await create(project, as.owner, { description: null }).expect(201)
     expect(body).toMatchObject({ description: '', labels: [], milestone: null, assignee: null, assignees: [], force_remove_source_branch: false })
   })
 
   it.each(statuses(403, { anonymous: 401, developer: 201, maintainer: 201, owner: 201, admin: 201 }))(
-    'MR-23: by %s to a public project: %i',
+    'by %s to a public project: %i (MR-23)',
     async (role, status) => {
       const { project, as } = cast
       await create(project, as[role as Role], { target_branch: `for-${role}` }).expect(status)
@@ -108,19 +108,19 @@ describe('POST /projects/:id/merge_requests', () => {
     [{ source_branch: 'x' }, 'title is missing, target_branch is missing'],
     [{ title: 'x', source_branch: 'x', target_branch: 'y', remove_source_branch: 'maybe' }, 'remove_source_branch is invalid'],
     [{ title: 'x', source_branch: 'x', target_branch: 'y', assignee_id: 'x' }, 'assignee_id is invalid'],
-  ])('MR-28, G-10: %j is refused before anybody asks who may', async (sent, error) => {
+  ])('%j is refused before anybody asks who may (MR-28, G-10)', async (sent, error) => {
     for (const caller of [cast.as.owner, cast.as.guest])
       await t.api('post', `${cast.project.path}/merge_requests`, caller).send(sent).expect(400, { error })
     await t.api('post', '/projects/999999/merge_requests', cast.as.owner).send(sent).expect(400, { error })
   })
 
-  it('G-38, MR-30, SEC-110: one branch into itself', async () => {
+  it('one branch into itself (G-38, MR-30, SEC-110)', async () => {
     await create(cast.project, cast.as.owner, { source_branch: 'main' }).expect(422, {
       error: ['You can not use same project/branch for source and target'],
     })
   })
 
-  it('G-38, MR-24, MR-31, SEC-110, SEC-32: a target that is missing, hidden, or no relative', async () => {
+  it('a target that is missing, hidden, or no relative (G-38, MR-24, MR-31, SEC-110, SEC-32)', async () => {
     const { project, as } = cast
     const hidden = await aProject(t.ctx)
     const stranger = await aProject(t.ctx, { visibility: 'public' })
@@ -132,7 +132,7 @@ describe('POST /projects/:id/merge_requests', () => {
     await create(project, as.developer, { target_project_id: '', target_branch: 'blank-is-none' }).expect(201)
   })
 
-  it('MR-32, MR-35, MR-40, SEC-110: one open request for the same branches', async () => {
+  it('one open request for the same branches (MR-32, MR-35, MR-40, SEC-110)', async () => {
     const { project, as } = await aPlace()
     await create(project, as.developer, { title: 'The "first"' }).expect(201)
     await create(project, as.owner, { title: 'Another' }).expect(409, {
@@ -143,7 +143,7 @@ describe('POST /projects/:id/merge_requests', () => {
     await create(project, as.owner).expect(201)
   })
 
-  it('MR-32, SEC-165: of many at once for the same branches one is made, and numbers have no gaps', async () => {
+  it('of many at once for the same branches one is made, and numbers have no gaps (MR-32, SEC-165)', async () => {
     const { project, as } = await aPlace()
     const same = await Promise.all(Array.from({ length: 8 }, () => create(project, as.owner).then(({ status }) => status)))
     expect(same.sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409])
@@ -153,7 +153,7 @@ describe('POST /projects/:id/merge_requests', () => {
     expect(others.sort((a, b) => a - b)).toEqual([2, 3, 4, 5, 6, 7, 8, 9])
   })
 
-  it('MR-23, MR-33, MR-40, G-69, AC-10, AC-11: switched off or archived, here and there', async () => {
+  it('switched off or archived, here and there (MR-23, MR-33, MR-40, G-69, AC-10, AC-11)', async () => {
     const { project, as } = await aPlace()
     const fork = await aFork(project, as.stranger)
     const put = (values: Partial<typeof projects.$inferInsert>, { id }: TestProject) =>
@@ -180,7 +180,7 @@ describe('POST /projects/:id/merge_requests', () => {
     expect(body).toMatchObject({ iid: 1, project_id: project.id, source_project_id: fork.id, allow_collaboration: false })
   })
 
-  it('MR-31: forks of forks and forks side by side are one network', async () => {
+  it('forks of forks and forks side by side are one network (MR-31)', async () => {
     const { project, as } = await aPlace()
     const one = await aFork(project, as.stranger)
     const other = await aFork(one, as.guest)
@@ -202,15 +202,15 @@ describe('POST /projects/:id/merge_requests', () => {
       { title: ["can't be blank"], target_branch: ["can't be blank"] },
     ],
     [{ labels: 'x'.repeat(256) }, { labels: ['is too long (maximum is 255 characters)'] }],
-  ])('MR-34, MR-27, SEC-63: %j', async (sent, message) => {
+  ])('%j (MR-34, MR-27, SEC-63)', async (sent, message) => {
     await create(cast.project, cast.as.owner, sent).expect(400, { message })
   })
 
-  it('MR-34: titles up to their length', async () => {
+  it('titles up to their length (MR-34)', async () => {
     await create(cast.project, cast.as.owner, { title: 'x'.repeat(255), target_branch: 'long' }).expect(201)
   })
 
-  it('MR-25, SEC-32, SEC-115: without developer on the target nothing but the texts is taken', async () => {
+  it('without developer on the target nothing but the texts is taken (MR-25, SEC-32, SEC-115)', async () => {
     const { project, as } = await aPlace()
     const fork = await aFork(project, as.stranger)
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.owner).send({ title: 'v1' }).expect(201)
@@ -235,7 +235,7 @@ describe('POST /projects/:id/merge_requests', () => {
     expect(labels.map(({ name }: { name: string }) => name)).toEqual(['known'])
   })
 
-  it('MR-26, SEC-115: assigned is who may read it here: neither the blocked nor strangers, nor guests of a private project', async () => {
+  it('assigns only users who may read it: neither blocked users nor strangers, nor guests of a private project (MR-26, SEC-115)', async () => {
     const { project, as } = await aPlace({ visibility: 'private' })
     const blocked = await aUser(t.ctx)
     await t.api('post', `${project.path}/members`, as.owner).send({ user_id: blocked.id, access_level: 40 }).expect(201)
@@ -249,7 +249,7 @@ describe('POST /projects/:id/merge_requests', () => {
     expect(await assigned({ assignee_ids: '' })).toBe(null)
   })
 
-  it('MR-26, MI-8, SEC-115: a milestone of the project or its group, no other', async () => {
+  it('a milestone of the project or its group, no other (MR-26, MI-8, SEC-115)', async () => {
     const owner = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner })
     const { project } = await aPlace({ creator: owner, namespace_id: group.id, visibility: 'private' })
@@ -268,7 +268,7 @@ describe('POST /projects/:id/merge_requests', () => {
     expect([await set(own), await set(inherited), await set(foreign), await set(999_999), await set('')]).toEqual([own, inherited, null, null, null])
   })
 
-  it('MR-27: labels by title, unknown ones come to be with the usual colour', async () => {
+  it('adds labels by title, and creates unknown ones with the default colour (MR-27)', async () => {
     const { project, as } = await aPlace()
     await t.api('post', `${project.path}/labels`, as.owner).send({ name: 'known', color: '#123456' }).expect(201)
     const { body } = await create(project, as.developer, { labels: ['new', ' known '] }).expect(201)
@@ -280,7 +280,7 @@ describe('POST /projects/:id/merge_requests', () => {
     ])
   })
 
-  it('MR-4: what counts as work in progress', async () => {
+  it('what counts as work in progress (MR-4)', async () => {
     const { project, as } = await aPlace()
     const titles = { '[WIP] x': true, 'WIP: x': true, 'wip x': true, '[wip]x': true, WIPx: false, 'x WIP': false, 'WIP:': true, '[WIP': false }
     for (const [title, expected] of Object.entries(titles)) {
@@ -289,15 +289,17 @@ describe('POST /projects/:id/merge_requests', () => {
     }
   })
 
-  it('MR-38, TO-5, EV-5: whoever is assigned or named is told, and the project remembers', async () => {
+  it('makes todos for assignees and mentioned users, and an event of the project (MR-38, TO-5, EV-5)', async () => {
     const { project, as } = await aPlace()
     await create(project, as.owner, { assignee_id: as.developer.id, description: `see @${as.reporter.username} and @${as.owner.username}` }).expect(
       201,
     )
-    const told = async (who: TestUser) => (await t.api('get', '/todos', who).expect(200)).body
-    expect(await told(as.developer)).toMatchObject([{ action_name: 'assigned', target_type: 'MergeRequest', target: { iid: 1, subscribed: true } }])
-    expect(await told(as.reporter)).toMatchObject([{ action_name: 'mentioned', target: { iid: 1, subscribed: true } }])
-    expect(await told(as.owner)).toEqual([])
+    const todosOf = async (who: TestUser) => (await t.api('get', '/todos', who).expect(200)).body
+    expect(await todosOf(as.developer)).toMatchObject([
+      { action_name: 'assigned', target_type: 'MergeRequest', target: { iid: 1, subscribed: true } },
+    ])
+    expect(await todosOf(as.reporter)).toMatchObject([{ action_name: 'mentioned', target: { iid: 1, subscribed: true } }])
+    expect(await todosOf(as.owner)).toEqual([])
     const { body: events } = await t.api('get', `${project.path}/events?target_type=merge_request`, as.guest).expect(200)
     expect(events).toMatchObject([
       { action_name: 'opened', target_type: 'MergeRequest', target_iid: 1, target_title: 'A change', author_id: as.owner.id },
@@ -307,7 +309,7 @@ describe('POST /projects/:id/merge_requests', () => {
 })
 
 describe('a kill while a request was made', () => {
-  it('SEC-158: the next start draws the version that is missing, and finds what the request closes', async () => {
+  it('the next start draws the version that is missing, and finds what the request closes (SEC-158)', async () => {
     const { project, as } = await aPlace()
     await t.api('post', `${project.path}/issues`, as.owner).send({ title: 'One' }).expect(201)
     const { body } = await create(project, as.owner, { description: 'Closes #1' }).expect(201)
@@ -357,7 +359,7 @@ describe('who reads a merge request', () => {
     }
   })
 
-  it('SEC-31, MR-1: found by its number in its own project alone', async () => {
+  it('found by its number in its own project alone (SEC-31, MR-1)', async () => {
     const one = await aPlace()
     const other = await aPlace({ creator: one.as.owner })
     const { body } = await create(one.project, one.as.owner).expect(201)
@@ -369,7 +371,7 @@ describe('who reads a merge request', () => {
     await t.api('get', `/projects/999999/merge_requests/1`, one.as.owner).expect(404, { message: '404 Project Not Found' })
   })
 
-  it('AC-10, G-68: a closed feature is 403 to whom it is closed', async () => {
+  it('a disabled feature is 403 (AC-10, G-68)', async () => {
     const { project, as } = await aPlace()
     await create(project, as.owner).expect(201)
     const put = (values: Partial<typeof projects.$inferInsert>) => t.ctx.db.write.update(projects).set(values).where(eq(projects.id, project.id))

@@ -31,7 +31,7 @@ async function running(given: Parameters<typeof aMergeRequest>[1] = {}) {
 const merges = (project: TestProject) => bareOf(t, project).git('rev-list', '--count', '--merges', 'main').trim()
 
 describe('a deferred merge', () => {
-  it('MR-65: is remembered with its words while the pipeline runs, the last words counting', async () => {
+  it('is remembered with its words while the pipeline runs, the last words counting (MR-65)', async () => {
     const request = await running()
     await accept(request, { should_remove_source_branch: true, merge_commit_message: 'first' }).expect(200)
     const { body } = await accept(request, { merge_commit_message: 'second' }).expect(200)
@@ -40,7 +40,7 @@ describe('a deferred merge', () => {
     expect(merges(request.project)).toBe('0')
   })
 
-  it('MR-65: is a merge where no pipeline runs', async () => {
+  it('is a merge where no pipeline runs (MR-65)', async () => {
     const request = await aMergeRequest(t)
     expect((await accept(request).expect(200)).body).toMatchObject({ state: 'merged', merge_when_pipeline_succeeds: false })
     const done = await running()
@@ -48,7 +48,7 @@ describe('a deferred merge', () => {
     expect((await accept(done).expect(200)).body.state).toBe('merged')
   })
 
-  it('MR-62, MR-63: is refused as a merge is', async () => {
+  it('is refused as a merge is (MR-62, MR-63)', async () => {
     const request = await running()
     await accept(request, { sha: 'f'.repeat(40) }).expect(409, { message: 'SHA does not match HEAD of source branch' })
     await t.api('post', `${request.project.path}/repository/commits`, request.project.creator).send({
@@ -58,7 +58,7 @@ describe('a deferred merge', () => {
     expect(await rowOfRequest(t, request)).toMatchObject({ merge_when_pipeline_succeeds: false })
   })
 
-  it('MR-66, PL-7, ST-22: is done in the name of who asked when the pipeline succeeds, once, however many statuses come together', async () => {
+  it('is done in the name of who asked when the pipeline succeeds, once, however many statuses come together (MR-66, PL-7, ST-22)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const asker = await aUser(t.ctx)
     await t.api('post', `${project.path}/members`, project.creator).send({ user_id: asker.id, access_level: 40 }).expect(201)
@@ -81,7 +81,7 @@ describe('a deferred merge', () => {
     expect(bare.git('for-each-ref', `refs/heads/${request.source}`)).toBe('')
   })
 
-  it('MR-66: stays open and makes a todo for who asked, when it cannot be merged by then', async () => {
+  it('stays open and makes a todo for the caller, if it cannot be merged then (MR-66)', async () => {
     const request = await running()
     await accept(request).expect(200)
     await t.ctx.db.write.update(mergeRequests).set({ title: 'WIP: no' }).where(eq(mergeRequests.id, request.id))
@@ -93,7 +93,7 @@ describe('a deferred merge', () => {
     ])
   })
 
-  it('PL-7: is called off by a push, whose pipeline merges nothing', async () => {
+  it('is called off by a push, whose pipeline merges nothing (PL-7)', async () => {
     const request = await running()
     await accept(request).expect(200)
     await aCommit(t.ctx, request.project, { more: 'x' }, { branch: request.source })
@@ -103,7 +103,7 @@ describe('a deferred merge', () => {
     expect(await showRequest(t, request)).toMatchObject({ state: 'opened' })
   })
 
-  it('SEC-158: is not forgotten when the process ends between the pipeline and the merge', async () => {
+  it('is not forgotten when the process ends between the pipeline and the merge (SEC-158)', async () => {
     const request = await running()
     await accept(request).expect(200)
     await t.ctx.db.write.update(pipelines).set({ status: 'success' }).where(eq(pipelines.project_id, request.project.id))
@@ -126,7 +126,7 @@ describe('a deferred merge', () => {
 })
 
 describe('cancelling it', () => {
-  it('MR-77, MR-80: by who may merge, or the author; PUT is 200 and POST 201', async () => {
+  it('by those who may merge, or the author; PUT is 200 and POST 201 (MR-77, MR-80)', async () => {
     const cast = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const author = cast.as.developer
     const request = await running({ project: cast.project, caller: author })
@@ -142,7 +142,7 @@ describe('cancelling it', () => {
     expect(await showRequest(t, request)).toMatchObject({ state: 'opened' })
   })
 
-  it('MR-78, MR-79: is 405 once it is merged or closed, 406 where nothing is deferred', async () => {
+  it('is 405 once it is merged or closed, 406 where nothing is deferred (MR-78, MR-79)', async () => {
     const request = await aMergeRequest(t)
     await cancel(request).expect(406, { message: "Can't cancel the automatic merge" })
     await t.api('put', `${request.path}/merge`, request.project.creator).expect(200)

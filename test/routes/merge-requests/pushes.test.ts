@@ -25,7 +25,7 @@ const unprotected = (project: TestProject) => t.ctx.db.write.delete(protectedBra
 const open = async (given: Parameters<typeof aMergeRequest>[1] = {}) => aMergeRequest(t, given)
 
 describe('a push to the source', () => {
-  it('MR-70, PU-2, SEC-116: gives a new version at once, and whether it can be merged soon, with nobody asking', async () => {
+  it('makes a new version at once, and checks soon whether it can be merged, without a request for that (MR-70, PU-2, SEC-116)', async () => {
     const request = await open()
     const first = await showRequest(t, request)
     const head = await aCommit(t.ctx, request.project, { more: 'x' }, { branch: request.source })
@@ -37,7 +37,7 @@ describe('a push to the source', () => {
     await soon(async () => (await rowOfRequest(t, request)).merge_status === 'cannot_be_merged')
   })
 
-  it('SEC-196: a version that is written after the source has moved once more, by another machine, is made again', async () => {
+  it('a version that is written after the source has moved once more, by another machine, is made again (SEC-196)', async () => {
     const request = await open()
     const other = new pg.Client(t.databaseUrl)
     await other.connect()
@@ -61,7 +61,7 @@ describe('a push to the source', () => {
     }
   })
 
-  it('MR-70: over Git and from a fork, as through the API', async () => {
+  it('over Git and from a fork, as through the API (MR-70)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const other = await aUser(t.ctx)
     const { body } = await t.api('post', `${project.path}/fork`, other).send({}).expect(201)
@@ -80,11 +80,11 @@ describe('a push to the source', () => {
     const advertised = await gitOut(mirror, 'ls-remote', 'origin')
     expect(advertised).toContain(`refs/merge-requests/${request.iid}/head`)
     expect(advertised).not.toContain('keep-around')
-    // and nobody writes there
+    // and nothing is written there
     expect((await gitRun(mirror, 'push', '-q', 'origin', `HEAD:refs/merge-requests/${request.iid}/head`)).code).not.toBe(0)
   })
 
-  it('GH-23: over Git is told where the open requests of the branch are, unless the project does not want that', async () => {
+  it('over Git is answered with the URLs of the open requests of the branch, unless the project has that off (GH-23)', async () => {
     const request = await open()
     const work = await client.cloned(client.url(request.project.fullPath, request.project.creator), '-b', request.source)
     const push = async () => {
@@ -98,7 +98,7 @@ describe('a push to the source', () => {
     expect(await push()).not.toContain('merge_requests')
   })
 
-  it('MR-71, PL-7: calls off the automatic merge and ends the todos of who pushes', async () => {
+  it('calls off the automatic merge and ends the todos of who pushes (MR-71, PL-7)', async () => {
     const request = await open()
     await t.ctx.db.write
       .update(mergeRequests)
@@ -123,7 +123,7 @@ describe('a push to the source', () => {
     expect(await t.ctx.db.write.select({ state: todos.state }).from(todos).where(eq(todos.target_id, request.id))).toEqual([{ state: 'done' }])
   })
 
-  it('MR-76: with an unfinished commit makes it work in progress, once', async () => {
+  it('with an unfinished commit makes it work in progress, once (MR-76)', async () => {
     const titles = ['WIP', '[WIP] x', 'WIP: x', 'WIP x', 'a fixup! b', 'squash! b']
     for (const [i, message] of titles.entries()) {
       const request = await open()
@@ -138,7 +138,7 @@ describe('a push to the source', () => {
     }
   })
 
-  it('MR-36, MR-70: that makes the branch, where there was none', async () => {
+  it('that makes the branch, where there was none (MR-36, MR-70)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const request = await open({ project, files: null })
     expect(await showRequest(t, request)).toMatchObject({ sha: null, changes_count: '0', merge_status: 'cannot_be_merged', diff_refs: null })
@@ -147,7 +147,7 @@ describe('a push to the source', () => {
     await settled(request, 'can_be_merged')
   })
 
-  it('MR-74, PU-4: that deletes the branch closes its open requests, by who did it', async () => {
+  it('that deletes the branch closes its open requests, by the pusher (MR-74, PU-4)', async () => {
     const request = await open()
     await t.api('delete', `${request.project.path}/repository/branches/${request.source}`, request.project.creator).expect(204)
     expect(await showRequest(t, request)).toMatchObject({ state: 'closed', closed_by: { id: request.project.creator.id } })
@@ -156,7 +156,7 @@ describe('a push to the source', () => {
     ]) // biome-ignore format: one question
   })
 
-  it('MR-75, MR-5: leaves closed and merged ones alone', async () => {
+  it('leaves closed and merged ones alone (MR-75, MR-5)', async () => {
     const request = await open()
     const before = (await showRequest(t, request)).sha
     await t.ctx.db.write.update(mergeRequests).set({ state: 'closed' }).where(eq(mergeRequests.id, request.id))
@@ -188,7 +188,7 @@ describe('a push to the source', () => {
 })
 
 describe('a push to the target', () => {
-  it('MR-72, PU-2: decides anew, without a new version', async () => {
+  it('checks again, without a new version (MR-72, PU-2)', async () => {
     const request = await open({ files: null, source: 'topic', project: await aProject(t.ctx, { files: { a: 'a\n' } }) })
     await t.api('post', `${request.project.path}/repository/branches`, request.project.creator).send({ branch: 'topic', ref: 'main' }).expect(201)
     await edit(request.project, 'topic', 'a', 'theirs\n')
@@ -201,7 +201,7 @@ describe('a push to the target', () => {
     expect(await versionsOf(request)).toEqual(before)
   })
 
-  it('MR-72: makes a new version when it has some of the commits, or is forced', async () => {
+  it('makes a new version when it has some of the commits, or is forced (MR-72)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await unprotected(project)
     const request = await open({ project })
@@ -218,7 +218,7 @@ describe('a push to the target', () => {
     expect(await showRequest(t, request)).toMatchObject({ changes_count: '2', diff_refs: { start_sha: main } })
   })
 
-  it('MR-73, MR-6, PU-3: that brings the head in marks it merged, by who pushed, without a merge commit', async () => {
+  it('that contains the head marks it merged, by the pusher, without a merge commit (MR-73, MR-6, PU-3)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const { body: issue } = await t.api('post', `${project.path}/issues`, project.creator).send({ title: 'x' }).expect(201)
     const request = await open({ project, sent: { description: `Closes #${issue.iid}` } })
@@ -230,7 +230,7 @@ describe('a push to the target', () => {
     expect(body.state).toBe('closed')
   })
 
-  it('MR-73: an empty version is never merged so', async () => {
+  it('an empty version is never merged so (MR-73)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch: 'same', ref: 'main' }).expect(201)
     const request = await open({ project, source: 'same', files: null })
@@ -239,7 +239,7 @@ describe('a push to the target', () => {
     expect(await showRequest(t, request)).toMatchObject({ state: 'opened', merge_status: 'cannot_be_merged', changes_count: '0' })
   })
 
-  it('SEC-116: many moves in front of many requests hold nobody up, and the last one counts', { tags: ['long'] }, async () => {
+  it('many moves of a branch with many requests delay no other call, and the last one counts (SEC-116)', { tags: ['long'] }, async () => {
     const project = await aProject(t.ctx, { files: { a: 'a\n' } })
     const root = headOf(project, 'main')
     const bare = bareOf(t, project)
@@ -255,7 +255,7 @@ describe('a push to the target', () => {
 })
 
 describe('beside them', () => {
-  it('BR-6: the clean-up of merged branches spares those of open requests', async () => {
+  it('the clean-up of merged branches spares those of open requests (BR-6)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (const branch of ['source', 'target', 'free'])
       await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch, ref: 'main' }).expect(201)
@@ -266,7 +266,7 @@ describe('beside them', () => {
     expect(bareOf(t, project).git('for-each-ref', '--format=%(refname:short)', 'refs/heads').trim().split('\n')).toEqual(['main', 'source', 'target'])
   })
 
-  it('PR-26, SEC-117, SEC-118: removing a fork closes its requests, which still show all they had', async () => {
+  it('removing a fork closes its requests, which still show all they had (PR-26, SEC-117, SEC-118)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const other = await aUser(t.ctx)
     const { body } = await t.api('post', `${project.path}/fork`, other).send({}).expect(201)
@@ -289,7 +289,7 @@ describe('beside them', () => {
     await t.api('get', `${request.path}?include_diverged_commits_count=true`, project.creator).expect(200)
   })
 
-  it('MR-39, ST-21, PL-6: the newest pipeline of branch and head is the head pipeline', async () => {
+  it('the newest pipeline of branch and head is the head pipeline (MR-39, ST-21, PL-6)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const request = await open({ project })
     const post = (sha: string, ref: string) =>
@@ -309,7 +309,7 @@ describe('beside them', () => {
     expect(await showRequest(t, third)).toMatchObject({ head_pipeline: null })
   })
 
-  it('ST-22: a failed status of the head is a todo for the author, once', async () => {
+  it('a failed status of the head is a todo for the author, once (ST-22)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const request = await open({ project })
     const head = headOf(project, request.source)

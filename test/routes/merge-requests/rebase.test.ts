@@ -20,7 +20,7 @@ const over = (request: TestRequest) =>
   })
 
 describe('PUT …/rebase (X-8)', () => {
-  it('X-8: puts the commits upon the target, as git does, with their authors', async () => {
+  it('puts the commits upon the target, as git does, with their authors (X-8)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a\n' } })
     const author = await aUser(t.ctx)
     const request = await aMergeRequest(t, { project })
@@ -38,7 +38,7 @@ describe('PUT …/rebase (X-8)', () => {
     expect(await showRequest(t, request)).toMatchObject({ sha: headOf(project, request.source), merge_error: null, changes_count: '2' })
   })
 
-  it('X-8: tells in merge_error why it failed, and changes nothing', async () => {
+  it('gives the reason of a failure in merge_error, and changes nothing (X-8)', async () => {
     const request = await aMergeRequest(t)
     await aCommit(t.ctx, request.project, { [`${request.source}.txt`]: 'ours' })
     const before = headOf(request.project, request.source)
@@ -48,7 +48,7 @@ describe('PUT …/rebase (X-8)', () => {
     expect(headOf(request.project, request.source)).toBe(before)
   })
 
-  it('X-8: is 409 while one runs, 403 without the right to push there', async () => {
+  it('is 409 while one runs, 403 without the right to push there (X-8)', async () => {
     const cast = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const request = await aMergeRequest(t, { project: cast.project })
     for (const role of ['reporter', 'guest'] as const) await rebase(request, cast.as[role]).expect(403)
@@ -61,7 +61,7 @@ describe('PUT …/rebase (X-8)', () => {
     expect(bareOf(t, cast.project).git('merge-base', 'main', request.source).trim()).toBe(headOf(cast.project, 'main'))
   })
 
-  it('X-8: in a fork, upon commits that the fork does not have', async () => {
+  it('in a fork, upon commits that the fork does not have (X-8)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const other = await aUser(t.ctx)
     const { body } = await t.api('post', `${project.path}/fork`, other).send({}).expect(201)

@@ -33,21 +33,21 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
   })
 
   it.each(statuses(403, { anonymous: 401, developer: 200, maintainer: 200, owner: 200, admin: 200 }))(
-    'MR-41: by %s, of a public project: %i',
+    'by %s, of a public project: %i (MR-41)',
     async (role, status) => {
       await put(place, place.as[role as Role], { title: 'A change' }).expect(status)
     },
   )
 
   it.each(statuses(403, { anonymous: 401, stranger: 404, developer: 200, maintainer: 200, owner: 200, admin: 200 }))(
-    'MR-41, SEC-30: by %s, of a private project: %i',
+    'by %s, of a private project: %i (MR-41, SEC-30)',
     async (role, status) => {
       const secret = await aPlace({ visibility: 'private' })
       await put(secret, secret.as[role as Role], { title: 'A change' }).expect(status)
     },
   )
 
-  it('MR-41, MR-25, MR-44: the author and the assignee change what they may, and what they may not is left out', async () => {
+  it('the author and the assignee change what they may, and what they may not is left out (MR-41, MR-25, MR-44)', async () => {
     const here = await aPlace()
     const { as } = here
     await stamp(here.id, { author_id: as.stranger.id, assignee_id: as.guest.id })
@@ -75,7 +75,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
   })
 
   it.each([[{}], [{ unknown: 'x' }], [{ labels: null }], [{ source_branch: 'x', target_project_id: 1, reviewer_ids: [1] }]])(
-    'MR-42, MR-45, X-4: %j changes nothing at all',
+    '%j changes nothing at all (MR-42, MR-45, X-4)',
     async (sent) => {
       await put(place, place.as.owner, sent).expect(400, { error: MISSING })
     },
@@ -90,7 +90,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     [{ target_branch: ' ', title: '' }, 'target_branch is empty, title is empty'],
     [{ state_event: 'merge' }, 'state_event does not have a valid value'],
     [{ remove_source_branch: 'maybe' }, 'remove_source_branch is invalid'],
-  ])('MR-46, MR-47, MR-50: %j is refused', async (sent, error) => {
+  ])('%j is refused (MR-46, MR-47, MR-50)', async (sent, error) => {
     const before = await rowOf(place.id)
     await put(place, place.as.owner, sent).expect(400, { error })
     expect(await rowOf(place.id)).toEqual(before)
@@ -99,11 +99,11 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
   it.each([
     [{ title: 'x'.repeat(256) }, { title: ['is too long (maximum is 255 characters)'] }],
     [{ add_labels: 'x'.repeat(256) }, { labels: ['is too long (maximum is 255 characters)'] }],
-  ])('MR-56, SEC-63: %j', async (sent, message) => {
+  ])('%j (MR-56, SEC-63)', async (sent, message) => {
     await put(place, place.as.owner, sent).expect(400, { message })
   })
 
-  it('MR-43, MR-49, MR-29: texts and switches; what it comes from cannot be changed', async () => {
+  it('changes texts and switches, and not the source (MR-43, MR-49, MR-29)', async () => {
     const here = await aPlace()
     const { as } = here
     const other = await aProject(t.ctx, { creator: as.owner })
@@ -123,7 +123,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
       source_project_id: here.project.id,
       target_project_id: here.project.id,
       task_completion_status: { count: 1, completed_count: 1 },
-      // whoever changes it takes part in it, because the system note is theirs (MR-86)
+      // who changes it takes part in it, because the system note is theirs (MR-86)
       subscribed: true,
     })
     expect((await put(here, as.owner, { remove_source_branch: false, description: null }).expect(200)).body).toMatchObject({
@@ -132,7 +132,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     })
   })
 
-  it('MR-26, MR-44, X-4, SEC-115: assignee and milestone', async () => {
+  it('assignee and milestone (MR-26, MR-44, X-4, SEC-115)', async () => {
     const here = await aPlace()
     const { project, as } = here
     const set = async (sent: object) => (await put(here, as.owner, sent).expect(200)).body
@@ -156,7 +156,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     expect((await set({ milestone_id: '' })).milestone).toBe(null)
   })
 
-  it('MR-45, MR-27, X-4: labels are replaced, added, taken away', async () => {
+  it('labels are replaced, added, taken away (MR-45, MR-27, X-4)', async () => {
     const here = await aPlace({}, { labels: 'a,b' })
     const set = async (sent: object) => (await put(here, here.as.developer, sent).expect(200)).body.labels
     expect(await set({ labels: 'c,b' })).toEqual(['b', 'c'])
@@ -166,13 +166,13 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     expect(await set({ labels: '' })).toEqual([])
   })
 
-  it('MR-12, SEC-121: the lock', async () => {
+  it('the lock (MR-12, SEC-121)', async () => {
     const here = await aPlace()
     expect((await put(here, here.as.developer, { discussion_locked: true }).expect(200)).body.discussion_locked).toBe(true)
     expect((await put(here, here.as.developer, { discussion_locked: false }).expect(200)).body.discussion_locked).toBe(false)
   })
 
-  it('MR-8, MR-48, MR-30, MR-32, SEC-116: another target branch is looked at anew', async () => {
+  it('another target branch is checked again (MR-8, MR-48, MR-30, MR-32, SEC-116)', async () => {
     const here = await aPlace()
     const { project, as } = here
     await put(here, as.developer, { target_branch: 'feature' }).expect(422, {
@@ -200,7 +200,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     expect(back).toMatchObject({ merge_status: 'can_be_merged', changes_count: '1', detailed_merge_status: 'mergeable' })
   })
 
-  it('MR-48: who asked for a later merge did not ask for one into another branch', async () => {
+  it('who asked for a later merge did not ask for one into another branch (MR-48)', async () => {
     const here = await aPlace()
     await stamp(here.id, { merge_when_pipeline_succeeds: true, merge_user_id: here.as.owner.id, should_remove_source_branch: true })
     const { body } = await put(here, here.as.developer, { target_branch: 'other' }).expect(200)
@@ -208,7 +208,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     expect((await rowOf(here.id))?.merge_user_id).toBe(null)
   })
 
-  it('MR-55: what changes nothing leaves the time of the last change alone', async () => {
+  it('what changes nothing leaves the time of the last change alone (MR-55)', async () => {
     const here = await aPlace({}, { labels: 'a' })
     const past = new Date('2020-01-01')
     await stamp(here.id, { updated_at: past })
@@ -221,7 +221,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     }
   })
 
-  it('SEC-114: close, reopen and delete need their right', async () => {
+  it('close, reopen and delete need their right (SEC-114)', async () => {
     const here = await aPlace()
     const { as } = here
     for (const who of [as.stranger, as.guest, as.reporter])
@@ -234,7 +234,7 @@ describe('closing and reopening', () => {
   const states = Object.keys(TRANSITIONS) as State[]
   const cells = states.flatMap((from) => (['close', 'reopen'] as StateEvent[]).map((event) => [from, event, TRANSITIONS[from][event]] as const))
 
-  it.each(cells)('MR-2, MR-51, MR-52: %s, %s: %s', async (from, event, to) => {
+  it.each(cells)('%s, %s: %s (MR-2, MR-51, MR-52)', async (from, event, to) => {
     const here = await aPlace()
     const { as } = here
     const then = new Date('2020-01-01')
@@ -248,11 +248,11 @@ describe('closing and reopening', () => {
     expect(body.closed_at === null).toBe(to !== 'closed')
     expect(body.merged_by?.id ?? null).toBe(from === 'merged' ? as.admin.id : null)
     const { body: events } = await t.api('get', `${here.project.path}/events?target_type=merge_request`, as.owner).expect(200)
-    const told = events.map(({ action_name }: { action_name: string }) => action_name)
-    expect(told).toEqual(moved ? [to === 'closed' ? 'closed' : 'opened', 'opened'] : ['opened'])
+    const actions = events.map(({ action_name }: { action_name: string }) => action_name)
+    expect(actions).toEqual(moved ? [to === 'closed' ? 'closed' : 'opened', 'opened'] : ['opened'])
   })
 
-  it('MR-52, SEC-116: a reopened request has a new version, and it is known whether it can be merged', async () => {
+  it('a reopened request has a new version, and it is known whether it can be merged (MR-52, SEC-116)', async () => {
     const here = await aPlace()
     const { project, as } = here
     await put(here, as.developer, { state_event: 'close' }).expect(200)
@@ -264,7 +264,7 @@ describe('closing and reopening', () => {
     expect((await t.api('get', `${on(here)}/versions`, as.developer).expect(200)).body).toHaveLength(2)
   })
 
-  it('MR-52: where another one is open for the same branches by now, it stays closed', async () => {
+  it('where another one is open for the same branches by now, it stays closed (MR-52)', async () => {
     const here = await aPlace()
     const { project, as } = here
     await put(here, as.developer, { state_event: 'close' }).expect(200)
@@ -276,7 +276,7 @@ describe('closing and reopening', () => {
     expect(body).toMatchObject({ state: 'closed', title: 'Renamed' })
   })
 
-  it('MR-54: state and attributes in one call', async () => {
+  it('state and attributes in one call (MR-54)', async () => {
     const here = await aPlace()
     const { body } = await put(here, here.as.developer, { state_event: 'close', title: 'Done', labels: 'x' }).expect(200)
     expect(body).toMatchObject({ state: 'closed', title: 'Done', labels: ['x'] })
@@ -284,7 +284,7 @@ describe('closing and reopening', () => {
     expect(again).toMatchObject({ state: 'opened', target_branch: 'nowhere', merge_status: 'cannot_be_merged' })
   })
 
-  it('MR-66: what is closed is not merged later', async () => {
+  it('a closed merge request is not merged later (MR-66)', async () => {
     const here = await aPlace()
     await stamp(here.id, { merge_when_pipeline_succeeds: true, merge_user_id: here.as.owner.id })
     expect((await put(here, here.as.developer, { state_event: 'close' }).expect(200)).body.merge_when_pipeline_succeeds).toBe(false)
@@ -292,7 +292,7 @@ describe('closing and reopening', () => {
 })
 
 describe('what follows a change', () => {
-  it('MR-53, TD-4, TO-6: the caller’s todos are done by what is a change, and by nothing less', async () => {
+  it('a change ends the todos of the caller, and nothing less does (MR-53, TD-4, TO-6)', async () => {
     const here = await aPlace()
     const { as } = here
     const pending = async () => (await t.api('get', '/todos', as.owner).expect(200)).body.length
@@ -318,17 +318,17 @@ describe('what follows a change', () => {
     }
   })
 
-  it('TO-5: a new assignee and those named anew are told, once', async () => {
+  it('makes one todo for new assignees and newly mentioned users (TO-5)', async () => {
     const here = await aPlace()
     const { as } = here
-    const told = async (who: TestUser) =>
+    const todosOf = async (who: TestUser) =>
       (await t.api('get', '/todos', who).expect(200)).body.map(({ action_name }: { action_name: string }) => action_name)
     await put(here, as.owner, { assignee_id: as.reporter.id, description: `@${as.guest.username} look` }).expect(200)
     await put(here, as.owner, { assignee_id: as.reporter.id, description: `@${as.guest.username} look again` }).expect(200)
-    expect([await told(as.reporter), await told(as.guest), await told(as.owner)]).toEqual([['assigned'], ['directly_addressed'], []])
+    expect([await todosOf(as.reporter), await todosOf(as.guest), await todosOf(as.owner)]).toEqual([['assigned'], ['directly_addressed'], []])
   })
 
-  it('G-86, EV-7: the project’s last activity', async () => {
+  it('the project’s last activity (G-86, EV-7)', async () => {
     const here = await aPlace()
     const { project, as } = here
     await t.ctx.db.write
@@ -341,13 +341,13 @@ describe('what follows a change', () => {
 })
 
 describe('DELETE /projects/:id/merge_requests/:merge_request_iid', () => {
-  it.each(statuses(403, { anonymous: 401, owner: 204, admin: 204 }))('MR-57, SEC-114: by %s: %i', async (role, status) => {
+  it.each(statuses(403, { anonymous: 401, owner: 204, admin: 204 }))('by %s: %i (MR-57, SEC-114)', async (role, status) => {
     const here = await aPlace()
     await t.api('delete', on(here), here.as[role as Role]).expect(status)
     await t.api('get', on(here), here.as.owner).expect(status === 204 ? 404 : 200)
   })
 
-  it('MR-57: hidden, unknown and deleted ones are missing; it must not have changed', async () => {
+  it('hidden, unknown and deleted ones are missing; it must not have changed (MR-57)', async () => {
     const here = await aPlace({ visibility: 'private' })
     const { as } = here
     const missing = { message: '404 Not found' }
@@ -358,7 +358,7 @@ describe('DELETE /projects/:id/merge_requests/:merge_request_iid', () => {
     await t.api('delete', on(here), as.owner).expect(404, missing)
   })
 
-  it('MR-58, MR-32: kept, but shown nowhere; it blocks nothing and its number is not given again', async () => {
+  it('kept, but shown nowhere; it blocks nothing and its number is not given again (MR-58, MR-32)', async () => {
     const here = await aPlace({}, { description: 'Closes #1' })
     const { project, as } = here
     await t.api('post', `${project.path}/issues`, as.owner).send({ title: 'One' }).expect(201)

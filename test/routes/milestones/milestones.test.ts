@@ -15,7 +15,7 @@ const titles = (list: { title: string }[]) => list.map(({ title }) => title)
 const taken = { message: { title: ['has already been taken'] } }
 
 describe('milestones of a project', () => {
-  it('MI-3, MI-2: a milestone', async () => {
+  it('a milestone (MI-3, MI-2)', async () => {
     const project = await aProject(t.ctx)
     const { body } = await create(project, { title: ' v1 ', description: 'First', start_date: '2030-1-1', due_date: '2030-02-01T10:00:00Z' }).expect(
       201,
@@ -38,7 +38,7 @@ describe('milestones of a project', () => {
     expect(await aMilestone(project, 'v2', { due_date: '2001-01-01' })).toMatchObject({ iid: 2, description: '', start_date: null, expired: true })
   })
 
-  it('MI-3, SEC-59, SEC-63: faults', async () => {
+  it('faults (MI-3, SEC-59, SEC-63)', async () => {
     const project = await aProject(t.ctx)
     await aMilestone(project, 'v1')
     await create(project, { title: 'v1' }).expect(400, taken)
@@ -57,7 +57,7 @@ describe('milestones of a project', () => {
   })
 
   it.each(['2018-01-01T00:00:00Z', 'Mon Jan 01 00:00:00 UTC 2018', 'Mon, 1 Jan 2018 09:00:00 +0100', '1 Jan 2018', '20180101', '2018/01/01'])(
-    'G-50: %s is a day',
+    '%s is a day (G-50)',
     async (due_date) => {
       const project = await aProject(t.ctx)
       expect((await create(project, { title: 'x', due_date }).expect(201)).body).toMatchObject({ due_date: '2018-01-01' })
@@ -67,7 +67,7 @@ describe('milestones of a project', () => {
     },
   )
 
-  it('MI-1: newest first, and by every filter', async () => {
+  it('newest first, and by every filter (MI-1)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     for (const title of ['one', 'two', 'three']) await aMilestone(project, title, { description: `about ${title}` })
@@ -86,7 +86,7 @@ describe('milestones of a project', () => {
     await t.api('get', `${project.path}/milestones?state=open`, creator).expect(400, { error: 'state does not have a valid value' })
   })
 
-  it('MI-4: changes, closes and activates', async () => {
+  it('changes, closes and activates (MI-4)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const { id } = await aMilestone(project, 'v1', { start_date: '2030-01-01', due_date: '2030-02-01' })
@@ -107,8 +107,8 @@ describe('milestones of a project', () => {
     ])
       expect((await put({ state_event }).expect(200)).body.state).toBe(state)
     await put({ state_event: 'reopen' }).expect(400, { error: 'state_event does not have a valid value' })
-    const told = (await t.api('get', `${project.path}/events?target_type=milestone&sort=asc`, creator).expect(200)).body
-    expect(told.map((event: { action_name: string; target_title: string }) => [event.action_name, event.target_title])).toEqual([
+    const events = (await t.api('get', `${project.path}/events?target_type=milestone&sort=asc`, creator).expect(200)).body
+    expect(events.map((event: { action_name: string; target_title: string }) => [event.action_name, event.target_title])).toEqual([
       ['opened', 'v3'],
       ['opened', 'v2'],
       ['closed', 'v3'],
@@ -116,7 +116,7 @@ describe('milestones of a project', () => {
     ])
   })
 
-  it('MI-5, EV-5: what had it has it no longer', async () => {
+  it('what had it has it no longer (MI-5, EV-5)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const { id } = await aMilestone(project, 'v1')
@@ -129,7 +129,7 @@ describe('milestones of a project', () => {
     expect(body[0]).toMatchObject({ action_name: 'destroyed', target_type: 'Milestone', target_title: 'v1', target_iid: null })
   })
 
-  it('MI-6, MI-7, SEC-35: its issues, as far as they are seen', async () => {
+  it('its issues, as far as they are seen (MI-6, MI-7, SEC-35)', async () => {
     const { project, as } = await aCast(t.ctx)
     const { id } = (await create(project, { title: 'v1' }, as.owner).expect(201)).body
     for (const confidential of [false, true])
@@ -146,7 +146,7 @@ describe('milestones of a project', () => {
     }
   })
 
-  it('SEC-31: of its own project alone', async () => {
+  it('of its project alone (SEC-31)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
     const other = await aProject(t.ctx, { creator })
@@ -157,7 +157,7 @@ describe('milestones of a project', () => {
     await t.api('get', `${project.path}/milestones/x`, creator).expect(400, { error: 'milestone_id is invalid' })
   })
 
-  it('row 15 of section 5.1, AC-11: who may', async () => {
+  it('permissions (row 15 of section 5.1, AC-11)', async () => {
     const { project, as } = await aCast(t.ctx)
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404, guest: 403, reporter: 403 })) {
       const { body } = await create(project, { title: role }, as[role]).expect(status)
@@ -181,7 +181,7 @@ describe('milestones of a project', () => {
 })
 
 describe('milestones of a group', () => {
-  it('MI-1 to MI-7, MI-8: for the projects directly in it', async () => {
+  it('to MI-7, MI-8: for the projects directly in it (MI-1)', async () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const below = await aGroup(t.ctx, { creator, parent_id: group.id })
@@ -211,7 +211,7 @@ describe('milestones of a group', () => {
     expect((await aMilestone(group, 'v1')).iid).toBe(2)
   })
 
-  it('MI-3: a title once in a project, its groups and their projects', async () => {
+  it('a title once in a project, its groups and their projects (MI-3)', async () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const below = await aGroup(t.ctx, { creator, parent_id: group.id })
@@ -228,7 +228,7 @@ describe('milestones of a group', () => {
     await aMilestone(await aProject(t.ctx, { creator, namespace_id: below.id }), 'leaf')
   })
 
-  it('row 3 of section 5.2: who may', async () => {
+  it('permissions (row 3 of section 5.2)', async () => {
     const [guest, reporter, developer, stranger] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { guest, reporter, developer })
     await create(group, { title: 'x' }, null).expect(401)

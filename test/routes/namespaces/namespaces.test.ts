@@ -21,7 +21,7 @@ describe('GET /namespaces (NS-1, G-85)', () => {
     await t.api('get', '/namespaces').expect(401, { message: '401 Unauthorized' })
   })
 
-  it('G-63: counts members below for owners and administrators only', async () => {
+  it('counts members below for owners and administrators only (G-63)', async () => {
     const [guest, both] = [await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { guest: [guest, both] })
     await aGroup(t.ctx, { creator: group.creator, parent_id: group.id, developer: both })
@@ -50,7 +50,7 @@ describe('GET /namespaces/:id (NS-2)', () => {
     const below = await aGroup(t.ctx, { creator: user, parent_id: group.id })
     for (const name of [below.id, encodeURIComponent(`${group.fullPath}/${below.fullPath}`.toUpperCase())])
       expect((await t.api('get', `/namespaces/${name}`, user).expect(200)).body).toMatchObject({ id: below.id })
-    for (const name of [group.id, group.fullPath, user.username, 'nobody-at-all', '999999', '99999999999'])
+    for (const name of [group.id, group.fullPath, user.username, 'no-such-user', '999999', '99999999999'])
       await t.api('get', `/namespaces/${name}`, stranger).expect(404, { message: '404 Namespace Not Found' })
     await t.api('get', `/namespaces/${group.id}`).expect(401)
     await t.api('get', `/namespaces/${user.username}`, await anAdmin(t.ctx)).expect(200)
@@ -58,7 +58,7 @@ describe('GET /namespaces/:id (NS-2)', () => {
 })
 
 describe('GET /namespaces/:id/exists (NS-3)', () => {
-  it('tells whether a path is taken and names a free one', async () => {
+  it('answers whether a path is taken, and suggests a free one', async () => {
     const user = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: user })
     await aGroup(t.ctx, { creator: user, parent_id: group.id, path: 'taken' })

@@ -19,7 +19,7 @@ const give = (path: string, name: string, caller: TestUser | null = stranger) =>
 
 const KINDS = NOTED.flatMap((type) => [[type, false] as const, [type, true] as const])
 
-describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, onNote) => {
+describe.each(KINDS)('emoji on an item: %s, on a note: %s', (type, onNote) => {
   let path: string
   let id: number
   beforeAll(async () => {
@@ -29,7 +29,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
     id = note?.id ?? thing.id
   })
 
-  it('AE-1, AE-2, AE-3: an emoji, alone and in a list', async () => {
+  it('an emoji, alone and in a list (AE-1, AE-2, AE-3)', async () => {
     const award = (await give(path, 'blush').expect(201)).body
     expect(award).toEqual({
       id: expect.any(Number),
@@ -48,7 +48,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
     expect(list.headers['x-total']).toBe('2')
   })
 
-  it('AE-3: an alias is kept under the main name, and nobody gives the same twice', async () => {
+  it('an alias is stored under the main name, and a user awards it once (AE-3)', async () => {
     expect((await give(path, '+1').expect(201)).body.name).toBe('thumbsup')
     expect((await give(path, '-1').expect(201)).body.name).toBe('thumbsdown')
     for (const name of ['+1', 'thumbsup'])
@@ -56,7 +56,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
     await give(path, '100').expect(201)
   })
 
-  it('AE-3: what is no emoji is not found, and what is not given is missing', async () => {
+  it('an unknown emoji is 404, and one that was not awarded too (AE-3)', async () => {
     for (const name of ['nothing such', ':star:', 'Star', 'constructor', '⭐'])
       expect((await give(path, name).expect(404)).body).toEqual({ message: '404 Award Emoji {:name=>["is not included in the list"]} Not Found' })
     expect((await give(path, '').expect(404)).body.message).toMatch(/^404 Award Emoji .*can't be blank.* Not Found$/)
@@ -64,7 +64,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
     await give(path, 'star', null).expect(401)
   })
 
-  it('AE-4: the giver and administrators take it back, others do not', async () => {
+  it('the giver and administrators take it back, others do not (AE-4)', async () => {
     const award = (await give(path, 'tada').expect(201)).body
     const at = `${path}/award_emoji/${award.id}`
     expect((await t.api('delete', at, owner).expect(401)).body).toEqual({ message: '401 Unauthorized' })
@@ -77,7 +77,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
     await t.api('delete', `${path}/award_emoji/${other.id}`, await anAdmin(t.ctx)).expect(204)
   })
 
-  it('SEC-31: that of another thing is not found', async () => {
+  it('that of another item is 404 (SEC-31)', async () => {
     const award = (await give(path, 'rocket').expect(201)).body
     const other = talk.things[NOTED.find((each) => each !== type) as (typeof NOTED)[number]].path
     for (const method of ['get', 'delete'] as const) await t.api(method, `${other}/award_emoji/${award.id}`, stranger).expect(404)
@@ -86,7 +86,7 @@ describe.each(KINDS)('emoji given to a thing: %s, to a note on it: %s', (type, o
 })
 
 describe('what emoji count for', () => {
-  it.each(['Issue', 'MergeRequest'] as const)('AE-5, MR-9: thumbs of a thing are its votes, those of its notes are not: %s', async (type) => {
+  it.each(['Issue', 'MergeRequest'] as const)('thumbs of an item are its votes, those of its notes are not: %s (AE-5, MR-9)', async (type) => {
     const { things, project } = await aTalkingProject(t)
     const { path } = things[type]
     const votes = async () => {
@@ -107,7 +107,7 @@ describe('what emoji count for', () => {
     expect(await votes()).toEqual([0, 0])
   })
 
-  it('AE-5: lists of issues are narrowed by what the caller gave to the issues themselves', async () => {
+  it('lists of issues are narrowed by what the caller gave to the issues themselves (AE-5)', async () => {
     const { project } = await aTalkingProject(t)
     const post = (title: string) => t.api('post', `${project.path}/issues`, project.creator).send({ title }).expect(201)
     for (const title of ['Two', 'Three']) await post(title)
@@ -150,7 +150,7 @@ describe('what emoji count for', () => {
     expect((await ask()).length).toBe(few.length)
   })
 
-  it('a project that is deleted takes along what was given in it', async () => {
+  it('emoji are deleted with their project', async () => {
     const { project, things } = await aTalkingProject(t)
     await give(things.Issue.path, 'star').expect(201)
     await t.api('delete', `${project.path}?permanently_remove=true`, project.creator).expect(202)

@@ -29,8 +29,8 @@ const begin = async (path: string, sent: object, caller = owner) =>
   (await t.api('post', `${path}/discussions`, caller).send({ body: 'Thread', ...sent }).expect(201)).body // biome-ignore format: one call
 const get = async (path: string) => (await t.api('get', path, owner).expect(200)).body
 
-describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) => {
-  it('DI-2, DI-3, DI-5: a thread, and an answer in it', async () => {
+describe.each([...NOTED, 'Commit'] as const)('threads on an item: %s', (type) => {
+  it('a thread, and an answer in it (DI-2, DI-3, DI-5)', async () => {
     const path = paths[type]
     const thread = await begin(path, { created_at: '2001-01-01' })
     const [first] = thread.notes
@@ -61,7 +61,7 @@ describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) =>
     await t.api('get', `${other}/discussions/${thread.id}`, owner).expect(404)
   })
 
-  it('DI-4: the notes of a thread, page by page, and one of them', async () => {
+  it('the notes of a thread, page by page, and one of them (DI-4)', async () => {
     const path = paths[type]
     const { id, notes: [first] } = await begin(path, {}) // biome-ignore format: one call
     const at = `${path}/discussions/${id}/notes`
@@ -75,7 +75,7 @@ describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) =>
     await t.api('get', `${at}/${elsewhere.id}`, owner).expect(404)
   })
 
-  it('DI-6, DI-7: a note of a thread is changed and deleted by whom NT-4 and NT-5 name; without notes the thread is gone', async () => {
+  it('a note of a thread is changed and deleted by the users of NT-4 and NT-5; a thread without notes is deleted (DI-6, DI-7)', async () => {
     const path = paths[type]
     const thread = await begin(path, {}, stranger)
     const at = `${path}/discussions/${thread.id}`
@@ -96,7 +96,7 @@ describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) =>
     await t.api('get', at, owner).expect(404)
   })
 
-  it('DI-1: threads and notes that stand alone, oldest first', async () => {
+  it('threads and notes that stand alone, oldest first (DI-1)', async () => {
     const project = await aTalkingProject(t)
     const path = type === 'Commit' ? `${project.project.path}/repository/commits/${project.sha}` : project.things[type].path
     const { creator } = project.project
@@ -119,12 +119,12 @@ describe.each([...NOTED, 'Commit'] as const)('threads on a thing: %s', (type) =>
     expect((await t.api('get', `${path}/discussions?page=9`, creator).expect(200)).headers['x-total']).toBe('2')
     const single = `${path}/discussions/${last.body[0].id}`
     expect((await t.api('get', single, creator).expect(200)).body.notes[0].created_at).toBe(alone.created_at)
-    // DI-5: nobody answers to it
+    // DI-5: it has no replies
     await t.api('post', `${single}/notes`, creator).send({ body: 'x' }).expect(400)
     expect((await t.api('get', single, creator).expect(200)).body.notes).toHaveLength(1)
   })
 
-  it('DI-9: only on merge requests is there something to resolve', async () => {
+  it('only on merge requests is there something to resolve (DI-9)', async () => {
     const path = paths[type]
     const { id, notes: [note] } = await begin(path, {}) // biome-ignore format: one call
     const asked = await t.api('put', `${path}/discussions/${id}/notes/${note.id}`, owner).send({ resolved: true })
@@ -137,7 +137,7 @@ describe('threads on merge requests', () => {
   const open = async (id: number) =>
     (await t.ctx.db.write.select({ open: mergeRequests.unresolved_discussions_count }).from(mergeRequests).where(eq(mergeRequests.id, id)))[0]?.open
 
-  it('DI-6, DI-8, DI-9, NT-6: are resolved and opened again, whole or note by note; what waits is counted', async () => {
+  it('are resolved and opened again, whole or note by note; what waits is counted (DI-6, DI-8, DI-9, NT-6)', async () => {
     const { project, things } = await aTalkingProject(t)
     const { path, id } = things.MergeRequest
     const { creator } = project
@@ -155,12 +155,12 @@ describe('threads on merge requests', () => {
     expect(whole.notes.map((n: { resolved: boolean }) => n.resolved)).toEqual([true, true])
     expect(await open(id)).toBe(1)
     await t.api('put', at, creator).send({ resolved: true }).expect(200)
-    const told = async () =>
+    const systemNotes = async () =>
       (await t.api('get', `${path}/notes?activity_filter=only_activity`, creator).expect(200)).body.map((n: { body: string }) => n.body)
-    expect(await told()).toEqual([])
+    expect(await systemNotes()).toEqual([])
     await t.api('put', `${path}/discussions/${two.id}`, creator).send({ resolved: true }).expect(200)
     expect(await open(id)).toBe(0)
-    expect(await told()).toEqual(['resolved all threads'])
+    expect(await systemNotes()).toEqual(['resolved all threads'])
 
     const again = (await t.api('put', at, creator).send({ resolved: false }).expect(200)).body
     expect(again.notes[0]).toMatchObject({ resolved: false, resolved_by: null, resolved_at: null })
@@ -201,7 +201,7 @@ describe('threads on merge requests', () => {
     await t.api('put', `${path}/discussions/${own.id}`, as.reporter).send({ resolved: false }).expect(403)
   })
 
-  it('IS-5: a new issue takes over the threads that wait, or one of them, and they are resolved', async () => {
+  it('a new issue takes over the threads that wait, or one of them, and they are resolved (IS-5)', async () => {
     const { things, project } = await aTalkingProject(t)
     const { path, id } = things.MergeRequest
     const { creator } = project
@@ -210,7 +210,7 @@ describe('threads on merge requests', () => {
     const post = async (sent: object, caller = creator) =>
       (await t.api('post', `${project.path}/issues`, caller).send({ title: 'Follow-up', ...sent }).expect(201)).body // biome-ignore format: one call
     const request = { merge_request_to_resolve_discussions_of: 1 }
-    // whoever may not resolve them opens an issue and nothing more
+    // a caller who may not resolve them opens an issue and nothing more
     expect((await post(request, stranger)).description).toBe('')
     expect((await post({ merge_request_to_resolve_discussions_of: 99 })).description).toBe('')
     expect(await open(id)).toBe(2)
@@ -225,7 +225,7 @@ describe('threads on merge requests', () => {
     expect(resolved.notes[0]).toMatchObject({ resolved: true, resolved_by: { id: creator.id } })
   })
 
-  it('DI-9: threads begun, answered and resolved at once are counted rightly', async () => {
+  it('threads begun, answered and resolved at once are counted rightly (DI-9)', async () => {
     const { things, project } = await aTalkingProject(t)
     const { path, id } = things.MergeRequest
     const threads = await Promise.all(Array.from({ length: 8 }, () => begin(path, {}, project.creator)))
@@ -280,7 +280,7 @@ describe('places in a difference', () => {
       ['a removed line', { old_path: 'f', new_path: 'f', old_line: 5 }],
       ['an unchanged line beside them', { old_path: 'f', new_path: 'f', old_line: 4, new_line: 4 }],
       ['a line of a renamed file', { old_path: 'was', new_path: 'is', new_line: 5 }],
-    ])('DI-3, DI-10: %s takes a thread, whose answers stand there too', async (_, place) => {
+    ])('%s takes a thread, whose answers stand there too (DI-3, DI-10)', async (_, place) => {
       const thread = (await post({ ...at.refs, position_type: 'text', ...place }).expect(201)).body
       const position = { ...at.refs, position_type: 'text', old_line: null, new_line: null, ...place }
       expect(thread).toMatchObject({ individual_note: false, notes: [{ type: 'DiffNote', position, resolvable: kind === 'request' }] })
@@ -288,7 +288,7 @@ describe('places in a difference', () => {
       expect(reply).toMatchObject({ type: 'DiffNote', position })
     })
 
-    it('DI-10: one path is enough where both are one', async () => {
+    it('one path is enough where both are one (DI-10)', async () => {
       const thread = (await post({ ...at.refs, position_type: 'text', new_path: 'f', new_line: '5' }).expect(201)).body
       expect(thread.notes[0].position).toMatchObject({ old_path: 'f', new_path: 'f', new_line: 5 })
     })
@@ -309,7 +309,7 @@ describe('places in a difference', () => {
       ['a line 0', { new_path: 'f', new_line: 0 }],
       ['a line that is none', { new_path: 'f', new_line: 'x' }],
       ['an image', { new_path: 'f', new_line: 5, position_type: 'image' }],
-    ])('DI-3, DI-10: refused with 400, and nothing is said: %s', async (_, { swap, ...place }: { swap?: boolean }) => {
+    ])('refused with 400, and nothing is said: %s (DI-3, DI-10)', async (_, { swap, ...place }: { swap?: boolean }) => {
       const count = async () => (await t.ctx.db.write.select().from(notes).where(eq(notes.project_id, at.project.id))).length
       const before = await count()
       const refs = swap ? { ...at.refs, base_sha: at.refs.head_sha, head_sha: at.refs.base_sha } : at.refs
@@ -325,7 +325,7 @@ describe('places in a difference', () => {
     })
   })
 
-  it('C-58, C-60, DI-1: comments on a commit are threads at their line, and threads are comments', async () => {
+  it('comments on a commit are threads at their line, and threads are comments (C-58, C-60, DI-1)', async () => {
     const { project, commit, refs } = await aDifference()
     const { creator } = project
     const comment = (await t.api('post', `${commit}/comments`, creator).send({ note: 'Hm', path: 'is', line: 5, line_type: 'new' }).expect(201)).body
@@ -377,7 +377,7 @@ describe('places in a difference', () => {
     })
   })
 
-  it('SEC-34: who may not read the code hears nothing of it', async () => {
+  it('callers who may not read the code see none of it (SEC-34)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a\n' } })
     const path = `${project.path}/repository/commits/main/discussions`
     for (const [role, status] of statuses(200, { anonymous: 401, stranger: 404, guest: 403 }))

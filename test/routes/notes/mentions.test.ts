@@ -12,11 +12,11 @@ const anIssue = async (project: TestProject, sent: object = {}, caller = project
   return { ...body, path: `${project.path}/issues/${body.iid}` } as { id: number; iid: number; path: string }
 }
 /** What the service says of a thing, oldest first. */
-const told = async ({ path }: { path: string }, caller: TestUser): Promise<string[]> =>
+const mentionsIn = async ({ path }: { path: string }, caller: TestUser): Promise<string[]> =>
   (await t.api('get', `${path}/notes?sort=asc&activity_filter=only_activity`, caller).expect(200)).body.map(({ body }: { body: string }) => body)
 
-describe('what is mentioned elsewhere', () => {
-  it('IS-23, NT-6: issues and merge requests tell where texts and notes mention them, once for each place', async () => {
+describe('mentions in other items', () => {
+  it('issues and merge requests have a note for each place that mentions them (IS-23, NT-6)', async () => {
     const project = await aProject(t.ctx, { files: { 'a.txt': 'a' } })
     const { creator } = project
     const issue = await anIssue(project)
@@ -25,18 +25,18 @@ describe('what is mentioned elsewhere', () => {
     const other = await anIssue(project, { description: named })
     const from = await aMergeRequest(t, { project, title: `After #${issue.iid}`, sent: { description: `!${request.iid}` } })
     const places = [`mentioned in issue #${other.iid}`, `mentioned in merge request !${from.iid}`]
-    expect(await told(issue, creator)).toEqual(places)
-    expect(await told(request, creator)).toEqual(places)
-    expect(await told(other, creator)).toEqual([])
+    expect(await mentionsIn(issue, creator)).toEqual(places)
+    expect(await mentionsIn(request, creator)).toEqual(places)
+    expect(await mentionsIn(other, creator)).toEqual([])
 
     const late = await anIssue(project)
     const note = (await t.api('post', `${late.path}/notes`, creator).send({ body: named }).expect(201)).body
     await t.api('put', `${late.path}/notes/${note.id}`, creator).send({ body: `${named} #${other.iid} #${late.iid}` }).expect(200) // biome-ignore format: one call
     await t.api('post', `${late.path}/notes`, creator).send({ body: named }).expect(201)
-    expect(await told(issue, creator)).toEqual([...places, `mentioned in issue #${late.iid}`])
-    expect(await told(request, creator)).toEqual([...places, `mentioned in issue #${late.iid}`])
-    expect(await told(other, creator)).toEqual([`mentioned in issue #${late.iid}`])
-    expect(await told(late, creator)).toEqual([])
+    expect(await mentionsIn(issue, creator)).toEqual([...places, `mentioned in issue #${late.iid}`])
+    expect(await mentionsIn(request, creator)).toEqual([...places, `mentioned in issue #${late.iid}`])
+    expect(await mentionsIn(other, creator)).toEqual([`mentioned in issue #${late.iid}`])
+    expect(await mentionsIn(late, creator)).toEqual([])
 
     await t
       .api('put', from.path, creator)
@@ -46,7 +46,7 @@ describe('what is mentioned elsewhere', () => {
       .api('put', other.path, creator)
       .send({ title: `Of #${late.iid}` })
       .expect(200)
-    expect(await told(late, creator)).toEqual([`mentioned in merge request !${from.iid}`, `mentioned in issue #${other.iid}`])
+    expect(await mentionsIn(late, creator)).toEqual([`mentioned in merge request !${from.iid}`, `mentioned in issue #${other.iid}`])
 
     // the thread of a merge request and a comment on a commit are places, too
     const last = await anIssue(project)
@@ -59,10 +59,10 @@ describe('what is mentioned elsewhere', () => {
       .api('post', `${project.path}/repository/commits/${sha}/comments`, creator)
       .send({ note: `#${last.iid}` })
       .expect(201)
-    expect(await told(last, creator)).toEqual([`mentioned in merge request !${request.iid}`, `mentioned in commit ${sha}`])
+    expect(await mentionsIn(last, creator)).toEqual([`mentioned in merge request !${request.iid}`, `mentioned in commit ${sha}`])
   })
 
-  it('NT-6, NT-7: such a note is read as others are, and changes nothing of its thing', async () => {
+  it('such a note is read as others are, and changes nothing of its item (NT-6, NT-7)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { creator } = project
     const author = await aUser(t.ctx)
@@ -81,10 +81,10 @@ describe('what is mentioned elsewhere', () => {
     await t.api('put', `${issue.path}/notes/${note.id}`, creator).send({ body: 'x' }).expect(403)
     await t.api('delete', `${issue.path}/notes/${note.id}`, creator).expect(403)
     await t.api('delete', `${project.path}/issues/2`, creator).expect(204)
-    expect(await told(issue, creator)).toEqual([])
+    expect(await mentionsIn(issue, creator)).toEqual([])
   })
 
-  it('SEC-35, SEC-36, SEC-122: only who sees the place reads of it, under the name it has today', async () => {
+  it('only who sees the place reads of it, under the name it has today (SEC-35, SEC-36, SEC-122)', async () => {
     const open = await aProject(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     const { creator: owner } = open
     const [stranger, insider] = [await aUser(t.ctx), await aUser(t.ctx)]
@@ -106,8 +106,8 @@ describe('what is mentioned elsewhere', () => {
       `mentioned in issue #${confidential.iid}`,
     ]
     for (const thing of things) {
-      expect(await told(thing, insider)).toEqual(seen)
-      expect(await told(thing, owner)).toEqual([`mentioned in issue #${confidential.iid}`])
+      expect(await mentionsIn(thing, insider)).toEqual(seen)
+      expect(await mentionsIn(thing, owner)).toEqual([`mentioned in issue #${confidential.iid}`])
       for (const list of ['notes', 'discussions']) {
         const { body, headers } = await t.api('get', `${thing.path}/${list}`, stranger).expect(200)
         expect([body, headers['x-total']]).toEqual([[], '0'])
@@ -124,24 +124,24 @@ describe('what is mentioned elsewhere', () => {
         expect(text).not.toContain(insider.username)
       }
     }
-    // what the caller does not see himself is told nothing
+    // issues that the caller does not see get no note
     const unseen = await anIssue(hidden)
     await anIssue(open, { description: `${hidden.fullPath}#${unseen.iid}` }, stranger)
-    expect(await told(unseen, insider)).toEqual([])
+    expect(await mentionsIn(unseen, insider)).toEqual([])
 
     await t
       .api('put', hidden.path, insider)
       .send({ visibility: 'public', path: `${secret}-renamed` })
       .expect(200)
     const renamed = seen.map((text) => text.replace(hidden.fullPath, `${hidden.fullPath}-renamed`))
-    expect(await told(issue, stranger)).toEqual(renamed.slice(0, 3))
+    expect(await mentionsIn(issue, stranger)).toEqual(renamed.slice(0, 3))
     await t.api('put', hidden.path, insider).send({ issues_access_level: 'private', repository_access_level: 'private' }).expect(200)
-    expect(await told(issue, stranger)).toEqual([])
+    expect(await mentionsIn(issue, stranger)).toEqual([])
     await t.api('delete', hidden.path, insider).expect(202)
-    expect(await told(issue, insider)).toEqual(seen.slice(3))
+    expect(await mentionsIn(issue, insider)).toEqual(seen.slice(3))
   })
 
-  it('IS-23: lists of such notes cost what lists cost, however many places there are', async () => {
+  it('lists of such notes cost what lists cost, however many places there are (IS-23)', async () => {
     const project = await aProject(t.ctx)
     const issue = await anIssue(project)
     const count = async () => (await t.queriesOf(() => t.api('get', `${issue.path}/notes?per_page=100`, project.creator).expect(200))).length
@@ -153,8 +153,8 @@ describe('what is mentioned elsewhere', () => {
   })
 })
 
-describe('PU-6: what commits mention', () => {
-  it('PU-6: pushed to any branch they are told, once, and leave no todos', async () => {
+describe('what commits mention (PU-6)', () => {
+  it('pushed to any branch they make one note, and no todos (PU-6)', async () => {
     const reader = await aUser(t.ctx)
     const project = await aProject(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' }, developer: reader })
     const { creator } = project
@@ -170,36 +170,36 @@ describe('PU-6: what commits mention', () => {
     const two = await gitOut(work, 'rev-parse', 'HEAD')
     await gitOut(work, 'push', '-q', 'origin', 'topic')
     const both = [`mentioned in commit ${one}`, `mentioned in commit ${two}`]
-    expect((await told(issue, creator)).sort()).toEqual([...both].sort())
-    expect(await told(request, creator)).toEqual(both.slice(0, 1))
+    expect((await mentionsIn(issue, creator)).sort()).toEqual([...both].sort())
+    expect(await mentionsIn(request, creator)).toEqual(both.slice(0, 1))
 
     // the same commits on another branch, and on the default one, say nothing new
     await gitOut(work, 'push', '-q', 'origin', 'topic:again')
     await gitOut(work, 'push', '-q', 'origin', 'topic:main')
-    expect((await told(issue, creator)).sort()).toEqual([...both].sort())
+    expect((await mentionsIn(issue, creator)).sort()).toEqual([...both].sort())
     expect((await t.api('get', '/todos', reader).expect(200)).body).toEqual([])
 
     const made = { branch: 'main', commit_message: `Fixes #${issue.iid}`, actions: [{ action: 'create', file_path: 'n', content: 'n' }] }
     const { body: commit } = await t.api('post', `${project.path}/repository/commits`, creator).send(made).expect(201)
-    const after = await told(issue, creator)
+    const after = await mentionsIn(issue, creator)
     expect(after).toContain(`mentioned in commit ${commit.id}`)
     expect(after).toContain(`closed by commit ${commit.id}`)
   })
 
-  it('PU-6: the first push tells nothing, a fork nothing to where it came from', async () => {
+  it('the first push makes no notes, a fork none in its source (PU-6)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { creator } = project
     const issue = await anIssue(project)
     await aCommit(t.ctx, project, { 'a.txt': 'a' }, { message: `First, of #${issue.iid}` })
-    expect(await told(issue, creator)).toEqual([])
+    expect(await mentionsIn(issue, creator)).toEqual([])
     const forker = await aUser(t.ctx)
     const { body: fork } = await t.api('post', `${project.path}/fork`, forker).send({}).expect(201)
     const commit_message = `Again #${issue.iid} of ${project.fullPath}#${issue.iid}`
     const actions = [{ action: 'create', file_path: 'n', content: 'n' }]
     const sent = { branch: 'main', commit_message, actions }
     await t.api('post', `/projects/${fork.id}/repository/commits`, forker).send(sent).expect(201)
-    expect(await told(issue, forker)).toEqual([])
+    expect(await mentionsIn(issue, forker)).toEqual([])
     await t.api('post', `${project.path}/repository/commits`, creator).send(sent).expect(201)
-    expect(await told(issue, forker)).toHaveLength(1)
+    expect(await mentionsIn(issue, forker)).toHaveLength(1)
   })
 })

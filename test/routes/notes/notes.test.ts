@@ -25,8 +25,8 @@ const anIssue = async (project: TestProject, sent: object = {}, caller = project
   (await t.api('post', `${project.path}/issues`, caller).send({ title: 'An issue', ...sent }).expect(201)).body // biome-ignore format: one call
 const rowsOf = (id: number) => t.ctx.db.write.select().from(notes).where(eq(notes.id, id))
 
-describe.each(NOTED)('notes on a thing: %s', (type) => {
-  it('NT-1, NT-2, NT-3: a note, alone and in a list', async () => {
+describe.each(NOTED)('notes on an item: %s', (type) => {
+  it('a note, alone and in a list (NT-1, NT-2, NT-3)', async () => {
     const thing = talk.things[type]
     const note = await say(thing.path, 'Well said\n', stranger)
     expect(note).toEqual({
@@ -51,7 +51,7 @@ describe.each(NOTED)('notes on a thing: %s', (type) => {
     expect(await listed(thing.path)).toContainEqual(note)
   })
 
-  it('NT-3, SEC-63: a text that is blank, missing or too long is refused, and nothing is said', async () => {
+  it('a text that is blank, missing or too long is refused, and nothing is said (NT-3, SEC-63)', async () => {
     const { path } = talk.things[type]
     const before = await listed(path)
     const send = (sent: object) => t.api('post', `${path}/notes`, owner).send(sent)
@@ -63,7 +63,7 @@ describe.each(NOTED)('notes on a thing: %s', (type) => {
     await say(path, 'x'.repeat(1_000_000), owner)
   })
 
-  it('NT-4, NT-5: the author and maintainers change and delete a note, others do not', async () => {
+  it('the author and maintainers change and delete a note, others do not (NT-4, NT-5)', async () => {
     const { project, things } = talk
     const { path } = things[type]
     const [maintainer, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
@@ -92,7 +92,7 @@ describe.each(NOTED)('notes on a thing: %s', (type) => {
     expect(await rowsOf(note.id)).toEqual([])
   })
 
-  it('NT-7, MR-55: its last change is that of the talk, and notes of people are counted', async () => {
+  it('its last change is that of the talk, and notes of people are counted (NT-7, MR-55)', async () => {
     const { path } = talk.things[type]
     const thing = async () => (await t.api('get', path, owner).expect(200)).body
     const before = await thing()
@@ -118,7 +118,7 @@ describe.each(NOTED)('notes on a thing: %s', (type) => {
     await t.api('post', `${path}/notes`, owner).send({ body: 'x', created_at: 'now' }).expect(400)
   })
 
-  it('SEC-31: a note of another thing is not found, though both are readable', async () => {
+  it('a note of another item is 404, though both are readable (SEC-31)', async () => {
     const other = NOTED.find((each) => each !== type) as (typeof NOTED)[number]
     const note = await say(talk.things[other].path, 'Elsewhere', owner)
     const at = `${talk.things[type].path}/notes/${note.id}`
@@ -127,7 +127,7 @@ describe.each(NOTED)('notes on a thing: %s', (type) => {
     expect((await rowsOf(note.id))[0]?.note).toBe('Elsewhere')
   })
 
-  it('NT-8: what looks like a command does nothing but stand there', async () => {
+  it('what looks like a command does nothing but stand there (NT-8)', async () => {
     const { path } = talk.things[type]
     expect((await say(path, '/close\n/label ~bug', owner)).body).toBe('/close\n/label ~bug')
     const thing = (await t.api('get', path, owner).expect(200)).body
@@ -136,7 +136,7 @@ describe.each(NOTED)('notes on a thing: %s', (type) => {
 })
 
 describe('lists of notes', () => {
-  it('G-50: have moments of any year as they were given', async () => {
+  it('have moments of any year as they were given (G-50)', async () => {
     const project = await aProject(t.ctx, { creator: owner })
     const issue = await anIssue(project)
     const path = `${project.path}/issues/${issue.iid}`
@@ -151,7 +151,7 @@ describe('lists of notes', () => {
     expect((await listed(path, '?sort=asc')).map(({ created_at }: { created_at: string }) => created_at)).toEqual(moments)
   })
 
-  it('NT-1: in the order and of the kind asked for', async () => {
+  it('in the order and of the kind asked for (NT-1)', async () => {
     const project = await aProject(t.ctx)
     const { path } = { path: `${project.path}/issues/${(await anIssue(project)).iid}` }
     const { creator } = project
@@ -200,7 +200,7 @@ describe('lists of notes', () => {
 })
 
 describe('who talks', () => {
-  it('IS-20, SEC-121: where the talk is locked only members say, change or delete anything', async () => {
+  it('where the talk is locked only members say, change or delete anything (IS-20, SEC-121)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     const { iid } = await anIssue(project)
     const path = `${project.path}/issues/${iid}`
@@ -217,7 +217,7 @@ describe('who talks', () => {
     await say(path, 'After', as.stranger)
   })
 
-  it('SEC-121: the same on a merge request', async () => {
+  it('the same on a merge request (SEC-121)', async () => {
     const { path, id } = talk.things.MergeRequest
     const lock = (discussion_locked: boolean) => t.ctx.db.write.update(mergeRequests).set({ discussion_locked }).where(eq(mergeRequests.id, id))
     await lock(true)
@@ -227,7 +227,7 @@ describe('who talks', () => {
     await say(path, 'Again', stranger)
   })
 
-  it('SEC-35, AC-14: what is said of a confidential issue is out of the sight of who does not see it', async () => {
+  it('notes on a confidential issue are hidden from those who do not see it (SEC-35, AC-14)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     const { iid } = await anIssue(project, { confidential: true })
     const path = `${project.path}/issues/${iid}`
@@ -240,14 +240,14 @@ describe('who talks', () => {
       await t.api('post', `${path}/award_emoji`, as[role]).send({ name: 'eyes' }).expect(404)
     }
     await t.api('get', `${path}/notes`, as.reporter).expect(200)
-    // nobody who does not see it is told of it
+    // those who do not see it do not see its event
     expect((await t.api('get', '/todos', as.guest).expect(200)).body).toEqual([])
     expect((await t.api('get', '/todos', as.reporter).expect(200)).body).toHaveLength(1)
-    const told = async (caller: TestUser) => (await t.api('get', `${project.path}/events?action=commented`, caller).expect(200)).body.length
-    expect([await told(as.stranger), await told(as.guest), await told(as.reporter)]).toEqual([0, 0, 1])
+    const countEvents = async (caller: TestUser) => (await t.api('get', `${project.path}/events?action=commented`, caller).expect(200)).body.length
+    expect([await countEvents(as.stranger), await countEvents(as.guest), await countEvents(as.reporter)]).toEqual([0, 0, 1])
   })
 
-  it('AC-11: an archived project takes no notes, threads or emoji, and shows those it has', async () => {
+  it('an archived project takes no notes, threads or emoji, and shows those it has (AC-11)', async () => {
     const { project, things } = await aTalkingProject(t)
     const { creator } = project
     const note = await say(things.Issue.path, 'Before', creator)
@@ -264,7 +264,7 @@ describe('who talks', () => {
     expect((await rowsOf(note.id))[0]?.note).toBe('Before')
   })
 
-  it('NT-6: what the service wrote nobody changes or deletes', async () => {
+  it('system notes cannot be changed or deleted (NT-6)', async () => {
     const project = await aProject(t.ctx)
     const { iid } = await anIssue(project)
     const path = `${project.path}/issues/${iid}`
@@ -278,7 +278,7 @@ describe('who talks', () => {
     expect((await rowsOf(note.id))[0]?.note).toBe('closed')
   })
 
-  it('SN-12, SEC-36: on a private snippet only members talk, and nobody else is told', async () => {
+  it('only members comment on a private snippet, and see the events (SN-12, SEC-36)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     const sent = { title: 'x', file_name: 'x', content: 'x', visibility: 'private' }
     const { id } = (await t.api('post', `${project.path}/snippets`, as.owner).send(sent).expect(201)).body
@@ -286,13 +286,14 @@ describe('who talks', () => {
     await say(path, 'Between us', as.guest)
     expect((await t.api('post', `${path}/notes`, as.stranger).send({ body: 'x' }).expect(404)).body).toEqual({ message: '404 Snippet Not Found' })
     await t.api('get', `${path}/notes`, as.stranger).expect(404)
-    const told = async (caller: TestUser | null) => (await t.api('get', `${project.path}/events?action=commented`, caller).expect(200)).body.length
-    expect([await told(null), await told(as.stranger), await told(as.guest)]).toEqual([0, 0, 1])
+    const countEvents = async (caller: TestUser | null) =>
+      (await t.api('get', `${project.path}/events?action=commented`, caller).expect(200)).body.length
+    expect([await countEvents(null), await countEvents(as.stranger), await countEvents(as.guest)]).toEqual([0, 0, 1])
   })
 })
 
 describe('what follows from a note', () => {
-  it('TO-5, IS-23: who is named is told once, with the note; who is spoken to, so', async () => {
+  it('makes one todo for a mentioned user, with the note, and another kind for one who is addressed (TO-5, IS-23)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { iid, id } = await anIssue(project)
     const path = `${project.path}/issues/${iid}`
@@ -315,7 +316,7 @@ describe('what follows from a note', () => {
     expect([await own(ann), await own(cay)]).toEqual([[], []])
   })
 
-  it('TO-6: who says something of a thing, or gives it an emoji, has dealt with it', async () => {
+  it('a note or an emoji ends the todos of its author for the item (TO-6)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const deals = {
       notes: { body: 'Done' },
@@ -332,7 +333,7 @@ describe('what follows from a note', () => {
     }
   })
 
-  it('IS-24, IS-16: who talks takes part and is subscribed', async () => {
+  it('who talks takes part and is subscribed (IS-24, IS-16)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { iid } = await anIssue(project)
     const path = `${project.path}/issues/${iid}`
@@ -347,7 +348,7 @@ describe('what follows from a note', () => {
     expect(await subscribed()).toBe(false)
   })
 
-  it.each(NOTED)('EV-5, EV-7, G-86: it is an event of the project: %s', async (type) => {
+  it.each(NOTED)('it is an event of the project: %s (EV-5, EV-7, G-86)', async (type) => {
     const { project, things } = talk
     const thing = things[type]
     const note = await say(thing.path, 'Heard', stranger)
@@ -378,8 +379,8 @@ describe('what follows from a note', () => {
   })
 })
 
-describe('what goes with what', () => {
-  it('IS-7, SN-10: with a thing goes all that was said of it and given to it', async () => {
+describe('deletion with items and users', () => {
+  it('notes and emoji are deleted with their item (IS-7, SN-10)', async () => {
     const { project, things } = await aTalkingProject(t)
     const { creator } = project
     for (const type of ['Issue', 'Snippet'] as const) {
@@ -397,7 +398,7 @@ describe('what goes with what', () => {
     expect(said).toEqual([])
   })
 
-  it('IS-8: a moved issue takes along its notes, threads, emoji and who is named', async () => {
+  it('a moved issue keeps its notes, threads, emoji and mentions (IS-8)', async () => {
     const creator = await aUser(t.ctx)
     const [from, to] = [await aProject(t.ctx, { creator }), await aProject(t.ctx, { creator })]
     const { iid } = await anIssue(from)
@@ -415,13 +416,13 @@ describe('what goes with what', () => {
     const moved = (await t.api('post', `${path}/move`, creator).send({ to_project_id: to.id }).expect(201)).body
     expect(moved).toMatchObject({ project_id: to.id, user_notes_count: 3, upvotes: 1 })
     const at = `${to.path}/issues/${moved.iid}`
-    const [alone, copied, told] = (await t.api('get', `${at}/discussions`, creator).expect(200)).body
+    const [alone, copied, note] = (await t.api('get', `${at}/discussions`, creator).expect(200)).body
     expect(alone).toMatchObject({ individual_note: true, notes: [{ body: 'Alone', created_at: '2001-01-01T00:00:00.000Z', noteable_id: moved.id }] })
     expect(copied.notes.map((n: { type: string; body: string }) => [n.type, n.body])).toEqual([
       ['DiscussionNote', `Thread @${creator.username}`],
       ['DiscussionNote', 'Reply'],
     ])
-    expect(told.notes).toMatchObject([{ system: true, body: 'moved from another project' }])
+    expect(note.notes).toMatchObject([{ system: true, body: 'moved from another project' }])
     expect((await t.api('get', `${at}/notes/${copied.notes[1].id}/award_emoji`, creator).expect(200)).body).toMatchObject([{ name: 'star' }])
     expect((await t.api('get', `${at}/award_emoji`, creator).expect(200)).body).toMatchObject([{ name: 'thumbsup', awardable_id: moved.id }])
     expect(await t.ctx.db.write.select().from(mentions).where(eq(mentions.note_id, copied.notes[0].id))).toHaveLength(1)
@@ -429,7 +430,7 @@ describe('what goes with what', () => {
     expect((await t.api('get', `${path}/discussions/${thread.id}`, creator).expect(200)).body.notes).toHaveLength(2)
   })
 
-  it('U-34, SEC-127: what a deleted person said and gave is the ghost’s', async () => {
+  it('what a deleted person said and gave is the ghost’s (U-34, SEC-127)', async () => {
     const { things } = talk
     const gone = await aUser(t.ctx)
     const note = await say(things.Issue.path, 'Mine', gone)
@@ -450,7 +451,7 @@ describe('what goes with what', () => {
     expect((await issue()).upvotes).toBe(before.upvotes)
   })
 
-  it('U-36: with hard_delete it is gone, and what counts it counts it no more', async () => {
+  it('with hard_delete it is deleted, and counted no more (U-36)', async () => {
     const { things, sha, project } = talk
     const gone = await aUser(t.ctx)
     const counted = ['Issue', 'MergeRequest'] as const

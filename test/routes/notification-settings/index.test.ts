@@ -91,7 +91,7 @@ describe('notification settings (OT-9, ML-2)', () => {
     expect(await shown()).toEqual(levels(2, 0))
   })
 
-  it('of what somebody does not see are none', async () => {
+  it('are not sent about hidden projects', async () => {
     const who = await aUser(t.ctx)
     const [project, group] = [await aProject(t.ctx), await aGroup(t.ctx, { visibility: 'private' })]
     for (const [of, name] of [

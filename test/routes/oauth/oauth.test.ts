@@ -59,7 +59,7 @@ describe('POST /oauth/token (CR-12)', () => {
 
   it.each([
     ['a wrong password', { password: 'wrong password' }],
-    ['an unknown user', { username: 'nobody-at-all' }],
+    ['an unknown user', { username: 'no-such-user' }],
     ['an overlong password', { password: 'x'.repeat(10_000) }],
   ])('%s is invalid_grant', async (_, more) => {
     expect(await fault(await login(more))).toEqual([401, 'invalid_grant'])
@@ -81,7 +81,7 @@ describe('POST /oauth/token (CR-12)', () => {
     expect((await as()).status).toBe(200)
   })
 
-  it('CR-4: an unconfirmed user may sign in; SEC-25: one whose password is to be reset may not', async () => {
+  it('an unconfirmed user may sign in (CR-4); one whose password is to be reset may not (SEC-25)', async () => {
     const fresh = await aUser(t.ctx, { skip_confirmation: false })
     expect((await login({ username: fresh.username, password: fresh.password })).status).toBe(200)
     await createUser(t.ctx, { email: 'reset@example.com', username: 'resetting', name: 'R', password: 'password given', reset_password: true })
@@ -117,7 +117,7 @@ describe('POST /oauth/token (CR-12)', () => {
     expect(await fault(await post('/oauth/token', { grant_type: 'refresh_token', refresh_token: 'unknown' }))).toEqual([401, 'invalid_grant'])
   })
 
-  describe('CR-24: a password that an administrator set', () => {
+  describe('a password that an administrator set (CR-24)', () => {
     const change = (body: object, caller: { token: string } | null = null) => t.api('put', '/user/password', caller).send(body)
     const aNewcomer = async () => {
       const person = await aUser(t.ctx)
@@ -169,7 +169,7 @@ describe('POST /oauth/token (CR-12)', () => {
       expect((await login({ username: person.username, password: 'my own password' })).status).toBe(200)
     })
 
-    it('is not what administrators set for themselves, nor what was given on creation', async () => {
+    it('is not required for own changes of administrators, nor on creation', async () => {
       const admin = await anAdmin(t.ctx)
       await t.api('put', `/users/${admin.id}`, admin).send({ password: 'my own password' }).expect(200)
       expect((await login({ username: admin.username, password: 'my own password' })).status).toBe(200)
@@ -187,7 +187,7 @@ describe('POST /oauth/token (CR-12)', () => {
 
   const refreshed = async ({ refresh_token }: Grant) => (await post('/oauth/token', { grant_type: 'refresh_token', refresh_token })).status
 
-  it('CR-23: a change of password ends what the old one had granted, but no personal token', async () => {
+  it('a change of password ends what the old one had granted, but no personal token (CR-23)', async () => {
     const person = await aUser(t.ctx)
     const admin = await anAdmin(t.ctx)
     const credentials = { username: person.username, password: person.password }
@@ -200,7 +200,7 @@ describe('POST /oauth/token (CR-12)', () => {
     await t.api('get', '/user', person).expect(200)
   })
 
-  it('CR-23: a refresh token is good for 30 days', async () => {
+  it('a refresh token is good for 30 days (CR-23)', async () => {
     const madeAgo = async (days: number) => {
       const pair = await grant()
       await t.ctx.db.write
@@ -222,10 +222,10 @@ describe('POST /oauth/token (CR-12)', () => {
     expect((await t.api('get', '/user', { token: access_token }).expect(401)).body).toMatchObject({ error: 'invalid_token' })
   })
 
-  it('SEC-27: a known and an unknown user cost the same hashing', async () => {
+  it('a known and an unknown user cost the same hashing (SEC-27)', async () => {
     const verify = vi.spyOn(t.ctx.cpu.argon2, 'verify')
     const costOf = (stored = '') => stored.split('$').slice(0, 4)
-    for (const username of [user.username, 'nobody-at-all']) await login({ username, password: 'wrong password' })
+    for (const username of [user.username, 'no-such-user']) await login({ username, password: 'wrong password' })
     const [known, unknown, ...more] = verify.mock.calls
     verify.mockRestore()
     expect(costOf(known?.[0])).toEqual(['', 'argon2id', 'v=19', 'm=8,t=1,p=1'])
@@ -258,7 +258,7 @@ describe('POST /oauth/revoke (CR-13)', () => {
 })
 
 describe('GET /oauth/token/info (CR-13a)', () => {
-  it('tells of the bearer’s token', async () => {
+  it('shows the bearer’s token', async () => {
     const info = (token: string) => fetch(`${t.url}/oauth/token/info`, { headers: { authorization: `Bearer ${token}` } })
     const { access_token } = await grant({ scope: 'read_user' })
     const body = (await (await info(access_token)).json()) as { expires_in: number }

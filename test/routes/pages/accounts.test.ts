@@ -156,7 +156,7 @@ describe('a new address (ML-18)', () => {
     expect([await isConfirmed(account), await box.to(other)]).toEqual([true, []])
   })
 
-  it('gets another link when somebody asks for one (ML-26)', async () => {
+  it('gets another link on request (ML-26)', async () => {
     const who = await aUser(t.ctx, { skip_confirmation: false })
     expect((await get('/users/confirmation/new')).status).toBe(200)
     expect((await post('/users/confirmation/new', { email: who.email })).status).toBe(200)
@@ -189,7 +189,7 @@ describe('a forgotten password (ML-24, ML-25)', () => {
     expect([(await get(link)).status, (await setPassword(link, 'another password')).status]).toEqual([404, 404])
   })
 
-  it('says nothing about addresses: the answer is the same, and mail goes only to confirmed ones of active users', async () => {
+  it('does not reveal addresses: the answer is the same, and mail is sent only to confirmed ones of active users', async () => {
     const [known, blocked, unconfirmed] = [
       await aUser(t.ctx),
       await aUser(t.ctx, { state: 'blocked' }),
@@ -210,7 +210,7 @@ describe('a forgotten password (ML-24, ML-25)', () => {
     const email = address()
     await t.api('post', '/user/emails', who).send({ email }).expect(201)
     await ask(email)
-    // an unconfirmed one identifies nobody (SEC-126)
+    // an unconfirmed one identifies no user (SEC-126)
     const mails = await box.to(email)
     expect(mails.map(({ subject }) => subject)).toEqual(['Confirm your e-mail address'])
     await confirm(linkIn(mails[0] as Received))

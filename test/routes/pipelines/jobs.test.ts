@@ -29,16 +29,16 @@ beforeAll(async () => {
 })
 
 describe('jobs', () => {
-  it('PL-10, PL-2: the latest statuses of a pipeline, oldest first', async () => {
+  it('the latest statuses of a pipeline, oldest first (PL-10, PL-2)', async () => {
     expect(await names(`/pipelines/${main}/jobs`)).toEqual(['b pending', 'a success'])
     expect(await names(`/pipelines/${side}/jobs`)).toEqual(['a running'])
   })
 
-  it('PL-11: those of the project', async () => {
+  it('those of the project (PL-11)', async () => {
     expect(await names('/jobs')).toEqual(['a running', 'b pending', 'a success'])
   })
 
-  it('PL-10, PL-11: scope takes one state or several', async () => {
+  it('scope takes one state or several (PL-10, PL-11)', async () => {
     expect(await names('/jobs?scope=success')).toEqual(['a success'])
     expect(await names('/jobs?scope[]=success&scope[]=running')).toEqual(['a running', 'a success'])
     expect(await names(`/pipelines/${main}/jobs?scope[]=pending&scope[]=failed`)).toEqual(['b pending'])
@@ -47,7 +47,7 @@ describe('jobs', () => {
     await get('/jobs?scope=').expect(400, { error: 'scope does not have a valid value' })
   })
 
-  it('PL-11: a job has all fields, those of its commit and pipeline among them', async () => {
+  it('a job has all fields, those of its commit and pipeline among them (PL-11)', async () => {
     const posted = await say({ name: 'whole', state: 'running', coverage: 12.5, target_url: 'https://ci.example.com/7' })
     await say({ name: 'whole', state: 'success' })
     const { body } = await get(`/jobs/${posted.id}`).expect(200)
@@ -78,12 +78,12 @@ describe('jobs', () => {
     })
   })
 
-  it('PL-11: a job that was replaced is still there by its id', async () => {
+  it('a job that was replaced is still there by its id (PL-11)', async () => {
     const { body } = await get(`/repository/commits/${sha}/statuses?all=true&name=a`).expect(200)
     expect((await get(`/jobs/${body[0].id}`).expect(200)).body).toMatchObject({ name: 'a', status: 'failed' })
   })
 
-  it('W-38, W-39: is paginated', async () => {
+  it('is paginated (W-38, W-39)', async () => {
     const { body, headers } = await get('/jobs?per_page=1&page=2').expect(200)
     expect([body.map(({ name }: { name: string }) => name), headers['x-page'], headers['x-next-page']]).toEqual([['b'], '2', '3'])
     expect((await get('/jobs?page=50').expect(200, [])).headers['x-total']).toBe(headers['x-total'])
@@ -99,7 +99,7 @@ describe('jobs', () => {
     expect([(await queries('/jobs')).length, (await queries(`/pipelines/${main}/jobs`)).length]).toEqual(few)
   })
 
-  it('PL-10, PL-11, 5.1 row 3: who may read pipelines but not the code sees jobs without their commit', async () => {
+  it('5.1 row 3: callers who may read pipelines but not the code see jobs without their commit (PL-10, PL-11)', async () => {
     const guest = await aUser(t.ctx)
     const own = await aProject(t.ctx, { files: { a: 'a' }, guest })
     const { body: posted } = await t.api('post', `${own.path}/statuses/main`, own.creator).send({ state: 'success', name: 'x' }).expect(201)

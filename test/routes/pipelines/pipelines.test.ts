@@ -27,14 +27,17 @@ beforeAll(async () => {
   shared = (await say(cast.project, {}, cast.as.developer).expect(201)).body.pipeline_id
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   const paths = () => ['/pipelines', `/pipelines/${shared}`, '/pipelines/latest', `/pipelines/${shared}/jobs`, '/jobs']
-  it.each(statuses(200, { anonymous: 401 }))('PL-8 to PL-11, 5.1 row 6: read pipelines and jobs of a public project: %s %i', async (role, status) => {
-    for (const path of paths()) await get(cast.project, path, cast.as[role]).expect(status)
-  })
+  it.each(statuses(200, { anonymous: 401 }))(
+    'to PL-11, 5.1 row 6: read pipelines and jobs of a public project: %s %i (PL-8)',
+    async (role, status) => {
+      for (const path of paths()) await get(cast.project, path, cast.as[role]).expect(status)
+    },
+  )
 
   it.each(statuses(403, { anonymous: 401, developer: 200, maintainer: 200, owner: 200, admin: 200 }))(
-    'PL-12, 5.1 row 35: cancel: %s %i',
+    '5.1 row 35: cancel: %s %i (PL-12)',
     async (role, status) => {
       await t.api('post', `${cast.project.path}/pipelines/${shared}/cancel`, cast.as[role]).expect(status)
     },
@@ -54,7 +57,7 @@ describe('who may', () => {
     expect([await seen('guest'), await seen('reporter'), await seen('admin')]).toEqual([[403], [200], [200]])
   })
 
-  it('AC-10, G-68: 403 for whom jobs or the repository are switched off', async () => {
+  it('403 if jobs or the repository are disabled for the caller (AC-10, G-68)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const { pipeline_id } = (await say(project, { state: 'running' }).expect(201)).body
     const stranger = await aUser(t.ctx)
@@ -74,7 +77,7 @@ describe('who may', () => {
     }
   })
 
-  it('AC-11: an archived project is read, and nothing is cancelled in it', async () => {
+  it('an archived project is read, and nothing is cancelled in it (AC-11)', async () => {
     const project = await aBuilt()
     const { pipeline_id } = (await say(project, { state: 'running' }).expect(201)).body
     await set(project, { archived: true })
@@ -82,24 +85,24 @@ describe('who may', () => {
     expect((await get(project, `/pipelines/${pipeline_id}`).expect(200)).body.status).toBe('running')
   })
 
-  it('SEC-31: a pipeline and a job of another project are not found here', async () => {
+  it('a pipeline and a job of another project are not found here (SEC-31)', async () => {
     const project = await aBuilt()
     const { id } = (await say(cast.project, {}, cast.as.developer).expect(201)).body
     for (const path of [`/pipelines/${shared}`, `/pipelines/${shared}/jobs`, `/jobs/${id}`]) await get(project, path).expect(404, MISSING)
     await t.api('post', `${project.path}/pipelines/${shared}/cancel`, project.creator).expect(404, MISSING)
   })
 
-  it.each(['0', '999999', '9'.repeat(40)])('SEC-51: %s is no pipeline and no job', async (id) => {
+  it.each(['0', '999999', '9'.repeat(40)])('%s is no pipeline and no job (SEC-51)', async (id) => {
     for (const path of [`/pipelines/${id}`, `/pipelines/${id}/jobs`, `/jobs/${id}`]) await get(cast.project, path, cast.as.guest).expect(404, MISSING)
     await t.api('post', `${cast.project.path}/pipelines/${id}/cancel`, cast.as.developer).expect(404, MISSING)
   })
 
-  it('G-3: an id that is no number is a fault of the parameter', async () => {
+  it('an id that is no number is a fault of the parameter (G-3)', async () => {
     await get(cast.project, '/pipelines/x', cast.as.guest).expect(400, { error: 'pipeline_id is invalid' })
     await get(cast.project, '/jobs/1.5', cast.as.guest).expect(400, { error: 'job_id is invalid' })
   })
 
-  it('PL-13, PL-14: what is not offered is not there', async () => {
+  it('unsupported operations are 404 (PL-13, PL-14)', async () => {
     for (const path of [`/pipelines/${shared}/retry`, '/jobs/1/play', '/jobs/1/retry', '/jobs/1/erase', '/pipeline'])
       await t.api('post', `${cast.project.path}${path}`, cast.as.owner).expect(404, { error: '404 Not Found' })
     await get(cast.project, '/jobs/1/trace', cast.as.owner).expect(404, { error: '404 Not Found' })
@@ -107,7 +110,7 @@ describe('who may', () => {
 })
 
 describe('GET /projects/:id/pipelines', () => {
-  it('PL-8: the fields of PipelineBasic, newest first', async () => {
+  it('the fields of PipelineBasic, newest first (PL-8)', async () => {
     const project = await aBuilt()
     const sha = bareOf(t, project).git('rev-parse', 'main').trim()
     await say(project, { ref: 'main' }).expect(201)
@@ -157,7 +160,7 @@ describe('GET /projects/:id/pipelines', () => {
           .where(eq(pipelines.ref, ref))
     })
 
-    it('PL-8: scope', async () => {
+    it('scope (PL-8)', async () => {
       expect(await refs('scope=running')).toEqual(['topic'])
       expect(await refs('scope=pending')).toEqual(['other'])
       expect(await refs('scope=finished')).toEqual(['last', 'v1', 'main'])
@@ -165,14 +168,14 @@ describe('GET /projects/:id/pipelines', () => {
       expect(await refs('scope=tags')).toEqual(['v1'])
     })
 
-    it('PL-8: status, ref, sha, username, source, updated_after, updated_before; together', async () => {
+    it('status, ref, sha, username, source, updated_after, updated_before; together (PL-8)', async () => {
       expect(await refs('status=failed')).toEqual(['v1'])
       expect(await refs('status=skipped')).toEqual([])
       expect(await refs('ref=topic')).toEqual(['topic'])
       expect(await refs(`sha=${second}`)).toEqual(['last', 'other'])
       expect(await refs(`sha=${second.slice(0, 8)}`)).toEqual([])
       expect(await refs(`username=${other.username.toUpperCase()}`)).toEqual(['other', 'v1'])
-      expect(await refs('username=nobody-of-that-name')).toEqual([])
+      expect(await refs('username=no-such-user')).toEqual([])
       expect([await refs('source=external&ref=main'), await refs('source=push')]).toEqual([['main'], []])
       expect(await refs('updated_after=2020-01-09')).toEqual(['v1', 'main'])
       expect(await refs('updated_before=2020-01-07')).toEqual(['last', 'other'])
@@ -180,7 +183,7 @@ describe('GET /projects/:id/pipelines', () => {
       expect(await refs('ref=&sha=&username=&source=')).toHaveLength(5)
     })
 
-    it('PL-8, W-41: order_by and sort, ties by id in the same direction', async () => {
+    it('order_by and sort, ties by id in the same direction (PL-8, W-41)', async () => {
       expect(await refs('sort=asc')).toEqual(['main', 'v1', 'topic', 'other', 'last'])
       expect(await refs('order_by=updated_at')).toEqual(['main', 'v1', 'topic', 'other', 'last'])
       expect(await refs('order_by=ref&sort=asc')).toEqual(['last', 'main', 'other', 'topic', 'v1'])
@@ -189,7 +192,7 @@ describe('GET /projects/:id/pipelines', () => {
       expect(await refs('order_by=user_id&sort=desc')).toEqual(['other', 'v1', 'last', 'topic', 'main'])
     })
 
-    it('W-38, W-39: is paginated', async () => {
+    it('is paginated (W-38, W-39)', async () => {
       const { body, headers } = await get(project, '/pipelines?per_page=2&page=2').expect(200)
       expect([body.map(({ ref }: { ref: string }) => ref), headers['x-total'], headers['x-next-page']]).toEqual([['topic', 'v1'], '5', '3'])
     })
@@ -200,7 +203,7 @@ describe('GET /projects/:id/pipelines', () => {
       ['order_by=name', 'order_by does not have a valid value'],
       ['sort=up', 'sort does not have a valid value'],
       ['updated_after=yesterday', 'updated_after is invalid'],
-    ])('PL-8, SEC-55: refuses %s', async (query, error) => {
+    ])('refuses %s (PL-8, SEC-55)', async (query, error) => {
       await get(project, `/pipelines?${query}`).expect(400, { error })
     })
   })
@@ -218,7 +221,7 @@ describe('GET /projects/:id/pipelines', () => {
 })
 
 describe('GET /projects/:id/pipelines/:pipeline_id', () => {
-  it('PL-9: all fields; start, end, duration and coverage come from the latest statuses', async () => {
+  it('all fields; start, end, duration and coverage come from the latest statuses (PL-9)', async () => {
     const project = await aBuilt()
     const { pipeline_id: id } = (await say(project, { state: 'running', name: 'a', coverage: 50 }).expect(201)).body
     const { body: running } = await get(project, `/pipelines/${id}`).expect(200)
@@ -247,7 +250,7 @@ describe('GET /projects/:id/pipelines/:pipeline_id', () => {
     expect(Date.parse(body.finished_at)).toBe(Date.parse(running.started_at) + 12_600)
   })
 
-  it('PL-9: latest is the newest pipeline of the ref, by default of the default branch', async () => {
+  it('latest is the newest pipeline of the ref, by default of the default branch (PL-9)', async () => {
     const project = await aBuilt()
     await get(project, '/pipelines/latest').expect(404, MISSING)
     await say(project, {}).expect(201)
@@ -261,7 +264,7 @@ describe('GET /projects/:id/pipelines/:pipeline_id', () => {
 })
 
 describe('POST /projects/:id/pipelines/:pipeline_id/cancel', () => {
-  it('PL-12: unfinished statuses become canceled, replaced ones too; finished ones stay; answers 200 with the pipeline', async () => {
+  it('unfinished statuses become canceled, replaced ones too; finished ones stay; answers 200 with the pipeline (PL-12)', async () => {
     const project = await aBuilt()
     const other = await aUser(t.ctx)
     await t.api('post', `${project.path}/members`, project.creator).send({ user_id: other.id, access_level: 30 }).expect(201)
@@ -286,18 +289,18 @@ describe('POST /projects/:id/pipelines/:pipeline_id/cancel', () => {
       ['success', true],
       ['running', false],
     ])
-    // the poster begins anew after that
+    // the poster starts again after that
     expect((await say(project, { name: 'x', state: 'running' }).expect(201)).body.id).toBeGreaterThan(ids['elsewhere'] as number)
   })
 
-  it('PL-12: a pipeline at its end is answered as it is', async () => {
+  it('a pipeline at its end is answered as it is (PL-12)', async () => {
     const project = await aBuilt()
     const { pipeline_id: id } = (await say(project, { state: 'failed' }).expect(201)).body
     const before = (await get(project, `/pipelines/${id}`).expect(200)).body
     await t.api('post', `${project.path}/pipelines/${id}/cancel`, project.creator).expect(200, before)
   })
 
-  it('PL-12: beside posts at once: no status is left unfinished that was there before, and the status is right', async () => {
+  it('beside posts at once: no status is left unfinished that was there before, and the status is right (PL-12)', async () => {
     const project = await aBuilt()
     const { pipeline_id: id } = (await say(project, { state: 'running', name: 'first' }).expect(201)).body
     const answers = await Promise.all([
@@ -334,14 +337,14 @@ describe('the status of a pipeline', () => {
     [['pending', 'failed'], 'running'],
     [['success', 'failed'], 'failed'],
     [['failed', 'canceled'], 'failed'],
-  ])('ST-20: %j make %s', async (states, expected) => {
+  ])('%j make %s (ST-20)', async (states, expected) => {
     const project = await aBuilt()
     for (const [i, state] of states.entries()) await say(project, { state, name: `job ${i}` }).expect(201)
     expect((await get(project, '/pipelines/latest').expect(200)).body.status).toBe(expected)
     expect((await get(project, '/repository/commits/main').expect(200)).body.status).toBe(expected)
   })
 
-  it('PL-5, ST-16, ST-20: of any latest statuses it is what the rule says, whatever was replaced', { tags: ['long'] }, async () => {
+  it('of any latest statuses it is what the rule says, whatever was replaced (PL-5, ST-16, ST-20)', { tags: ['long'] }, async () => {
     const project = await aBuilt()
     const sha = bareOf(t, project).git('rev-parse', 'main').trim()
     let made = 0

@@ -20,7 +20,7 @@ const get = (url: string, token?: string) => {
 const folder = (id: number) => join(t.dataDir, 'uploads/project', String(id))
 
 describe('avatars of projects (UP-3, UP-4, SEC-78)', () => {
-  it('UP-4: one on creation, another on update, none after an empty text', async () => {
+  it('one on creation, another on update, none after an empty text (UP-4)', async () => {
     const user = await aUser(t.ctx)
     const made = await t.api('post', '/projects', user).field('name', 'pictured').attach('avatar', png(), 'x.svg').expect(201)
     const { id, avatar_url } = made.body as { id: number; avatar_url: string }
@@ -41,7 +41,7 @@ describe('avatars of projects (UP-3, UP-4, SEC-78)', () => {
     expect((await t.api('put', `/projects/${id}`, user).send({ avatar: null }).expect(200)).body.avatar_url).toBeNull()
   })
 
-  it('UP-4, SEC-78: 400 for what is no small image, and nothing changes', async () => {
+  it('400 for anything but a small image, and nothing changes (UP-4, SEC-78)', async () => {
     const project = await aProject(t.ctx)
     const put = (data: Buffer) => t.api('put', project.path, project.creator).field('description', 'new').attach('avatar', data, 'a.png')
     await put(svg).expect(400, { message: { avatar: ['only images allowed'] } })
@@ -53,7 +53,7 @@ describe('avatars of projects (UP-3, UP-4, SEC-78)', () => {
     expect((await t.api('get', '/projects?search=unpictured', project.creator).expect(200)).body).toEqual([])
   })
 
-  it('SEC-134: goes with the project', async () => {
+  it('is deleted with the project (SEC-134)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const { avatar_url } = (await t.api('put', project.path, project.creator).attach('avatar', png(), 'a.png').expect(200)).body
     await get(avatar_url).expect(200)

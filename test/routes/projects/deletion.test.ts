@@ -98,7 +98,7 @@ describe('DELETE /projects/:id (PR-11, PR-28)', () => {
     await put(7).expect(200)
   })
 
-  it('is for owners, and the suffix is for nobody', async () => {
+  it('is for owners, and no path may have the suffix', async () => {
     const maintainer = await aUser(t.ctx)
     const project = await aProject(t.ctx, { maintainer })
     await remove(project, maintainer).expect(403)
@@ -172,7 +172,7 @@ describe('a project that waits for its removal (SEC-245)', () => {
     for (const caller of [member, null]) expect(await idsIn(`/projects?search=${word}&include_pending_delete=true`, caller)).toEqual([])
   })
 
-  it('is not found by Git for anybody, by its old path, its new one, or a redirect', async () => {
+  it('is not found by Git for any caller, by its old path, its new one, or a redirect', async () => {
     const place = await aProject(t.ctx, { maintainer: member, files: { a: 'a' } })
     const { body } = await t
       .api('post', `${place.path}/deploy_tokens`, member)
@@ -327,8 +327,8 @@ describe('POST /projects/:id/restore (PR-29)', () => {
   })
 })
 
-describe('the removal of what is due (SEC-246)', () => {
-  it('removes it with a line in the audit log, and neither what waits nor what was restored', async () => {
+describe('due removals (SEC-246)', () => {
+  it('removes it with an audit event, and neither those that wait nor restored ones', async () => {
     const [gone, waits, back] = [await aProject(t.ctx), await aProject(t.ctx), await aProject(t.ctx)]
     for (const project of [gone, waits, back]) await remove(project, project.creator).expect(202)
     await restore(back, back.creator).expect(201)
@@ -338,7 +338,7 @@ describe('the removal of what is due (SEC-246)', () => {
     await restore(gone, admin).expect(404)
   })
 
-  it('goes on when one cannot be removed', async () => {
+  it('continues if one cannot be removed', async () => {
     const [stuck, gone] = [await aProject(t.ctx), await aProject(t.ctx)]
     for (const project of [stuck, gone]) await remove(project, project.creator).expect(202)
     await t.ctx.db.write.execute(sql`create function refuse() returns trigger language plpgsql as $$ begin raise 'stuck'; end $$`)

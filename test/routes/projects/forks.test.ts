@@ -26,7 +26,7 @@ const shown = async (id: number, caller: TestUser) => (await t.api('get', `/proj
 const countOf = async (project: TestProject) => (await shown(project.id, project.creator)).forks_count
 
 describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
-  it('PR-19, PR-25: is a project of the caller with all branches and tags, protected and ready', async () => {
+  it('is a project of the caller with all branches and tags, protected and ready (PR-19, PR-25)', async () => {
     const source = await aSource({ description: 'Something', topics: ['x'] })
     const user = await aUser(t.ctx)
     const { body } = await fork(source, user).expect(201)
@@ -56,7 +56,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     expect((await t.api('get', `${source.path}/forks`, user).expect(200)).body).toMatchObject([{ id: body.id }])
   })
 
-  it('PR-25: takes neither members nor stars, and its own name, path, place and description where they are given', async () => {
+  it('takes neither members nor stars, and its own name, path, place and description where they are given (PR-25)', async () => {
     const [guest, user] = [await aUser(t.ctx), await aUser(t.ctx)]
     const source = await aSource({ guest })
     const group = await aGroup(t.ctx, { creator: user, visibility: 'public' })
@@ -93,7 +93,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     expect(await shown(body.id, user)).toMatchObject({ empty_repo: false, default_branch: 'trunk' })
   })
 
-  it('section 5.1 row 41: who may read the code may fork', async () => {
+  it('callers who may read the code may fork (section 5.1 row 41)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     for (const [role, status] of statuses(201, { anonymous: 401, stranger: 404, guest: 403, owner: 409 }))
       expect([role, (await t.api('post', `${project.path}/fork`, as[role])).status]).toEqual([role, status])
@@ -108,7 +108,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     await fork(open.project, await aUser(t.ctx)).expect(403)
   })
 
-  it('AC-8, PR-14: not by external people, nor beyond the limit of personal projects', async () => {
+  it('not by external people, nor beyond the limit of personal projects (AC-8, PR-14)', async () => {
     const source = await aSource()
     await fork(source, await aUser(t.ctx, { external: true })).expect(403, { message: '403 Forbidden' })
     const user = await aUser(t.ctx, { projects_limit: 0 })
@@ -119,7 +119,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     expect(await countOf(source)).toBe(1)
   })
 
-  it('PR-19: 404 for a place that is not there, is hidden, or is not the caller’s to create in', async () => {
+  it('404 for a place that is not there, is hidden, or is not the caller’s to create in (PR-19)', async () => {
     const source = await aSource()
     const [user, other] = [await aUser(t.ctx), await aUser(t.ctx)]
     const hidden = await aGroup(t.ctx)
@@ -132,7 +132,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     expect(await shown(body.id, other)).toMatchObject({ permissions: { project_access: { access_level: 40 } } })
   })
 
-  it('PR-19: 409 for names that are taken, 400 for those that are none', async () => {
+  it('409 for names that are taken, 400 for those that are none (PR-19)', async () => {
     const source = await aSource()
     const user = await aUser(t.ctx)
     await fork(source, user).expect(201)
@@ -148,7 +148,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 
-  it('two into one place at once: one is made, the other is told', async () => {
+  it('two into one place at once: one is made, the other is refused', async () => {
     const source = await aSource()
     const user = await aUser(t.ctx)
     const answers = await Promise.all(Array.from({ length: 5 }, () => fork(source, user)))
@@ -160,7 +160,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 
-  it('PR-25, AC-5: is as visible as the least of source, place and what administrators leave open', async () => {
+  it('is as visible as the least of source, place and what administrators leave open (PR-25, AC-5)', async () => {
     const [user, admin] = [await aUser(t.ctx), await anAdmin(t.ctx)]
     const source = await aSource()
     const place = async (visibility: 'private' | 'internal' | 'public') => ({ namespace: (await aGroup(t.ctx, { creator: user, visibility })).id })
@@ -186,7 +186,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     })
   })
 
-  it('SEC-39: names its source to those only who see it', async () => {
+  it('names its source to those only who see it (SEC-39)', async () => {
     const user = await aUser(t.ctx)
     const source = await aSource({ visibility: 'private', reporter: user })
     const guest = await aUser(t.ctx)
@@ -198,7 +198,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
 })
 
 describe('what fork and source have of each other', () => {
-  it('SEC-43: a commit that only one of them has is 404 through the other', async () => {
+  it('a commit that only one of them has is 404 through the other (SEC-43)', async () => {
     const source = await aSource()
     const user = await aUser(t.ctx)
     const { body } = await fork(source, user).expect(201)
@@ -211,7 +211,7 @@ describe('what fork and source have of each other', () => {
     expect([await found(copy, theirs), await found(copy, ours)]).toEqual([404, 200])
   })
 
-  it('SEC-43: what was pushed by mistake and taken back is not in a fork made afterwards', async () => {
+  it('a fork has no commits that were pushed and removed before (SEC-43)', async () => {
     const source = await aSource()
     const mistake = await aCommit(t.ctx, source, { 'secret.txt': 'secret' }, { branch: 'mistake', start_branch: 'main' })
     const secret = bareOf(t, source).git('rev-parse', `${mistake}:secret.txt`).trim()
@@ -223,7 +223,7 @@ describe('what fork and source have of each other', () => {
     }
   })
 
-  it('PR-26: a source that is deleted leaves its forks whole, also when they are packed and pruned afterwards', async () => {
+  it('a source that is deleted leaves its forks whole, also when they are packed and pruned afterwards (PR-26)', async () => {
     const source = await aSource()
     const user = await aUser(t.ctx)
     const { body } = await fork(source, user).expect(201)
@@ -241,7 +241,7 @@ describe('what fork and source have of each other', () => {
     expect(again.body.forked_from_project).toMatchObject({ id: body.id })
   })
 
-  it('PR-25: the source counts the forks that there are', async () => {
+  it('the source counts the forks that there are (PR-25)', async () => {
     const source = await aSource()
     const [one, two] = [await aUser(t.ctx), await aUser(t.ctx)]
     const first = (await fork(source, one).expect(201)).body
@@ -251,7 +251,7 @@ describe('what fork and source have of each other', () => {
     expect(await countOf(source)).toBe(1)
   })
 
-  it('AC-5, SEC-41, SEC-168: a source that is hidden hides its forks and theirs; none is opened beyond its source', async () => {
+  it('a source that is hidden hides its forks and theirs; none is opened beyond its source (AC-5, SEC-41, SEC-168)', async () => {
     const source = await aSource()
     const [one, two] = [await aUser(t.ctx), await aUser(t.ctx)]
     const first = (await fork(source, one).expect(201)).body
@@ -275,7 +275,7 @@ describe('what fork and source have of each other', () => {
     await t.api('put', `/projects/${first.id}`, one).send({ visibility: 'internal' }).expect(200)
   })
 
-  it('PR-9, SEC-33: lists the forks a caller sees, with the filters of all lists of projects', async () => {
+  it('lists the forks a caller sees, with the filters of all lists of projects (PR-9, SEC-33)', async () => {
     const source = await aSource()
     const [one, two] = [await aUser(t.ctx), await aUser(t.ctx)]
     const [open, own] = [(await fork(source, one).expect(201)).body, (await fork(source, two).expect(201)).body]
@@ -323,7 +323,7 @@ describe('a fork that is killed', () => {
     return Number(rows[0]?.id)
   }
 
-  it('SEC-158: after the objects and before the row leaves nothing behind', async () => {
+  it('after the objects and before the row leaves nothing behind (SEC-158)', async () => {
     const source = await aSource()
     const id = await reserve()
     await t.ctx.git.fork({ storage: 'default', id: source.id, kind: 'project' }, { storage: 'default', id, kind: 'project' }, 'main')
@@ -353,7 +353,7 @@ describe('a fork that is killed', () => {
 describe('POST and DELETE of the fork link (PR-20, PR-21)', () => {
   const link = (project: TestProject, source: number | string, caller: TestUser | null) => t.api('post', `${project.path}/fork/${source}`, caller)
 
-  it('PR-20: ties a project to a source, by id or path, once', async () => {
+  it('ties a project to a source, by id or path, once (PR-20)', async () => {
     const user = await aUser(t.ctx)
     const [source, other] = [await aSource(), await aSource()]
     const project = await aProject(t.ctx, { creator: user })
@@ -366,7 +366,7 @@ describe('POST and DELETE of the fork link (PR-20, PR-21)', () => {
     await link(project, hidden.id, user).expect(404, { message: '404 Source Project Not Found' })
   })
 
-  it('PR-20: maintainers may, with a source they may fork', async () => {
+  it('maintainers may, with a source they may fork (PR-20)', async () => {
     const { project, as } = await aCast(t.ctx)
     const source = await aSource({ visibility: 'private', guest: as.maintainer })
     await link(project, source.id, as.maintainer).expect(403)
@@ -377,7 +377,7 @@ describe('POST and DELETE of the fork link (PR-20, PR-21)', () => {
     }
   })
 
-  it('AC-5: neither in a circle nor above the source’s visibility', async () => {
+  it('neither in a circle nor above the source’s visibility (AC-5)', async () => {
     const user = await aUser(t.ctx)
     const source = await aSource({ creator: user, visibility: 'private' })
     const open = await aProject(t.ctx, { creator: user, visibility: 'public' })
@@ -391,7 +391,7 @@ describe('POST and DELETE of the fork link (PR-20, PR-21)', () => {
     for (const end of [source, child, grandchild]) await link(source, end.id, user).expect(409)
   })
 
-  it('PR-21: owners take it away; 304 when there is none', async () => {
+  it('owners take it away; 304 when there is none (PR-21)', async () => {
     const { project, as } = await aCast(t.ctx)
     const source = await aSource()
     for (const [role, status] of statuses(403, { anonymous: 401, stranger: 404, owner: 204, admin: 204 })) {

@@ -20,7 +20,7 @@ afterAll(() => {
     server.closeAllConnections()
     server.close()
   }
-  // git starts the daemon as a process of its own
+  // git starts the daemon as a separate process
   for (const { pid } of children) if (pid !== undefined) process.kill(-pid, 'SIGKILL')
 })
 
@@ -52,7 +52,7 @@ async function aSource(given: Parameters<typeof aProject>[1] = {}) {
   return { ...source, url: `${t.url}/${source.fullPath}.git` }
 }
 
-/** A server that answers as told and remembers who asked. */
+/** A server with given answers, which records its callers. */
 async function aServer(answer: (url: string) => { status: number; headers?: Record<string, string> }) {
   const asked: { url: string; authorization: string | undefined }[] = []
   const server = createServer((request, response) => {
@@ -66,7 +66,7 @@ async function aServer(answer: (url: string) => { status: number; headers?: Reco
 }
 
 describe('import_url (OT-10, OT-7)', () => {
-  it('OT-10: brings branches, tags and the default branch, in the background', async () => {
+  it('brings branches, tags and the default branch, in the background (OT-10)', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     const project = await imported(user, source.url)
     expect(project).toMatchObject({
@@ -113,7 +113,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect((await importOf(source.id, source.creator)).import_status).toBe('none')
   })
 
-  it('OT-10: over the git protocol, from the address that was checked', async () => {
+  it('over the git protocol, from the address that was checked (OT-10)', async () => {
     const source = await aSource()
     const base = dirname(directoryOf(t, source.id))
     const port = await new Promise<number>((resolve) => {
@@ -142,7 +142,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect(await imported(user, `git://localhost:${port}/${source.id}.git`)).toMatchObject({ import_status: 'finished', default_branch: 'trunk' })
   })
 
-  it('SEC-138: git connects to the addresses that were checked, whatever the name means meanwhile', async () => {
+  it('git connects to the addresses that were checked, whatever the name means meanwhile (SEC-138)', async () => {
     const source = await aSource()
     const project = await aProject(t.ctx)
     const repository = t.ctx.git.open({ storage: 'default', id: project.id, kind: 'project' })
@@ -155,7 +155,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect(await imported(user, source.url.replace('127.0.0.1', 'localhost'))).toMatchObject({ import_status: 'finished' })
   })
 
-  it('SEC-139, SEC-21: with credentials, which are kept encrypted and forgotten at the end', async () => {
+  it('with credentials, which are kept encrypted and forgotten at the end (SEC-139, SEC-21)', async () => {
     const source = await aSource({ visibility: 'private' })
     const user = await aUser(t.ctx)
     const url = source.url.replace('://', `://oauth2:${source.creator.token}@`)
@@ -170,7 +170,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect(await gitOut(directoryOf(t, body.id), 'config', '--list')).not.toContain(source.creator.token)
   })
 
-  it('OT-10: what cannot be fetched ends as failed, with a reason for maintainers', async () => {
+  it('what cannot be fetched ends as failed, with a reason for maintainers (OT-10)', async () => {
     const hidden = await aSource({ visibility: 'private' })
     const user = await aUser(t.ctx)
     const nothing = await aServer(() => ({ status: 404 }))
@@ -196,7 +196,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect(await t.ctx.db.write.select().from(projectImports)).toEqual([])
   })
 
-  it('SEC-138, SEC-139: redirects are followed three times, without the credentials of another place', async () => {
+  it('redirects are followed three times, without the credentials of another place (SEC-138, SEC-139)', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     const REFS = '/info/refs?service=git-upload-pack'
     const last = await aServer(() => ({ status: 302, headers: { location: `${source.url}${REFS}` } }))
@@ -220,7 +220,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect(await imported(user, `${file.url}/a.git`)).toMatchObject({ import_status: 'failed', import_error: 'The import URL is not a valid URL' })
   })
 
-  it('OT-10, AS-43: 400 for what is no address, and where imports are switched off; nothing is made', async () => {
+  it('400 for invalid addresses, and where imports are disabled; creates nothing (OT-10, AS-43)', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     for (const url of [
       'ftp://example.org/a.git',
@@ -246,7 +246,7 @@ describe('import_url (OT-10, OT-7)', () => {
     expect((await t.api('get', '/projects?owned=true', user).expect(200)).body).toEqual([])
   })
 
-  it('SEC-158: one that a kill left is begun anew', async () => {
+  it('one that was killed is started again (SEC-158)', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: user })
     const url = t.ctx.encryption.seal(source.url, `import of project ${project.id}`)
@@ -280,7 +280,7 @@ describe('import_url where local addresses are closed', () => {
     'git://0177.0.0.1/a.git',
     'https://[::1]/a.git',
     'http://169.254.169.254/a',
-  ])('SEC-138: %s is refused', async (import_url) => {
+  ])('%s is refused (SEC-138)', async (import_url) => {
     const user = await aUser(closed.ctx)
     await closed
       .api('post', '/projects', user)
@@ -289,7 +289,7 @@ describe('import_url where local addresses are closed', () => {
     expect((await closed.api('get', '/projects?owned=true', user).expect(200)).body).toEqual([])
   })
 
-  it('SEC-138: one that was open when it was asked for is checked again before it is called', async () => {
+  it('one that was open when it was asked for is checked again before it is called (SEC-138)', async () => {
     const project = await aProject(closed.ctx)
     const url = closed.ctx.encryption.seal(`${closed.url}/a/b.git`, `import of project ${project.id}`)
     await closed.ctx.db.write.insert(projectImports).values({ project_id: project.id, url })

@@ -8,7 +8,7 @@ const t = testApp()
 const names = (body: unknown) => (body as { username: string }[]).map(({ username }) => username)
 
 describe('GET /projects/:id/users (PR-4)', () => {
-  it('PR-4: everybody with a level, by whatever way, once', async () => {
+  it('everybody with a level, by whatever way, once (PR-4)', async () => {
     const [owner, above, member, sharer, both] = await Promise.all(Array.from({ length: 5 }, () => aUser(t.ctx)))
     const top = await aGroup(t.ctx, { creator: owner as never, reporter: above as never })
     const group = await aGroup(t.ctx, { creator: owner as never, parent_id: top.id })
@@ -21,8 +21,8 @@ describe('GET /projects/:id/users (PR-4)', () => {
     expect(names(body)).toEqual(everybody.map((user) => user?.username))
     expect(headers['x-total']).toBe('5')
     expect(names((await list(`?search=${member?.username}`)).body)).toContain(member?.username)
-    expect(names((await list('?search=nobody-is-called-so')).body)).toEqual([])
-    // SEC-44: an address finds nobody
+    expect(names((await list('?search=no-such-user')).body)).toEqual([])
+    // SEC-44: an address finds no users
     expect(names((await list(`?search=${member?.email}`)).body)).toEqual([])
     const kept = names((await list(`?skip_users[]=${member?.id}&skip_users[]=${above?.id}`)).body)
     expect(kept).toEqual(everybody.filter((user) => user !== member && user !== above).map((user) => user?.username))
@@ -30,7 +30,7 @@ describe('GET /projects/:id/users (PR-4)', () => {
     expect(names(second.body)).toEqual(everybody.slice(2, 4).map((user) => user?.username))
   })
 
-  it('PR-4: the owner of a personal project is one; who sees the project sees them', async () => {
+  it('the owner of a personal project is one; who sees the project sees them (PR-4)', async () => {
     const { project, as } = await aCast(t.ctx)
     expect(names((await t.api('get', `${project.path}/users`, as.owner).expect(200)).body)).toContain(as.owner.username)
     for (const [role, status] of statuses(200, { anonymous: 404, stranger: 404 }))
@@ -41,7 +41,7 @@ describe('GET /projects/:id/users (PR-4)', () => {
 })
 
 describe('GET /projects/:id/groups (PR-6)', () => {
-  it('PR-6, SEC-38: the groups above a project that the caller sees', async () => {
+  it('the groups above a project that the caller sees (PR-6, SEC-38)', async () => {
     const creator = await aUser(t.ctx)
     const top = await aGroup(t.ctx, { creator })
     const below = await aGroup(t.ctx, { creator, parent_id: top.id })
@@ -58,7 +58,7 @@ describe('GET /projects/:id/groups (PR-6)', () => {
 })
 
 describe('GET /projects/:id/languages (PR-5)', () => {
-  it('PR-5, PU-7: what the default branch is written in, soon after it moved', async () => {
+  it('what the default branch is written in, soon after it moved (PR-5, PU-7)', async () => {
     const project = await aProject(t.ctx)
     const languages = async () => (await t.api('get', `${project.path}/languages`, project.creator).expect(200)).body
     expect(await languages()).toEqual({})
@@ -85,7 +85,7 @@ describe('GET /projects/:id/languages (PR-5)', () => {
     expect((await t.api('get', `/projects/${fork.body.id}/languages`, project.creator).expect(200)).body).toMatchObject({ Go: 66.67 })
   })
 
-  it('PR-5: for who may read the code', async () => {
+  it('is for callers who may read the code (PR-5)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { 'a.rb': 'puts 1' } })
     await t.ctx.jobs.drain()
     for (const [role, status] of statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))

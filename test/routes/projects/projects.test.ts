@@ -17,7 +17,7 @@ const post = (given: object, caller: TestUser | null = user) => t.api('post', '/
 const ids = (body: unknown) => (body as { id: number }[]).map(({ id }) => id)
 
 describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
-  it('PR-15, PR-16, PR-17, G-82 to G-86, AC-13: an empty project in one’s own namespace', async () => {
+  it('to G-86, AC-13: an empty project in one’s own namespace (PR-15, PR-16, PR-17, G-82)', async () => {
     const { body } = await post({ name: 'Hello World', tag_list: 'b, a,b' }).expect(201)
     const full = `${user.username}/hello-world`
     expect(body).toMatchObject({
@@ -42,7 +42,7 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
     await t.api('get', `/projects/${encodeURIComponent(full)}`, user).expect(200)
   })
 
-  it('PR-16: a README on the branch asked for', async () => {
+  it('a README on the branch asked for (PR-16)', async () => {
     const { body } = await post({ name: 'Read', initialize_with_readme: true, default_branch: 'trunk', description: 'About.' }).expect(201)
     expect(body).toMatchObject({ default_branch: 'trunk', empty_repo: false })
     expect(
@@ -69,14 +69,14 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
     ],
     [{ name: 'x'.repeat(256), path: 'a' }, 'name', 'is too long (maximum is 255 characters)'],
     [{ name: 'ok', description: 'x'.repeat(2_001) }, 'description', 'is too long (maximum is 2000 characters)'],
-  ])('AC-17 to AC-19, SEC-62, SEC-63, SEC-65: refuses %o', async (given, field, text) => {
+  ])('to AC-19, SEC-62, SEC-63, SEC-65: refuses %o (AC-17)', async (given, field, text) => {
     const { message } = (await post({ ...(!('name' in given) && { name: 'ok' }), ...given }).expect(400)).body as {
       message: Record<string, string[]>
     }
     expect(message[field]).toContain(text)
   })
 
-  it('AC-17, AC-19: what is allowed passes', async () => {
+  it('accepts valid names and paths (AC-17, AC-19)', async () => {
     for (const given of [
       { name: '🎉 Party_1.0 - è', path: 'party' },
       { path: 'ends.' },
@@ -88,7 +88,7 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
       await post(given).expect(201)
   })
 
-  it('AC-19: name and path are each taken once, whatever the case; x and x.wiki exclude each other', async () => {
+  it('name and path are each taken once, whatever the case; x and x.wiki exclude each other (AC-19)', async () => {
     await post({ name: 'Once', path: 'once' }).expect(201)
     await post({ name: 'ONCE', path: 'other' }).expect(400, { message: { name: ['has already been taken'] } })
     await post({ name: 'other', path: 'ONCE' }).expect(400, { message: { path: ['has already been taken'] } })
@@ -97,7 +97,7 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400])
   })
 
-  it('PR-14, AC-8, SEC-131: the limit of personal projects holds, also when several are made at once', async () => {
+  it('the limit of personal projects holds, also when several are made at once (PR-14, AC-8, SEC-131)', async () => {
     const limited = await aUser(t.ctx, { projects_limit: 1 })
     const answers = await Promise.all([1, 2, 3, 4].map((n) => post({ name: `p${n}` }, limited)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 403, 403, 403])
@@ -109,7 +109,7 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
     await post({ name: 'not for external', namespace_id: group.id }, external).expect(403)
   })
 
-  it('PR-7: only where one may', async () => {
+  it('only where one may (PR-7)', async () => {
     const invalid = { message: { namespace: ['is not valid'] } }
     const other = await aUser(t.ctx)
     const [developer, maintainer] = [await aUser(t.ctx), await aUser(t.ctx)]
@@ -122,7 +122,7 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
     await post({ name: 'x' }, null).expect(401)
   })
 
-  it('AC-5, PR-15, SEC-40: visibility is bounded by the group and by the administrators', async () => {
+  it('visibility is bounded by the group and by the administrators (AC-5, PR-15, SEC-40)', async () => {
     const group = await aGroup(t.ctx, { creator: user, visibility: 'internal' })
     expect((await post({ name: 'v', namespace_id: group.id, visibility: 'public' }).expect(400)).body).toMatchObject({
       message: { visibility_level: [expect.any(String)] },
@@ -137,7 +137,7 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
     await setSettings(t.ctx, {})
   })
 
-  it('PR-8: an administrator makes one for and as another', async () => {
+  it('an administrator makes one for and as another (PR-8)', async () => {
     const { body } = await t.api('post', `/projects/user/${user.id}`, admin).send({ name: 'For you' }).expect(201)
     expect(body).toMatchObject({ creator_id: user.id, namespace: { path: user.username } })
     await t.api('post', '/projects/user/999999', admin).send({ name: 'x' }).expect(404, { message: '404 User Not Found' })
@@ -146,7 +146,7 @@ describe('POST /projects (PR-7, PR-14 to PR-17)', () => {
 })
 
 describe('reading (PR-1 to PR-3, section 5.3)', () => {
-  it('PR-1, PR-2: filters', async () => {
+  it('filters (PR-1, PR-2)', async () => {
     const person = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { owner: person })
     const own = await aProject(t.ctx, { creator: person, name: 'own one', description: 'needle here', visibility: 'public' })
@@ -168,7 +168,7 @@ describe('reading (PR-1 to PR-3, section 5.3)', () => {
     expect(await list(`membership=true&id_after=${own.id}&id_before=${guest.id}`)).toEqual([grouped.id])
     expect(await list('', null, `/users/${person.id}/projects`)).toEqual([own.id])
     expect(await list('', person, `/users/${person.username.toUpperCase()}/projects`)).toEqual([own.id])
-    await t.api('get', '/users/nobody-at-all/projects', person).expect(404, { message: '404 User Not Found' })
+    await t.api('get', '/users/no-such-user/projects', person).expect(404, { message: '404 User Not Found' })
     for (const query of ['owned=true', 'membership=true', 'min_access_level=10']) expect(await list(query, null)).toEqual([])
   })
 
@@ -191,7 +191,7 @@ describe('reading (PR-1 to PR-3, section 5.3)', () => {
 })
 
 describe('changing (PR-10 to PR-12, PR-18, PR-22)', () => {
-  it('PR-10: maintainers set, owners rename and open; only what is given changes', async () => {
+  it('maintainers change settings, owners path and visibility; only given fields change (PR-10)', async () => {
     const [developer, maintainer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { developer, maintainer, description: 'kept' })
     const put = (given: object, caller: TestUser) => t.api('put', project.path, caller).send(given)
@@ -217,7 +217,7 @@ describe('changing (PR-10 to PR-12, PR-18, PR-22)', () => {
     })
   })
 
-  it('PR-11, W-14, SEC-134: deletion is accepted, at once, and the path is free again', async () => {
+  it('deletion is accepted, at once, and the path is free again (PR-11, W-14, SEC-134)', async () => {
     const maintainer = await aUser(t.ctx)
     const project = await aProject(t.ctx, { maintainer, files: { a: 'a' } })
     await t.api('delete', project.path, maintainer).expect(403)
@@ -228,7 +228,7 @@ describe('changing (PR-10 to PR-12, PR-18, PR-22)', () => {
     expect(again.body).toMatchObject({ path_with_namespace: project.fullPath, empty_repo: true })
   })
 
-  it('PR-12, AC-11, G-69: an archived project is read and not written', async () => {
+  it('an archived project is read and not written (PR-12, AC-11, G-69)', async () => {
     const project = await aProject(t.ctx, { files: { 'a.txt': 'a' } })
     for (let i = 0; i < 2; i++)
       expect((await t.api('post', `${project.path}/archive`, project.creator).expect(201)).body).toMatchObject({ archived: true })
@@ -244,7 +244,7 @@ describe('changing (PR-10 to PR-12, PR-18, PR-22)', () => {
     await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch: 'b', ref: 'main' }).expect(201)
   })
 
-  it('PR-22, W-15: a star counts once', async () => {
+  it('a star counts once (PR-22, W-15)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const answers = await Promise.all([1, 2, 3].map(() => t.api('post', `${project.path}/star`, user)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 304, 304])
@@ -253,7 +253,7 @@ describe('changing (PR-10 to PR-12, PR-18, PR-22)', () => {
     await t.api('post', `${project.path}/unstar`, user).expect(304)
   })
 
-  it('AC-10, G-68: with the repository switched off code is closed to all', async () => {
+  it('with the repository switched off code is closed to all (AC-10, G-68)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     await t.api('get', `${project.path}/repository/tree`, user).expect(200)
     await t.api('put', project.path, project.creator).send({ repository_access_level: 'private' }).expect(200)
@@ -264,7 +264,7 @@ describe('changing (PR-10 to PR-12, PR-18, PR-22)', () => {
     expect((await t.api('get', project.path, project.creator)).body).toMatchObject({ merge_requests_enabled: false, jobs_enabled: false })
   })
 
-  it('AC-2, AC-15, G-62, G-63: a share gives the lower of two levels until it ends', async () => {
+  it('a share gives the lower of two levels until it ends (AC-2, AC-15, G-62, G-63)', async () => {
     const member = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { developer: member })
     const project = await aProject(t.ctx, { files: { a: 'a' } })

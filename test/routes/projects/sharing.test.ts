@@ -8,7 +8,7 @@ import { aGroup, aProject, aUser } from '../../support/factories.js'
 const t = testApp()
 
 describe('sharing a project (PR-23, PR-24)', () => {
-  it('PR-23, AC-2, AC-15: lets the group’s members in at once, up to the level, and out again', async () => {
+  it('gives the group’s members access at once, up to the level, and removes it again (PR-23, AC-2, AC-15)', async () => {
     const [developer, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const group = await aGroup(t.ctx, { creator: project.creator, developer, guest })
@@ -36,7 +36,7 @@ describe('sharing a project (PR-23, PR-24)', () => {
     await t.api('delete', `${project.path}/share/${group.id}`, project.creator).expect(404, { message: '404 Group Link Not Found' })
   })
 
-  it('PR-23, PR-24: maintainers may', async () => {
+  it('maintainers may (PR-23, PR-24)', async () => {
     const { project, as } = await aCast(t.ctx)
     const group = await aGroup(t.ctx, { visibility: 'public' })
     for (const [role, status] of statuses(403, { anonymous: 401, stranger: 404, maintainer: 201, owner: 201, admin: 201 })) {
@@ -50,7 +50,7 @@ describe('sharing a project (PR-23, PR-24)', () => {
     }
   })
 
-  it('PR-23, SEC-32: 404 for groups that are hidden or not there, 400 for what cannot be', async () => {
+  it('404 for groups that are hidden or not there, 400 for what cannot be (PR-23, SEC-32)', async () => {
     const project = await aProject(t.ctx)
     const share = (input: object) => t.api('post', `${project.path}/share`, project.creator).send(input)
     const [hidden, group] = [await aGroup(t.ctx), await aGroup(t.ctx, { visibility: 'public' })]
@@ -66,7 +66,7 @@ describe('sharing a project (PR-23, PR-24)', () => {
     expect(await t.ctx.db.write.select().from(projectShares).where(eq(projectShares.project_id, project.id))).toEqual([])
   })
 
-  it('PR-23: 409 for a share that is there, for the own group and those above it', async () => {
+  it('409 for a share that is there, for the own group and those above it (PR-23)', async () => {
     const creator = await aUser(t.ctx)
     const top = await aGroup(t.ctx, { creator })
     const below = await aGroup(t.ctx, { creator, parent_id: top.id })
@@ -84,7 +84,7 @@ describe('sharing a project (PR-23, PR-24)', () => {
     expect((await share(beside.id).expect(201)).body).toMatchObject({ expires_at: '2999-12-31' })
   })
 
-  it('PR-23: 400 where the group, or one above it, has locked sharing', async () => {
+  it('400 where the group, or one above it, has locked sharing (PR-23)', async () => {
     const creator = await aUser(t.ctx)
     const top = await aGroup(t.ctx, { creator })
     const below = await aGroup(t.ctx, { creator, parent_id: top.id })
@@ -101,7 +101,7 @@ describe('sharing a project (PR-23, PR-24)', () => {
     await share().expect(201)
   })
 
-  it('SEC-168: is written down', async () => {
+  it('is written down (SEC-168)', async () => {
     const project = await aProject(t.ctx)
     const group = await aGroup(t.ctx, { creator: project.creator })
     await t.api('post', `${project.path}/share`, project.creator).send({ group_id: group.id, group_access: 40 }).expect(201)

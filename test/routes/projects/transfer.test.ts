@@ -22,7 +22,7 @@ async function inGroup(given: Parameters<typeof aProject>[1] = {}) {
 }
 
 describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
-  it('PR-13, PR-18, GH-4, W-8: moves all there is under its new path; the old one leads Git, and only Git', async () => {
+  it('moves all there is under its new path; the old one leads Git, and only Git (PR-13, PR-18, GH-4, W-8)', async () => {
     const { owner, project } = await inGroup({ visibility: 'public' })
     const target = await aGroup(t.ctx, { creator: owner, visibility: 'public' })
     const { avatar_url } = (await t.api('put', project.path, owner).attach('avatar', png, 'a.png').expect(200)).body
@@ -45,7 +45,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     await gitOut(work, 'ls-remote', client.url(body.path_with_namespace, owner))
   })
 
-  it('PR-13: owners may, where they may create a project', async () => {
+  it('owners may, where they may create a project (PR-13)', async () => {
     const { project, as } = await aCast(t.ctx)
     const everybody = [as.guest, as.reporter, as.developer, as.stranger]
     const target = await aGroup(t.ctx, { creator: as.owner, maintainer: [...everybody, as.maintainer] })
@@ -62,7 +62,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     await transfer(project, (await aGroup(t.ctx, { maintainer: as.owner })).id, as.owner).expect(200)
   })
 
-  it('GR-43, SEC-133, AC-15: rights of the old group end and those of the new one begin; direct members stay', async () => {
+  it('rights of the old group end and those of the new one begin; direct members stay (GR-43, SEC-133, AC-15)', async () => {
     const { owner, group, project } = await inGroup()
     const [old, fresh, direct] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const add = (path: string, user: TestUser) => t.api('post', `${path}/members`, owner).send({ user_id: user.id, access_level: 30 }).expect(201)
@@ -76,11 +76,11 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     expect(await seen()).toEqual([404, 200, 200])
   })
 
-  it("GR-43: labels and milestones of the old group stay with the issues that have them, as the project's own", async () => {
+  it("labels and milestones of the old group stay with the issues that have them, as the project's own (GR-43)", async () => {
     const { owner, group, project } = await inGroup()
     const target = await aGroup(t.ctx, { creator: owner })
     const send = (method: 'post' | 'put', path: string, body: object, status: number) => t.api(method, path, owner).send(body).expect(status)
-    for (const name of ['worn', 'shared', 'idle'])
+    for (const name of ['used', 'shared', 'idle'])
       await send('post', `${group.path}/labels`, { name, color: '#112233', description: `the ${name} one` }, 201)
     await send('post', `${project.path}/labels`, { name: 'own', color: '#445566' }, 201)
     const there = (await send('post', `${target.path}/labels`, { name: 'shared', color: '#778899' }, 201)).body
@@ -89,8 +89,8 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     const [gone, twin] = [await milestone(group, 'gone'), await milestone(group, 'twin')]
     const same = await milestone(target, 'twin')
     const issue = async (given: object) => (await send('post', `${project.path}/issues`, { title: 'it', ...given }, 201)).body.iid as number
-    const first = await issue({ labels: 'worn,own,shared', milestone_id: gone })
-    const second = await issue({ labels: 'worn', milestone_id: twin })
+    const first = await issue({ labels: 'used,own,shared', milestone_id: gone })
+    const second = await issue({ labels: 'used', milestone_id: twin })
     await send('post', `${project.path}/releases`, { tag_name: 'v1', ref: 'main', name: 'one', description: 'x', milestones: ['gone', 'twin'] }, 201)
     await transfer(project, target.id, owner).expect(200)
     const released = (await t.api('get', `${project.path}/releases/v1`, owner).expect(200)).body.milestones as { id: number; title: string }[]
@@ -99,24 +99,24 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
 
     const shown = async (iid: number) => (await t.api('get', `${project.path}/issues/${iid}`, owner).expect(200)).body
     expect(await shown(first)).toMatchObject({
-      labels: ['own', 'shared', 'worn'],
+      labels: ['own', 'shared', 'used'],
       milestone: { title: 'gone', due_date: '2030-01-02', project_id: project.id, iid: 1 },
     })
-    expect(await shown(second)).toMatchObject({ labels: ['worn'], milestone: { id: same, title: 'twin' } })
+    expect(await shown(second)).toMatchObject({ labels: ['used'], milestone: { id: same, title: 'twin' } })
     const labels = (await t.api('get', `${project.path}/labels`, owner).expect(200)).body as { name: string; id: number; is_project_label: boolean }[]
     expect(labels.map(({ name, is_project_label }) => [name, is_project_label]).sort()).toEqual([
       ['own', true],
       ['shared', false],
-      ['worn', true],
+      ['used', true],
     ])
     expect(labels.find(({ name }) => name === 'shared')?.id).toBe(there.id)
-    expect(labels.find(({ name }) => name === 'worn')).toMatchObject({ color: '#112233', description: 'the worn one', open_issues_count: 2 })
-    const worn = await t.api('get', `${project.path}/issues?labels=worn`, owner).expect(200)
-    expect(worn.body).toHaveLength(2)
+    expect(labels.find(({ name }) => name === 'used')).toMatchObject({ color: '#112233', description: 'the used one', open_issues_count: 2 })
+    const used = await t.api('get', `${project.path}/issues?labels=used`, owner).expect(200)
+    expect(used.body).toHaveLength(2)
     expect((await t.api('get', `${project.path}/issues?labels=idle`, owner).expect(200)).body).toEqual([])
   })
 
-  it('GR-43, SEC-40, AC-5: is no more visible than the group it comes to, and its forks no more than it', async () => {
+  it('is no more visible than its new group, and its forks no more than it (GR-43, SEC-40, AC-5)', async () => {
     const { owner, project } = await inGroup({ visibility: 'public' })
     const user = await aUser(t.ctx)
     const fork = (await t.api('post', `${project.path}/fork`, user).expect(201)).body
@@ -129,7 +129,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     expect((await transfer(project, open.id, owner).expect(200)).body.visibility).toBe('internal')
   })
 
-  it('PR-13: 400 where the name or the path is taken, and for where it is already; nothing changes', async () => {
+  it('400 where the name or the path is taken, and for where it is already; nothing changes (PR-13)', async () => {
     const { owner, group, project } = await inGroup({ name: 'Same', path: 'same' })
     const [byPath, byName, byGroup] = await Promise.all([1, 2, 3].map(() => aGroup(t.ctx, { creator: owner })))
     await aProject(t.ctx, { creator: owner, namespace_id: byPath?.id, name: 'Other', path: 'SAME' })
@@ -157,7 +157,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400])
   })
 
-  it('AC-8, AC-13, PR-14: the owner of the personal namespace gets a membership, within their limit', async () => {
+  it('the owner of the personal namespace gets a membership, within their limit (AC-8, AC-13, PR-14)', async () => {
     const { owner, project } = await inGroup()
     const user = await aUser(t.ctx, { projects_limit: 1 })
     const admin = await anAdmin(t.ctx)
@@ -174,7 +174,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     await transfer(second, other.id, external).expect(403)
   })
 
-  it('PR-23: a share with the group it comes to, or one above, ends', async () => {
+  it('a share with its new group, or one above, ends (PR-23)', async () => {
     const { owner, project } = await inGroup()
     const top = await aGroup(t.ctx, { creator: owner })
     const target = await aGroup(t.ctx, { creator: owner, parent_id: top.id })
@@ -186,7 +186,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     expect(left.map(({ group_id }) => group_id)).toEqual([beside.id])
   })
 
-  it('SEC-168: is written down', async () => {
+  it('is written down (SEC-168)', async () => {
     const { owner, group, project } = await inGroup({ visibility: 'public' })
     const target = await aGroup(t.ctx, { creator: owner })
     await transfer(project, target.id, owner).expect(200)

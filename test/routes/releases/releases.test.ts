@@ -27,7 +27,7 @@ const tagNames = (list: { tag_name: string }[]) => list.map(({ tag_name }) => ta
 const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 describe('release notes of tags', () => {
-  it('TG-5, TG-6: are written once, changed after that, and shown with the tag and as a release', async () => {
+  it('are written once, changed after that, and shown with the tag and as a release (TG-5, TG-6)', async () => {
     const project = await tagged('v1/a')
     const { creator } = project
     const note = noteOf(project, 'v1/a')
@@ -44,7 +44,7 @@ describe('release notes of tags', () => {
     expect(body).toMatchObject({ tag_name: 'v1/a', name: 'v1/a', description: 'Second', description_html: '<p>Second</p>' })
   })
 
-  it('TG-5, TG-6: refuse a tag that is not there, and no description', async () => {
+  it('refuse a tag that is not there, and no description (TG-5, TG-6)', async () => {
     const project = await tagged('v1')
     for (const method of ['post', 'put'] as const) {
       for (const tag of ['none', 'main', 'HEAD', '--x', '__proto__', 'a..b'])
@@ -58,7 +58,7 @@ describe('release notes of tags', () => {
     await t.api('get', `${project.path}/releases`, project.creator).expect(200, [])
   })
 
-  it('TG-3: release_description describes the new tag at once', async () => {
+  it('release_description describes the new tag at once (TG-3)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const tags = `${project.path}/repository/tags`
     const { body } = await t.api('post', tags, project.creator).send({ tag_name: 'v1', ref: 'main', release_description: 'Notes' }).expect(201)
@@ -69,7 +69,7 @@ describe('release notes of tags', () => {
     await t.api('post', tags, project.creator).send({ tag_name: 'v1', ref: 'main', release_description: 'x' }).expect(400)
   })
 
-  it('TG-4, PU-8: a deleted tag loses its release, by the API and by a push; its next life has none', async () => {
+  it('a deleted tag loses its release, by the API and by a push; its next life has none (TG-4, PU-8)', async () => {
     const project = await tagged('v1', 'v2', 'v3')
     const { creator } = project
     for (const tag of ['v1', 'v2', 'v3']) await release(project, { tag_name: tag, description: tag }).expect(201)
@@ -110,7 +110,7 @@ describe('release notes of tags', () => {
 })
 
 describe('POST /projects/:id/releases', () => {
-  it('RL-3: a release with all that it may have', async () => {
+  it('a release with all that it may have (RL-3)', async () => {
     const project = await tagged('v1.0')
     const { creator } = project
     const web = `http://roost.test/${project.fullPath}`
@@ -160,7 +160,7 @@ describe('POST /projects/:id/releases', () => {
     expect((await t.api('get', `${project.path}/releases`, creator).expect(200)).body).toEqual([body])
   })
 
-  it('RL-3, RE-6: the sources of a release can be downloaded, without an account where the project is public', async () => {
+  it('the sources of a release can be downloaded, without an account where the project is public (RL-3, RE-6)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     await t.api('post', `${project.path}/repository/tags`, project.creator).send({ tag_name: 'v/1+2', ref: 'main' }).expect(201)
     const { body } = await release(project, { tag_name: 'v/1+2' }, project.creator).expect(201)
@@ -170,14 +170,14 @@ describe('POST /projects/:id/releases', () => {
     }
   })
 
-  it('RL-3: of a tag name alone: named by it, described by nothing, released now', async () => {
+  it('of a tag name alone: named by it, described by nothing, released now (RL-3)', async () => {
     const project = await tagged('v1')
     const { body } = await release(project, { tag_name: 'v1', name: null, description: null }).expect(201)
     expect(body).toMatchObject({ name: 'v1', description: '', description_html: '', released_at: body.created_at, upcoming_release: false })
     expect(body.assets).toMatchObject({ count: 3, links: [] })
   })
 
-  it('RL-3: makes a missing tag out of ref, annotated when it has a message', async () => {
+  it('makes a missing tag out of ref, annotated when it has a message (RL-3)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const tags = `${project.path}/repository/tags`
     await release(project, { tag_name: 'v1', ref: 'main' }).expect(201)
@@ -209,7 +209,7 @@ describe('POST /projects/:id/releases', () => {
     ['twins', { tag_name: 'v9', ref: 'main', assets: { links: [whole, whole] } }, 400, { message: { name: ['has already been taken'], url: ['has already been taken'] } }],
     ['101 links', { tag_name: 'v9', ref: 'main', assets: { links: Array.from({ length: 101 }, (_, n) => ({ name: `${n}`, url: `https://a.example/${n}` })) } }, 400, { error: 'assets is invalid' }],
   ] // biome-ignore format: a case each
-  it.each(refused)('RL-3, SEC-2: refuses %s and changes nothing', async (_, sent, status, body) => {
+  it.each(refused)('refuses %s and changes nothing (RL-3, SEC-2)', async (_, sent, status, body) => {
     const project = await tagged('v1')
     const before = await stateOf(t, project)
     await release(project, sent).expect(status, body)
@@ -229,25 +229,25 @@ describe('POST /projects/:id/releases', () => {
     'https://',
     'x',
     `https://a.example/${'x'.repeat(2_031)}`,
-  ])('SEC-64, SEC-63: refuses the address %j', async (url) => {
+  ])('refuses the address %j (SEC-64, SEC-63)', async (url) => {
     const project = await tagged('v1')
     const { body } = await release(project, { tag_name: 'v1', assets: { links: [{ name: 'a', url }] } }).expect(400)
     expect(Object.keys(body.message)).toEqual(['url'])
   })
 
-  it('SEC-63: an address of 2,048 characters is good', async () => {
+  it('an address of 2,048 characters is good (SEC-63)', async () => {
     const project = await tagged('v1')
     await release(project, { tag_name: 'v1', assets: { links: [{ name: 'a', url: `https://a.example/${'é'.repeat(2_030)}` }] } }).expect(201)
   })
 
-  it('RL-3: a tag has one release, also when many make it at once', async () => {
+  it('a tag has one release, also when many make it at once (RL-3)', async () => {
     const project = await tagged('v1')
     const answers = await Promise.all(Array.from({ length: 6 }, () => release(project, { tag_name: 'v1' })))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409])
     expect(answers.find(({ status }) => status === 409)?.body).toEqual({ message: 'Release already exists' })
   })
 
-  it('RL-3: a protected tag is made by whom it may be made (SEC-104)', async () => {
+  it('creates a protected tag for callers who may create it (RL-3, SEC-104)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     await t.api('post', `${project.path}/protected_tags`, as.maintainer).send({ name: 'v*', create_access_level: 40 }).expect(201)
     const message = 'You are not allowed to create this tag as it is protected.'
@@ -270,7 +270,7 @@ describe('POST /projects/:id/releases', () => {
     ])
   })
 
-  it('W-1, W-3: takes a form as well, links in brackets, and the later name of a path', async () => {
+  it('takes a form as well, links in brackets, and the later name of a path (W-1, W-3)', async () => {
     const project = await tagged('v1')
     const form = 'tag_name=v1&assets[links][][name]=a&assets[links][][url]=https://a.example&assets[links][][direct_asset_path]=/x/y.zip'
     const { body } = await t.api('post', `${project.path}/releases`, project.creator).type('form').send(form).expect(201)
@@ -284,7 +284,7 @@ describe('POST /projects/:id/releases', () => {
 })
 
 describe('GET /projects/:id/releases', () => {
-  it('RL-1: orders by either time, either way; later ones are upcoming; pages', async () => {
+  it('orders by either time, either way; later ones are upcoming; pages (RL-1)', async () => {
     const project = await tagged('a', 'b', 'c')
     const soon = new Date(Date.now() + 86_400_000).toISOString()
     await release(project, { tag_name: 'a', released_at: '2020-01-02' }).expect(201)
@@ -302,7 +302,7 @@ describe('GET /projects/:id/releases', () => {
     await t.api('get', `${project.path}/releases?order_by=name`, project.creator).expect(400, { error: 'order_by does not have a valid value' })
   })
 
-  it('RL-2: odd names of tags are one parameter, and their addresses are escaped', async () => {
+  it('odd names of tags are one parameter, and their addresses are escaped (RL-2)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (const tag of ['a/b c'.replace(' ', '#'), '0', '-1'.replace('-', 'x-'), '1e3', 'null', 'constructor', '__proto__', 'ü%41']) {
       await release(project, { tag_name: tag, ref: 'main' }).expect(201)
@@ -312,7 +312,7 @@ describe('GET /projects/:id/releases', () => {
     await t.api('get', releaseOf(project, 'none'), project.creator).expect(404, { message: '404 Release Not Found' })
   })
 
-  it('SEC-154: a release whose tag names no commit is shown without one', async () => {
+  it('a release whose tag names no commit is shown without one (SEC-154)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     bareOf(t, project).git('tag', 'tree', 'main^{tree}')
     const { body } = await release(project, { tag_name: 'tree' }).expect(201)
@@ -347,7 +347,7 @@ describe('descriptions as HTML', () => {
 })
 
 describe('PUT and DELETE /projects/:id/releases/:tag_name', () => {
-  it('RL-4: changes what is given and nothing else', async () => {
+  it('changes the given fields and nothing else (RL-4)', async () => {
     const project = await tagged('v1')
     const { body: made } = await release(project, { tag_name: 'v1', name: 'One', description: 'd', released_at: '2020-01-01' }).expect(201)
     const put = (sent: object) => t.api('put', releaseOf(project, 'v1'), project.creator).send(sent)
@@ -364,7 +364,7 @@ describe('PUT and DELETE /projects/:id/releases/:tag_name', () => {
     await t.api('put', releaseOf(project, 'v2'), project.creator).send({ name: 'x' }).expect(404)
   })
 
-  it('RL-3, RL-4, MI-8: milestones by their titles, of the project or the group it is in', async () => {
+  it('milestones by their titles, of the project or the group it is in (RL-3, RL-4, MI-8)', async () => {
     const group = await aGroup(t.ctx)
     const other = await aProject(t.ctx, { creator: group.creator })
     const project = await aProject(t.ctx, { creator: group.creator, namespace_id: group.id, files: { 'a.txt': 'a' } })
@@ -391,7 +391,7 @@ describe('PUT and DELETE /projects/:id/releases/:tag_name', () => {
     expect((await listed()).map(({ milestones }: { milestones: object[] }) => milestones)).toEqual([[], [], []])
   })
 
-  it('RL-5: gives the release back, and the tag stays', async () => {
+  it('gives the release back, and the tag stays (RL-5)', async () => {
     const project = await tagged('v1')
     const { body: made } = await release(project, { tag_name: 'v1', assets: { links: [{ name: 'a', url: 'https://a.example' }] } }).expect(201)
     expect((await t.api('delete', releaseOf(project, 'v1'), project.creator).expect(200)).body).toEqual(made)
@@ -402,7 +402,7 @@ describe('PUT and DELETE /projects/:id/releases/:tag_name', () => {
 })
 
 describe('links of a release', () => {
-  it('RL-6: are added, listed, shown, changed and taken away', async () => {
+  it('are added, listed, shown, changed and taken away (RL-6)', async () => {
     const project = await tagged('v1')
     const { creator } = project
     await release(project, { tag_name: 'v1' }).expect(201)
@@ -433,7 +433,7 @@ describe('links of a release', () => {
     }
   })
 
-  it('RL-6: refuses twins and what cannot be', async () => {
+  it('refuses twins and what cannot be (RL-6)', async () => {
     const project = await tagged('v1', 'v2')
     const { creator } = project
     for (const tag_name of ['v1', 'v2']) await release(project, { tag_name }).expect(201)
@@ -462,7 +462,7 @@ describe('links of a release', () => {
     await t.api('post', linksOf(project, 'v3'), creator).send(whole).expect(404)
   })
 
-  it('RL-6: at most a hundred', async () => {
+  it('at most a hundred (RL-6)', async () => {
     const project = await tagged('v1')
     const links = Array.from({ length: 100 }, (_, n) => ({ name: `${n}`, url: `https://a.example/${n}` }))
     await release(project, { tag_name: 'v1', assets: { links } }).expect(201)
@@ -470,7 +470,7 @@ describe('links of a release', () => {
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   let open: Cast
   let closed: Cast
   let link: number[]
@@ -494,14 +494,14 @@ describe('who may', () => {
     for (const [role, status] of expected) expect([role, (await call(cast.as[role])).status]).toEqual([role, status])
   }
 
-  it('RL-1, RL-2, RL-6: reads as the repository is read', async () => {
+  it('reads as the repository is read (RL-1, RL-2, RL-6)', async () => {
     for (const [i, [cast, expected]] of ([[open, statuses(200)], [closed, statuses(200, { anonymous: 404, stranger: 404, guest: 403 })]] as const).entries()) {
       for (const path of ['releases', 'releases/v1', 'releases/v1/assets/links', `releases/v1/assets/links/${link[i]}`])
         await check(cast, expected, async (caller) => t.api('get', `${cast.project.path}/${path}`, caller))
     } // biome-ignore format: two casts
   })
 
-  it('RL-3 to RL-6, TG-5, TG-6: writes from developer on', async () => {
+  it('to RL-6, TG-5, TG-6: writes from developer on (RL-3)', async () => {
     const writes: ['post' | 'put' | 'delete', string, object, number][] = [
       ['post', 'releases', { tag_name: 'v1' }, 409],
       ['put', 'releases/v1', {}, 200],
@@ -519,7 +519,7 @@ describe('who may', () => {
     }
   })
 
-  it('AC-11: nobody in an archived project', async () => {
+  it('no one in an archived project (AC-11)', async () => {
     const project = await tagged('v1', 'v2')
     await release(project, { tag_name: 'v1' }).expect(201)
     await t.ctx.db.write.update(projects).set({ archived: true }).where(eq(projects.id, project.id))

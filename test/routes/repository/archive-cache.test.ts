@@ -39,8 +39,8 @@ const folder = (of: TestProject) => join(t.dataDir, 'archives', String(of.id))
 const kept = (of = project) => (existsSync(folder(of)) ? readdirSync(folder(of)).map((name) => join(folder(of), name)) : [])
 const incoming = () => (existsSync(join(t.dataDir, 'archives/incoming')) ? readdirSync(join(t.dataDir, 'archives/incoming')) : [])
 
-describe('RE-13: archives that are kept', () => {
-  it('one is packed once, whoever asks how often, and has the same bytes', async () => {
+describe('archives that are kept (RE-13)', () => {
+  it('packs one once for all callers, with the same bytes', async () => {
     const own = await aProject(t.ctx, { visibility: 'public' })
     const repository = bareOf(t, own)
     const [commit = ''] = repository.commits({ files: { a: random('a', 300_000) } })
@@ -62,7 +62,7 @@ describe('RE-13: archives that are kept', () => {
     expect(kept(own)).toHaveLength(4)
   })
 
-  it('W-44: has an ETag, and is not sent to who has it', async () => {
+  it('has an ETag, and is not sent again to a client that has it (W-44)', async () => {
     const { headers } = await fetched(at())
     const etag = headers['etag'] as string
     expect(etag).toMatch(/^W\/"[0-9a-f]{64}"$/)
@@ -75,7 +75,7 @@ describe('RE-13: archives that are kept', () => {
     expect((await fetched(at(commits[0]))).headers['etag']).not.toBe(etag)
   })
 
-  it('SEC-47: who may not read the code learns nothing of one that is kept', async () => {
+  it('answers callers who may not read the code as if none were cached (SEC-47)', async () => {
     const { headers } = await fetched(at())
     const stranger = await aUser(t.ctx)
     for (const caller of [null, stranger]) {
@@ -84,7 +84,7 @@ describe('RE-13: archives that are kept', () => {
     }
   })
 
-  it('the bytes are bounded: what was not used for longest goes first', async () => {
+  it('the bytes are bounded: the least recently used are removed first', async () => {
     const used = () => kept().reduce((sum, path) => sum + statSync(path).size, 0)
     for (const sha of commits) {
       expect((await fetched(at(sha))).status).toBe(200)
@@ -135,7 +135,7 @@ describe('RE-13: archives that are kept', () => {
     expect(incoming()).toEqual([])
   })
 
-  it('SEC-134: a deleted project takes its archives along', async () => {
+  it('a deleted project takes its archives along (SEC-134)', async () => {
     const own = await aProject(t.ctx)
     bareOf(t, own).commits({ files: { a: 'a' } })
     await fetched(at('main', own), own.creator)
@@ -145,7 +145,7 @@ describe('RE-13: archives that are kept', () => {
     expect(existsSync(folder(own))).toBe(false)
   })
 
-  it('SEC-158: what a killed process left half made is never sent, and removed', async () => {
+  it('what a killed process left half made is never sent, and removed (SEC-158)', async () => {
     await fetched(at())
     const half = join(t.dataDir, 'archives/incoming/half')
     const running = join(t.dataDir, 'archives/incoming/running')

@@ -60,7 +60,7 @@ const listed = (archive: Buffer, tar = 'tar') => {
 const ZIP = 'import sys,io,zipfile;print("\\n".join(zipfile.ZipFile(io.BytesIO(sys.stdin.buffer.read())).namelist()))'
 
 describe('GET /projects/:id/repository/archive', () => {
-  it('RE-6: a tar.gz of the default branch, byte for byte as git packs it', async () => {
+  it('a tar.gz of the default branch, byte for byte as git packs it (RE-6)', async () => {
     const { body, headers } = await fetchBytes(at())
     const prefix = `${name}-main-${head}`
     expect(headers).toMatchObject({ 'content-type': 'application/gzip', 'content-disposition': `attachment; filename="${prefix}.tar.gz"` })
@@ -75,7 +75,7 @@ describe('GET /projects/:id/repository/archive', () => {
     ['gz', 'tar.gz', 'application/gzip'],
     ['tar', 'tar', 'application/x-tar'],
     ['zip', 'zip', 'application/zip'],
-  ])('RE-6: %s, as suffix and as parameter', async (format, kind, type) => {
+  ])('%s, as suffix and as parameter (RE-6)', async (format, kind, type) => {
     const prefix = `${name}-main-${head}`
     const native = bare.gitBytes(['archive', `--format=${kind}`, `--prefix=${prefix}/`, head])
     for (const path of [`${at()}.${format}`, `${at()}?format=${format}`, `${at()}.${format}?format=tar`]) {
@@ -87,7 +87,7 @@ describe('GET /projects/:id/repository/archive', () => {
     if (kind === 'zip') expect(listed(native, 'zip')).toContain(`${prefix}/dir/deep/c`)
   })
 
-  it('RE-6: the same commit and prefix give the same bytes, whatever came in between', async () => {
+  it('the same commit and prefix give the same bytes, whatever came in between (RE-6)', async () => {
     for (const format of ['tar.gz', 'zip', 'tar']) {
       const one = await fetchBytes(`${at()}.${format}?sha=v1.0`)
       bare.git('repack', '-adq')
@@ -95,7 +95,7 @@ describe('GET /projects/:id/repository/archive', () => {
     }
   })
 
-  it('RE-6: bz2 kinds, where this machine has bzip2; 406 where it has not', async () => {
+  it('bz2 kinds, where this machine has bzip2; 406 where it has not (RE-6)', async () => {
     const path = process.env['PATH']
     for (const format of ['tar.bz2', 'tbz', 'tbz2', 'tb2', 'bz2']) {
       process.env['PATH'] = join(folder, 'nothing')
@@ -112,7 +112,7 @@ describe('GET /projects/:id/repository/archive', () => {
     }
   })
 
-  it('RE-6: any ref, in the name with - for /; an empty one is none', async () => {
+  it('any ref, in the name with - for /; an empty one is none (RE-6)', async () => {
     const prefixes: Record<string, string> = {
       'sha=feature%2Fone': `feature-one-${head}`,
       'sha=v1.0': `v1.0-${head}`,
@@ -128,7 +128,7 @@ describe('GET /projects/:id/repository/archive', () => {
     }
   })
 
-  it('RE-6, SEC-80: path is one folder or file, literally', async () => {
+  it('path is one folder or file, literally (RE-6, SEC-80)', async () => {
     const under = async (path: string) => {
       const names = listed((await fetchBytes(`${at()}.tar?path=${encodeURIComponent(path)}`)).body)
       return names.map((one) => one.split('/').slice(1).join('/')).filter((one) => one !== '' && !one.endsWith('/'))
@@ -159,7 +159,7 @@ describe('GET /projects/:id/repository/archive', () => {
     ['path=--output%3Dx'],
     ['path=a.txt%2Fx'],
     ['path=.git'],
-  ])('RE-6, SEC-79, SEC-80, SEC-81: 404 for %s', async (query) => {
+  ])('404 for %s (RE-6, SEC-79, SEC-80, SEC-81)', async (query) => {
     for (const method of ['get', 'head'] as const) {
       const response = await t.api(method, `${at()}?${query}`, null).expect(404)
       if (method === 'get') expect(response.body).toEqual(NO_FILE)
@@ -167,18 +167,18 @@ describe('GET /projects/:id/repository/archive', () => {
     expect(readdirSync(bare.directory)).not.toContain('x')
   })
 
-  it('SEC-55: another format is refused', async () => {
+  it('another format is refused (SEC-55)', async () => {
     const wrong = { error: 'format does not have a valid value' }
     for (const path of [`${at()}.rar`, `${at()}?format=rar`, `${at()}?format=`, `${at()}.tar.xz`, `${at()}?format=--list`])
       await t.api('get', path, null).expect(400, wrong)
   })
 
-  it('RE-6: 404 for an empty repository', async () => {
+  it('404 for an empty repository (RE-6)', async () => {
     const project = await aProject(t.ctx)
     await t.api('get', at(project), project.creator).expect(404, NO_FILE)
   })
 
-  it('SEC-70: no name of a branch breaks out of the header', async () => {
+  it('no name of a branch breaks out of the header (SEC-70)', async () => {
     const project = await aProject(t.ctx, { name: 'plain' })
     const own = bareOf(t, project)
     const [commit] = own.commits({ files: { a: 'a' } }) as [string]
@@ -196,7 +196,7 @@ describe('GET /projects/:id/repository/archive', () => {
     }
   })
 
-  it('SEC-85: attributes work as in git, and start no program', async () => {
+  it('attributes work as in git, and start no program (SEC-85)', async () => {
     const project = await aProject(t.ctx)
     const own = bareOf(t, project)
     const marker = join(folder, 'ran')
@@ -249,7 +249,7 @@ describe('GET /projects/:id/repository/archive', () => {
     expect(readdirSync(folder)).not.toContain('ran')
   })
 
-  it('W-9: HEAD tells the same headers and packs nothing', async () => {
+  it('HEAD has the same headers and packs nothing (W-9)', async () => {
     // a file that git would stumble over if it packed: the tree is there, its blob is not
     const project = await aProject(t.ctx)
     const own = bareOf(t, project)
@@ -277,7 +277,7 @@ describe('GET /projects/:id/repository/archive', () => {
     expect([500, 'torn']).toContain(torn)
   })
 
-  it('SEC-143, SEC-147: is sent as fast as it is taken, and a client that leaves ends git', async () => {
+  it('is sent as fast as it is taken, and a client that leaves ends git (SEC-143, SEC-147)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const own = bareOf(t, project)
     const random = (seed: number) => {
@@ -322,7 +322,7 @@ function readable(directory: string) {
   }
 }
 
-/** How many `git archive` work in a repository, by what the system tells of processes. */
+/** How many `git archive` work in a repository, by the list of processes. */
 function processesIn(directory: string) {
   const ids = readdirSync('/proc').filter((id) => /^\d+$/.test(id))
   return ids.filter((id) => {
@@ -334,12 +334,12 @@ function processesIn(directory: string) {
   }).length
 }
 
-describe('who may download', () => {
+describe('permissions to download', () => {
   it.each(statuses(200))('companions 5.3: %s from a public project', async (role, status) => {
     await t.api('get', `${at()}.zip`, cast.as[role]).buffer(true).parse(bytes).expect(status)
   })
 
-  it.each(statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))('RE-6, G-40: %s from a private one: %i', async (role, status) => {
+  it.each(statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))('%s from a private one: %i (RE-6, G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     for (const method of ['get', 'head'] as const)
       for (const path of [at(project), `${at(project)}.zip`]) await t.api(method, path, as[role]).buffer(true).parse(bytes).expect(status)
@@ -360,7 +360,7 @@ describe('who may download', () => {
         .expect(status)
   })
 
-  it('CL-1: a client of the network reads the same through fetch', async () => {
+  it('a client of the network reads the same through fetch (CL-1)', async () => {
     const response = await fetch(`${t.url}/api/v4${at()}.tar`)
     expect(listed(Buffer.from(await response.arrayBuffer()))).toContain(`${name}-main-${head}/a.txt`)
   })

@@ -23,7 +23,7 @@ async function people() {
 }
 
 describe('GET /projects/:id/repository/contributors', () => {
-  it('RE-7: who wrote the default branch, merges left out, by e-mail, with the newest name', async () => {
+  it('who wrote the default branch, merges left out, by e-mail, with the newest name (RE-7)', async () => {
     const { at } = await people()
     const { body, headers } = await t.api('get', at, null).expect(200)
     const person = (name: string, email: string, commits: number) => ({ name, email, commits, additions: 0, deletions: 0 })
@@ -31,7 +31,7 @@ describe('GET /projects/:id/repository/contributors', () => {
     expect(headers['x-total']).toBe('3')
   })
 
-  it('RE-7: in any order, page by page', async () => {
+  it('in any order, page by page (RE-7)', async () => {
     const { at } = await people()
     const names = async (query: string) =>
       (await t.api('get', `${at}?${query}`, null).expect(200)).body.map(({ email }: { email: string }) => email[0]).join('')
@@ -45,7 +45,7 @@ describe('GET /projects/:id/repository/contributors', () => {
       .expect(400, { error: 'order_by does not have a valid value, sort does not have a valid value' })
   })
 
-  it('RE-7: follows the branch, and says again what it said before without asking git', async () => {
+  it('follows the branch, and says again what it said before without asking git (RE-7)', async () => {
     const { at, bare } = await people()
     const before = await t.api('get', at, null).expect(200)
     bare.commits({ branch: 'main', files: { z: 'z' }, author: 'Eve <eve@example.com> 1500000000 +0000' })
@@ -53,7 +53,7 @@ describe('GET /projects/:id/repository/contributors', () => {
     expect(after.body).toHaveLength(before.body.length + 1)
   })
 
-  it('SEC-85, SEC-151: a mailmap counts for nothing; odd people are counted as text', async () => {
+  it('a mailmap counts for nothing; odd people are counted as text (SEC-85, SEC-151)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     const bare = bareOf(t, project)
     const [first] = bare.commits({ files: { '.mailmap': 'Other <other@example.com> <ada@example.com>\n' } }) as [string]
@@ -71,12 +71,12 @@ describe('GET /projects/:id/repository/contributors', () => {
     expect(body.find(({ email }: { email: string }) => email === 'long@example.com').name).toBe('x'.repeat(1_000))
   })
 
-  it('RE-7: 404 without a default branch', async () => {
+  it('404 without a default branch (RE-7)', async () => {
     const project = await aProject(t.ctx)
     await t.api('get', `${project.path}/repository/contributors`, project.creator).expect(404, { message: '404 Not found' })
   })
 
-  it.each(statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))('RE-7, G-40: %s before a private project: %i', async (role, status) => {
+  it.each(statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))('%s before a private project: %i (RE-7, G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     await t.api('get', `${project.path}/repository/contributors`, as[role]).expect(status)
   })

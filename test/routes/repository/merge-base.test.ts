@@ -23,7 +23,7 @@ beforeAll(async () => {
 const at = (...refs: string[]) => `${cast.project.path}/repository/merge_base?${refs.map((ref) => `refs[]=${encodeURIComponent(ref)}`).join('&')}`
 
 describe('GET /projects/:id/repository/merge_base', () => {
-  it('RE-5: the best commit that both have, by branch, tag and hash', async () => {
+  it('the best commit that both have, by branch, tag and hash (RE-5)', async () => {
     bareOf(t, cast.project).git('tag', 'mark', ids[3] as string)
     for (const refs of [
       ['left', 'right'],
@@ -38,17 +38,17 @@ describe('GET /projects/:id/repository/merge_base', () => {
     expect((await t.api('get', at('main', 'main'), null).expect(200)).body.id).toBe(ids[1])
   })
 
-  it('RE-5: of more than two, what all of them have', async () => {
+  it('of more than two, what all of them have (RE-5)', async () => {
     expect((await t.api('get', at('left', 'right', 'early'), null).expect(200)).body.id).toBe(ids[0])
     expect((await t.api('get', at('left', 'right', 'main'), null).expect(200)).body.id).toBe(ids[1])
   })
 
-  it('RE-5: 404 where they have none', async () => {
+  it('404 where they have none (RE-5)', async () => {
     await t.api('get', at('left', 'island'), null).expect(404, { message: '404 Merge Base Not Found' })
     await t.api('get', at('left', 'right', 'island'), null).expect(404, { message: '404 Merge Base Not Found' })
   })
 
-  it('RE-5: 400 for fewer than two refs, and for unknown ones, which are named', async () => {
+  it('400 for fewer than two refs, and for unknown ones, which are named (RE-5)', async () => {
     await t.api('get', `${cast.project.path}/repository/merge_base`, null).expect(400, { error: 'refs is missing' })
     await t.api('get', at('left'), null).expect(400, { message: 'At least two refs are needed' })
     await t.api('get', `${cast.project.path}/repository/merge_base?refs=left`, null).expect(400, { message: 'At least two refs are needed' })
@@ -62,7 +62,7 @@ describe('GET /projects/:id/repository/merge_base', () => {
     await t.api('get', path, project.creator).expect(400, { message: 'Could not find ref: main, HEAD' })
   })
 
-  it.each(statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))('RE-5, G-40: %s before a private project: %i', async (role, status) => {
+  it.each(statuses(200, { anonymous: 404, stranger: 404, guest: 403 }))('%s before a private project: %i (RE-5, G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     await t.api('get', `${project.path}/repository/merge_base?refs[]=main&refs[]=HEAD`, as[role]).expect(status)
   })

@@ -42,7 +42,7 @@ const paths = async (query: string, project: TestProject = cast.project, caller:
   (await t.api('get', `${project.path}/repository/tree?per_page=100&${query}`, caller).expect(200)).body.map(({ path }: { path: string }) => path)
 
 describe('GET /projects/:id/repository/tree', () => {
-  it('RE-1: lists trees, blobs, submodules, each by name', async () => {
+  it('lists trees, blobs, submodules, each by name (RE-1)', async () => {
     const { body, headers } = await t.api('get', `${at}/tree`, null).expect(200)
     const id = (path: string) => bare.git('rev-parse', `main:${path}`).trim()
     const entry = (name: string, type: string, mode: string, oid = id(name)) => ({ id: oid, name, type, path: name, mode })
@@ -59,7 +59,7 @@ describe('GET /projects/:id/repository/tree', () => {
     expect(headers['x-total']).toBe('8')
   })
 
-  it('RE-1: recursive by path, below a path, at a ref', async () => {
+  it('recursive by path, below a path, at a ref (RE-1)', async () => {
     const all = ['a', 'a-b', 'a-b/y', 'a.txt', 'a/x', 'deep', 'deep/er', 'deep/er/file', 'link', 'module', 'run', 'z.txt']
     expect(await paths('recursive=true')).toEqual(all)
     expect(await paths('path=deep')).toEqual(['deep/er'])
@@ -68,14 +68,14 @@ describe('GET /projects/:id/repository/tree', () => {
     for (const ref of ['main', first, first.slice(0, 8), 'HEAD', '']) expect(await paths(`ref=${ref}&path=a`)).toEqual(['a/x'])
   })
 
-  it('RE-1: is paginated, and Link keeps the parameters', async () => {
+  it('is paginated, and Link keeps the parameters (RE-1)', async () => {
     const { body, headers } = await t.api('get', `${at}/tree?recursive=true&per_page=5&page=3`, null).expect(200)
     expect(body.map(({ path }: { path: string }) => path)).toEqual(['run', 'z.txt'])
     expect(headers).toMatchObject({ 'x-total': '12', 'x-total-pages': '3', 'x-next-page': '', 'x-prev-page': '2' })
     expect(headers['link']).toContain(`<${t.url}/api/v4${at}/tree?page=2&per_page=5&recursive=true>; rel="prev"`)
   })
 
-  it('RE-1: recursive pages put together are the whole, whatever their size', async () => {
+  it('recursive pages put together are the whole, whatever their size (RE-1)', async () => {
     const all = await paths('recursive=true')
     for (const size of [1, 3, 4, 11]) {
       const pages = Array.from({ length: Math.ceil(all.length / size) }, (_, i) => paths(`recursive=true&per_page=${size}&page=${i + 1}`))
@@ -84,7 +84,7 @@ describe('GET /projects/:id/repository/tree', () => {
     expect(await paths('recursive=true&per_page=5&page=4')).toEqual([])
   })
 
-  it('RE-1, SEC-147: a page costs what it shows, of trees that hold each other so often that they name 10^10 paths', async () => {
+  it('a page costs what it shows, of trees that hold each other so often that they name 10^10 paths (RE-1, SEC-147)', async () => {
     const many = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
     const own = bareOf(t, many)
     let tree = own.git('rev-parse', 'main^{tree}').trim()
@@ -129,16 +129,16 @@ describe('GET /projects/:id/repository/tree', () => {
     'ref=%40',
     'ref=refs/heads/main',
     'ref=aaaa',
-  ])('RE-1: 404 for %s', async (query) => {
+  ])('404 for %s (RE-1)', async (query) => {
     await t.api('get', `${at}/tree?${query}`, null).expect(404, noTree)
   })
 
-  it('RE-1: 404 for an empty repository', async () => {
+  it('404 for an empty repository (RE-1)', async () => {
     const project = await aProject(t.ctx)
     await t.api('get', `${project.path}/repository/tree`, project.creator).expect(404, noTree)
   })
 
-  it('SEC-80, SEC-153, SEC-155: names that mean something elsewhere are only names, and none hides its neighbours', async () => {
+  it('names that mean something elsewhere are only names, and none hides its neighbours (SEC-80, SEC-153, SEC-155)', async () => {
     const project = await aProject(t.ctx)
     const names = [
       '--',
@@ -165,7 +165,7 @@ describe('GET /projects/:id/repository/tree', () => {
     for (const name of names) expect(await paths(`path=${encodeURIComponent(name)}`, project, project.creator)).toEqual([`${name}/in`])
   })
 
-  it('SEC-154: odd modes, a missing default branch', async () => {
+  it('odd modes, a missing default branch (SEC-154)', async () => {
     const project = await aProject(t.ctx)
     const own = bareOf(t, project)
     const blob = own.gitBytes(['hash-object', '-w', '--stdin'], 'x').toString().trim()
@@ -182,7 +182,7 @@ describe('GET /projects/:id/repository/tree', () => {
     await t.api('get', `${project.path}/repository/tree`, project.creator).expect(404, noTree)
   })
 
-  it('SEC-153: a name that is no UTF-8 is shown with U+FFFD', async () => {
+  it('a name that is no UTF-8 is shown with U+FFFD (SEC-153)', async () => {
     const project = await aProject(t.ctx)
     bareOf(t, project).commits({
       files: [
@@ -194,7 +194,7 @@ describe('GET /projects/:id/repository/tree', () => {
   })
 })
 
-describe('SEC-82: what a ref means', () => {
+describe('what a ref means (SEC-82)', () => {
   it('forty hex digits are always the object; then branch, then tag, then the beginning of a hash', async () => {
     const project = await aProject(t.ctx)
     const own = bareOf(t, project)
@@ -226,7 +226,7 @@ describe('SEC-82: what a ref means', () => {
 })
 
 describe('GET /projects/:id/repository/blobs/:sha and raw', () => {
-  it('RE-2: content in base64; RE-3: the bytes, text or not', async () => {
+  it('content in base64 (RE-2), and the bytes, text or not (RE-3)', async () => {
     const project = await aProject(t.ctx)
     const own = bareOf(t, project)
     const binary = Buffer.from([0, 255, 13, 10, 0])
@@ -247,7 +247,7 @@ describe('GET /projects/:id/repository/blobs/:sha and raw', () => {
     }
   })
 
-  it('RE-2, RE-3, SEC-146: above 10 MiB there is no JSON, but the bytes come', async () => {
+  it('above 10 MiB there is no JSON, but the bytes come (RE-2, RE-3, SEC-146)', async () => {
     const project = await aProject(t.ctx)
     const own = bareOf(t, project)
     const content = Buffer.alloc(10 * 1024 * 1024 + 1, 'large ')
@@ -258,7 +258,7 @@ describe('GET /projects/:id/repository/blobs/:sha and raw', () => {
     expect(raw.body.equals(content)).toBe(true)
   })
 
-  it('RE-2, RE-3: 404 for what is no blob, and SEC-43 for a blob of another project', async () => {
+  it('404 for other objects, and for a blob of another project (RE-2, RE-3, SEC-43)', async () => {
     const other = await aProject(t.ctx)
     bareOf(t, other).commits({ files: { other: 'only there' } })
     const elsewhere = bareOf(t, other).git('rev-parse', 'main:other').trim()
@@ -280,7 +280,7 @@ describe('GET /projects/:id/repository/blobs/:sha and raw', () => {
 })
 
 describe('GET /projects/:id/repository/compare', () => {
-  it('RE-4: commits oldest first and the difference from the merge base, or straight', async () => {
+  it('commits oldest first and the difference from the merge base, or straight (RE-4)', async () => {
     const project = await aProject(t.ctx)
     const own = bareOf(t, project)
     const [base, , , main] = own.commits(
@@ -317,7 +317,7 @@ describe('GET /projects/:id/repository/compare', () => {
     expect(await compare(`from=topic&to=${base}`)).toMatchObject({ commit: null, commits: [], diffs: [], compare_same_ref: false })
   })
 
-  it('RE-4: histories without a common commit are compared all the same', async () => {
+  it('histories without a common commit are compared all the same (RE-4)', async () => {
     const project = await aProject(t.ctx)
     bareOf(t, project).commits({ files: { a: 'a\n' } }, { branch: 'orphan', parents: [], files: { b: 'b\n' } })
     const { body } = await t.api('get', `${project.path}/repository/compare?from=main&to=orphan`, project.creator).expect(200)
@@ -333,12 +333,12 @@ describe('GET /projects/:id/repository/compare', () => {
     ['to=main', 400, { error: 'from is missing' }],
     ['', 400, { error: 'from is missing, to is missing' }],
     ['from=main&to=main&straight=maybe', 400, { error: 'straight is invalid' }],
-  ])('RE-4: refuses %j', async (query, status, answer) => {
+  ])('refuses %j (RE-4)', async (query, status, answer) => {
     await t.api('get', `${at}/compare?${query}`, null).expect(status, answer)
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   const reads = () => [`tree`, `blobs/${bare.git('rev-parse', 'main:a.txt').trim()}`, `compare?from=${first}&to=${second}`]
 
   it.each(statuses(200))('companions 5.3: %s reads a public repository', async (role, status) => {
@@ -354,7 +354,7 @@ describe('who may', () => {
     ['maintainer', 200],
     ['owner', 200],
     ['admin', 200],
-  ])('G-40, companions 5.1 row 3: %s before a private repository: %i', async (role, status) => {
+  ])('companions 5.1 row 3: %s before a private repository: %i (G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const sha = bareOf(t, project).git('rev-parse', 'main:a').trim()
     for (const path of ['tree', `blobs/${sha}`, `blobs/${sha}/raw`, 'compare?from=main&to=main']) {
@@ -364,7 +364,7 @@ describe('who may', () => {
     }
   })
 
-  it('AC-10, AC-11: archived is read, switched off is not', async () => {
+  it('archived is read, switched off is not (AC-10, AC-11)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     await t.api('post', `${project.path}/archive`, as.owner).expect(201)
     await t.api('get', `${project.path}/repository/tree`, null).expect(200)

@@ -37,7 +37,7 @@ describe('PUT /projects/:id/repository/submodules/:submodule (RE-12)', () => {
     expect(more.message).toBe(`Update submodule other with oid ${AFTER}`)
   })
 
-  it('refuses what is no submodule, no id, no branch, or no change', async () => {
+  it('refuses a path that is no submodule, invalid ids, missing branches, and no change', async () => {
     const head = bare.git('rev-parse', 'topic').trim()
     const text = async (path: string, body: object) => (await put(path, body).expect(400)).body.message
     for (const path of ['file', 'libs', 'none', 'libs/a b/c', '../x', '.git/x'])

@@ -45,7 +45,7 @@ const lines = (n: number, hits: number[]) =>
   Array.from({ length: n }, (_, i) => (hits.includes(i + 1) ? `a Needle ${i + 1}` : `line ${i + 1}`)).join('\n')
 
 describe('blobs by content (S-15, S-24, S-25)', () => {
-  it('S-24, S-25: lines with two around them, those that meet as one chunk, by path, with all fields', async () => {
+  it('lines with two around them, those that meet as one chunk, by path, with all fields (S-24, S-25)', async () => {
     const { project } = await withCommits([
       {
         files: {
@@ -77,7 +77,7 @@ describe('blobs by content (S-15, S-24, S-25)', () => {
     expect(await blobs(project, 'n.edle')).toEqual([])
   })
 
-  it('S-24: the first hundred chunks; paging tells them all, and a page past them is empty', async () => {
+  it('counts the first hundred chunks, and a page past them is empty (S-24)', async () => {
     const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`f${String(i).padStart(3, '0')}`, 'hit\n']))
     const { project } = await withCommits([{ files }])
     const first = await ask(project, 'blobs', 'hit', keeper, '&per_page=40').expect(200)
@@ -89,7 +89,7 @@ describe('blobs by content (S-15, S-24, S-25)', () => {
 })
 
 describe('blobs by path (S-24, S-26)', () => {
-  it('S-26: the file of that path, or all below the folder, with how they begin; those with a hit in them once', async () => {
+  it('the file of that path, or all below the folder, with how they begin; those with a hit in them once (S-26)', async () => {
     const long = `${'é'.repeat(511)}x${'é'.repeat(10)}`
     const { project, bare } = await withCommits([
       {
@@ -123,7 +123,7 @@ describe('blobs by path (S-24, S-26)', () => {
     expect((await blobs(project, 'Src')).map(({ filename }) => filename)).toEqual(['Src', 'src/self', 'srcx'])
   })
 
-  it('S-24: a file whose content is hit is none of them, be its hit beyond the hundred that are shown; the first hundred', async () => {
+  it('a file whose content is hit is none of them, be its hit beyond the hundred that are shown; the first hundred (S-24)', async () => {
     const files: Record<string, string> = {}
     for (let i = 0; i < 110; i++) files[`a/${String(i).padStart(3, '0')}`] = 'hit\n'
     for (let i = 0; i < 120; i++) files[`hit/${String(i).padStart(3, '0')}`] = i % 10 === 0 ? 'hit\n' : 'nothing\n'
@@ -134,7 +134,7 @@ describe('blobs by path (S-24, S-26)', () => {
     expect((answer.body as Blob[]).map(({ filename }) => filename)).toEqual(without.slice(0, 100))
   })
 
-  it('SEC-146: of a huge file its beginning is shown, and it is left alone otherwise', async () => {
+  it('of a huge file its beginning is shown, and it is left alone otherwise (SEC-146)', async () => {
     const { project } = await withCommits([{ files: { 'huge.txt': Buffer.alloc(12 * 1024 * 1024, 'needle\n'), small: 'needle\n' } }])
     expect((await blobs(project, 'needle')).map(({ filename }) => filename)).toEqual(['small'])
     const [huge] = await blobs(project, 'huge.txt')
@@ -143,7 +143,7 @@ describe('blobs by path (S-24, S-26)', () => {
 })
 
 describe('commits (S-14, S-22)', () => {
-  it('S-22: by message, newest first, then the one that a hash names, wherever it is', async () => {
+  it('by message, newest first, then the one that a hash names, wherever it is (S-22)', async () => {
     const { project, oids } = await withCommits([
       { message: 'First needle\n', files: { a: '1' } },
       { message: 'Second\n\nwith a NEEDLE (a) in the body\n', files: { a: '2' } },
@@ -163,7 +163,7 @@ describe('commits (S-14, S-22)', () => {
     expect(shown).toEqual({ ...body[0], project_id: project.id })
   })
 
-  it('S-22: a hash means its commit whatever branches are called so, and a commit is found once', async () => {
+  it('a hash means its commit whatever branches are called so, and a commit is found once (S-22)', async () => {
     const { project, bare, oids } = await withCommits([
       { message: 'one\n' },
       { message: 'two\n' },
@@ -179,7 +179,7 @@ describe('commits (S-14, S-22)', () => {
     expect((await commits(project, itself)).map(({ id }) => id)).toEqual([itself])
   })
 
-  it('S-22: a thousand and no more, with the named one behind them', async () => {
+  it('a thousand and no more, with the named one behind them (S-22)', async () => {
     const list = Array.from({ length: 1_010 }, (_, i): TestCommit => ({ message: i === 3 ? 'no hit\n' : `abcdef12 ${i}\n` }))
     const { project, oids } = await withCommits(list)
     const answer = await ask(project, 'commits', 'abcdef12', keeper, '&per_page=100&page=10').expect(200)
@@ -189,7 +189,7 @@ describe('commits (S-14, S-22)', () => {
 })
 
 describe('wiki_blobs (S-16, S-23)', () => {
-  it('S-16, WK-8: pages by content, in the order of their paths, as they are now', async () => {
+  it('pages by content, in the order of their paths, as they are now (S-16, WK-8)', async () => {
     const project = await aProject(t.ctx, { creator: keeper, visibility: 'public' })
     expect(await blobs(project, 'needle', '', 'wiki_blobs')).toEqual([])
     const page = (title: string, content: string) => t.api('post', `${project.path}/wikis`, keeper).send({ title, content }).expect(201)
@@ -217,7 +217,7 @@ describe('wiki_blobs (S-16, S-23)', () => {
 })
 
 describe('who finds what in code (S-23, S-24, SEC-34)', () => {
-  it('SEC-34: who may not read the code finds none of it; a guest reads the wiki', async () => {
+  it('callers who may not read the code find none of it; a guest finds wiki pages (SEC-34)', async () => {
     const [guest, reporter, admin] = [await aUser(t.ctx), await aUser(t.ctx), await anAdmin(t.ctx)]
     const project = await aProject(t.ctx, { creator: keeper, guest, reporter, files: { 'a.txt': 'needle\n' } })
     await t.api('post', `${project.path}/wikis`, keeper).send({ title: 'a', content: 'needle' }).expect(201)
@@ -237,7 +237,7 @@ describe('who finds what in code (S-23, S-24, SEC-34)', () => {
     await ask(project, 'blobs', 'needle', stranger).expect(404)
   })
 
-  it('S-3, S-23: nothing for a blank text, in an empty repository, or where the default branch is gone', async () => {
+  it('nothing for a blank text, in an empty repository, or without the default branch (S-3, S-23)', async () => {
     const empty = await aProject(t.ctx, { creator: keeper })
     const { project, bare } = await withCommits([{ files: { a: 'needle \n' }, message: 'needle\n' }])
     for (const scope of ['blobs', 'commits', 'wiki_blobs']) {
@@ -278,7 +278,7 @@ describe('what a search costs (SEC-143, SEC-145)', () => {
     expect(await commits(project, 'needle')).toHaveLength(2)
   })
 
-  it('SEC-143: what finds no turn is refused at once with Retry-After, and calls of other kinds are answered meanwhile', async () => {
+  it('what finds no turn is refused at once with Retry-After, and calls of other kinds are answered meanwhile (SEC-143)', async () => {
     const { project, bare } = await withCommits([{ files: { a: 'needle\n' } }])
     // one file of a megabyte three thousand times, which takes seconds to read
     const blob = bare.gitBytes(['hash-object', '-w', '--stdin'], 'some other line\n'.repeat(65_000)).toString().trim()

@@ -66,8 +66,8 @@ const close = async (
   await set(20)
 }
 
-describe('what is refused, by all five paths (S-1, S-2, S-4, X-1)', () => {
-  it.each(paths)('S-1, S-2: %s wants somebody, a text and a scope of its own', async (path) => {
+describe('refused searches, by all five paths (S-1, S-2, S-4, X-1)', () => {
+  it.each(paths)('%s needs a caller, a text and a scope of its list (S-1, S-2)', async (path) => {
     const url = at(path)
     expect((await t.api('get', url).expect(401)).body).toEqual({ message: '401 Unauthorized' })
     const refusals: [string, string][] = [
@@ -88,7 +88,7 @@ describe('what is refused, by all five paths (S-1, S-2, S-4, X-1)', () => {
     }
   })
 
-  it('S-4, SEC-33: what is hidden is missing, after the parameters were read', async () => {
+  it('hidden projects are 404, after the parameters were checked (S-4, SEC-33)', async () => {
     const hidden = await aGroup(t.ctx, { creator: keeper })
     for (const [path, kind] of [
       [`/groups/${hidden.id}/-/search`, 'Group'],
@@ -106,7 +106,7 @@ describe('what is refused, by all five paths (S-1, S-2, S-4, X-1)', () => {
     await ask(`/projects/${encodeURIComponent(place.open.fullPath)}/-/search`, 'issues', 'x', external).expect(200)
   })
 
-  it('X-1, S-2: every scope of every path answers a list, under either spelling the same', async () => {
+  it('every scope of every path answers a list, under either spelling the same (X-1, S-2)', async () => {
     for (const path of paths)
       for (const scope of ALL[path]) {
         const answer = await ask(at(path), scope, 'one', keeper).expect(200)
@@ -118,7 +118,7 @@ describe('what is refused, by all five paths (S-1, S-2, S-4, X-1)', () => {
 })
 
 describe('projects (S-7)', () => {
-  it('S-7, S-17: by path, name and description, newest first, archived ones too, where they are seen', async () => {
+  it('by path, name and description, newest first, archived ones too, where they are seen (S-7, S-17)', async () => {
     const made = await Promise.all([
       aProject(t.ctx, { creator: keeper, visibility: 'public', name: 'Marmot burrow', namespace_id: group.id }),
       aProject(t.ctx, { creator: keeper, visibility: 'internal', path: 'marmot-two', name: 'x', description: 'A burrow' }),
@@ -141,7 +141,7 @@ describe('projects (S-7)', () => {
     expect(await ids('/search', 'projects', '', admin, '&per_page=100')).toContain(place.shared.id)
   })
 
-  it('S-27: in the search view', async () => {
+  it('in the search view (S-27)', async () => {
     const { id } = await aProject(t.ctx, { creator: keeper, name: 'Viewed once' })
     const [element] = await found('/search', 'projects', 'viewed once')
     const { body } = await t.api('get', `/projects?simple=true&search=viewed`, keeper).expect(200)
@@ -152,7 +152,7 @@ describe('projects (S-7)', () => {
 })
 
 describe('issues (S-8, S-18, S-28)', () => {
-  it('S-8, S-28: by title and description, what changed last first; whole and in the list’s shape', async () => {
+  it('by title and description, what changed last first; whole and in the list’s shape (S-8, S-28)', async () => {
     const first = await issue(place.open, { title: 'A pelican', labels: 'a,b', assignee_id: keeper.id, due_date: '2030-01-02' })
     const second = await issue(place.below, { title: 'x', description: 'about the PELICAN that flies' })
     const third = await issue(place.private, { title: 'pelican flies', confidential: true })
@@ -177,7 +177,7 @@ describe('issues (S-8, S-18, S-28)', () => {
     expect(everywhere?.['references']).toMatchObject({ relative: `${place.below.fullPath}#${second.iid}` })
   })
 
-  it('S-8: a text that ends in a number means that number, and nothing else', async () => {
+  it('a text that ends in a number means that number, and nothing else (S-8)', async () => {
     const one = await issue(place.open, { title: 'numbered ostrich' })
     const other = await issue(await aProject(t.ctx, { creator: keeper }), { title: `ostrich of #${one.iid}` })
     expect(other.iid).not.toBe(one.iid)
@@ -190,7 +190,7 @@ describe('issues (S-8, S-18, S-28)', () => {
     expect(await ids(`${place.open.path}/search`, 'issues', 'numbered ostrich #')).toEqual([one.id])
   })
 
-  it('S-18, SEC-35: confidential ones for the author, the assignee, members from reporter up and administrators', async () => {
+  it('confidential ones for the author, the assignee, members from reporter up and administrators (S-18, SEC-35)', async () => {
     const [guest, reporter, author, assignee] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: keeper, visibility: 'public', guest, reporter })
     await t.api('post', `${project.path}/members`, keeper).send({ user_id: assignee.id, access_level: 10 }).expect(201)
@@ -219,7 +219,7 @@ describe('issues (S-8, S-18, S-28)', () => {
 })
 
 describe('merge requests (S-9, S-19)', () => {
-  it('S-9, S-27: by title and description, or by number with # or !; without what searches do not tell', async () => {
+  it('by title and description, or by number with # or !; without fields that searches leave out (S-9, S-27)', async () => {
     const one = await aMergeRequest(t, { project: place.open, title: 'Feed the walrus' })
     const two = await aMergeRequest(t, { project: place.private, title: 'x', sent: { description: 'the WALRUS again' } })
     expect(await ids('/search', 'merge_requests', 'walrus')).toEqual([two.id, one.id])
@@ -237,7 +237,7 @@ describe('merge requests (S-9, S-19)', () => {
     expect(await ids('/search', 'merge_requests', 'walrus')).toEqual([two.id])
   })
 
-  it('S-19, S-6: of a private project for reporters and above; guests find their own', async () => {
+  it('of a private project for reporters and above; guests find their own (S-19, S-6)', async () => {
     const [guest, reporter] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: keeper, guest, reporter, files: { a: 'a\n' } })
     const request = await aMergeRequest(t, { project, title: 'private puffin' })
@@ -247,7 +247,7 @@ describe('merge requests (S-9, S-19)', () => {
     for (const path of ['/search', `${project.path}/search`]) expect(await ids(path, 'merge_requests', 'puffin', guest)).toEqual([request.id])
   })
 
-  it('S-6, S-19: a feature that is off for the caller finds nothing, and is no error', async () => {
+  it('a feature that is off for the caller finds nothing, and is no error (S-6, S-19)', async () => {
     const project = await aProject(t.ctx, { creator: keeper, visibility: 'public', files: { 'a.txt': 'a gannet\n' } })
     await issue(project, { title: 'gannet issue' })
     await aMergeRequest(t, { project, title: 'gannet request' })
@@ -283,7 +283,7 @@ describe('merge requests (S-9, S-19)', () => {
 })
 
 describe('milestones (S-10)', () => {
-  it('S-10, S-27: of projects alone, by title and description, what changed last first', async () => {
+  it('of projects alone, by title and description, what changed last first (S-10, S-27)', async () => {
     const first = await say(`${place.open.path}/milestones`, { title: 'The heron flies' })
     const second = await say(`${place.private.path}/milestones`, { title: 'x', description: 'until the HERON lands' })
     const third = await say(`${place.below.path}/milestones`, { title: 'heron below' })
@@ -304,7 +304,7 @@ describe('milestones (S-10)', () => {
 })
 
 describe('snippets (S-11, S-12, S-21)', () => {
-  it('S-11, S-12, S-21, SEC-36: one’s own, what is open, and those of projects where they may be read', async () => {
+  it('own and public ones, and those of projects where they may be read (S-11, S-12, S-21, SEC-36)', async () => {
     const snippet = (title: string, visibility: string, caller = keeper, of = '') =>
       say(`${of}/snippets`, { title: `ibis ${title}`, file_name: 'file.rb', content: `puts "${title}"\nthe Curlew`, visibility }, caller)
     const made: Record<string, { id: number; project_id: number | null }> = {
@@ -348,7 +348,7 @@ describe('snippets (S-11, S-12, S-21)', () => {
 })
 
 describe('notes (S-13, S-20)', () => {
-  it('S-13, S-20: on issues, merge requests, commits and snippets, oldest first; what the service wrote is not found', async () => {
+  it('on issues, merge requests, commits and snippets, oldest first; what the service wrote is not found (S-13, S-20)', async () => {
     const guest = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: keeper, visibility: 'public', guest, files: { a: 'a\n' } })
     const { iid, id: issueId } = await issue(project, { title: 'talked about' })
@@ -413,7 +413,7 @@ describe('notes (S-13, S-20)', () => {
 })
 
 describe('pages and queries (S-3, S-5)', () => {
-  it('S-3: a blank text filters no rows', async () => {
+  it('a blank text filters no rows (S-3)', async () => {
     const project = await aProject(t.ctx, { creator: keeper, visibility: 'public', files: { a: 'a\n' } })
     const { iid } = await issue(project, { title: 'only one' })
     const request = await aMergeRequest(t, { project })
@@ -426,7 +426,7 @@ describe('pages and queries (S-3, S-5)', () => {
     }
   })
 
-  it('S-5, SEC-33: exact totals, whole pages and all links, for every scope of rows', async () => {
+  it('exact totals, whole pages and all links, for every scope of rows (S-5, SEC-33)', async () => {
     const own = await aGroup(t.ctx, { creator: keeper, visibility: 'public' })
     for (let i = 0; i < 7; i++) {
       const project = await aProject(t.ctx, { creator: keeper, name: `stork ${i}`, visibility: i % 2 ? 'private' : 'public', namespace_id: own.id })

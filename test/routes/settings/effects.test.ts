@@ -16,8 +16,8 @@ afterEach(async () => {
 
 const put = (given: object) => t.api('put', '/application/settings', admin).send(given).expect(200)
 
-describe('defaults of what is made', () => {
-  it('AS-29, AS-61, PR-7: of projects and snippets, with the next request', async () => {
+describe('defaults of new items', () => {
+  it('of projects and snippets, with the next request (AS-29, AS-61, PR-7)', async () => {
     const user = await aUser(t.ctx)
     const project = async () => {
       const { body } = await t
@@ -66,7 +66,7 @@ describe('the number of addresses a user calls from (AS-66)', () => {
     expect([third.statusCode, third.json()]).toEqual([403, TOO_MANY])
     expect([(await password('10.1.0.4', user)).statusCode, (await git('10.1.0.5', user, project)).statusCode]).toEqual([403, 403])
     expect([(await from('10.1.0.1', user)).statusCode, (await password('10.1.0.2', user)).statusCode]).toEqual([200, 200])
-    // each for himself, and nobody once it is switched off
+    // users for themselves, and no one once it is switched off
     expect((await from('10.1.0.3', await aUser(t.ctx))).statusCode).toBe(200)
     await put({ unique_ips_limit_enabled: false })
     for (const address of ['10.1.0.3', '10.1.0.4', '10.1.0.5']) expect((await from(address, user)).statusCode).toBe(200)
@@ -87,7 +87,7 @@ describe('the number of addresses a user calls from (AS-66)', () => {
 })
 
 describe('the root page (AS-40)', () => {
-  it('leads to the home page whoever is not signed in', async () => {
+  it('redirects callers without a token to the home page', async () => {
     const root = (token?: string) => fetch(`${t.url}/`, { redirect: 'manual', headers: token ? { 'private-token': token } : {} })
     expect((await root()).status).toBe(404)
     await put({ home_page_url: 'https://example.com/welcome' })

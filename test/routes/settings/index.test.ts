@@ -151,7 +151,7 @@ describe('GET /application/settings (AS-1, AS-2)', () => {
     expect(Object.keys(attributes)).toEqual(NAMES)
   })
 
-  it('AS-1, SEC-136: for administrators, before the parameters', async () => {
+  it('for administrators, before the parameters (AS-1, SEC-136)', async () => {
     for (const given of [{}, { signup_enabled: 'perhaps' }]) {
       await put(given, null).expect(401, { message: '401 Unauthorized' })
       await put(given, user).expect(403, { message: '403 Forbidden' })
@@ -162,8 +162,8 @@ describe('GET /application/settings (AS-1, AS-2)', () => {
   })
 })
 
-describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
-  it('AS-3: what is sent, and nothing else; the time moves with a change', async () => {
+describe('PUT /application/settings: stored values (AS-3 to AS-9)', () => {
+  it('stores only what is sent, and updates the time on a change (AS-3)', async () => {
     const before = await get()
     const { body } = await put({ signup_enabled: false, sign_in_text: 'Hello', session_expire_delay: '20' }).expect(200)
     expect(body).toEqual({ ...before, signup_enabled: false, sign_in_text: 'Hello', session_expire_delay: 20, updated_at: expect.any(String) })
@@ -173,14 +173,14 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     expect((await put({ sign_in_text: 'Bye' }).expect(200)).body).not.toMatchObject({ updated_at: again['updated_at'] })
   })
 
-  it('AS-73: former names of an attribute change nothing beside one it knows', async () => {
+  it('former names of an attribute change nothing beside one it knows (AS-73)', async () => {
     const before = await get()
     const sent = { signin_enabled: false, password_authentication_enabled: false, sign_in_text: 'AS-73' }
     expect((await put(sent).expect(200)).body).toEqual({ ...before, sign_in_text: 'AS-73', updated_at: expect.any(String) })
     expect(await get()).not.toHaveProperty('signin_enabled')
   })
 
-  it('AS-4, AS-73: needs one attribute it knows, and names those it does not know', async () => {
+  it('needs one attribute it knows, and names those it does not know (AS-4, AS-73)', async () => {
     const error = `${NAMES.join(', ')} are missing, at least one parameter must be provided`
     await put({}).expect(400, { error })
     await put({ signin_enabled: true, password_authentication_enabled: true, id: 2 }).expect(400, {
@@ -204,12 +204,12 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     [{ sign_in_text: { a: 1 } }, 'sign_in_text is invalid'],
     [{ domain_whitelist: { a: 1 } }, 'domain_whitelist is invalid'],
     [{ signup_enabled: 'x', session_expire_delay: 'y' }, 'session_expire_delay is invalid, signup_enabled is invalid'],
-  ])('AS-5, AS-71: %o: %s', async (given, error) => {
+  ])('%o: %s (AS-5, AS-71)', async (given, error) => {
     await put({ sign_in_text: 'kept out', ...given }).expect(400, { error })
     expect(await stored()).toBeUndefined()
   })
 
-  it.each(NATURAL_NUMBERS)('AS-6, 11.3: %s is neither negative nor blank', async (name) => {
+  it.each(NATURAL_NUMBERS)('11.3: %s is neither negative nor blank (AS-6)', async (name) => {
     await put({ [name]: -1 }).expect(400, { message: { [name]: ['must be greater than or equal to 0'] } })
     for (const blank of [null, '']) await put({ [name]: blank }).expect(400, { message: { [name]: ["can't be blank"] } })
     expect(await stored()).toEqual({})
@@ -225,7 +225,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
   })
 
   it.each([
-    [{ admin_notification_email: 'nobody' }, { admin_notification_email: ['is invalid'] }],
+    [{ admin_notification_email: 'unknown' }, { admin_notification_email: ['is invalid'] }],
     [{ after_sign_out_path: 'javascript:alert(1)' }, { after_sign_out_path: ['must be a valid URL'] }],
     [{ help_page_support_url: '//host' }, { help_page_support_url: ['must be a valid URL'] }],
     [{ home_page_url: 'ftp://example.com' }, { home_page_url: ['must be a valid URL'] }],
@@ -263,7 +263,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
       { max_artifacts_size: 0, home_page_url: 'x' },
       { home_page_url: ['must be a valid URL'], max_artifacts_size: ['must be greater than 0'] },
     ],
-  ])('AS-6, 11.3: %o is refused, and nothing is stored', async (given, message) => {
+  ])('11.3: %o is refused, and nothing is stored (AS-6)', async (given, message) => {
     await put({ sign_in_text: 'kept out', ...given }).expect(400, { message })
     expect(await stored()).toEqual({})
   })
@@ -286,7 +286,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     expect(await get()).toMatchObject(given)
   })
 
-  it('AS-37: nil and blank open every protocol', async () => {
+  it('nil and blank open every protocol (AS-37)', async () => {
     await put({ enabled_git_access_protocol: 'ssh' }).expect(200)
     for (const none of ['nil', '', null]) {
       await put({ enabled_git_access_protocol: 'ssh' }).expect(200)
@@ -294,7 +294,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     }
   })
 
-  it('AS-7, AS-8: null and the empty text clear', async () => {
+  it('null and the empty text clear (AS-7, AS-8)', async () => {
     await put({ sign_in_text: 'x', domain_blacklist: ['a'], domain_whitelist: ['b'], restricted_visibility_levels: ['public'] }).expect(200)
     for (const none of [null, '']) {
       const { body } = await put({ sign_in_text: none, domain_blacklist: none, domain_whitelist: none, restricted_visibility_levels: none }).expect(
@@ -308,7 +308,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     })
   })
 
-  it('AS-8, AS-9: lists as arrays, as one value, as text with separators, and empty', async () => {
+  it('lists as arrays, as one value, as text with separators, and empty (AS-8, AS-9)', async () => {
     const form = (body: string) => t.api('put', '/application/settings', admin).type('form').send(body).expect(200)
     expect((await form('domain_blacklist[]=a.com&domain_blacklist[]=b.com')).body).toMatchObject({ domain_blacklist: ['a.com', 'b.com'] })
     expect((await form('restricted_visibility_levels=public')).body).toMatchObject({ restricted_visibility_levels: ['public'] })
@@ -320,7 +320,7 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     })
   })
 
-  it('AS-48: the group of the performance bar, by path or id; the switch is kept as set', async () => {
+  it('the group of the performance bar, by path or id; the switch is kept as set (AS-48)', async () => {
     const group = await aGroup(t.ctx, { creator: user })
     for (const [named, performance_bar_enabled] of [
       [group.fullPath, true],
@@ -359,7 +359,7 @@ describe('what a switch needs with it (AS-10 to AS-13)', () => {
     ['captcha_enabled', ['captcha_private_key', 'captcha_site_key']],
     ['jobqueue_throttling_enabled', ['jobqueue_throttling_factor', 'jobqueue_throttling_queues']],
     ['unique_ips_limit_enabled', ['unique_ips_limit_per_user', 'unique_ips_limit_time_window']],
-  ])('AS-10, AS-11: %s must come with %j, whatever was stored before', async (name, dependents) => {
+  ])('%s must come with %j, whatever was stored before (AS-10, AS-11)', async (name, dependents) => {
     const good = {
       domain_blacklist: ['x.com'],
       jobqueue_throttling_factor: 0.5,
@@ -381,7 +381,7 @@ describe('what a switch needs with it (AS-10 to AS-13)', () => {
     await put({ [name]: false }).expect(200)
   })
 
-  it('AS-12: others need nothing', async () => {
+  it('others need nothing (AS-12)', async () => {
     const on = { spamfilter_enabled: true, require_two_factor_authentication: true, shared_runners_enabled: true, housekeeping_enabled: true }
     await put(on).expect(200)
   })
@@ -418,12 +418,12 @@ describe('what a switch needs with it (AS-10 to AS-13)', () => {
       { unique_ips_limit_enabled: true, unique_ips_limit_per_user: 0, unique_ips_limit_time_window: -1 },
       { unique_ips_limit_per_user: ['must be greater than or equal to 1'], unique_ips_limit_time_window: ['must be greater than or equal to 0'] },
     ],
-  ])('AS-10: %o', async (given, message) => {
+  ])('%o (AS-10)', async (given, message) => {
     await put(given).expect(400, { message })
     expect(await stored()).toEqual({})
   })
 
-  it('AS-13: what a switch that is on rests on cannot be cleared', async () => {
+  it('what a switch that is on rests on cannot be cleared (AS-13)', async () => {
     await put({ webide_enabled: true, webide_url: 'https://example.com' }).expect(200)
     await put({ webide_url: '' }).expect(400, { message: { webide_url: ["can't be blank"] } })
     expect(await get()).toMatchObject({ webide_enabled: true, webide_url: 'https://example.com' })
@@ -437,13 +437,13 @@ describe('secrets (AS-2, SEC-136)', () => {
     expect(await get()).toMatchObject(given)
     const kept = JSON.stringify([await stored(), await t.ctx.db.read.select().from(auditEvents), t.logged])
     for (const secret of ['the-private-key', 'the-site-key', 'key@example.com']) expect(kept).not.toContain(secret)
-    const [told] = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'settings_changed')).orderBy(auditEvents.id)
-    expect(told).toBeDefined()
+    const [event] = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'settings_changed')).orderBy(auditEvents.id)
+    expect(event).toBeDefined()
     await put({ captcha_private_key: null }).expect(200)
     expect(await get()).toMatchObject({ captcha_private_key: null, captcha_site_key: 'the-site-key' })
   })
 
-  it('SEC-168: a change is told with before and after, a secret only as changed', async () => {
+  it('records a change with before and after, a secret only as changed (SEC-168)', async () => {
     await t.ctx.db.write.delete(auditEvents)
     await put({ sign_in_text: 'x', captcha_site_key: 'secret' }).expect(200)
     expect(await t.ctx.db.read.select().from(auditEvents)).toMatchObject([
@@ -468,7 +468,7 @@ describe('reading them', () => {
     await db.close()
   })
 
-  it('AS-72: takes effect: new users, their limit, new groups', async () => {
+  it('takes effect: new users, their limit, new groups (AS-72)', async () => {
     await put({ user_default_external: true, default_projects_limit: 7, default_group_visibility: 'internal' }).expect(200)
     const n = unique()
     const person = { name: 'x', username: `new${n}`, email: `new${n}@example.com`, password: 'password1' }

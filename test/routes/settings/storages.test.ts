@@ -17,7 +17,7 @@ const placesOf = ({ id }: TestProject) =>
   STORAGES.filter(({ name, path }) => existsSync(repositoryDirectory(path, { storage: name, id, kind: 'project' }))).map(({ name }) => name)
 
 describe('repository_storages', () => {
-  it('AS-55: names where new projects go, each to one of them; those that are there stay', async () => {
+  it('names where new projects go, each to one of them; those that are there stay (AS-55)', async () => {
     const admin = await anAdmin(t.ctx)
     const put = (repository_storages: string[]) => t.api('put', '/application/settings', admin).send({ repository_storages }).expect(200)
     const first = await aProject(t.ctx, { files: { a: 'first' } })
@@ -43,7 +43,7 @@ describe('repository_storages', () => {
     expect(placesOf(await aProject(t.ctx))).toEqual(['default'])
   })
 
-  it('AS-55: a fork of a project elsewhere reads and keeps what it needs', async () => {
+  it('a fork of a project elsewhere reads and keeps what it needs (AS-55)', async () => {
     const admin = await anAdmin(t.ctx)
     const put = (repository_storages: string[]) => t.api('put', '/application/settings', admin).send({ repository_storages }).expect(200)
     const source = await aProject(t.ctx, { visibility: 'public', files: { a: 'of the source' } })

@@ -28,7 +28,7 @@ const titles = async (path: string, caller: TestUser) => ((await t.api('get', pa
 const NOT_FOUND = { message: '404 Snippet Not Found' }
 
 describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
-  it('SN-4: are created with all that is shown of them', async () => {
+  it('are created with all that is shown of them (SN-4)', async () => {
     const made = await create({ description: 'about', visibility: 'public' })
     const web_url = `http://roost.test/snippets/${made.id}`
     expect(made).toEqual({
@@ -57,7 +57,7 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
     expect(raw.headers).toMatchObject({ 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' })
   })
 
-  it('SN-4: without a visibility they get that of the setting', async () => {
+  it('without a visibility they get that of the setting (SN-4)', async () => {
     expect(await create()).toMatchObject({ visibility: 'private', description: null })
     await setSettings(t.ctx, { default_snippet_visibility: 'internal' })
     expect(await create()).toMatchObject({ visibility: 'internal' })
@@ -71,7 +71,7 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
     await setSettings(t.ctx, {})
   })
 
-  it('SN-4: one file as files[]', async () => {
+  it('one file as files[] (SN-4)', async () => {
     const made = await t
       .api('post', '/snippets', author)
       .send({ title: 'x', files: [{ file_path: 'b.py', content: 'print(1)' }] })
@@ -108,19 +108,19 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
       },
       { error: 'files must hold exactly one file' },
     ],
-  ])('SN-4: refuses %o', async (more, body) => {
+  ])('refuses %o (SN-4)', async (more, body) => {
     const before = await t.ctx.db.read.$count(snippets)
     await t.api('post', '/snippets', author).send(given(more)).expect(400, body)
     expect(await t.ctx.db.read.$count(snippets)).toBe(before)
   })
 
-  it('SN-4: its file need not have a name', async () => {
+  it('its file need not have a name (SN-4)', async () => {
     const { id } = await create({ file_name: '' })
     expect((await t.api('get', `/snippets/${id}`, author).expect(200)).body).toMatchObject({ file_name: '', files: [{ path: '' }] })
     await t.api('get', `/snippets/${id}/raw`, author).expect(200)
   })
 
-  it('SN-1, SN-2: own ones and public ones, newest first, in pages', async () => {
+  it('own ones and public ones, newest first, in pages (SN-1, SN-2)', async () => {
     await t.ctx.db.write.delete(snippets)
     for (const visibility of ['private', 'internal', 'public']) await create({ title: `mine ${visibility}`, visibility })
     for (const visibility of ['private', 'public']) await create({ title: `theirs ${visibility}`, visibility }, other)
@@ -133,13 +133,13 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
   })
 
   it.each([
-    ['private', { author: 200, admin: 200, other: 404, external: 404, nobody: 404 }],
-    ['internal', { author: 200, admin: 200, other: 200, external: 404, nobody: 404 }],
-    ['public', { author: 200, admin: 200, other: 200, external: 200, nobody: 200 }],
-  ] as const)('SN-3, SN-7, SN-11, SEC-36: who sees a %s one', async (visibility, expected) => {
+    ['private', { author: 200, admin: 200, other: 404, external: 404, anonymous: 404 }],
+    ['internal', { author: 200, admin: 200, other: 200, external: 404, anonymous: 404 }],
+    ['public', { author: 200, admin: 200, other: 200, external: 200, anonymous: 200 }],
+  ] as const)('who sees a %s one (SN-3, SN-7, SN-11, SEC-36)', async (visibility, expected) => {
     const { id } = await create({ visibility })
     for (const [who, status] of Object.entries(expected)) {
-      const caller = { author, admin, other, external, nobody: null }[who] ?? null
+      const caller = { author, admin, other, external, anonymous: null }[who] ?? null
       for (const path of [`/snippets/${id}`, `/snippets/${id}/raw`]) {
         const answer = await t.api('get', path, caller)
         expect([who, path, answer.status]).toEqual([who, path, status])
@@ -148,7 +148,7 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
     }
   })
 
-  it('SN-5, SN-6: the author and administrators change and delete', async () => {
+  it('the author and administrators change and delete (SN-5, SN-6)', async () => {
     const { id } = await create({ visibility: 'public' })
     const path = `/snippets/${id}`
     await t.api('put', path).send({ title: 'x' }).expect(401)
@@ -165,12 +165,12 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
     await t.api('get', '/snippets/abc', author).expect(400, { error: 'id is invalid' })
   })
 
-  it('AC-8: external people make none', async () => {
+  it('external people make none (AC-8)', async () => {
     await t.api('post', '/snippets', external).send(given()).expect(403, { message: '403 Forbidden' })
     await t.api('post', '/snippets').send(given()).expect(401)
   })
 
-  it('U-34: they go with their author', async () => {
+  it('they go with their author (U-34)', async () => {
     const gone = await aUser(t.ctx)
     const { id } = await create({ visibility: 'public' }, gone)
     await t.api('delete', `/users/${gone.id}`, admin).expect(204)
@@ -199,7 +199,7 @@ describe('snippets of a project (SN-8 to SN-10, SN-12)', () => {
         .expect(201)
     ).body as Shown
 
-  it('SN-9: reporters make them, with a visibility', async () => {
+  it('reporters make them, with a visibility (SN-9)', async () => {
     const made = await make('private', reporter, { content: undefined, code: 'as code' })
     expect(made).toMatchObject({
       project_id: project.id,
@@ -226,7 +226,7 @@ describe('snippets of a project (SN-8 to SN-10, SN-12)', () => {
     await t.api('get', `${elsewhere.path}/snippets/${made.id}`, reporter).expect(404, NOT_FOUND)
   })
 
-  it('SN-8, SN-12: private ones are for members, internal ones not for external people', async () => {
+  it('private ones are for members, internal ones not for external people (SN-8, SN-12)', async () => {
     await t.ctx.db.write.delete(snippets)
     const made = { private: await make('private'), internal: await make('internal'), public: await make('public') }
     const seen = async (caller: TestUser) => ((await t.api('get', path, caller).expect(200)).body as Shown[]).map(({ id }) => id)
@@ -249,7 +249,7 @@ describe('snippets of a project (SN-8 to SN-10, SN-12)', () => {
     await t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: reporter.id, access_level: 20 })
   })
 
-  it('SN-10, 5.1 row 14: the author, maintainers but for internal ones, administrators', async () => {
+  it('5.1 row 14: the author, maintainers but for internal ones, administrators (SN-10)', async () => {
     const open = await make('public')
     const internal = await make('internal')
     const put = (id: number, caller: TestUser | null) => t.api('put', `${path}/${id}`, caller).send({ title: 'x' })
@@ -264,7 +264,7 @@ describe('snippets of a project (SN-8 to SN-10, SN-12)', () => {
     await t.api('delete', `${path}/${internal.id}`, reporter).expect(204)
   })
 
-  it('AC-10, AC-11: switched off and archived', async () => {
+  it('switched off and archived (AC-10, AC-11)', async () => {
     const { id } = await make('public')
     const set = (values: Partial<typeof projects.$inferInsert>) => t.ctx.db.write.update(projects).set(values).where(eq(projects.id, project.id))
     await set({ snippets_access_level: 10 })

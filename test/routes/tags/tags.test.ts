@@ -19,7 +19,7 @@ beforeAll(async () => {
 const NOT_ALLOWED = { message: '403 Forbidden' }
 
 describe('GET /projects/:id/repository/tags', () => {
-  it('TG-1: lists tags by commit date, newest first, or by name, either way round; search works as for branches', async () => {
+  it('lists tags by commit date, newest first, or by name, either way round; search works as for branches (TG-1)', async () => {
     const project = await aProject(t.ctx)
     const bare = bareOf(t, project)
     const dates = { 'v1.0': 3_000, 'v1.1': 1_000, beta: 2_000, v1: 4_000 }
@@ -43,11 +43,11 @@ describe('GET /projects/:id/repository/tags', () => {
   it.each([
     ['order_by=size', 'order_by does not have a valid value'],
     ['sort=up', 'sort does not have a valid value'],
-  ])('TG-1: refuses %s', async (query, error) => {
+  ])('refuses %s (TG-1)', async (query, error) => {
     await t.api('get', `${tags}?${query}`, null).expect(400, { error })
   })
 
-  it('TG-1: is paginated', async () => {
+  it('is paginated (TG-1)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const bare = bareOf(t, project)
     for (const name of ['a', 'b', 'c']) bare.git('tag', name, 'main')
@@ -61,7 +61,7 @@ describe('GET /projects/:id/repository/tags', () => {
     expect(headers['link']).toBe([link(1, 'prev'), link(1, 'first'), link(2, 'last')].join(', '))
   })
 
-  it('TG-1: an empty repository has none', async () => {
+  it('an empty repository has none (TG-1)', async () => {
     const project = await aProject(t.ctx)
     const { headers } = await t.api('get', `${project.path}/repository/tags`, project.creator).expect(200, [])
     expect(headers['x-total']).toBe('0')
@@ -69,7 +69,7 @@ describe('GET /projects/:id/repository/tags', () => {
 })
 
 describe('GET /projects/:id/repository/tags/:tag_name', () => {
-  it('TG-2: a lightweight tag has no message and targets the commit', async () => {
+  it('a lightweight tag has no message and targets the commit (TG-2)', async () => {
     bareOf(t, cast.project).git('tag', 'light/one', main)
     const { body } = await t.api('get', `${tags}/light%2Fone`, null).expect(200)
     expect(body).toMatchObject({
@@ -82,7 +82,7 @@ describe('GET /projects/:id/repository/tags/:tag_name', () => {
     })
   })
 
-  it('TG-2: an annotated tag, and a tag of a tag, show the commit in the end', async () => {
+  it('an annotated tag, and a tag of a tag, show the commit in the end (TG-2)', async () => {
     const bare = bareOf(t, cast.project)
     bare.git('tag', '-a', '-m', 'First line\n\nmore', 'full', main)
     bare.git('tag', '-a', '-m', 'outer', 'of-a-tag', 'full')
@@ -95,7 +95,7 @@ describe('GET /projects/:id/repository/tags/:tag_name', () => {
 
   // SEC-79, SEC-81, SEC-155: none of these is a tag, and none is anything else
   it.each(['none', '--output=x', '-h', '--', 'main', '..%2Fheads%2Fmain', 'HEAD', 'full~1', '__proto__', 'a%2F'])(
-    'TG-2: 404 for %s',
+    '404 for %s (TG-2)',
     async (name) => {
       await t.api('get', `${tags}/${name}`, null).expect(404, { message: '404 Tag Not Found' })
     },
@@ -129,7 +129,7 @@ describe('GET /projects/:id/repository/tags/:tag_name', () => {
 })
 
 describe('POST /projects/:id/repository/tags', () => {
-  it('TG-3: without a message a lightweight tag of a branch, tag or commit', async () => {
+  it('without a message a lightweight tag of a branch, tag or commit (TG-3)', async () => {
     for (const [i, ref] of ['main', main, main.slice(0, 8), 'HEAD'].entries()) {
       const { body } = await t
         .api('post', tags, cast.as.developer)
@@ -141,7 +141,7 @@ describe('POST /projects/:id/repository/tags', () => {
     expect(bareOf(t, cast.project).git('rev-parse', 'refs/tags/from-a-tag').trim()).toBe(main)
   })
 
-  it('TG-3: with a message an annotated tag, the caller as tagger', async () => {
+  it('with a message an annotated tag, the caller as tagger (TG-3)', async () => {
     const { developer } = cast.as
     const { body } = await t.api('post', tags, developer).send({ tag_name: 'noted', ref: 'main', message: 'What is new\n\nmuch' }).expect(201)
     const bare = bareOf(t, cast.project)
@@ -169,7 +169,7 @@ describe('POST /projects/:id/repository/tags', () => {
     ['a ref in Git’s own syntax', { tag_name: 'new', ref: 'main~0' }, { message: 'Target main~0 is invalid' }],
     ['no name', { ref: 'main' }, { error: 'tag_name is missing' }],
     ['nothing', {}, { error: 'tag_name is missing, ref is missing' }],
-  ])('TG-3, SEC-2: refuses %s and changes nothing', async (_, given, answer) => {
+  ])('refuses %s and changes nothing (TG-3, SEC-2)', async (_, given, answer) => {
     const bare = bareOf(t, cast.project)
     bare.git('update-ref', 'refs/tags/taken', main)
     const before = await stateOf(t, cast.project)
@@ -177,7 +177,7 @@ describe('POST /projects/:id/repository/tags', () => {
     expect(await stateOf(t, cast.project)).toEqual(before)
   })
 
-  it('TG-3: a protected tag is made by whom its level lets in', async () => {
+  it('creates a protected tag for callers of its level (TG-3)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const path = `${project.path}/repository/tags`
     await t.api('post', `${project.path}/protected_tags`, as.maintainer).send({ name: 'v*', create_access_level: 40 }).expect(201)
@@ -190,7 +190,7 @@ describe('POST /projects/:id/repository/tags', () => {
     expect(body.protected).toBe(true)
   })
 
-  it('TG-3: an empty repository has nothing to tag', async () => {
+  it('an empty repository has nothing to tag (TG-3)', async () => {
     const project = await aProject(t.ctx)
     await t
       .api('post', `${project.path}/repository/tags`, project.creator)
@@ -200,7 +200,7 @@ describe('POST /projects/:id/repository/tags', () => {
 })
 
 describe('DELETE /projects/:id/repository/tags/:tag_name', () => {
-  it('TG-4: a maintainer deletes a tag; what it named stays', async () => {
+  it('a maintainer deletes a tag; what it named stays (TG-4)', async () => {
     const bare = bareOf(t, cast.project)
     bare.git('tag', '-f', 'doomed/one', main)
     await t.api('delete', `${tags}/doomed%2Fone`, cast.as.maintainer).expect(204, {})
@@ -209,7 +209,7 @@ describe('DELETE /projects/:id/repository/tags/:tag_name', () => {
     await t.api('delete', `${tags}/doomed%2Fone`, cast.as.maintainer).expect(404, { message: '404 Tag Not Found' })
   })
 
-  it('TG-4: 400 for a developer, and for a protected tag for everybody', async () => {
+  it('400 for a developer, and for a protected tag for everybody (TG-4)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     const path = `${project.path}/repository/tags`
     for (const tag_name of ['v1', 'w1']) await t.api('post', path, as.developer).send({ tag_name, ref: 'main' }).expect(201)
@@ -248,7 +248,7 @@ describe('tags by push (SEC-104, PU-9, companions 5.1 rows 16, 21, 22)', () => {
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   it.each(statuses(200))('companions 5.3: %s reads the tags of a public project', async (role, status) => {
     await t.api('get', tags, cast.as[role]).expect(status)
   })
@@ -278,7 +278,7 @@ describe('who may', () => {
     ['reporter', 200],
     ['developer', 200],
     ['admin', 200],
-  ])('G-40, companions 5.1 row 3: %s before a private project: %i', async (role, status) => {
+  ])('companions 5.1 row 3: %s before a private project: %i (G-40)', async (role, status) => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     bareOf(t, project).git('tag', 'v1', 'main')
     for (const path of ['/repository/tags', '/repository/tags/v1']) {
@@ -288,7 +288,7 @@ describe('who may', () => {
     }
   })
 
-  it('AC-11: an archived project is read, not written', async () => {
+  it('an archived project is read, not written (AC-11)', async () => {
     const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
     bareOf(t, project).git('tag', 'v1', 'main')
     await t.api('post', `${project.path}/archive`, as.owner).expect(201)
@@ -299,7 +299,7 @@ describe('who may', () => {
     expect(await stateOf(t, project)).toEqual(before)
   })
 
-  it('AC-10: a repository switched off refuses reads and writes, administrators included; one for members refuses others', async () => {
+  it('a repository switched off refuses reads and writes, administrators included; one for members refuses others (AC-10)', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
     await t.api('put', project.path, as.owner).send({ repository_access_level: 'private' }).expect(200)
     await t.api('get', `${project.path}/repository/tags`, as.stranger).expect(403, NOT_ALLOWED)

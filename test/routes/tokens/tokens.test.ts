@@ -66,14 +66,14 @@ describe('POST /user/personal_access_tokens (CR-16)', () => {
     ['no scope', { scopes: [] }, { scopes: ["can't be blank"] }],
     ['a blank name', { name: ' ' }, { name: ["can't be blank"] }],
     ['a name of 256 characters', { name: 'a'.repeat(256) }, { name: ['is too long (maximum is 255 characters)'] }],
-  ])('CR-10, SEC-17, SEC-63: refuses %s', async (_, given, message) => {
+  ])('refuses %s (CR-10, SEC-17, SEC-63)', async (_, given, message) => {
     await t
       .api('post', '/user/personal_access_tokens', user)
       .send({ name: 'x', scopes: ['api'], ...given })
       .expect(400, { message })
   })
 
-  it('W-20: needs a name and scopes', async () => {
+  it('needs a name and scopes (W-20)', async () => {
     await t.api('post', '/user/personal_access_tokens', user).send({}).expect(400, { error: 'name is missing, scopes is missing' })
     await t
       .api('post', '/user/personal_access_tokens', user)
@@ -210,7 +210,7 @@ describe('POST /personal_access_tokens/:id/rotate (CR-20)', () => {
     await t.api('post', '/personal_access_tokens/999999/rotate', admin).expect(404)
   })
 
-  it('CR-22: a token prolongs neither itself nor another of its user, nor makes one that outlives it', async () => {
+  it('a token prolongs neither itself nor another of its user, nor makes one that outlives it (CR-22)', async () => {
     const old = await create(user, { expires_at: day(3) })
     const refusal = { message: { expires_at: [`cannot be after ${day(3)}, when the token of this call expires`] } }
     const rotate = (id: number | string, expires_at?: string) =>

@@ -19,7 +19,7 @@ const get = (path: string, token?: string) => {
 }
 
 describe('POST /projects/:id/uploads (UP-1)', () => {
-  it('UP-1: tells where a file is and how a text names it', async () => {
+  it('answers the address of a file, and its Markdown (UP-1)', async () => {
     const project = await aProject(t.ctx)
     const { body } = await upload(project, project.creator, 'x', 'My notes.txt').expect(201)
     expect(body).toEqual({
@@ -48,7 +48,7 @@ describe('POST /projects/:id/uploads (UP-1)', () => {
     await upload(open.project, open.as.owner).expect(403)
   })
 
-  it('UP-1, W-33: 400 without a file, 413 above the limit', async () => {
+  it('400 without a file, 413 above the limit (UP-1, W-33)', async () => {
     const project = await aProject(t.ctx)
     await t.api('post', `${project.path}/uploads`, project.creator).field('other', 'x').expect(400, { error: 'file is missing' })
     await t.api('post', `${project.path}/uploads`, project.creator).send({ file: 'text' }).expect(400, { error: 'file is invalid' })
@@ -67,7 +67,7 @@ describe('POST /projects/:id/uploads (UP-1)', () => {
 })
 
 describe('GET of an upload (UP-2, UP-7)', () => {
-  it('UP-2: images for everybody with the address, inline', async () => {
+  it('images for everybody with the address, inline (UP-2)', async () => {
     const project = await aProject(t.ctx)
     const { full_path } = (await upload(project, project.creator, 'image', 'a.PNG').expect(201)).body
     const { body, headers } = await get(full_path).expect(200)
@@ -81,13 +81,16 @@ describe('GET of an upload (UP-2, UP-7)', () => {
     })
   })
 
-  it.each(['a.txt', 'a.svg', 'a.html', 'a.png.html', 'noextension'])('UP-2, UP-7: %s for who sees the project, as an attachment', async (name) => {
-    const { project, as } = await aCast(t.ctx)
-    const { full_path } = (await upload(project, as.guest, '<script>', name).expect(201)).body
-    const { headers } = await get(full_path, as.reporter.token).expect(200)
-    expect(headers).toMatchObject({ 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` })
-    for (const token of [undefined, as.stranger.token]) await get(full_path, token).expect(404)
-  })
+  it.each(['a.txt', 'a.svg', 'a.html', 'a.png.html', 'noextension'])(
+    '%s is sent to callers who see the project, as an attachment (UP-2, UP-7)',
+    async (name) => {
+      const { project, as } = await aCast(t.ctx)
+      const { full_path } = (await upload(project, as.guest, '<script>', name).expect(201)).body
+      const { headers } = await get(full_path, as.reporter.token).expect(200)
+      expect(headers).toMatchObject({ 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` })
+      for (const token of [undefined, as.stranger.token]) await get(full_path, token).expect(404)
+    },
+  )
 
   it('404 for another name, secret or project; 404 of a route for all else', async () => {
     const [project, other] = [await aProject(t.ctx), await aProject(t.ctx)]
@@ -104,7 +107,7 @@ describe('GET of an upload (UP-2, UP-7)', () => {
     await get(`/${project.fullPath}/nothing`).expect(404)
   })
 
-  it('PR-18: stay with a project that is renamed; SEC-134: go with one that is deleted', async () => {
+  it('stay with a project that is renamed (PR-18); are deleted with the project (SEC-134)', async () => {
     const project = await aProject(t.ctx)
     const { full_path, url } = (await upload(project, project.creator, 'x', 'a.png').expect(201)).body
     const folder = join(t.dataDir, 'uploads/files', String(project.id))
@@ -130,7 +133,7 @@ it.each([
   ['-x', '-x'],
   ['](javascript:1).png', '_javascript_1_.png'],
   [`${'a'.repeat(300)}.png`, `${'a'.repeat(251)}.png`],
-])('UP-7: %j becomes %j', (given, name) => {
+])('%j becomes %j (UP-7)', (given, name) => {
   expect(safeName(given)).toBe(name)
   expect(inlineType('a.constructor')).toBeNull()
 })

@@ -17,7 +17,7 @@ beforeAll(async () => {
 const NONE = { message: '404 UserAgentDetail Not Found' }
 const snippet = { title: 's', file_name: 'a', content: 'x', visibility: 'private' }
 
-/** Creates a thing and tells where its detail is. */
+/** Creates an item and returns the path of its detail. */
 const making: [string, () => [string, object, (made: Record<string, number>) => string]][] = [
   ['an issue', () => [`${project.path}/issues`, { title: 'x' }, ({ iid }) => `${project.path}/issues/${iid}`]],
   ['a snippet of a project', () => [`${project.path}/snippets`, snippet, ({ id }) => `${project.path}/snippets/${id}`]],
@@ -37,7 +37,7 @@ describe('from where something was created (UA-1)', () => {
     expect((await t.api('get', long, admin).expect(200)).body).toMatchObject({ user_agent: 'x'.repeat(255) })
   })
 
-  it('is missing where nothing was written down, and with the thing itself', async () => {
+  it('is 404 where nothing was recorded, and without the item', async () => {
     const { iid } = (await t.api('post', `${project.path}/issues`, user).send({ title: 'x' }).expect(201)).body as { iid: number }
     await t.ctx.db.write.delete(userAgentDetails)
     await t.api('get', `${project.path}/issues/${iid}/user_agent_detail`, admin).expect(404, NONE)
@@ -48,7 +48,7 @@ describe('from where something was created (UA-1)', () => {
     await t.api('get', `${project.path}/issues/x/user_agent_detail`, admin).expect(400, { error: 'issue_iid is invalid' })
   })
 
-  it('goes with the person, whose issues stay', async () => {
+  it('is deleted with the user, whose issues stay', async () => {
     const [gone, kept] = [await aUser(t.ctx), await aProject(t.ctx, { visibility: 'public' })]
     const { iid } = (await t.api('post', `${kept.path}/issues`, gone).send({ title: 'x' }).expect(201)).body as { iid: number }
     await t.api('delete', `/users/${gone.id}`, admin).expect(204)

@@ -66,7 +66,7 @@ describe('avatars of users (U-23, UP-3, UP-4, UP-7, SEC-78)', () => {
     ['nothing', Buffer.alloc(0), 'only images allowed'],
     ['201 KiB', Buffer.concat([png(), Buffer.alloc(200 * 1024)]), 'is too big (should be at most 200 KB)'],
     ['4,097 pixels', png(4_097, 1), 'is too large (at most 4096 x 4096 pixels)'],
-  ])('U-30: %s is refused with 404 on update and with 400 on creation', async (_, data, text) => {
+  ])('%s is refused with 404 on update and with 400 on creation (U-30)', async (_, data, text) => {
     const user = await aUser(t.ctx)
     await put(user, data).expect(404, { message: { avatar: [text] } })
     const n = unique()
@@ -80,14 +80,14 @@ describe('avatars of users (U-23, UP-3, UP-4, UP-7, SEC-78)', () => {
     expect(existsSync(join(t.dataDir, 'uploads/user', String(user.id)))).toBe(false)
   })
 
-  it('comes with a new user', async () => {
+  it('is set with a new user', async () => {
     const n = unique()
     const fields = { name: 'x', username: `pic${n}`, email: `pic${n}@example.com`, password: 'password1' }
     const { body } = await t.api('post', '/users', admin).field(fields).attach('avatar', png(200, 200), 'me.png').expect(201)
     await get((body as { avatar_url: string }).avatar_url).expect(200)
   })
 
-  it('U-30: a text is no image', async () => {
+  it('a text is no image (U-30)', async () => {
     const user = await aUser(t.ctx)
     await t.api('put', `/users/${user.id}`, admin).send({ avatar: 'me.png' }).expect(404, { error: 'avatar is invalid' })
     await t.api('put', `/users/${user.id}`, admin).send({ avatar: '' }).expect(200)
@@ -101,7 +101,7 @@ describe('avatars of users (U-23, UP-3, UP-4, UP-7, SEC-78)', () => {
 })
 
 describe('avatars of projects and groups (UP-3)', () => {
-  it('show to who sees the thing', async () => {
+  it('are shown to callers who see the item', async () => {
     const owner = await aUser(t.ctx)
     const stranger = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: owner })
@@ -130,7 +130,7 @@ describe('avatars of projects and groups (UP-3)', () => {
 })
 
 describe('people without an image (G-83)', () => {
-  it('have one that is drawn of their id, for everybody to keep, and that tells nothing else', async () => {
+  it('have one that is drawn from their id, that all may cache, and that shows nothing else', async () => {
     const [ada, bob] = [await aUser(t.ctx), await aUser(t.ctx)]
     const { avatar_url } = (await t.api('get', '/user', ada).expect(200)).body as { avatar_url: string }
     expect(avatar_url).toBe(drawnOf(ada))
@@ -152,7 +152,7 @@ describe('people without an image (G-83)', () => {
     await get(drawnOf({ id: 0 }).replace('/0/', '/x/')).expect(404)
   })
 
-  it('is an image of people alone: groups and projects have none without one of theirs', async () => {
+  it('is an image of users only: groups and projects have none by default', async () => {
     const user = await aUser(t.ctx)
     const [group, project] = [await aGroup(t.ctx, { creator: user }), await aProject(t.ctx, { creator: user })]
     for (const { path } of [group, project]) expect((await t.api('get', path, user).expect(200)).body).toMatchObject({ avatar_url: null })
@@ -163,7 +163,7 @@ describe('the avatar service (G-83, UP-5, AS-38)', () => {
   const served = testApp({ ROOST_AVATAR_SERVICE: 'https://images.example.com/%{hash}?s=%{size}' })
   const md5 = (text: string) => createHash('md5').update(text).digest('hex')
 
-  it('has the images of people without one of their own, while the setting has it on', async () => {
+  it('is used for users without an image, while it is enabled', async () => {
     const root = await anAdmin(served.ctx)
     const user = await aUser(served.ctx, { email: 'Ada@Example.com' })
     const shown = `https://images.example.com/${md5('ada@example.com')}?s=80`
@@ -173,7 +173,7 @@ describe('the avatar service (G-83, UP-5, AS-38)', () => {
     expect(await avatarOf(`/users/${user.id}`)).toBe(shown)
     expect(await listed()).toBe(shown)
     expect(await avatarOf('/avatar?email=%20ADA@example.com&size=32')).toBe(shown.replace('s=80', 's=32'))
-    expect(await avatarOf('/avatar?email=nobody@example.com')).toBe(`https://images.example.com/${md5('nobody@example.com')}?s=80`)
+    expect(await avatarOf('/avatar?email=unknown@example.com')).toBe(`https://images.example.com/${md5('unknown@example.com')}?s=80`)
     await served.api('put', '/application/settings', root).send({ avatarsvc_enabled: false }).expect(200)
     expect(await avatarOf(`/users/${user.id}`)).toBe(drawnOf(user))
     expect(await listed()).toBe(drawnOf(user))
@@ -196,7 +196,7 @@ describe('the avatar service (G-83, UP-5, AS-38)', () => {
     })
   })
 
-  it('UP-5: refuses nobody while public things are restricted, and wants an address', async () => {
+  it('is public also while the public level is restricted, and needs an address (UP-5)', async () => {
     await t.api('get', '/avatar').expect(400, { error: 'email is missing' })
     await t.api('get', '/avatar?email=a@b&size=0').expect(400, { error: 'size is invalid' })
     expect((await t.api('get', '/avatar?email=a@b').expect(200)).body).toEqual({ avatar_url: drawnOf({ id: 0 }) })

@@ -40,7 +40,7 @@ describe('GET /user (U-37, X-16)', () => {
     await t.api('get', '/user').expect(401, { message: '401 Unauthorized' })
   })
 
-  it('U-6: can_create_project follows the number of one’s own projects, not of all', async () => {
+  it('can_create_project follows the number of one’s own projects, not of all (U-6)', async () => {
     const limited = await aUser(t.ctx, { projects_limit: 1 })
     for (let i = 0; i < 3; i++) await aProject(t.ctx)
     expect((await t.api('get', '/user', limited)).body).toMatchObject({ can_create_project: true })

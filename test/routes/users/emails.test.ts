@@ -23,7 +23,7 @@ const clear = () => t.ctx.db.write.delete(emails)
 const add = (caller: TestUser, email: string, path = '/user/emails') => t.api('post', path, caller).send({ email })
 const added = async (...given: Parameters<typeof add>) => (await add(...given).expect(201)).body as Shown
 
-describe('e-mail addresses: who may (K-1, K-2)', () => {
+describe('e-mail addresses: permissions (K-1, K-2)', () => {
   it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user, 'mine@example.org')
@@ -53,7 +53,7 @@ describe('e-mail addresses: who may (K-1, K-2)', () => {
     await t.api(method, theirs.replace('/1/', '/999999/'), admin).send({ email: 'x@example.org' }).expect(404, { message: '404 User Not Found' })
   })
 
-  it('G-3: an id is a number', async () => {
+  it('an id is a number (G-3)', async () => {
     await t.api('get', '/user/emails/abc', user).expect(400, { error: 'email_id is invalid' })
     await t.api('get', '/user/emails/1').expect(401, { message: '401 Unauthorized' })
   })
@@ -70,7 +70,7 @@ describe('e-mail addresses: adding (K-3, K-17, K-18)', () => {
   it.each([
     ['', "can't be blank"],
     ['  ', "can't be blank"],
-    ['nobody', 'is invalid'],
+    ['unknown', 'is invalid'],
     ['a@b@c', 'is invalid'],
     ['@example.org', 'is invalid'],
     ['a@', 'is invalid'],
@@ -83,7 +83,7 @@ describe('e-mail addresses: adding (K-3, K-17, K-18)', () => {
     expect(await t.ctx.db.read.$count(emails)).toBe(0)
   })
 
-  it('K-18, SEC-126: what anybody has is taken, whatever its case', async () => {
+  it('addresses of any user are taken, in any case (K-18, SEC-126)', async () => {
     await clear()
     await added(other, 'second@example.org')
     await added(user, `${'a'.repeat(242)}@example.org`)
@@ -94,7 +94,7 @@ describe('e-mail addresses: adding (K-3, K-17, K-18)', () => {
     await t.api('post', '/user/emails', user).send({}).expect(400, { error: 'email is missing' })
   })
 
-  it('K-4, G-89: keeps what changed since', async () => {
+  it('keeps what changed since (K-4, G-89)', async () => {
     await clear()
     const { id } = await added(user, 'kept@example.org')
     await t.api('delete', `/user/emails/${id}`, user).set('If-Unmodified-Since', 'Mon, 01 Jan 2018 00:00:00 GMT').expect(412)

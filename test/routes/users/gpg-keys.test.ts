@@ -35,7 +35,7 @@ const clear = () => t.ctx.db.write.delete(gpgKeys)
 const add = (caller: TestUser, key: string, path = '/user/gpg_keys') => t.api('post', path, caller).send({ key })
 const added = async (...given: Parameters<typeof add>) => ((await add(...given).expect(201)).body as [Shown])[0]
 
-describe('GPG keys: who may (K-1, K-2)', () => {
+describe('GPG keys: permissions (K-1, K-2)', () => {
   it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user, rsa.key)
@@ -67,7 +67,7 @@ describe('GPG keys: who may (K-1, K-2)', () => {
     await t.api(method, theirs.replace('/1/', '/999999/'), admin).send({ key: rsa.key }).expect(404, { message: '404 User Not Found' })
   })
 
-  it('G-3: an id is a number', async () => {
+  it('an id is a number (G-3)', async () => {
     await t.api('get', '/user/gpg_keys/abc', user).expect(400, { error: 'key_id is invalid' })
     await t.api('get', `/users/${user.id}/gpg_keys/abc`, admin).expect(400, { error: 'key_id is invalid' })
   })
@@ -82,7 +82,7 @@ describe('GPG keys: adding (K-3, K-12 to K-15)', () => {
     expect(row).toMatchObject({ fingerprint, primary_keyid: fingerprint.slice(-16) })
   })
 
-  it('K-12: needs a key, and takes no id', async () => {
+  it('needs a key, and takes no id (K-12)', async () => {
     await clear()
     await t.api('post', '/user/gpg_keys', user).send({}).expect(400, { error: 'key is missing' })
     await t.api('post', `/users/${user.id}/gpg_keys`, admin).send({ key_id: 7 }).expect(400, { error: 'key is missing' })
@@ -103,13 +103,13 @@ describe('GPG keys: adding (K-3, K-12 to K-15)', () => {
     ['nonsense in a block', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n\naGVsbG8=\n-----END PGP PUBLIC KEY BLOCK-----', NOTHING],
     ['two keys in one block', both, NOTHING],
     ['100,001 characters (SEC-63)', 'x'.repeat(100_001), { key: ['is too long (maximum is 100000 characters)'] }],
-  ])('K-13, K-14: refuses %s', async (_, key, message) => {
+  ])('refuses %s (K-13, K-14)', async (_, key, message) => {
     await clear()
     await add(user, key).expect(400, { message })
     expect(await t.ctx.db.read.$count(gpgKeys)).toBe(0)
   })
 
-  it('K-14: one key is one, in whatever armor and whoever has it', async () => {
+  it('a key is the same in any armor, and for any user (K-14)', async () => {
     await clear()
     await added(user, rsa.key)
     const taken = ['has already been taken']
@@ -119,13 +119,13 @@ describe('GPG keys: adding (K-3, K-12 to K-15)', () => {
     }
   })
 
-  it('K-14: of ten at once one is taken', async () => {
+  it('of ten at once one is taken (K-14)', async () => {
     await clear()
     const answers = await Promise.all(Array.from({ length: 10 }, () => add(user, rsa.key)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(400)])
   })
 
-  it('K-16: deletes whatever If-Unmodified-Since says', async () => {
+  it('deletes whatever If-Unmodified-Since says (K-16)', async () => {
     await clear()
     const { id } = await added(user, rsa.key)
     await t.api('delete', `/user/gpg_keys/${id}`, user).set('If-Unmodified-Since', 'Mon, 01 Jan 2018 00:00:00 GMT').expect(204)

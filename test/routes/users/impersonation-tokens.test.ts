@@ -31,13 +31,13 @@ const create = async (given: object = {}) =>
       .expect(201)
   ).body as Shown
 
-describe('impersonation tokens: who may (T-1, T-2, SEC-18)', () => {
+describe('impersonation tokens: permissions (T-1, T-2, SEC-18)', () => {
   it.each([
     ['get', ''],
     ['post', ''],
     ['get', '/1'],
     ['delete', '/1'],
-  ] as const)('%s %s: 401 for nobody, 403 for the user himself, both before the parameters', async (method, more) => {
+  ] as const)('%s %s: 401 without a token, 403 for the user, both before the parameters', async (method, more) => {
     await t.api(method, `${path}${more}?state=odd`).expect(401, { message: '401 Unauthorized' })
     await t.api(method, `${path}${more}?state=odd`, user).expect(403, { message: '403 Forbidden' })
     const missing = t.api(method, `/users/999999/impersonation_tokens${more}`, admin).send({ name: 'x', scopes: ['api'] })
@@ -79,7 +79,7 @@ describe('POST /users/:user_id/impersonation_tokens (T-5, T-6)', () => {
     expect((await t.api('get', `${path}/${made.id}`, admin).expect(200)).body).toEqual(made)
   })
 
-  it('T-6: names may be blank and repeat', async () => {
+  it('names may be blank and repeat (T-6)', async () => {
     await create({ name: '' })
     await create({ name: '' })
   })
@@ -154,7 +154,7 @@ describe('DELETE /users/:user_id/impersonation_tokens/:impersonation_token_id (T
     expect(body).toEqual({ error: 'invalid_token', error_description: 'Token was revoked. You have to re-authorize from the user.' })
   })
 
-  it('G-89: keeps what changed since', async () => {
+  it('keeps what changed since (G-89)', async () => {
     const { id } = await create()
     await t.api('delete', `${path}/${id}`, admin).set('If-Unmodified-Since', 'Mon, 01 Jan 2018 00:00:00 GMT').expect(412)
     expect((await t.api('get', `${path}/${id}`, admin).expect(200)).body).toMatchObject({ active: true })
@@ -205,7 +205,7 @@ describe('what the token opens (T-8, T-9, SEC-19)', () => {
     expect(await reads(good.token)).toBe(false)
   })
 
-  it('SEC-21: no value lies open in the database', async () => {
+  it('no value is readable in the database (SEC-21)', async () => {
     const { token } = await create()
     const personal = await aToken(t.ctx, user, ['api'])
     const dump = JSON.stringify(await t.ctx.db.read.select().from(tokens))

@@ -38,7 +38,7 @@ const added = async (...given: Parameters<typeof add>) => (await add(...given).e
 
 describe('SSH keys: when they expire', () => {
   it.each(['0001-02-03T04:05:06.789Z', '0016-03-05T04:54:46.591Z', '0070-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'])(
-    'SEC-59, SEC-152: %s is read back as it was given',
+    '%s is read back as it was given (SEC-59, SEC-152)',
     async (expires_at) => {
       await clear()
       const { body } = await t.api('post', '/user/keys', user).send({ title: 'old', key: ed25519, expires_at }).expect(201)
@@ -47,7 +47,7 @@ describe('SSH keys: when they expire', () => {
   )
 })
 
-describe('SSH keys: who may (K-1, K-2)', () => {
+describe('SSH keys: permissions (K-1, K-2)', () => {
   it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user)
@@ -109,13 +109,13 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
     expect(row?.fingerprint).toBe(fingerprint)
   })
 
-  it('K-6: line breaks inside go, white space around too', async () => {
+  it('line breaks inside go, white space around too (K-6)', async () => {
     await clear()
     const broken = `  ${ed25519.slice(0, 30)}\r\n${ed25519.slice(30, 50)}\n${ed25519.slice(50)}\n`
     expect((await added(user, broken)).key).toBe(ed25519)
   })
 
-  it('K-5: says what is missing', async () => {
+  it('names missing parameters (K-5)', async () => {
     await t.api('post', '/user/keys', user).send({}).expect(400, { error: 'key is missing, title is missing' })
     await t.api('post', '/user/keys', user).send({ key: ed25519 }).expect(400, { error: 'title is missing' })
   })
@@ -133,25 +133,25 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
       'x',
       { key: ['is too long (maximum is 5000 characters)', FORBIDDEN], fingerprint: ['cannot be generated'] },
     ],
-  ])('K-7: refuses %s', async (_, key, title, message) => {
+  ])('refuses %s (K-7)', async (_, key, title, message) => {
     await clear()
     await add(user, key, title).expect(400, { message })
     expect(await t.ctx.db.read.$count(sshKeys)).toBe(0)
   })
 
-  it('K-7, SEC-63: a key of 5,000 characters and a title of 255 are taken', async () => {
+  it('a key of 5,000 characters and a title of 255 are taken (K-7, SEC-63)', async () => {
     await clear()
     await added(user, `${ed25519} ${'x'.repeat(5_000 - ed25519.length - 1)}`, 'é'.repeat(255))
   })
 
-  it('K-8: a key is the same whatever its comment and whoever has it', async () => {
+  it('a key is the same with any comment, and for any user (K-8)', async () => {
     await clear()
     await added(user)
     const message = { fingerprint: ['has already been taken'], key: ['has already been taken'] }
     for (const caller of [user, other]) await add(caller, `${ed25519.split(' ').slice(0, 2).join(' ')} other@host`).expect(400, { message })
   })
 
-  it('K-8: of twenty at once one is taken', async () => {
+  it('of twenty at once one is taken (K-8)', async () => {
     await clear()
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => add(i % 2 ? user : other)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(400)])
@@ -171,7 +171,7 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
     [{ ed25519_key_restriction: -1 }, 'sk-ssh-ed25519@openssh.com', 256, 'type is forbidden. Must be RSA, DSA, or ECDSA'],
     [{ rsa_key_restriction: 3072 }, 'ssh-rsa', 2050, 'must be at least 3072 bits'],
     [{ ecdsa_key_restriction: 384 }, 'ecdsa-sha2-nistp256', 256, 'must be at least 384 bits'],
-  ])('K-7, SEC-128: with %o a %s key of %i bits %s', async (settings, name, bits, text) => {
+  ])('with %o a %s key of %i bits %s (K-7, SEC-128)', async (settings, name, bits, text) => {
     await clear()
     await setSettings(t.ctx, settings)
     await add(user, keyOf(name, bits).line).expect(400, { message: { key: [text] } })
@@ -179,7 +179,7 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
     await added(user, keyOf(name, bits).line)
   })
 
-  it('K-11: what is there stays when its kind is forbidden', async () => {
+  it('existing keys stay when their kind is forbidden (K-11)', async () => {
     await clear()
     const made = await added(user, keyOf('ssh-rsa', 1024).line)
     await setSettings(t.ctx, { rsa_key_restriction: 4096 })
@@ -187,7 +187,7 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
     await setSettings(t.ctx, {})
   })
 
-  it('SEC-130: at most 100', async () => {
+  it('at most 100 (SEC-130)', async () => {
     await clear()
     const rows = Array.from({ length: 100 }, (_, i) => ({
       user_id: user.id,

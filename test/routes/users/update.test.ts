@@ -18,7 +18,7 @@ const put = (user: { id: number }, given: object, caller: TestUser | null = admi
 const stored = async ({ id }: { id: number }) => (await t.ctx.db.read.select().from(users).where(eq(users.id, id)))[0]
 
 describe('PUT /users/:id (U-25 to U-32)', () => {
-  it('changes what is given and nothing else', async () => {
+  it('changes the given fields and nothing else', async () => {
     const user = await aUser(t.ctx, { bio: 'old', external: false, location: 'Here' })
     const given = {
       name: 'New Name',
@@ -38,33 +38,33 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     await put(user, { admin: false }).expect(200)
   })
 
-  it('U-32: an empty body changes nothing', async () => {
+  it('an empty body changes nothing (U-32)', async () => {
     const user = await aUser(t.ctx)
     const before = await stored(user)
     await put(user, {}).expect(200)
     expect(await stored(user)).toEqual(before)
   })
 
-  it('G-87: null clears', async () => {
+  it('null clears (G-87)', async () => {
     const user = await aUser(t.ctx, { bio: 'b', location: 'l', organization: 'o', messenger: 'm' })
     const { body } = await put(user, { bio: null, location: null, organization: null, messenger: null }).expect(200)
     expect(body).toMatchObject({ bio: null, location: null, organization: '', messenger: '' })
   })
 
-  it('who may: 401, 403, 404 (G-10, U-30)', async () => {
+  it('refuses callers without the right: 401, 403, 404 (G-10, U-30)', async () => {
     await put(other, { name: 'x' }, null).expect(401, { message: '401 Unauthorized' })
     await put(other, { name: 'x' }, other).expect(403, { message: '403 Forbidden' })
     await put({ id: 999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
     await put({ id: 99_999_999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
     await t.api('put', '/users/abc', admin).send({}).expect(404, { error: '404 Not Found' })
-    // who may not change users learns nothing of parameters
+    // callers who may not change users get no errors of parameters
     await put(other, { external: 'perhaps' }, other).expect(403, { message: '403 Forbidden' })
     expect((await stored(other))?.name).not.toBe('x')
   })
 
   it.each([
     [{ email: '' }, { email: ["can't be blank"] }],
-    [{ email: 'nobody' }, { email: ['is invalid'] }],
+    [{ email: 'unknown' }, { email: ['is invalid'] }],
     [{ email: 'a@b\n.c' }, { email: ['is invalid'] }],
     [{ password: 'short' }, { password: ['is too short (minimum is 8 characters)'] }],
     [{ password: 'x'.repeat(129) }, { password: ['is too long (maximum is 128 characters)'] }],
@@ -76,7 +76,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     [{ bio: 'x'.repeat(256) }, { bio: ['is too long (maximum is 255 characters)'] }],
     [{ projects_limit: -1 }, { projects_limit: ['must be greater than or equal to 0'] }],
     [{ website_url: 'javascript:alert(1)' }, { website_url: ['must be a valid URL'] }],
-  ])('U-30, SEC-63: %o is a 404 with the faults, and nothing changes', async (given, message) => {
+  ])('%o is a 404 with the faults, and nothing changes (U-30, SEC-63)', async (given, message) => {
     const user = await aUser(t.ctx)
     const before = await stored(user)
     await put(user, { name: 'Changed', ...given }).expect(404, { message })
@@ -89,7 +89,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     [{ extern_uid: 'x' }, 'extern_uid, provider provide all or none of parameters'],
     [{ provider: 'x' }, 'extern_uid, provider provide all or none of parameters'],
     [{ avatar: 'no file' }, 'avatar is invalid'],
-  ])('U-30, U-27: %o is a 404 with the text, and nothing changes', async (given, error) => {
+  ])('%o is a 404 with the text, and nothing changes (U-30, U-27)', async (given, error) => {
     const user = await aUser(t.ctx)
     const before = await stored(user)
     await put(user, { name: 'Changed', ...given }).expect(404, { error })
@@ -97,7 +97,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     await put({ id: 999_999 }, given).expect(404, { error })
   })
 
-  it('U-30: conflicts are told first', async () => {
+  it('reports conflicts first (U-30)', async () => {
     const user = await aUser(t.ctx)
     await put(user, { email: 'OTHER@example.com', bio: 'x'.repeat(256) }).expect(404, { message: 'Email has already been taken' })
     await put(user, { username: 'Other', bio: 'x'.repeat(256) }).expect(404, { message: 'Username has already been taken' })
@@ -105,7 +105,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     await put(user, { email: 'second@example.com' }).expect(404, { message: { email: ['has already been taken'] } })
   })
 
-  it("U-31: a user's own values are no conflict", async () => {
+  it("a user's own values are no conflict (U-31)", async () => {
     const user = await aUser(t.ctx, { username: `Mixed${unique()}` })
     const { body } = await put(user, { email: user.email.toUpperCase(), username: user.username }).expect(200)
     expect(body).toMatchObject({ email: user.email, username: user.username })
@@ -113,7 +113,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect((await put(user, { username: lower }).expect(200)).body).toMatchObject({ username: lower })
   })
 
-  it('U-26: the former address becomes a secondary one, and back', async () => {
+  it('the former address becomes a secondary one, and back (U-26)', async () => {
     const user = await aUser(t.ctx)
     const { body } = await put(user, { email: 'fresh@example.com' }).expect(200)
     expect(body).toMatchObject({ email: 'fresh@example.com' })
@@ -124,14 +124,14 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect(await secondary()).toEqual(['fresh@example.com'])
   })
 
-  it('U-26: skip_reconfirmation confirms', async () => {
+  it('skip_reconfirmation confirms (U-26)', async () => {
     const user = await aUser(t.ctx, { skip_confirmation: false })
     expect((await put(user, { email: `c${unique()}@example.com` }).expect(200)).body).toMatchObject({ confirmed_at: null })
     const { body } = await put(user, { email: `c${unique()}@example.com`, skip_reconfirmation: true }).expect(200)
     expect(body).toMatchObject({ confirmed_at: expect.stringMatching(/Z$/) })
   })
 
-  it('U-27: sets the identity of a provider', async () => {
+  it('sets the identity of a provider (U-27)', async () => {
     const user = await aUser(t.ctx)
     await put(user, { provider: 'ldap', extern_uid: 'one' }).expect(200)
     await put(user, { provider: 'saml', extern_uid: 's' }).expect(200)
@@ -146,7 +146,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect(await t.ctx.db.read.$count(identities, eq(identities.user_id, other.id))).toBe(0)
   })
 
-  it('U-25, CR-24: a changed password replaces the old one but must be changed first, is stored as a digest, and tokens keep working', async () => {
+  it('a changed password replaces the old one but must be changed first, is stored as a digest, and tokens keep working (U-25, CR-24)', async () => {
     const user = await aUser(t.ctx)
     await put(user, { password: 'another password' }).expect(200)
     expect(await stored(user)).toMatchObject({ password_expired: true, password_hash: expect.stringContaining('$argon2id$') })
@@ -157,7 +157,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect((await grant(user.password)).status).toBe(401)
   })
 
-  it('U-29: external and back', async () => {
+  it('external and back (U-29)', async () => {
     const user = await aUser(t.ctx, { projects_limit: 7 })
     expect((await put(user, { external: true, projects_limit: 9 }).expect(200)).body).toMatchObject({
       external: true,
@@ -174,7 +174,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect((await put(user, { external: false, projects_limit: 4 }).expect(200)).body).toMatchObject({ projects_limit: 4, can_create_group: true })
   })
 
-  it("U-28, AC-12, GH-4: a new username moves the user's projects, and Git finds them by the old path", async () => {
+  it("a new username moves the user's projects, and Git finds them by the old path (U-28, AC-12, GH-4)", async () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user, files: { 'a.txt': 'a\n' } })
     const renamed = `renamed${unique()}`
@@ -199,20 +199,20 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect(await reads(`${renamed}/${name}`)).toBe(0)
   })
 
-  it('U-28: of two who want a username at once one gets it', async () => {
+  it('gives a username to one of two concurrent requests (U-28)', async () => {
     const people = await Promise.all([aUser(t.ctx), aUser(t.ctx), aUser(t.ctx)])
     const answers = await Promise.all(people.map((user) => put(user, { username: 'wanted' })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
     for (const { status, body } of answers) if (status === 404) expect(body).toEqual({ message: 'Username has already been taken' })
   })
 
-  it('SEC-9: what is not listed stays', async () => {
+  it('fields that are not listed stay (SEC-9)', async () => {
     const user = await aUser(t.ctx)
     const { body } = await put(user, { id: 5, is_admin: true, state: 'blocked', created_at: '2000-01-01', confirmed_at: null }).expect(200)
     expect(body).toMatchObject({ id: user.id, is_admin: false, state: 'active' })
   })
 
-  it('SEC-125: the ghost cannot be changed', async () => {
+  it('the ghost cannot be changed (SEC-125)', async () => {
     const ghost = await aUser(t.ctx)
     await t.ctx.db.write.update(users).set({ kind: 'ghost' }).where(eq(users.id, ghost.id))
     await put(ghost, { name: 'Boo' }).expect(403, { message: '403 Forbidden' })
@@ -250,7 +250,7 @@ describe('POST /users/:id/block and /unblock (U-41 to U-44, X-12)', () => {
     await t.api('get', '/user', user).expect(200)
   })
 
-  it('U-42: people blocked by the directory stay so', async () => {
+  it('people blocked by the directory stay so (U-42)', async () => {
     const user = await aUser(t.ctx, { state: 'ldap_blocked' })
     const refusal = (what: string) => ({ message: `403 Forbidden - LDAP blocked users cannot be ${what} by the API` })
     await t.api('post', `/users/${user.id}/block`, admin).expect(403, refusal('modified'))
@@ -258,14 +258,14 @@ describe('POST /users/:id/block and /unblock (U-41 to U-44, X-12)', () => {
     expect((await stored(user))?.state).toBe('ldap_blocked')
   })
 
-  it.each(['block', 'unblock'])('U-43: %s: 401, 403, 404', async (action) => {
+  it.each(['block', 'unblock'])('%s: 401, 403, 404 (U-43)', async (action) => {
     await t.api('post', `/users/${other.id}/${action}`).expect(401, { message: '401 Unauthorized' })
     await t.api('post', `/users/${other.id}/${action}`, other).expect(403, { message: '403 Forbidden' })
     await t.api('post', `/users/999999/${action}`, admin).expect(404, { message: '404 User Not Found' })
     await t.api('post', `/users/abc/${action}`, admin).expect(404, { error: '404 Not Found' })
   })
 
-  it('U-44: they keep what they have and are still listed', async () => {
+  it('they keep what they have and are still listed (U-44)', async () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user, visibility: 'public' })
     await t.api('post', `/users/${user.id}/block`, admin).expect(201)
@@ -296,7 +296,7 @@ describe('GET /user/activities (U-38, U-39, SEC-137)', () => {
     expect((await stored(admin))?.last_activity_on).toBeNull()
   })
 
-  it('is for administrators, and wants a day', async () => {
+  it('is for administrators, and requires a day', async () => {
     await t.api('get', '/user/activities').expect(401)
     await t.api('get', '/user/activities', other).expect(403, { message: '403 Forbidden' })
     await t.api('get', '/user/activities?from=lately', admin).expect(400, { error: 'from is invalid' })
@@ -305,7 +305,7 @@ describe('GET /user/activities (U-38, U-39, SEC-137)', () => {
 
 describe('GET and PUT /user/status, GET /users/:user_id/status (OT-3, OT-4)', () => {
   const nothing = { emoji: null, message: null, availability: null, message_html: null, clear_status_at: null }
-  it('tells what people say of themselves', async () => {
+  it('shows what users say about themselves', async () => {
     const user = await aUser(t.ctx)
     expect((await t.api('get', '/user/status', user).expect(200)).body).toEqual(nothing)
     const { body } = await t.api('put', '/user/status', user).send({ message: 'out <b>', availability: 'busy' }).expect(200)
@@ -315,7 +315,7 @@ describe('GET and PUT /user/status, GET /users/:user_id/status (OT-3, OT-4)', ()
     expect((await t.api('put', '/user/status', user).send({}).expect(200)).body).toEqual(nothing)
   })
 
-  it('refuses what is none', async () => {
+  it('refuses invalid values', async () => {
     const user = await aUser(t.ctx)
     const put = (given: object) => t.api('put', '/user/status', user).send(given)
     await put({ message: 'x'.repeat(101) }).expect(400, { message: { message: ['is too long (maximum is 100 characters)'] } })
@@ -323,7 +323,7 @@ describe('GET and PUT /user/status, GET /users/:user_id/status (OT-3, OT-4)', ()
     await put({ availability: 'asleep' }).expect(400, { error: 'availability does not have a valid value' })
     await t.api('get', '/user/status').expect(401)
     await t.api('put', '/user/status').send({}).expect(401)
-    await t.api('get', '/users/nobody-here/status').expect(404, { message: '404 User Not Found' })
+    await t.api('get', '/users/no-such-user/status').expect(404, { message: '404 User Not Found' })
     await t.ctx.db.write.delete(applicationSettings)
   })
 })

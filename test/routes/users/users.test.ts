@@ -24,25 +24,25 @@ const valid = (n: number | string) => ({ email: `new${n}@example.com`, username:
 const post = (given: object, caller: TestUser | null = admin) => t.api('post', '/users', caller).send(given)
 
 describe('GET /users (U-8 to U-16)', () => {
-  it('U-8: without a token only by username', async () => {
+  it('without a token only by username (U-8)', async () => {
     const refusal = { message: '403 Forbidden - Not authorized to access /api/v4/users' }
     for (const query of ['', '?search=ada', '?username=', '?username=%20']) await t.api('get', `/users${query}`).expect(403, refusal)
     expect(await names('?username=ada', null)).toEqual(['ada'])
-    expect(await names('?username=nobody', null)).toEqual([])
+    expect(await names('?username=unknown', null)).toEqual([])
     await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
     await t.api('get', '/users?username=ada').expect(403, refusal)
     await t.api('get', `/users/${user.id}`).expect(404, { message: '404 User Not Found' })
     await setSettings(t.ctx, {})
   })
 
-  it('U-9, SEC-44, SEC-45: people see the basic view, administrators all', async () => {
+  it('people see the basic view, administrators all (U-9, SEC-44, SEC-45)', async () => {
     const [basic] = (await t.api('get', '/users?username=ada', user).expect(200)).body as object[]
     expect(Object.keys(basic ?? {}).sort()).toEqual(['avatar_url', 'id', 'name', 'state', 'username', 'web_url'])
     const [full] = (await t.api('get', '/users?username=ada', admin).expect(200)).body as object[]
     expect(full).toMatchObject({ email: 'ada@engine.example', is_admin: false, external: false, identities: [] })
   })
 
-  it('U-10, U-11: external people and the ghost show to administrators', async () => {
+  it('external people and the ghost show to administrators (U-10, U-11)', async () => {
     for (const query of ['', '?active=true', '?search=%20', '?created_after=2000-01-01']) expect(await names(query)).not.toContain('outsider')
     expect(await names('', admin)).toEqual(expect.arrayContaining(['outsider', 'ghost', 'blockedone']))
     expect(await names('?active=true', admin)).not.toEqual(expect.arrayContaining(['ghost']))
@@ -61,12 +61,12 @@ describe('GET /users (U-8 to U-16)', () => {
     expect(await names('?search=visit&blocked=true')).toEqual([])
   })
 
-  it('U-12: a username is exact', async () => {
+  it('a username is exact (U-12)', async () => {
     expect(await names('?username=ADA')).toEqual([])
     expect(await names('?username=ad')).toEqual([])
   })
 
-  it('U-13, G-76, G-77, G-78, G-79, G-80: search in name or username, or the whole address', async () => {
+  it('search in name or username, or the whole address (U-13, G-76, G-77, G-78, G-79, G-80)', async () => {
     expect(await names('?search=lace')).toEqual(['ada'])
     expect(await names('?search=%20%20LOVELACE%20%20%20ada%20')).toEqual(['ada'])
     expect(await names('?search=lovelace%20hopper')).toEqual([])
@@ -105,7 +105,7 @@ describe('GET /users (U-8 to U-16)', () => {
     expect(await names('?search=byron', admin)).toEqual([])
   })
 
-  it('U-14, U-10, SEC-46: identities and external filter for everybody, and show no more than before', async () => {
+  it('identities and external filter for everybody, and show no more than before (U-14, U-10, SEC-46)', async () => {
     await aUser(t.ctx, { username: 'ldapper', provider: 'ldap', extern_uid: 'CN=Ldapper' })
     for (const caller of [admin, user]) {
       expect(await names('?provider=ldap&extern_uid=cn=ldapper', caller)).toEqual(['ldapper'])
@@ -121,7 +121,7 @@ describe('GET /users (U-8 to U-16)', () => {
       await t.api('get', `/users${query}`, admin).expect(400, { error: 'extern_uid, provider provide all or none of parameters' })
   })
 
-  it('U-15: created_before and created_after, inclusive', async () => {
+  it('created_before and created_after, inclusive (U-15)', async () => {
     const moment = new Date('2017-01-02T03:04:05.678Z')
     await t.ctx.db.write.update(users).set({ created_at: moment }).where(eq(users.id, user.id))
     expect(await names(`?created_before=${moment.toISOString()}`)).toEqual(['ada'])
@@ -130,7 +130,7 @@ describe('GET /users (U-8 to U-16)', () => {
     await t.api('get', '/users?created_after=now', user).expect(400, { error: 'created_after is invalid' })
   })
 
-  it('U-16: order is an administrator’s to choose, and checked for all', async () => {
+  it('order is an administrator’s to choose, and checked for all (U-16)', async () => {
     await t.api('get', '/users?order_by=email', user).expect(400, { error: 'order_by does not have a valid value' })
     const ids = async (query: string, caller: TestUser) =>
       ((await t.api('get', `/users?per_page=100&${query}`, caller).expect(200)).body as { id: number }[]).map(({ id }) => id)
@@ -174,7 +174,7 @@ describe('GET /users/:id (U-17)', () => {
     for (const id of ['999999', '99999999999']) await t.api('get', `/users/${id}`, user).expect(404, { message: '404 User Not Found' })
   })
 
-  it('U-6, U-7: can_create_project counts the personal projects; identities are ordered', async () => {
+  it('can_create_project counts the personal projects; identities are ordered (U-6, U-7)', async () => {
     const limited = await aUser(t.ctx, { projects_limit: 1, provider: 'ldap', extern_uid: 'uid=limited' })
     const shown = async () => (await t.api('get', `/users/${limited.id}`, admin).expect(200)).body as object
     expect(await shown()).toMatchObject({
@@ -188,7 +188,7 @@ describe('GET /users/:id (U-17)', () => {
 })
 
 describe('POST /users (U-18 to U-24, G-75)', () => {
-  it('X-13, U-18, U-20, U-22, G-87: 201 with the whole view and the defaults', async () => {
+  it('201 with the whole view and the defaults (X-13, U-18, U-20, U-22, G-87)', async () => {
     const { body } = await post({ ...valid(1), location: 'Here', organization: null, website_url: 'https://a.example' }).expect(201)
     expect(body).toMatchObject({
       username: 'new1',
@@ -208,7 +208,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     expect(JSON.stringify(body)).not.toContain('password1')
   })
 
-  it('U-20, G-66: settings give the defaults, and external people get nothing whatever was sent', async () => {
+  it('settings give the defaults, and external people get nothing whatever was sent (U-20, G-66)', async () => {
     await setSettings(t.ctx, { user_default_external: true, default_projects_limit: 7 })
     expect((await post({ ...valid(2), projects_limit: 5, can_create_group: true }).expect(201)).body).toMatchObject({
       external: true,
@@ -224,7 +224,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     })
   })
 
-  it('U-19: names what is missing, in order', async () => {
+  it('names missing parameters, in order (U-19)', async () => {
     await post({ extern_uid: 'x' }).expect(400, {
       error:
         'email is missing, password, reset_password are missing, at least one parameter must be provided, name is missing, username is missing, extern_uid, provider provide all or none of parameters',
@@ -232,13 +232,13 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     await post({ ...valid(5), password: undefined, reset_password: false }).expect(400, { message: { password: ["can't be blank"] } })
   })
 
-  it('U-21: reset_password wins over a password', async () => {
+  it('reset_password wins over a password (U-21)', async () => {
     await post({ ...valid(6), reset_password: true, password: 'short' }).expect(201)
   })
 
   it.each([
     ['a blank address', { email: ' ' }, { email: ["can't be blank"] }],
-    ['an address without @', { email: 'nobody' }, { email: ['is invalid'] }],
+    ['an address without @', { email: 'unknown' }, { email: ['is invalid'] }],
     ['an address with two lines', { email: 'a@b\nc@d' }, { email: ['is invalid'] }],
     ['an address of 255 characters', { email: `${'a'.repeat(243)}@example.com` }, { email: ['is invalid'] }],
     ['a short password', { password: 'seven77' }, { password: ['is too short (minimum is 8 characters)'] }],
@@ -263,11 +263,11 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     ['a script as website', { website_url: 'javascript:alert(1)' }, { website_url: ['must be a valid URL'] }],
     ['a website with a line break', { website_url: 'https://a.example\r\nX: y' }, { website_url: ['must be a valid URL'] }],
     ['a website without scheme or host', { website_url: '//evil.example' }, { website_url: ['must be a valid URL'] }],
-  ])('U-23, AC-17, AC-18, G-41, SEC-62 to SEC-65: refuses %s', async (_, given, message) => {
+  ])('to SEC-65: refuses %s (U-23, AC-17, AC-18, G-41, SEC-62)', async (_, given, message) => {
     await post({ ...valid('refused'), ...given }).expect(400, { message })
   })
 
-  it('U-23: at the limits everything passes', async () => {
+  it('at the limits everything passes (U-23)', async () => {
     await post({
       ...valid('limits'),
       name: 'x'.repeat(255),
@@ -278,7 +278,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     }).expect(201)
   })
 
-  it('X-13, U-24, SEC-126: conflicts before texts', async () => {
+  it('conflicts before texts (X-13, U-24, SEC-126)', async () => {
     await post({ ...valid(7), email: 'ADA@engine.example', name: '' }).expect(409, { message: 'Email has already been taken' })
     await post({ ...valid(7), username: 'ada', name: '' }).expect(409, { message: 'Username has already been taken' })
     await post({ ...valid(7), username: 'ADA' }).expect(400, { message: { username: ['has already been taken'] } })
@@ -291,12 +291,12 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     })
   })
 
-  it('of two in the same moment one is told of the conflict', async () => {
+  it('refuses one of two concurrent requests with a conflict', async () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => post(valid('race'))))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
   })
 
-  it('CR-4, AC-12: the personal namespace comes with the user', async () => {
+  it('creates the personal namespace with the user (CR-4, AC-12)', async () => {
     const { body } = await post(valid(8)).expect(201)
     expect((await t.api('get', '/namespaces/new8', admin).expect(200)).body).toMatchObject({
       kind: 'user',
@@ -308,7 +308,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     expect(body).toMatchObject({ web_url: 'http://roost.test/new8' })
   })
 
-  it('G-75: administrators only', async () => {
+  it('administrators only (G-75)', async () => {
     await post(valid(9), user).expect(403, { message: '403 Forbidden' })
     await post(valid(9), null).expect(401, { message: '401 Unauthorized' })
   })

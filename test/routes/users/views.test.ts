@@ -27,8 +27,8 @@ const CURRENT = ['commit_email', 'public_email', 'private_profile', 'namespace_i
 const keysOf = (body: object) => Object.keys(body).sort()
 const get = async (path: string, caller: TestUser | null) => (await t.api('get', path, caller).expect(200)).body as Record<string, unknown>
 
-describe('what is shown of people', () => {
-  it('U-1: in lists to people, field by field', async () => {
+describe('fields of users', () => {
+  it('in lists to people, field by field (U-1)', async () => {
     const [shown] = (await get(`/users?username=${user.username}`, user)) as unknown as [object]
     expect(keysOf(shown)).toEqual([...BASIC].sort())
     expect(shown).toEqual({
@@ -41,15 +41,15 @@ describe('what is shown of people', () => {
     })
   })
 
-  it('U-2: one by one to people and to nobody', async () => {
+  it('single users are shown to signed-in and anonymous callers (U-2)', async () => {
     for (const caller of [user, null]) expect(keysOf(await get(`/users/${admin.id}`, caller))).toEqual([...NORMAL].sort())
   })
 
-  it('X-15: by id or by name to nobody in particular, until the public level is restricted', async () => {
+  it('by id or by name to anonymous callers, until the public level is restricted (X-15)', async () => {
     const anonymous = (path: string) => t.api('get', path, null)
     expect((await anonymous(`/users/${user.id}`).expect(200)).body).toMatchObject({ username: user.username, created_at: expect.any(String) })
     expect((await anonymous(`/users?username=${user.username}`).expect(200)).body).toMatchObject([{ id: user.id }])
-    expect((await anonymous('/users?username=nobody-at-all').expect(200)).body).toEqual([])
+    expect((await anonymous('/users?username=no-such-user').expect(200)).body).toEqual([])
     const { text: shown } = await anonymous(`/users/${user.id}`)
     expect(shown).not.toContain(user.email)
     const known = (await t.api('get', '/users?per_page=100', admin).expect(200)).body
@@ -64,18 +64,18 @@ describe('what is shown of people', () => {
     }
   })
 
-  it('U-3: of themselves', async () => {
+  it('of themselves (U-3)', async () => {
     expect(keysOf(await get('/user', user))).toEqual([...OWN, ...CURRENT].sort())
   })
 
-  it('U-4: to administrators', async () => {
+  it('to administrators (U-4)', async () => {
     expect(keysOf(await get(`/users/${user.id}`, admin))).toEqual([...ADMIN].sort())
     expect(keysOf(await get('/user', admin))).toEqual([...ADMIN, ...CURRENT].sort())
     const listed = (await get('/users?per_page=100', admin)) as unknown as object[]
     for (const shown of listed) expect(keysOf(shown)).toEqual([...ADMIN].sort())
   })
 
-  it('U-9, SEC-47: a list shows every change with the next call, to each caller what they may see', async () => {
+  it('a list shows every change with the next call, to each caller what they may see (U-9, SEC-47)', async () => {
     const person = await aUser(t.ctx, { projects_limit: 1 })
     const listed = async (caller: TestUser) => ((await get(`/users?username=${person.username}`, caller)) as unknown as [Record<string, unknown>])[0]
     expect(await listed(admin)).toMatchObject({ name: person.name, identities: [], can_create_project: true })
@@ -87,12 +87,12 @@ describe('what is shown of people', () => {
     expect(await listed(admin)).toMatchObject({ can_create_project: false })
   })
 
-  it.each(['active', 'blocked', 'ldap_blocked'] as const)('U-5: state %s', async (state) => {
+  it.each(['active', 'blocked', 'ldap_blocked'] as const)('state %s (U-5)', async (state) => {
     const person = await aUser(t.ctx, { state })
     expect(await get(`/users/${person.id}`, user)).toMatchObject({ state })
   })
 
-  it('U-6: what nobody has set, and how many projects are left', async () => {
+  it('what no user has set, and how many projects are left (U-6)', async () => {
     const person = await aUser(t.ctx, { skip_confirmation: false, projects_limit: 1 })
     expect(await get('/user', person)).toMatchObject({
       theme_id: 1,
@@ -115,7 +115,7 @@ describe('what is shown of people', () => {
     expect(await get('/user', person)).toMatchObject({ can_create_project: true })
   })
 
-  it('U-7: identities by their age', async () => {
+  it('identities by their age (U-7)', async () => {
     await t.api('put', `/users/${user.id}`, admin).send({ provider: 'github', extern_uid: '7' }).expect(200)
     expect(await get('/user', user)).toMatchObject({
       identities: [

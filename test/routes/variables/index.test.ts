@@ -33,7 +33,7 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
   /** What lists and single views show: of a project's the contract names two fields (V-2). */
   const shown = (key: string, value: string, isProtected = false) => ({ key, value, ...(kind === 'group' && { protected: isProtected }) })
 
-  it('V-2, V-4, V-8, V-9: are written, listed, read, changed and deleted', async () => {
+  it('are written, listed, read, changed and deleted (V-2, V-4, V-8, V-9)', async () => {
     expect((await create({ key: 'B', value: 'two' }).expect(201)).body).toEqual({ key: 'B', value: 'two', protected: false })
     expect((await create({ key: 'A', value: '', protected: 'yes' }).expect(201)).body).toEqual({ key: 'A', value: '', protected: true })
     const listed = await t.api('get', `${path()}?per_page=1`, people.maintainer).expect(200)
@@ -52,7 +52,7 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
     await t.api('delete', `${path()}/A`, people.maintainer).expect(404, missing)
   })
 
-  it('V-3: an unknown key, and one of another case, are missing', async () => {
+  it('an unknown key, and one of another case, are missing (V-3)', async () => {
     await create({ key: 'Key', value: 'x' }).expect(201)
     for (const key of ['nope', 'KEY', '%20Key']) {
       await t.api('get', `${path()}/${key}`, people.maintainer).expect(404, missing)
@@ -64,7 +64,7 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
     expect((await create({ key: 'KEY', value: 'another' }).expect(201)).body).toMatchObject({ key: 'KEY' })
   })
 
-  it('X-17: knows no types, masks or environments: what clients send of these is left out, in lists as well', async () => {
+  it('knows no types, masks or environments: what clients send of these is left out, in lists as well (X-17)', async () => {
     const sent = { key: 'TYPED', value: 'v', variable_type: 'file', masked: true, environment_scope: 'production' }
     expect((await create(sent).expect(201)).body).toEqual({ key: 'TYPED', value: 'v', protected: false })
     const more = { ...sent, value: 'w' }
@@ -92,12 +92,12 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
     [{ key: 'a\nb', value: 'v' }, { message: { key: [FORMAT] } }],
     [{ key: 'ключ', value: 'v' }, { message: { key: [FORMAT] } }],
     [{ key: 'x'.repeat(256), value: 'v' }, { message: { key: ['is too long (maximum is 255 characters)'] } }],
-  ])('V-4, V-5, V-7, SEC-62: refuses %o', async (given, body) => {
+  ])('refuses %o (V-4, V-5, V-7, SEC-62)', async (given, body) => {
     await create(given).expect(400, body)
     expect(await t.ctx.db.read.$count(variables)).toBe(0)
   })
 
-  it('V-5: a key is trimmed, 255 characters are taken, and it is there once', async () => {
+  it('a key is trimmed, 255 characters are taken, and it is there once (V-5)', async () => {
     expect((await create({ key: '  KEY\n', value: 'v' }).expect(201)).body).toMatchObject({ key: 'KEY' })
     await create({ key: 'x'.repeat(255), value: 'v' }).expect(201)
     await create({ key: 'KEY', value: 'w' }).expect(400, { message: { key: ['has already been taken'] } })
@@ -105,24 +105,24 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(400)])
   })
 
-  it.each(['__proto__', 'constructor', 'hasOwnProperty', '0'])('SEC-73: %s is a key like any other', async (key) => {
+  it.each(['__proto__', 'constructor', 'hasOwnProperty', '0'])('%s is a key like any other (SEC-73)', async (key) => {
     await create({ key, value: key }).expect(201)
     expect((await t.api('get', `${path()}/${key}`, people.maintainer).expect(200)).body).toEqual(shown(key, key))
     await t.api('delete', `${path()}/${key}`, people.maintainer).expect(204)
   })
 
-  it('V-6, V-10, SEC-135: any text comes back as it was, and lies nowhere in the open', async () => {
+  it('any text comes back as it was, and is readable nowhere (V-6, V-10, SEC-135)', async () => {
     const value = `secret "quotes" \r\n\t émoji 🎉 ${'x'.repeat(500_000)}`
     await create({ key: 'BIG', value }).expect(201)
     expect((await t.api('get', `${path()}/BIG`, people.maintainer).expect(200)).body).toEqual(shown('BIG', value))
     await t.api('put', `${path()}/BIG`, people.maintainer).send({ value: 'another secret' }).expect(200)
     const kept = JSON.stringify([await t.ctx.db.read.select().from(variables), await t.ctx.db.read.select().from(auditEvents), t.logged])
     expect(kept).not.toMatch(/secret "?|another secret/)
-    const told = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'variable_updated')).orderBy(auditEvents.id)
-    expect(told.at(-1)).toMatchObject({ target_type: kind, changes: { key: 'BIG' } })
+    const events = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'variable_updated')).orderBy(auditEvents.id)
+    expect(events.at(-1)).toMatchObject({ target_type: kind, changes: { key: 'BIG' } })
   })
 
-  it('V-1, SEC-135: maintainers and above; before the parameters, for every method', async () => {
+  it('maintainers and above; before the parameters, for every method (V-1, SEC-135)', async () => {
     await create({ key: 'K', value: 'v' }).expect(201)
     for (const [method, more] of [
       ['get', ''],
@@ -147,7 +147,7 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
 })
 
 describe('variables and switches', () => {
-  it('V-1: with the jobs, or the repository, switched off for nobody', async () => {
+  it('for no one if the jobs or the repository are disabled (V-1)', async () => {
     const own = await aProject(t.ctx, { maintainer: people.maintainer })
     const path = `${own.path}/variables`
     const set = (values: Partial<typeof projects.$inferInsert>) => t.ctx.db.write.update(projects).set(values).where(eq(projects.id, own.id))
@@ -160,7 +160,7 @@ describe('variables and switches', () => {
     await t.api('get', path, people.maintainer).expect(200)
   })
 
-  it('SEC-31: a key of another project is missing', async () => {
+  it('a key of another project is missing (SEC-31)', async () => {
     const other = await aProject(t.ctx, { maintainer: people.maintainer })
     await t.api('post', `${other.path}/variables`, people.maintainer).send({ key: 'THERE', value: 'v' }).expect(201)
     await t.api('get', `${project.path}/variables/THERE`, people.maintainer).expect(404)

@@ -32,7 +32,7 @@ const slug = (text: string) => `${path}/${encodeURIComponent(text)}`
 const storedAt = (id: number) => repositoryDirectory(t.ctx.config.storages['default'] as string, { storage: 'default', id, kind: 'wiki' })
 
 describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
-  it('WK-1, WK-2, WK-3, WK-4, WK-5, WK-7: are written, listed, read, changed and deleted', async () => {
+  it('are written, listed, read, changed and deleted (WK-1, WK-2, WK-3, WK-4, WK-5, WK-7)', async () => {
     expect((await t.api('get', path, people.guest).expect(200)).body).toEqual([])
     const home = { slug: 'Home-page', title: 'Home page', format: 'markdown', content: '# Hello\n', encoding: 'UTF-8' }
     expect((await create({ title: 'Home page', content: '# Hello\n' }).expect(201)).body).toEqual(home)
@@ -62,7 +62,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
     expect((await t.api('get', path, people.guest).expect(200)).body).toHaveLength(1)
   })
 
-  it('WK-1, WK-2: a wiki nobody wrote in has no pages, and asking for them logs no error', async () => {
+  it('a wiki without content has no pages, and listing them logs no error (WK-1, WK-2)', async () => {
     const own = await aProject(t.ctx)
     const wikis = `${own.path}/wikis`
     const before = t.logged.length
@@ -92,7 +92,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
     await gitOut(storedAt(own.id), 'fsck', '--strict')
   })
 
-  it('WK-2: reads what a page was in a commit', async () => {
+  it('reads what a page was in a commit (WK-2)', async () => {
     await create({ title: 'Versions', content: 'one' }).expect(201)
     const first = await gitOut(storedAt(project.id), 'rev-parse', 'HEAD')
     await t.api('put', slug('Versions'), people.developer).send({ content: 'two' }).expect(200)
@@ -118,7 +118,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
     expect((await t.api('get', `${path}?per_page=100`, people.guest).expect(200)).body).toHaveLength(before)
   })
 
-  it('WK-3, WK-4: one title is one page, in whatever format; a page below a page is a folder beside it', async () => {
+  it('one title is one page, in whatever format; a page below a page is a folder beside it (WK-3, WK-4)', async () => {
     await create({ title: 'Twice', content: 'x' }).expect(201)
     await create({ title: 'Twice', content: 'y', format: 'rdoc' }).expect(400, { message: { title: ['has already been taken'] } })
     await create({ title: 'Other', content: 'x' }).expect(201)
@@ -146,7 +146,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
   })
 
   it.each(['__proto__', 'constructor', 'null', '0', '-1', '#hash?x=1', 'ünïcödé 日本', '*', '--output=x'])(
-    'SEC-155: a page called %j',
+    'a page called %j (SEC-155)',
     async (title) => {
       const made = (await create({ title, content: title }).expect(201)).body as { slug: string }
       expect((await t.api('get', slug(made.slug), people.guest).expect(200)).body).toMatchObject({ content: title })
@@ -154,7 +154,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
   )
 })
 
-describe('who may (5.1 rows 1, 33, 34)', () => {
+describe('permissions (5.1 rows 1, 33, 34)', () => {
   it.each([
     ['guest', 403, 403, 403],
     ['reporter', 403, 403, 403],
@@ -172,7 +172,7 @@ describe('who may (5.1 rows 1, 33, 34)', () => {
     await t.api('delete', slug(`For-${role}`), caller).expect(deleted)
   })
 
-  it('nobody and strangers: only what is public, and no writing', async () => {
+  it('anonymous callers and strangers: only what is public, and no writing', async () => {
     await t.api('get', path).expect(404, { message: '404 Project Not Found' })
     await t.api('get', path, people.stranger).expect(404, { message: '404 Project Not Found' })
     const open = await aProject(t.ctx, { visibility: 'public', developer: people.developer })
@@ -183,7 +183,7 @@ describe('who may (5.1 rows 1, 33, 34)', () => {
     await t.api('post', `${open.path}/wikis`, people.stranger).send({ title: 'y', content: 'x' }).expect(403, { message: '403 Forbidden' })
   })
 
-  it('AC-10, AC-11, G-68: switched off, for members only, archived', async () => {
+  it('switched off, for members only, archived (AC-10, AC-11, G-68)', async () => {
     const own = await aProject(t.ctx, { visibility: 'public', developer: people.developer })
     const set = (values: Partial<typeof projects.$inferInsert>) => t.ctx.db.write.update(projects).set(values).where(eq(projects.id, own.id))
     await t.api('post', `${own.path}/wikis`, people.developer).send({ title: 'x', content: 'x' }).expect(201)
@@ -200,7 +200,7 @@ describe('who may (5.1 rows 1, 33, 34)', () => {
 })
 
 describe('pages and Git (WK-8, GH-3)', () => {
-  it('what is pushed is shown at once, and what is written can be cloned', async () => {
+  it('pushed pages are shown at once, and pages from the API can be cloned', async () => {
     const own = await aProject(t.ctx, { developer: people.developer })
     await t.api('post', `${own.path}/wikis`, people.developer).send({ title: 'Home', content: 'first\n' }).expect(201)
     const work = client.folder()

@@ -173,7 +173,7 @@ describe('an import from Gitea', () => {
 
 describe('what a real Gitea answers', () => {
   let place = 0
-  /** Each test has a server of its own: the same one below another path; its group goes into one of its own. */
+  /** Each test has its own server: the same one below another path; its group goes into a separate one. */
   const run = async (given: Record<string, unknown>) => {
     answers = { '/api/v1/version': { version: '1.23.8' }, '/api/v1/admin/users': [bob, carol], '/api/v1/orgs': [acme], ...given }
     place++
@@ -308,7 +308,7 @@ describe('what a real Gitea answers', () => {
     repository.git('update-ref', '-d', 'refs/pull/5/head')
   })
 
-  it('names that are none here are changed, and those of repositories that nobody can own are left', async () => {
+  it('changes names that are invalid here, and leaves repositories without an owner here', async () => {
     const org = (id: number, username: string, full_name: string) => ({ ...acme, id, username, full_name })
     const own = (id: number, full_name: string) => ({
       ...app,
@@ -336,7 +336,7 @@ describe('what a real Gitea answers', () => {
     expect(left(report, 'project')).toEqual(['help/mine: its owner was not imported'])
   })
 
-  it('lists of what is switched off, or cannot be, are not asked for', async () => {
+  it('does not request lists of disabled features', async () => {
     const off = { ...app, id: 800, has_issues: false, has_pull_requests: false }
     const repos = [
       off,
@@ -434,7 +434,7 @@ describe('an import from Gogs', () => {
     expect((await t.api('get', '/projects/second%2Facme%2Fapp/issues?order_by=created_at&sort=asc', admin)).body).toHaveLength(2)
   })
 
-  it('brings a project of a user, whom its API shows as an organisation as well', async () => {
+  it('imports a project of a user that its API shows as an organisation as well', async () => {
     answers = {
       ...shared(),
       '/api/v1/user': carol,

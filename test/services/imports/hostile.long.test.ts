@@ -39,7 +39,7 @@ afterEach(() => {
 })
 
 let runs = 0
-/** Each test has a server of its own: the same one below another path. */
+/** Each test has its own server: the same one below another path. */
 let place = 1
 const run = (options: Partial<ImportOptions> = {}): Promise<ImportReport> =>
   importServer(t.ctx, { url: `${local.url}/t${place}`, token: 'secret-token', ...options })
@@ -52,9 +52,9 @@ const project = (path_with_namespace: string, more = {}) => ({
 })
 
 describe('a hostile server', () => {
-  it('is not believed what is of the wrong type', async () => {
+  it('skips values of the wrong type', async () => {
     answers = {
-      '/users': () => [person('right'), person('wrong', { username: { $gt: '' } }), 'nobody', person('long'.repeat(100)), person('nul\0')],
+      '/users': () => [person('right'), person('wrong', { username: { $gt: '' } }), 'unknown', person('long'.repeat(100)), person('nul\0')],
       '/groups': () => ({ message: 'no list' }),
       '/projects': () => 7,
     }
@@ -81,7 +81,7 @@ describe('a hostile server', () => {
     const growing: Handler = (query, request, response) => {
       const page = Number(query.get('page') ?? 1)
       response.setHeader('link', `<${new URL(request.url ?? '', local.url).pathname}?page=${page < 3 ? page + 1 : 1}>; rel="next"`)
-      return [project(`nobody${page}/p`, { id: 1000 + page })]
+      return [project(`unknown${page}/p`, { id: 1000 + page })]
     }
     answers = { '/projects': growing }
     expect(reasons(await run())).toContainEqual(expect.stringContaining('project all: the list does not end'))
@@ -155,7 +155,7 @@ describe('a hostile server', () => {
     answers = {
       '/projects': (query, request, response) => {
         linked(request, response, page(query)).setHeader('x-total', '10')
-        return Array.from({ length: 100 }, () => project('nobody/p'))
+        return Array.from({ length: 100 }, () => project('unknown/p'))
       },
       '/groups': (query, request, response) => {
         linked(request, response, page(query))
@@ -194,7 +194,7 @@ describe('a hostile server', () => {
     expect((await t.api('get', `/groups/${id}/projects`, admin)).body).toEqual([])
   })
 
-  it('says who is external, and they are here as well', async () => {
+  it('imports external users as external', async () => {
     answers = { '/users': () => [person('outsider', { external: true }), person('insider', { external: false })] }
     await run()
     for (const [username, external] of Object.entries({ outsider: true, insider: false }))
@@ -242,7 +242,7 @@ describe('a hostile server', () => {
     expect(tries).toBe(4)
   })
 
-  it('that fails with one thing gives the others', async () => {
+  it('that fails for one item imports the others', async () => {
     const broken = project('hurt/one', { id: 8001, owner: person('hurt') })
     const whole = project('hurt/two', { id: 8002, owner: person('hurt') })
     answers = {

@@ -60,7 +60,7 @@ beforeAll(async () => {
 
 const PROJECT = '/projects/works%2Fengines%2Fanalytical'
 
-/** What another server gives anew: ids, addresses, and what depends on who asks. */
+/** What another server assigns itself, or what depends on the caller: ids and addresses. */
 const OWN = new Set(
   'id group_id project_id namespace_id parent_id creator_id source_project_id target_project_id noteable_id author_id merge_request_id moved_to_id web_url avatar_url readme_url http_url_to_repo ssh_url_to_repo _links raw_url url assets subscribed permissions user commit_path tag_path forked_from_project last_sign_in_at current_sign_in_at last_activity_on is_admin confirmed_at import_status'.split(
     ' ',
@@ -147,7 +147,7 @@ async function rowsOf({ ctx }: typeof there): Promise<Record<string, number>> {
 }
 
 describe('links of releases', () => {
-  it('RL-7: have the same addresses below the project', async () => {
+  it('have the same addresses below the project (RL-7)', async () => {
     const { source, copy } = await ask(`${PROJECT}/releases/v1.0/assets/links`)
     const addresses = (links: unknown) => (links as { direct_asset_url: string }[]).map((link) => new URL(link.direct_asset_url).pathname)
     expect(addresses(copy)).toEqual(['/plan', '/works/engines/analytical/-/releases/v1.0/downloads/bin/engine'])
@@ -156,7 +156,7 @@ describe('links of releases', () => {
 })
 
 describe('an import', () => {
-  it('goes on where the other server failed', () => {
+  it('continues where the other server failed', () => {
     expect(faults.length).toBeGreaterThan(2)
     expect(new Set(faults)).toEqual(new Set(['the server answers 502', null]))
   })
@@ -168,7 +168,7 @@ describe('an import', () => {
     expect(counts).toEqual(await rowsOf(there))
   })
 
-  it('goes on where it was killed', async () => {
+  it('continues where it was killed', async () => {
     const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: killed.dataDir, DATABASE_URL: killed.databaseUrl }
     const run = () =>
       spawn(process.execPath, [startScript, 'import', proxy.url, '--token', rich.admin.token, '--json'], {
@@ -207,7 +207,7 @@ describe('an import', () => {
     expect(report.came).toMatchObject({ 'LFS object': 1 })
   })
 
-  it('tells nobody: no webhook, no event', async () => {
+  it('sends nothing: no webhook, no event', async () => {
     await here.ctx.jobs.drain()
     expect(listener.got).toEqual([])
     expect((await here.api('get', `${PROJECT}/events`, admin)).body).toEqual([])
@@ -221,13 +221,13 @@ describe('an import', () => {
     expect(await here.ctx.db.write.$count(users, and(ne(users.username, 'boss'), isNotNull(users.password_hash)))).toBe(0)
   })
 
-  it('goes on counting numbers after those that came', async () => {
+  it('continues numbers after the imported ones', async () => {
     const { body } = await here.api('post', `${PROJECT}/issues`, admin).send({ title: 'new' }).expect(201)
     expect(body).toMatchObject({ iid: 3 })
     await here.api('delete', `${PROJECT}/issues/3`, admin).expect(204)
   })
 
-  it('that is run again changes nothing, but brings what has come since', async () => {
+  it('that is repeated changes nothing, but imports new items', async () => {
     const again = await importServer(here.ctx, { url: `${proxy.url}/`, token: rich.admin.token })
     expect(again).toEqual(report)
     await there.api('post', `${PROJECT}/issues`, rich.admin).send({ title: 'later' }).expect(201)

@@ -75,7 +75,7 @@ describe('metrics', () => {
 })
 
 describe('an event for very many people (ML-9)', () => {
-  it('mails 1,000 of them, those first whom it concerns most', async () => {
+  it('mails 1,000 of them, those that it concerns most first', async () => {
     const [author, last] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, visibility: 'public' })
     await t.ctx.db.write.execute(sql`with made as (

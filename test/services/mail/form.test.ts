@@ -178,7 +178,7 @@ describe('unsubscribing by the link (ML-17)', () => {
     expect(await box.to(all.reader.email)).toEqual([])
   })
 
-  it('is for one user and one thing, and cannot be made up', async () => {
+  it('is for one user and one item, and cannot be guessed', async () => {
     const all = await pair()
     await anIssue(all)
     const link = linkOf(await only(all.reader))

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 
 it(
-  'ML-10: kill -9 of the service loses no mail, and sends one again only with the same id',
+  'kill -9 of the service loses no mail, and sends one again only with the same id (ML-10)',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'mail-'))
     chmodSync(folder, 0o711)

@@ -24,7 +24,7 @@ const events = async (who: TestUser) =>
   (await box.to(who.email)).map((mail) => `${mail.header('x-roost-event')} ${mail.header('x-roost-reason')}`).sort()
 
 describe('an issue', () => {
-  it('is mailed to whom it is assigned and who is mentioned, and not to its author (ML-3, ML-5)', async () => {
+  it('is mailed to assignees and mentioned users, and not to its author (ML-3, ML-5)', async () => {
     const [author, assignee, named, other] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [assignee, named, other] })
     await anIssue(project, author, { assignee_ids: [assignee.id], description: `Look, @${named.username}` })
@@ -55,7 +55,7 @@ async function mailed(people: Record<string, TestUser>) {
 }
 
 describe('levels (ML-2, ML-3)', () => {
-  it('decide about events of a project that somebody has no part in', async () => {
+  it('decide about events of a project that the user does not take part in', async () => {
     const project = await aProject(t.ctx)
     const people = await levels(project)
     await level(people.custom, { new_issue: true })
@@ -67,7 +67,7 @@ describe('levels (ML-2, ML-3)', () => {
     expect(await mailed(people)).toEqual({ watch: 'close_issue watching, new_issue watching', custom: 'close_issue custom' })
   })
 
-  it('decide about what somebody takes part in, and what mentions them', async () => {
+  it('decide about items that the user takes part in or is mentioned in', async () => {
     const project = await aProject(t.ctx)
     const people = await levels(project, 'project')
     const { iid } = await anIssue(project, project.creator)
@@ -128,7 +128,7 @@ describe('levels (ML-2, ML-3)', () => {
 })
 
 describe('subscriptions (ML-4)', () => {
-  it('mail at every level, and their end goes before every reason', async () => {
+  it('mail at every level; unsubscribing overrides every reason', async () => {
     const [author, reader] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: reader })
     await level(reader, { level: 'disabled' })
@@ -144,7 +144,7 @@ describe('subscriptions (ML-4)', () => {
     expect(await events(reader)).toEqual([])
   })
 
-  it('to labels mail what is new with them or gets them', async () => {
+  it('to labels mail about items that are created with them or get them', async () => {
     const [author, fan] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: fan })
     await t.api('post', `${project.path}/labels`, author).send({ name: 'bug', color: '#ff0000' }).expect(201)
@@ -170,12 +170,12 @@ describe('changes', () => {
       .api('put', `${project.path}/issues/${iid}`, author)
       .send({ assignee_ids: [second.id] })
       .expect(200)
-    const [told] = await box.to(first.email)
-    expect(told?.text).toContain(`${author.name} assigned Issue #${iid} to ${second.name}.`)
+    const [mail] = await box.to(first.email)
+    expect(mail?.text).toContain(`${author.name} assigned Issue #${iid} to ${second.name}.`)
     expect(await events(second)).toEqual(['reassign_issue assigned'])
   })
 
-  it('of a description mail who is mentioned newly, once (ML-7)', async () => {
+  it('of a description mail newly mentioned users, once (ML-7)', async () => {
     const [author, old, fresh] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [old, fresh] })
     const { iid } = await anIssue(project, author, { description: `@${old.username}` })
@@ -255,7 +255,7 @@ describe('pipelines (ML-8)', () => {
 })
 
 describe('notes', () => {
-  it('on a commit go to its author, to whom they mention, and to who wrote there before (ML-7)', async () => {
+  it('on a commit go to its author, to mentioned users, and to earlier commenters (ML-7)', async () => {
     const [author, named, critic] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [named, critic], files: {} })
     const sha = await aCommit(t.ctx, project, { 'a.txt': 'a\n' })
@@ -320,7 +320,7 @@ describe('at the moment of sending (ML-11)', () => {
     return { author, reader, project }
   }
 
-  it('who may still see the thing gets it, as it is then', async () => {
+  it('mails users who may still see the item, with its state at that time', async () => {
     const { author, reader, project } = await watched()
     // the first mail may be on its way before the answer to the call
     const change = () => t.api('put', `${project.path}/issues/1`, author).send({ description: 'second words' }).expect(200)
@@ -348,7 +348,7 @@ describe('at the moment of sending (ML-11)', () => {
     expect(await meanwhile(reader, () => anIssue(project, author), block)).toEqual([])
   })
 
-  it('nobody gets what is deleted, or a note of it', async () => {
+  it('sends no mail about deleted items and notes', async () => {
     const { author, reader, project } = await watched()
     let iid = 0
     const write = async () => {
@@ -364,7 +364,7 @@ describe('at the moment of sending (ML-11)', () => {
     expect(await meanwhile(reader, comment, () => t.api('delete', `${project.path}/issues/${other.iid}/notes/${id}`, author).expect(204))).toEqual([])
   })
 
-  it('a confidential issue, and notes on it, go to nobody who does not see it', async () => {
+  it('mails about a confidential issue, and notes on it, go only to those who see it', async () => {
     const author = await aUser(t.ctx)
     const [guest, reporter] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, visibility: 'public', guest, reporter })
@@ -379,7 +379,7 @@ describe('at the moment of sending (ML-11)', () => {
     expect(await meanwhile(guest, () => note(project, author, `issues/${open.iid}`, 'a secret'), hide)).toEqual([])
   })
 
-  it('who has unsubscribed meanwhile gets nothing', async () => {
+  it('sends nothing to users who have unsubscribed since', async () => {
     const { author, reader, project } = await watched()
     let iid = 0
     const write = async () => {
@@ -401,7 +401,7 @@ describe('at the moment of sending (ML-11)', () => {
     expect(await events(guest)).toEqual(['new_issue assigned'])
   })
 
-  it('goes to a confirmed address only (ML-12)', async () => {
+  it('is sent to a confirmed address only (ML-12)', async () => {
     const author = await aUser(t.ctx)
     const [unconfirmed, other] = [await aUser(t.ctx, { skip_confirmation: false }), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [unconfirmed, other] })

@@ -85,7 +85,7 @@ describe('moving a repository to another storage (SEC-187)', () => {
     expect(code).toBe(0)
   })
 
-  it('the former copy serves whoever reads it, takes no ref any more, and goes when its time is over', async () => {
+  it('the former copy serves its readers, accepts no ref update, and is removed when its time is over', async () => {
     const project = await aProject(t.ctx, { files: { a: '1' } })
     const former = t.ctx.git.open({ storage: 'default', id: project.id, kind: 'project' })
     await moved(project, 'second')
@@ -170,7 +170,7 @@ describe('moving a repository to another storage (SEC-187)', () => {
     expect((await lfs.download(project.fullPath, project.creator, object)).bytes.equals(object.bytes)).toBe(true)
   })
 
-  it('goes back to where it was once nobody reads the former copy', async () => {
+  it('goes back to where it was once the former copy has no readers', async () => {
     const project = await aProject(t.ctx, { files: { a: '1' } })
     await moved(project, 'second')
     await commit(project, project.creator, 'b').expect(201)

@@ -74,8 +74,8 @@ export function receiver(before: () => Promise<void> = async () => {}): Receiver
       }
       const late = setTimeout(() => {
         waiting.delete(look)
-        const told = r.at(path).map(({ headers, body }) => `${headers['x-gitlab-event']} ${JSON.stringify(body).slice(0, 300)}`)
-        reject(new Error(`nothing like that came to ${path}, only:\n${told.join('\n')}`))
+        const received = r.at(path).map(({ headers, body }) => `${headers['x-gitlab-event']} ${JSON.stringify(body).slice(0, 300)}`)
+        reject(new Error(`nothing like that came to ${path}, only:\n${received.join('\n')}`))
       }, 15_000)
       waiting.add(look)
       look()

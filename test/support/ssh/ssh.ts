@@ -19,7 +19,7 @@ export interface KeyPair {
   file: string
 }
 
-/** A private key. ssh2 cannot parse about one in 256 of its own keys, where it drops a leading zero byte. */
+/** A private key. ssh2 cannot parse about one in 256 of the keys that it makes, where it drops a leading zero byte. */
 export function ed25519(): string {
   const pem = ssh2.utils.generateKeyPairSync('ed25519').private
   return ssh2.utils.parseKey(pem) instanceof Error ? ed25519() : pem
@@ -84,7 +84,7 @@ export function sshClient(t: TestApp) {
       else client.exec(command, take)
     })
 
-  /** Runs one command on a new connection; `ready` tells whether the login succeeded. */
+  /** Runs one command on a new connection; `ready` says whether the login succeeded. */
   const ssh = async (pair: Pick<KeyPair, 'private'>, command = '', options: ssh2.ConnectConfig = {}): Promise<Session> => {
     let client: ssh2.Client
     try {

@@ -44,7 +44,7 @@ describe('tokens that were made with a token', () => {
     expect(rows.map(({ target_id }) => Number(target_id))).toEqual([first, second, ...others, sudo].map(({ id }) => id).sort((a, b) => a - b))
   })
 
-  it('end when it is rotated, by itself or by another (CR-20, CR-25)', async () => {
+  it('end when it is rotated, with its own or another token (CR-20, CR-25)', async () => {
     for (const name of ['self', 'id'] as const) {
       const old = await make(user)
       const child = await make(old)
@@ -73,7 +73,7 @@ describe('tokens that were made with a token', () => {
     expect(await works(child)).toBe(false)
   })
 
-  it('stay when a password grant ends, which stands for the password (CR-23, CR-25)', async () => {
+  it('stay when a password grant ends (CR-23, CR-25)', async () => {
     const grant = { grant_type: 'password', username: user.username, password: user.password }
     const { access_token } = (await t.app.inject({ method: 'POST', url: '/oauth/token', payload: grant })).json()
     const made = await make({ token: access_token })

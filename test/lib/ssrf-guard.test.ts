@@ -54,7 +54,7 @@ describe('addresses (SEC-138)', () => {
 })
 
 describe('URLs (SEC-64, SEC-138, SEC-139)', () => {
-  it('tells the URL without credentials, the credentials, and the addresses that were checked', async () => {
+  it('returns the URL without credentials, the credentials, and the addresses that were checked', async () => {
     const target = await check('https://ada:p%40ss@example.org:8443/a/b.git#part', ['93.184.216.34', '2606:2800:220:1::1'])
     expect(target.url.href).toBe('https://example.org:8443/a/b.git')
     expect(target.credentials).toEqual({ user: 'ada', password: 'p@ss' })

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(root, { recursive: true, force: true }))
 
-/** Two pieces with a pause, that ends late when it is told to stop, as git does. */
+/** Two pieces with a pause, that ends late when it is aborted, as git does. */
 const slowly = async (signal: AbortSignal) =>
   Readable.from(
     (async function* () {
@@ -27,7 +27,7 @@ const slowly = async (signal: AbortSignal) =>
     })(),
   )
 
-it('RE-13: whoever asks right after the last reader has left gets the whole file', async () => {
+it('a reader right after the last one has left gets the whole file (RE-13)', async () => {
   const files = new FileCache(root, 100_000_000, 1)
   const never = new AbortController().signal
   const first = await files.read('1/x', slowly, never)

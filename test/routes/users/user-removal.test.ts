@@ -33,7 +33,7 @@ interface Comment {
 }
 
 describe('DELETE /users/:id (U-33 to U-36)', () => {
-  it('who may: 401, 403, 404', async () => {
+  it('refuses callers without the right: 401, 403, 404', async () => {
     const user = await aUser(t.ctx)
     await remove(user, '', null).expect(401, { message: '401 Unauthorized' })
     await remove(user, '', user).expect(403, { message: '403 Forbidden' })
@@ -43,7 +43,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect(await isThere(user)).toBe(true)
   })
 
-  it("U-34: removes what is the user's own: personal projects, memberships, keys, addresses, tokens, avatar", async () => {
+  it("removes what is the user's own: personal projects, memberships, keys, addresses, tokens, avatar (U-34)", async () => {
     const user = await aUser(t.ctx)
     const own = await aProject(t.ctx, { creator: user, files: { a: 'a' } })
     const group = await aGroup(t.ctx, { developer: user })
@@ -75,7 +75,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect((await t.api('get', '/user/emails', heir).expect(200)).body).toEqual([])
   })
 
-  it('G-70, U-34, SEC-127: what the user made for others goes to the ghost', async () => {
+  it('what the user made for others belongs to the ghost user (G-70, U-34, SEC-127)', async () => {
     const user = await aUser(t.ctx)
     await t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: user.id, access_level: 30 })
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'of the deleted' }).expect(201)
@@ -104,7 +104,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     await t.api('post', `${project.path}/statuses/${sha}`, owner).send({ state: 'success', name: 'same' }).expect(201)
   })
 
-  it('SEC-125: the ghost stays', async () => {
+  it('the ghost stays (SEC-125)', async () => {
     const [ghost] = await t.ctx.db.read.select().from(users).where(eq(users.kind, 'ghost'))
     await remove({ id: ghost?.id as number }).expect(403, { message: '403 Forbidden' })
     await t.api('get', `/users/${ghost?.id}`, owner).expect(200)
@@ -119,7 +119,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
       .expect(404)
   })
 
-  it('U-36: with hard_delete what the user wrote is deleted, what a pipeline needs stays', async () => {
+  it('with hard_delete what the user wrote is deleted, what a pipeline needs stays (U-36)', async () => {
     const user = await aUser(t.ctx)
     await t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: user.id, access_level: 30 })
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'gone for good' }).expect(201)
@@ -130,7 +130,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect(body).toMatchObject([{ author: { username: 'ghost' } }])
   })
 
-  it('U-35, SEC-124: the only owner of a group stays', async () => {
+  it('the only owner of a group stays (U-35, SEC-124)', async () => {
     const user = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: user })
     await remove(user).expect(409, { message: 'User cannot be removed while is the sole-owner of a group' })
@@ -143,7 +143,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     await remove(second).expect(409)
   })
 
-  it('U-36: with hard_delete groups without another owner are deleted with their projects, others stay', async () => {
+  it('with hard_delete groups without another owner are deleted with their projects, others stay (U-36)', async () => {
     const user = await aUser(t.ctx)
     const alone = await aGroup(t.ctx, { creator: user, developer: owner })
     const shared = await aGroup(t.ctx, { creator: user, owner })
@@ -157,7 +157,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect(existsSync(repositoryDirectory(root, { storage: 'default', id: inside.id, kind: 'project' }))).toBe(false)
   })
 
-  it('SEC-124: of two owners who are deleted at once one stays', async () => {
+  it('of two owners who are deleted at once one stays (SEC-124)', async () => {
     const first = await aUser(t.ctx)
     const second = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: first, owner: second })
@@ -166,7 +166,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect(await t.ctx.db.read.$count(members, eq(members.namespace_id, group.id))).toBe(1)
   })
 
-  it('SEC-123: the last administrator stays', async () => {
+  it('the last administrator stays (SEC-123)', async () => {
     const others = await t.ctx.db.read.select().from(users).where(sql`${users.admin} and ${users.id} <> ${admin.id}`)
     expect(others).toEqual([])
     await remove(admin).expect(403, { message: '403 Forbidden' })
@@ -176,7 +176,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     await t.api('get', '/user', admin).expect(200)
   })
 
-  it('G-89, W-32: If-Unmodified-Since', async () => {
+  it('If-Unmodified-Since (G-89, W-32)', async () => {
     const user = await aUser(t.ctx)
     await remove(user).set('If-Unmodified-Since', 'Mon, 01 Jan 2018 00:00:00 GMT').expect(412, { message: '412 Precondition Failed' })
     expect(await isThere(user)).toBe(true)
@@ -184,7 +184,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     await remove(user).set('If-Unmodified-Since', 'Thu, 01 Jan 2099 00:00:00 GMT').expect(204)
   })
 
-  it('twice at once: one 204, the other finds nobody', async () => {
+  it('twice at once: one 204, the other 404', async () => {
     const user = await aUser(t.ctx)
     const statuses = (await Promise.all([remove(user), remove(user), remove(user)])).map(({ status }) => status)
     expect(statuses.every((status) => status === 204 || status === 404)).toBe(true)
@@ -228,7 +228,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect(await t.ctx.db.read.$count(commitStatuses, eq(commitStatuses.user_id, user.id))).toBe(0)
   })
 
-  it('SEC-158: a removal that was killed half way is finished by its job', async () => {
+  it('a removal that was killed half way is finished by its job (SEC-158)', async () => {
     const user = await aUser(t.ctx)
     await aProject(t.ctx, { creator: user, files: { a: 'a' } })
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'half way' }).expect(201)

@@ -2,9 +2,9 @@ import { cp, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { databaseHome } from '../../src/db/postgres/home.js'
-import { writePreparation } from '../../src/db/postgres/records.js'
-import { StartFault } from '../../src/lib/start-fault.js'
+import { databaseHome } from '../../../src/db/postgres/home.js'
+import { writePreparation } from '../../../src/db/postgres/records.js'
+import { StartFault } from '../../../src/lib/start-fault.js'
 
 let folder: string
 beforeAll(async () => {

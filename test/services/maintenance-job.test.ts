@@ -47,7 +47,7 @@ async function age(project: TestProject) {
 }
 
 describe('housekeeping (AS-41)', () => {
-  it('counts pushes: packs are joined when the periods of the settings are over, and counting begins anew with a collection', async () => {
+  it('counts pushes: repacks when the periods of the settings are over, and counts from 0 after a collection', async () => {
     await setSettings(t.ctx, PERIODS)
     const project = await aProject(t.ctx)
     await gitOut(directoryOf(t, project.id), 'config', 'gc.auto', '0')
@@ -89,7 +89,7 @@ describe('housekeeping (AS-41)', () => {
     }
   })
 
-  it('SEC-158, SEC-164: a collection drops what nothing refers to after two weeks, and nothing that rows refer to', async () => {
+  it('a collection drops what nothing refers to after two weeks, and nothing that rows refer to (SEC-158, SEC-164)', async () => {
     await setSettings(t.ctx, {})
     const project = await aProject(t.ctx)
     await push(project)
@@ -123,7 +123,7 @@ describe('housekeeping (AS-41)', () => {
     expect((await t.api('get', `${project.path}/repository/commits/${discussed}/comments`, creator).expect(200)).body).toHaveLength(1)
     await t.api('get', `${project.path}/repository/commits/${built}`, creator).expect(200)
     await gitOut(directoryOf(t, project.id), 'fsck', '--strict', '--full')
-    // what holds them is shown to nobody
+    // what holds them is never shown
     const refs = await gitOut(directoryOf(t, project.id), 'ls-remote', client.url(project.fullPath, creator))
     expect(refs).not.toContain('keep-around')
   })
@@ -142,7 +142,7 @@ describe('housekeeping (AS-41)', () => {
     expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [2, 2]])
   })
 
-  it('SEC-156: that a repository is missing is logged, unless its project has been removed', async () => {
+  it('that a repository is missing is logged, unless its project has been removed (SEC-156)', async () => {
     const [gone, missing] = [await aProject(t.ctx, { files: { a: 'a' } }), await aProject(t.ctx, { files: { a: 'a' } })]
     await t.ctx.jobs.drain()
     await t.ctx.db.write.delete(projects).where(eq(projects.id, gone.id))

@@ -53,7 +53,7 @@ function commitOf(before: Files, after: Files, rest: Partial<TestCommit> = {}): 
 
 describe('mergeInProcess', () => {
   it.each(seeds(1, 3))(
-    'MR-64, SEC-103: where it has an answer, it is the one of git merge-tree, over 150 pairs of sides (%i)',
+    'where it has an answer, it is the one of git merge-tree, over 150 pairs of sides (%i) (MR-64, SEC-103)',
     { tags: ['long'] },
     async (seed) => {
       const bare = aBareRepository()

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+
+/** SHA-256 of each migration. They never change: databases have applied them. A new one is added here. */
+const FROZEN = {
+  '0000_initial': '2e03b9548e3345ddb568102a4e71cb69ccf153ccdf59812ff477db7260bbc311',
+  '0001_storage_access': '07d26d252258aa821900f37dcce493060252444775020d49b2866ea75bab81cf',
+  '0002_deletion': '425de152a5927ee86516fa639e5d52cbd5b72de9839bf09918111231e57ac7ab',
+  '0003_secret_key': '698d73acb7e28b835125266a9e712fa9faac91d3a16f3e2a903f7f36f833ac5e',
+  '0004_token_parents': '7386690fd41fbc16c4c9e61ac9b8be7f4815ee38cf7c77bb3126351ffb4ce220',
+  '0005_hook_chain': '6bc3ecbadb966abf0a32ef1cbcf9a44af5a05c8c92284c43742a0af6cd033a1c',
+  '0006_outbox': 'd2861b4b889fb1b64af384dfb138e93f76bf2424cca32b21efc30d83f9a89111',
+}
+
+describe('migrations', () => {
+  const journal = JSON.parse(readFileSync('migrations/meta/_journal.json', 'utf8')) as { entries: { tag: string; when: number }[] }
+
+  it('are those that databases have applied, and new ones after them (SEC-161)', () => {
+    const hash = (tag: string) =>
+      createHash('sha256')
+        .update(readFileSync(`migrations/${tag}.sql`))
+        .digest('hex')
+    expect(journal.entries.map(({ tag }) => [tag, hash(tag)])).toEqual(Object.entries(FROZEN))
+  })
+
+  it('are applied in their order: each is newer than the one before it', () => {
+    const times = journal.entries.map(({ when }) => when)
+    expect(times).toEqual([...new Set(times)].sort((a, b) => a - b))
+    expect(times.slice(0, 6)).toEqual([10, 20, 30, 40, 50, 60].map((n) => 1_795_720_000_000 + n))
+  })
+})
