@@ -25,6 +25,7 @@ export const picks = [
     path: '/projects/:id/repository/commits/:sha/cherry_pick',
     summary: 'Cherry-pick a commit',
     description: 'Applies the changes of the commit as a new commit on the branch. With `dry_run` nothing is written.',
+    answers: [200],
     // without a credential, the response is that of commit creation (W-37)
     access: onProject('push_code'),
     input,
@@ -39,6 +40,7 @@ export const picks = [
     path: '/projects/:id/repository/commits/:sha/revert',
     summary: 'Revert a commit',
     description: 'Creates a new commit on the branch that undoes the changes. With `dry_run` nothing is written.',
+    answers: [200],
     access: onProjectSignedIn('push_code'),
     input,
     output,

@@ -17,7 +17,7 @@ export interface MergeRequestFilter extends IssuableFilter {
 }
 
 /** `isDraft` for every row. */
-const isDraft = sql`${mergeRequests.title} ~* ${sql.raw(`'${DRAFT_MARK}'`)}`
+const isDraft = sql`${mergeRequests.title} ~* ${DRAFT_MARK}`
 
 const list = listerOf<'all' | 'own'>({
   type: 'MergeRequest',
