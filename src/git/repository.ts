@@ -1,5 +1,5 @@
 import type { GitInstallation } from './installation.js'
-import { canMerge, draftMerge, draftPick } from './merge/merge.js'
+import { canMerge, draftMerge, draftPick, pickRefusal } from './merge/merge.js'
 import { copyObjects } from './objects/copy-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
@@ -69,6 +69,7 @@ function writerOf(
     draftCommit: (draft) => draftCommit(writing(), draft),
     draftHistory: () => draftHistory(writing()),
     draftPick: (draft) => draftPick(writing(), draft),
+    pickRefusal: (change) => pickRefusal(context, change),
     async canMerge(into, from) {
       const make = async () => ({ merges: await canMerge(context, into, from, await reader.uniqueMergeBase(into, from)) })
       const answer = await cache.getOrCompute(directory, `merges ${into} ${from}`, () => 50, make)

@@ -243,32 +243,48 @@ export interface HistoryDraft {
   write(): Promise<void>
 }
 
-/** A cherry-pick or revert onto `onto`: the change of `commit` relative to its first parent. */
-export interface PickDraft {
-  /** The commit to apply or revert. */
+/** The change of `commit` relative to its first parent, to be applied on `onto`. */
+export interface PickedChange {
   commit: Oid
   /** Revert instead of cherry-pick. */
   reverse?: boolean
   onto: Oid
-  author: Signature
-  committer: Signature
-  message: string
+  /** Whether a commit that is empty by itself stays: it is not `unchanged`. */
+  keepEmpty?: boolean
 }
 
-/** `unchanged`: the change is already present (or, for a revert, absent). */
-export type PickResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' | 'unchanged' }
+/** A cherry-pick or revert. */
+export type PickDraft = PickedChange & CommitTexts
 
-/** A merge commit of `from` into `into`, which is its first parent. */
+/** `unchanged`: the change is already present (or, for a revert, absent). */
+export type PickRefusal = 'conflict' | 'unchanged'
+
+export type PickResult = { commit: Oid; tree: Oid } | { refusal: PickRefusal }
+
+/** What is written when `from` is merged into `into`. */
 export interface MergeDraft {
   into: Oid
   from: Oid
+  /** A single commit on top of `into`, with all changes of `from`, which is merged in its place. */
+  squash: CommitTexts | null
+  /** The merge commit, whose first parent is `into`; null: the branch moves on to what is merged. */
+  merge: CommitTexts | null
+}
+
+export interface CommitTexts {
   author: Signature
   committer: Signature
   message: string
 }
 
+/** The new head of the branch, and the squashed commit. */
+export interface MergedCommits {
+  commit: Oid
+  squash: Oid | null
+}
+
 /** `conflict`: git cannot merge automatically, or there is no common history. */
-export type MergeResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' }
+export type MergeResult = MergedCommits | { refusal: 'conflict' }
 
 /** Changes of files. */
 export interface PathChanges {
@@ -516,13 +532,15 @@ export interface GitRepository {
   draftHistory(): HistoryDraft
   /** Same result as `git cherry-pick` or `git revert`. */
   draftPick(draft: PickDraft): Promise<PickResult>
+  /** Why `draftPick` would refuse the change, or null. Writes nothing. */
+  pickRefusal(change: PickedChange): Promise<PickRefusal | null>
   /** Whether `from` merges into `into` without conflicts; cached. */
   canMerge(into: Oid, from: Oid): Promise<boolean>
   /**
    * Same result as `git merge --no-ff`. `whileWriting` is called with the new commit's id while its objects are
    * written, and awaited.
    */
-  draftMerge(draft: MergeDraft, whileWriting?: (commit: Oid) => Promise<void>): Promise<MergeResult>
+  draftMerge(draft: MergeDraft, whileWriting?: (commits: MergedCommits) => Promise<void>): Promise<MergeResult>
   /** Writes a commit with an existing tree. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>

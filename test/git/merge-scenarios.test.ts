@@ -129,8 +129,12 @@ async function compare(bare: TestRepository, ours: string, theirs: string) {
   const before = objects()
   expect(await canMerge(context, ours, theirs, base)).toBe(expected !== 'conflict')
   expect(objects()).toEqual(before)
-  const result = await draftMerge(context, { into: ours, from: theirs, author: PERSON, committer: PERSON, message: 'a merge\n' }, base)
-  expect('tree' in result ? result.tree : 'conflict').toBe(expected)
+  const result = await draftMerge(
+    context,
+    { into: ours, from: theirs, squash: null, merge: { author: PERSON, committer: PERSON, message: 'a merge\n' } },
+    base,
+  )
+  expect('commit' in result ? git(bare.directory, ['rev-parse', `${result.commit}^{tree}`]).trim() : 'conflict').toBe(expected)
   if (!('commit' in result)) return 'conflict'
   expect(git(bare.directory, ['log', '-1', '--format=%P', result.commit]).trim()).toBe(`${ours} ${theirs}`)
   bare.git('update-ref', 'refs/heads/merged', result.commit)

@@ -18,14 +18,19 @@ async function halfMerged(given: { remove?: boolean; description?: string } = {}
   const [start, head] = ['main', request.source].map((branch) => bare.git('rev-parse', `refs/heads/${branch}`).trim()) as [string, string]
   const person = { name: 'Ada', email: 'ada@example.com', seconds: 1_700_000_000, offset: '+0000' }
   const repository = t.ctx.git.open({ storage: 'default', id: project.id, kind: 'project' })
-  const drafted = await repository.draftMerge({ into: start, from: head, author: person, committer: person, message: 'a merge\n' })
+  const drafted = await repository.draftMerge({
+    into: start,
+    from: head,
+    squash: null,
+    merge: { author: person, committer: person, message: 'a merge\n' },
+  })
   if (!('commit' in drafted)) throw new Error('a conflict')
   await t.ctx.db.write.insert(refIntents).values({
     project_id: project.id,
     actor_id: project.creator.id,
     origin: 'api',
     updates: [{ ref: 'refs/heads/main', old: start, new: drafted.commit }],
-    merge: { request: request.id, should_remove_source_branch: given.remove ?? null },
+    merge: { request: request.id, should_remove_source_branch: given.remove ?? null, head },
   })
   const move = (to: string) => bare.git('update-ref', 'refs/heads/main', to)
   return { project, request, bare, start, head, commit: drafted.commit, move }

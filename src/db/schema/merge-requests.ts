@@ -49,15 +49,18 @@ export const mergeRequests = pgTable(
     rebase_user_id: ref().references(() => users.id, { onDelete: 'set null' }),
     /** Why the last merge or rebase in the background failed. */
     merge_error: text(),
+    /** Whether the target branch has commits that the source branch lacks; known when `merge_status` is. */
+    behind_target: boolean().notNull().default(false),
     /** The newest version, its head and the number of files it changes: null and `0` before the first version. */
     version_id: ref().references((): AnyPgColumn => mergeRequestVersions.id, { onDelete: 'set null' }),
     sha: text(),
     changes_count: text().notNull().default('0'),
     head_pipeline_id: ref().references(() => pipelines.id, { onDelete: 'set null' }),
-    /** A deferred merge (MR-65): the user who requested it, and their merge commit message. */
+    /** A deferred merge (MR-65): the user who requested it, and their commit messages. */
     merge_when_pipeline_succeeds: boolean().notNull().default(false),
     merge_user_id: ref().references(() => users.id, { onDelete: 'set null' }),
     merge_commit_message: text(),
+    squash_commit_message: text(),
     /** As requested with the merge, immediate or deferred; null if not given. */
     should_remove_source_branch: boolean(),
     /** As requested when the merge request was created or updated. */
@@ -68,8 +71,12 @@ export const mergeRequests = pgTable(
     links_due: boolean().notNull().default(true),
     /** Null until the first value is set. */
     discussion_locked: boolean(),
-    /** Null until it is merged, and also when a push merged it (MR-6). */
+    /** Null until it is merged, and also when a push merged it (MR-6) or the target was fast-forwarded (MR-95). */
     merge_commit_sha: text(),
+    /** The single commit that the API merged in place of the commits of the source (MR-96). */
+    squash_commit_sha: text(),
+    /** The head of the source that the API merged. */
+    merged_head_sha: text(),
     merged_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
     merged_at: moment(),
     closed_by_id: ref().references(() => users.id, { onDelete: 'set null' }),

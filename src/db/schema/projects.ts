@@ -41,6 +41,9 @@ export const projects = pgTable(
     only_allow_merge_if_all_discussions_are_resolved: boolean().notNull().default(false),
     printing_merge_request_link_enabled: boolean().notNull().default(true),
     resolve_outdated_diff_discussions: boolean().notNull().default(false),
+    squash_option: text({ enum: ['never', 'always', 'default_on', 'default_off'] })
+      .notNull()
+      .default('default_off'),
     merge_method: text({ enum: ['merge', 'rebase_merge', 'ff'] })
       .notNull()
       .default('merge'),

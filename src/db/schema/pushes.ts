@@ -3,12 +3,18 @@ import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 
 /**
- * What recovery needs to know about a merge besides its commit: the merge request, and whether the source branch is to
- * be removed (MR-10).
+ * What recovery needs to know about a merge besides the new head of its target: the merge request, whether the source
+ * branch is to be removed (MR-10), the merged head of the source, the squashed commit, and whether there is no merge
+ * commit. Intents of 0.2.0 have the first two only.
  */
 export interface MergeIntent {
   request: number
   should_remove_source_branch: boolean | null
+  head?: string
+  /** The attribute, as given with the merge. */
+  squash?: boolean
+  squash_commit?: string | null
+  fast_forward?: boolean
 }
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
-import { isWorkInProgress } from '../../rules/work-in-progress.js'
+import { isDraft } from '../../rules/draft.js'
+import { isSquashed } from '../../rules/squash.js'
 import type { MergeRequestRecord, SingleMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
 import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../ci/pipeline.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
@@ -45,11 +46,13 @@ export const MergeRequest = z
     blocking_discussions_resolved: z.boolean(),
     sha: z.string().nullable(),
     merge_commit_sha: z.string().nullable(),
+    squash_commit_sha: z.string().nullable(),
     user_notes_count: z.int(),
     changes_count: z.string(),
     should_remove_source_branch: z.boolean().nullable(),
     force_remove_source_branch: z.boolean(),
     squash: z.boolean(),
+    squash_on_merge: z.boolean(),
     allow_collaboration: z.boolean().optional(),
     discussion_locked: z.boolean().nullable(),
     references: References,
@@ -70,6 +73,7 @@ const single = {
     'unchecked',
     'checking',
     'conflict',
+    'need_rebase',
     'not_open',
     'draft_status',
     'discussions_not_resolved',
@@ -113,7 +117,7 @@ export function presentMergeRequest(
 ): z.infer<typeof MergeRequest> {
   const { request, path, milestone } = record
   const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
-  const unfinished = isWorkInProgress(request.title)
+  const unfinished = isDraft(request.title)
   // A plain literal without spread, absent fields as undefined: V8 allocates it in one step.
   return {
     id: request.id,
@@ -148,11 +152,13 @@ export function presentMergeRequest(
     blocking_discussions_resolved: !record.rules.discussions_block || request.unresolved_discussions_count === 0,
     sha: request.sha,
     merge_commit_sha: request.merge_commit_sha,
+    squash_commit_sha: request.squash_commit_sha,
     user_notes_count: request.user_notes_count,
     changes_count: request.changes_count,
     should_remove_source_branch: request.should_remove_source_branch,
     force_remove_source_branch: request.force_remove_source_branch,
     squash: request.squash,
+    squash_on_merge: isSquashed(record.rules, request),
     allow_collaboration: request.original_source_project_id === request.project_id ? undefined : request.allow_collaboration,
     discussion_locked: request.discussion_locked,
     web_url: urlOf(record, view),
@@ -179,8 +185,9 @@ export const presentFollowedMergeRequest = (
 function detailedStatus({ request, rules, pipeline_status }: SingleMergeRequest): z.infer<typeof DetailedMergeRequest>['detailed_merge_status'] {
   if (request.state !== 'opened') return 'not_open'
   if (request.merge_status === 'unchecked') return 'unchecked'
-  if (isWorkInProgress(request.title)) return 'draft_status'
+  if (isDraft(request.title)) return 'draft_status'
   if (request.merge_status === 'cannot_be_merged') return 'conflict'
+  if (rules.merge_method !== 'merge' && request.behind_target) return 'need_rebase'
   if (rules.discussions_block && request.unresolved_discussions_count > 0) return 'discussions_not_resolved'
   if (rules.pipeline_needed && pipeline_status !== 'success' && pipeline_status !== 'skipped')
     return pipeline_status === 'pending' || pipeline_status === 'running' ? 'ci_still_running' : 'ci_must_pass'

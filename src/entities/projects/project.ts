@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isFeatureOpen } from '../../access/can.js'
 import type { View } from '../../http/view.js'
 import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../rules/notifications.js'
+import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { visibilityName } from '../../rules/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
 import { noted } from '../custom-attribute.js'
@@ -87,7 +88,7 @@ export const Project = z
     import_error: z.string().nullable().optional(),
     forked_from_project: BasicProject.optional(),
     merge_method: z.enum(['merge', 'rebase_merge', 'ff']),
-    squash_option: z.literal('default_off'),
+    squash_option: z.enum(SQUASH_OPTIONS),
     mirror: z.literal(false),
     only_allow_merge_if_pipeline_succeeds: z.boolean(),
     only_allow_merge_if_all_discussions_are_resolved: z.boolean(),
@@ -260,7 +261,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     import_error: level >= 40 ? project.import_error : undefined,
     forked_from_project: forked_from ? presentBasicProject(forked_from, view) : undefined,
     merge_method: project.merge_method,
-    squash_option: 'default_off',
+    squash_option: project.squash_option,
     mirror: false,
     only_allow_merge_if_pipeline_succeeds: project.only_allow_merge_if_pipeline_succeeds,
     only_allow_merge_if_all_discussions_are_resolved: project.only_allow_merge_if_all_discussions_are_resolved,

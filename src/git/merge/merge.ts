@@ -10,7 +10,7 @@ import { parseCommit } from '../objects/object-codec.js'
 import { writePack } from '../objects/pack-writer.js'
 import { withQuarantine } from '../objects/quarantine.js'
 import { treeOf, type WriteContext } from '../objects/writer.js'
-import type { MergeDraft, MergeResult, Oid, PickDraft, PickResult, Signature } from '../types.js'
+import type { MergeDraft, MergedCommits, MergeResult, Oid, PickDraft, PickedChange, PickRefusal, PickResult, Signature } from '../types.js'
 import { mergeInProcess } from './merge-trees.js'
 
 /** The result of a merge without conflicts. */
@@ -28,24 +28,35 @@ const MAX_ALLOCATION_BYTES = 256 * 1024 * 1024
  * cherry-pick` or `git revert` (C-50, SEC-103). All objects of the new commit are on disk on return; no ref moves.
  */
 export async function draftPick(context: WriteContext, draft: PickDraft, maxAllocation = MAX_ALLOCATION_BYTES): Promise<PickResult> {
-  const { directory, readObject } = context
-  const picked = await readObject(draft.commit)
-  if (picked?.type !== 'commit') throw new Error(`commit ${draft.commit} cannot be read`)
-  const { tree, parents } = parseCommit(draft.commit, picked.content)
-  const before = parents[0] ? await treeOf(parents[0], readObject) : EMPTY_TREE
-  const ours = await treeOf(draft.onto, readObject)
-  const merged = await (draft.reverse
-    ? mergeTrees(context, tree, ours, before, maxAllocation)
-    : mergeTrees(context, before, ours, tree, maxAllocation))
-  if (!merged) return { refusal: 'conflict' }
-  if (merged.tree === ours) return { refusal: 'unchanged' }
-
+  const merged = await applyChange(context, draft, maxAllocation)
+  if ('refusal' in merged) return merged
   const stage = new ObjectBuffer()
   // git knows the empty tree even if it is not stored, but fsck wants it stored
   if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
   const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.onto] })
-  await writePack(directory, [...merged.objects, ...stage.objects])
+  await writePack(context.directory, [...merged.objects, ...stage.objects])
   return { commit, tree: merged.tree }
+}
+
+/** Why `draftPick` would refuse the change, or null. Writes nothing to the repository. */
+export async function pickRefusal(context: WriteContext, change: PickedChange): Promise<PickRefusal | null> {
+  const merged = await applyChange(context, change, MAX_ALLOCATION_BYTES)
+  return 'refusal' in merged ? merged.refusal : null
+}
+
+async function applyChange(context: WriteContext, change: PickedChange, maxAllocation: number): Promise<Merged | { refusal: PickRefusal }> {
+  const { readObject } = context
+  const picked = await readObject(change.commit)
+  if (picked?.type !== 'commit') throw new Error(`commit ${change.commit} cannot be read`)
+  const { tree, parents } = parseCommit(change.commit, picked.content)
+  const before = parents[0] ? await treeOf(parents[0], readObject) : EMPTY_TREE
+  const ours = await treeOf(change.onto, readObject)
+  const merged = await (change.reverse
+    ? mergeTrees(context, tree, ours, before, maxAllocation)
+    : mergeTrees(context, before, ours, tree, maxAllocation))
+  if (!merged) return { refusal: 'conflict' }
+  if (merged.tree === ours && !(change.keepEmpty && tree === before)) return { refusal: 'unchanged' }
+  return merged
 }
 
 /**
@@ -86,23 +97,28 @@ export async function canMerge(
 }
 
 /**
- * Makes a merge commit, always with both parents. All objects are on disk on return; no ref moves. `whileWriting` is
- * called with the commit's id while the objects are written, and awaited.
+ * Makes the commits of a merge. All objects are on disk on return; no ref moves. `whileWriting` is called with the
+ * commits' ids while the objects are written, and awaited.
  */
 export async function draftMerge(
   context: WriteContext,
   draft: MergeDraft,
   base: Oid | null,
-  whileWriting: (commit: Oid) => Promise<void> = async () => {},
+  whileWriting: (commits: MergedCommits) => Promise<void> = async () => {},
   maxAllocation = MAX_ALLOCATION_BYTES,
 ): Promise<MergeResult> {
-  const merged = await mergeCommits(context, draft.into, draft.from, { base, keep: true }, maxAllocation)
+  const { into, from, squash, merge } = draft
+  const merged = await mergeCommits(context, into, from, { base, keep: true }, maxAllocation)
   if (!merged) return { refusal: 'conflict' }
+  const { tree } = merged
   const stage = new ObjectBuffer()
-  if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
-  const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.into, draft.from] })
-  await Promise.all([writePack(context.directory, [...merged.objects, ...stage.objects]), whileWriting(commit)])
-  return { commit, tree: merged.tree }
+  if (tree === EMPTY_TREE) await stage.tree(Buffer.of())
+  const squashed = squash && (await stage.commit({ ...squash, tree, parents: [into] }))
+  const commit = merge ? await stage.commit({ ...merge, tree, parents: [into, squashed ?? from] }) : (squashed ?? from)
+  const commits = { commit, squash: squashed }
+  const objects = [...merged.objects, ...stage.objects]
+  await Promise.all([objects.length > 0 && writePack(context.directory, objects), whileWriting(commits)])
+  return commits
 }
 
 /**

@@ -3,7 +3,7 @@ import { onGroupSignedIn, onProjectAfterInput, signedIn } from '../../access/rul
 import { MergeRequest, presentMergeRequest, presentSimpleMergeRequest, SimpleMergeRequest } from '../../entities/issuables/merge-request.js'
 import type { Standpoint } from '../../entities/issuables/references.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { oneOf, opt, orDefault, str } from '../../http/params.js'
+import { bool, oneOf, opt, orDefault, str } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
 import type { Page } from '../../services/core/page.js'
@@ -20,14 +20,15 @@ const filters = (scope: 'created_by_me' | 'all') => ({
   source_branch: opt(str()),
   target_branch: opt(str()),
   wip: opt(oneOf(['yes', 'no'])),
+  draft: opt(bool()),
   ...shared,
 })
 
 type Given = z.infer<z.ZodObject<ReturnType<typeof filters>>>
 
 function filterOf(given: Given) {
-  const { scope, labels: _, milestone: __, assignee_id: ___, view: ____, ...rest } = given
-  return { ...rest, ...traitsOf(given, true), scope: scopeOf(scope), in: ['title', 'description'] as ('title' | 'description')[] }
+  const { scope, labels: _, milestone: __, assignee_id: ___, view: ____, wip, draft = wip && wip === 'yes', ...rest } = given
+  return { ...rest, draft, ...traitsOf(given, true), scope: scopeOf(scope), in: ['title', 'description'] as ('title' | 'description')[] }
 }
 
 const output = z.array(z.union([MergeRequest, SimpleMergeRequest]))

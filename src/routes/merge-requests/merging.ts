@@ -37,6 +37,8 @@ export const merging: Endpoint[] = [
     access: onMergeRequest('accept_merge_request', { hidden: 'missing', without: 'unauthenticated' }),
     input: z.object({
       merge_commit_message: opt(str()),
+      squash: opt(bool()),
+      squash_commit_message: opt(str()),
       should_remove_source_branch: opt(bool()),
       merge_when_pipeline_succeeds: opt(bool()),
       sha: opt(str()),

@@ -10,6 +10,7 @@ import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableFile, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
 import { importUrl, projectName, projectPath } from '../../http/texts.js'
 import type { View } from '../../http/view.js'
+import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { actorOf, findUserNamed, getUser } from '../../services/identity/users.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
@@ -50,6 +51,7 @@ const attributes = {
   printing_merge_request_link_enabled: opt(bool()),
   resolve_outdated_diff_discussions: opt(bool()),
   merge_method: opt(oneOf(['merge', 'rebase_merge', 'ff'])),
+  squash_option: opt(oneOf([...SQUASH_OPTIONS])),
   tag_list: opt(commaList()),
   topics: opt(commaList()),
   ci_config_path: opt(clearable()),

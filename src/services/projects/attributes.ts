@@ -1,6 +1,7 @@
 import type { ActorUser } from '../../access/actor.js'
 import type { projects } from '../../db/schema/index.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
+import type { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../rules/visibility.js'
 import { isRestricted, type Settings } from '../core/settings.js'
 
@@ -33,6 +34,7 @@ export interface ProjectAttributes {
   printing_merge_request_link_enabled?: boolean | undefined
   resolve_outdated_diff_discussions?: boolean | undefined
   merge_method?: 'merge' | 'rebase_merge' | 'ff' | undefined
+  squash_option?: (typeof SQUASH_OPTIONS)[number] | undefined
   tag_list?: string[] | undefined
   topics?: string[] | undefined
   ci_config_path?: string | null | undefined
@@ -51,6 +53,7 @@ const SAME_NAME = [
   'printing_merge_request_link_enabled',
   'resolve_outdated_diff_discussions',
   'merge_method',
+  'squash_option',
   'ci_config_path',
 ] as const
 

@@ -171,6 +171,7 @@ const inheritedColumns = (source: typeof projects.$inferSelect) => ({
   public_jobs: source.public_jobs,
   lfs_enabled: source.lfs_enabled,
   merge_method: source.merge_method,
+  squash_option: source.squash_option,
   ci_config_path: source.ci_config_path,
   tag_list: source.tag_list,
 })

@@ -38,6 +38,39 @@ describe('PUT …/rebase (X-8)', () => {
     expect(await showRequest(t, request)).toMatchObject({ sha: headOf(project, request.source), merge_error: null, changes_count: '2' })
   })
 
+  it('keeps commits that were empty, and drops those that become empty, as git does (X-8)', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    bare.commits(
+      { branch: 'main', files: { a: 'a\n' } },
+      { branch: 'main', parents: [0], files: { picked: 'x\n' }, message: 'Picked before' },
+      { branch: 'topic', parents: [0], files: {}, message: 'Empty' },
+      { branch: 'topic', parents: [2], files: { picked: 'x\n' }, message: 'Becomes empty' },
+      { branch: 'topic', parents: [3], files: { b: 'b\n' }, message: 'Stays' },
+    )
+    const request = await aMergeRequest(t, { project, source: 'topic', files: null })
+    await rebase(request).expect(202)
+    await over(request)
+    expect(bare.git('log', '--format=%s', 'main..topic').trim().split('\n')).toEqual(['Stays', 'Empty'])
+    expect((await showRequest(t, request)).merge_error).toBeNull()
+  })
+
+  it('does not move a branch that would keep no commit, and says so in merge_error (X-8)', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    bare.commits(
+      { branch: 'main', files: { a: 'a\n' } },
+      { branch: 'main', parents: [0], files: { b: 'b\n' } },
+      { branch: 'topic', parents: [0], files: { b: 'b\n' }, message: 'The same' },
+    )
+    const request = await aMergeRequest(t, { project, source: 'topic', files: null })
+    const before = headOf(project, 'topic')
+    await rebase(request).expect(202)
+    await over(request)
+    expect((await showRequest(t, request)).merge_error).toBe('Rebase failed: the target branch has all changes already')
+    expect(headOf(project, 'topic')).toBe(before)
+  })
+
   it('gives the reason of a failure in merge_error, and changes nothing (X-8)', async () => {
     const request = await aMergeRequest(t)
     await aCommit(t.ctx, request.project, { [`${request.source}.txt`]: 'ours' })

@@ -1,7 +1,7 @@
 import { inArray, sql } from 'drizzle-orm'
 import { issueLabels, labels, mergeRequestLabels, type RowImage } from '../../../db/schema/index.js'
+import { isDraft } from '../../../rules/draft.js'
 import { humanDuration } from '../../../rules/duration.js'
-import { isWorkInProgress } from '../../../rules/work-in-progress.js'
 import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
 import { labelObject, type PayloadData, type ProjectData, projectObject, repositoryObject, stamp, userById } from '../payload-data.js'
@@ -200,7 +200,7 @@ export async function requestAttributes(data: PayloadData, target: ProjectData, 
     merge_user_id: request['merged_by_id'] ?? request['merge_user_id'],
     merge_when_pipeline_succeeds: request['merge_when_pipeline_succeeds'],
     head_pipeline_id: request['head_pipeline_id'],
-    work_in_progress: isWorkInProgress(String(request['title'])),
+    work_in_progress: isDraft(String(request['title'])),
     created_at: stamp(request['created_at']),
     updated_at: stamp(request['updated_at']),
     updated_by_id: null,

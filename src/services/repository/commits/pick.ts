@@ -2,8 +2,8 @@ import type { SignedIn } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound, refused } from '../../../failures.js'
-import type { Commit, PickDraft } from '../../../git/types.js'
-import { mayPushTo } from '../protection.js'
+import type { Commit, Oid, PickDraft } from '../../../git/types.js'
+import { mayPushTo, type Protections, protectionsOf } from '../protection.js'
 import { PROTECTED_BRANCH } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
@@ -14,15 +14,21 @@ export interface PickTarget {
   /** A commit id, abbreviation, branch or tag. */
   sha: string
   branch: string
+  dry_run?: boolean | undefined
 }
 
 /**
  * Cherry-picks a commit's changes against its first parent onto a branch (C-48 to C-51). The author is kept; the caller
  * becomes the committer.
  */
-export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: PickTarget): Promise<Commit> {
+export async function cherryPick(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  { sha, branch, dry_run: dryRun = false }: PickTarget,
+): Promise<Commit | null> {
   const picked = await findCommit(ctx, subject, sha)
-  return pick(ctx, { subject, caller, branch }, 'cherry-pick', {
+  return pick(ctx, { subject, caller, branch, dryRun }, 'cherry-pick', {
     commit: picked.oid,
     author: picked.author,
     message: `${picked.message}\n\n(cherry picked from commit ${picked.oid})`,
@@ -30,12 +36,17 @@ export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: 
 }
 
 /** Reverts a commit's changes against its first parent on a branch, with the message of `git revert` (RE-10). */
-export async function revert(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: PickTarget): Promise<Commit> {
+export async function revert(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  { sha, branch, dry_run: dryRun = false }: PickTarget,
+): Promise<Commit | null> {
   const reverted = await findCommit(ctx, subject, sha)
   const [first, ...others] = reverted.parents
   const merge = others.length > 0 ? `, reversing\nchanges made to ${first}` : ''
   const subjectLine = reverted.message.replace(/^\s*\n/, '').split('\n', 1)[0] ?? ''
-  return pick(ctx, { subject, caller, branch }, 'revert', {
+  return pick(ctx, { subject, caller, branch, dryRun }, 'revert', {
     commit: reverted.oid,
     reverse: true,
     author: signatureOf(ctx, caller),
@@ -45,29 +56,46 @@ export async function revert(ctx: Context, subject: ProjectSubject, caller: Sign
 
 const PAST_TENSE = { 'cherry-pick': 'cherry-picked', revert: 'reverted' }
 
+interface Picker {
+  subject: ProjectSubject
+  caller: SignedIn
+  branch: string
+  dryRun: boolean
+}
+
+/** Null after a dry run, which writes nothing (C-51). */
 async function pick(
   ctx: Context,
-  { subject, caller, branch }: { subject: ProjectSubject; caller: SignedIn; branch: string },
+  { subject, caller, branch, dryRun }: Picker,
   verb: keyof typeof PAST_TENSE,
   draft: Omit<PickDraft, 'onto' | 'committer'>,
-): Promise<Commit> {
+): Promise<Commit | null> {
   const repository = repositoryOf(ctx, subject.project)
-  const commit = await commitToBranch(
+  const headFor = async (protections: Protections): Promise<Oid> => {
+    const head = branch === '' || branch.includes('\0') ? null : await repository.ref(`refs/heads/${branch}`)
+    if (!head) throw notFound('Branch')
+    if (!mayPushTo(subject, protections, branch)) throw refused(PROTECTED_BRANCH)
+    await checkQuota(ctx, repository)
+    return head
+  }
+  const impossible = () =>
+    refused(
+      `Sorry, we cannot ${verb} this commit automatically. This commit may already have been ${PAST_TENSE[verb]}, or a more recent commit may have updated some of its content.`,
+    )
+  if (dryRun) {
+    const onto = await headFor(await protectionsOf(ctx, subject.project.id))
+    if (await repository.pickRefusal({ ...draft, onto })) throw impossible()
+    return null
+  }
+  return commitToBranch(
     ctx,
     { subject, caller, branch },
     async ({ protections }) => {
-      const head = branch === '' || branch.includes('\0') ? null : await repository.ref(`refs/heads/${branch}`)
-      if (!head) throw notFound('Branch')
-      if (!mayPushTo(subject, protections, branch)) throw refused(PROTECTED_BRANCH)
-      await checkQuota(ctx, repository)
+      const head = await headFor(protections)
       const drafted = await repository.draftPick({ ...draft, onto: head, committer: signatureOf(ctx, caller) })
-      if ('refusal' in drafted)
-        throw refused(
-          `Sorry, we cannot ${verb} this commit automatically. This commit may already have been ${PAST_TENSE[verb]}, or a more recent commit may have updated some of its content.`,
-        )
+      if ('refusal' in drafted) throw impossible()
       return { commit: drafted.commit, old: head }
     },
     (oid) => repository.commit(oid),
   )
-  return commit as Commit
 }

@@ -98,6 +98,7 @@ async function runDeferredMerge(ctx: Context, id: number): Promise<void> {
     if (!subject || !seesMergeRequest(subject as Parameters<typeof seesMergeRequest>[0], request) || subject.project.archived) throw unauthenticated()
     const given = {
       merge_commit_message: request.merge_commit_message ?? undefined,
+      squash_commit_message: request.squash_commit_message ?? undefined,
       should_remove_source_branch: request.should_remove_source_branch ?? undefined,
       sha: request.sha ?? undefined,
     }

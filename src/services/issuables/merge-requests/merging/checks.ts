@@ -40,14 +40,14 @@ async function checkAll(ctx: Context, requests: MergeRequestRefs[]): Promise<voi
       outdated.push(request.id)
       return null
     }
-    return { request: request.id, checks: request.merge_checks, status: await mergeStatus(ctx, request, heads) }
+    return { request: request.id, checks: request.merge_checks, ...(await mergeStatus(ctx, request, heads)) }
   })
   const results = checked.filter((one) => one !== null)
   if (results.length > 0) {
     // a row that became unchecked again meanwhile stays so; `updated_at` stays, because the merge request has not
     // changed (MR-55)
-    await ctx.db.write.execute(sql`update ${mergeRequests} r set merge_status = d.status
-      from jsonb_to_recordset(${JSON.stringify(results)}::jsonb) as d (request bigint, checks int, status text)
+    await ctx.db.write.execute(sql`update ${mergeRequests} r set merge_status = d.status, behind_target = d.behind
+      from jsonb_to_recordset(${JSON.stringify(results)}::jsonb) as d (request bigint, checks int, status text, behind boolean)
       where r.id = d.request and r.merge_checks = d.checks and r.merge_status = 'unchecked'`)
   }
   await makeVersions(ctx, outdated, { checkMerge: true })

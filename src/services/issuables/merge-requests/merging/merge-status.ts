@@ -2,7 +2,11 @@ import type { Context } from '../../../../context.js'
 import type { Oid } from '../../../../git/types.js'
 import { type MergeRequestRefs, targetOf } from '../versions/refs.js'
 
-export type MergeStatus = 'can_be_merged' | 'cannot_be_merged'
+export interface MergeStatus {
+  status: 'can_be_merged' | 'cannot_be_merged'
+  /** Whether the target branch has commits that the source branch lacks. */
+  behind: boolean
+}
 
 /**
  * Whether git can merge the current heads of the branches. MR-8 lets any read compute a status that is `unchecked`.
@@ -14,8 +18,9 @@ export async function mergeStatus(
   request: MergeRequestRefs,
   { head, start }: { head: Oid | null; start: Oid | null },
 ): Promise<MergeStatus> {
-  if (!head || !start) return 'cannot_be_merged'
+  if (!head || !start) return { status: 'cannot_be_merged', behind: false }
   const repository = targetOf(ctx, request)
+  const behind = !(await repository.isAncestor(start, head))
   const merges = !(await repository.isAncestor(head, start)) && (await repository.canMerge(start, head))
-  return merges ? 'can_be_merged' : 'cannot_be_merged'
+  return { status: merges ? 'can_be_merged' : 'cannot_be_merged', behind }
 }

@@ -3,17 +3,19 @@ import type { SignedIn } from '../../../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { mergeRequests, pipelines } from '../../../../db/schema/index.js'
+import { type MergeIntent, mergeRequests, pipelines, users } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { conflict, Failure, notFound, refused, unauthenticated } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
-import type { GitRepository, Oid, RefUpdate } from '../../../../git/types.js'
+import type { CommitTexts, GitRepository, MergedCommits, Oid, RefUpdate } from '../../../../git/types.js'
 import { Unavailable } from '../../../../lib/unavailable.js'
+import { isDraft } from '../../../../rules/draft.js'
 import { lengthOf } from '../../../../rules/path.js'
 import type { PipelineState } from '../../../../rules/pipeline-states.js'
-import { isWorkInProgress } from '../../../../rules/work-in-progress.js'
+import { isSquashed } from '../../../../rules/squash.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { readSettings, type Settings } from '../../../core/settings.js'
+import { actingUser } from '../../../identity/acting-users.js'
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
 import { moveUnderIntent, withBranch } from '../../../repository/push/door.js'
 import { recordIntent, releaseIntent } from '../../../repository/push/intents.js'
@@ -25,6 +27,9 @@ import { issueReferences, issuesClosedBy } from '../writing/closing-issues.js'
 
 export interface Acceptance {
   merge_commit_message?: string | undefined
+  /** Replaces the attribute of the merge request. */
+  squash?: boolean | undefined
+  squash_commit_message?: string | undefined
   should_remove_source_branch?: boolean | undefined
   merge_when_pipeline_succeeds?: boolean | undefined
   /** The commit that the source branch must point to. */
@@ -53,7 +58,9 @@ export async function merge(
   { id, target_branch: initialBranch }: Pick<Request, 'id' | 'target_branch'>,
   { resumesDeferred = false, ...given }: Acceptance & { resumesDeferred?: boolean },
 ): Promise<boolean> {
-  if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
+  for (const message of [given.merge_commit_message, given.squash_commit_message])
+    if (lengthOf(message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
+  refuseForbiddenSquash(subject, given)
   for (let branch = initialBranch; ; ) {
     const outcome = await withBranch(ctx, subject.project.id, branch, () => mergeInto(ctx, { caller, subject, id, given, resumesDeferred }, branch))
     if (typeof outcome === 'boolean') return outcome
@@ -111,6 +118,7 @@ async function tryMerge(ctx: Context, attempt: MergeAttempt, branch: string): Pr
     return 'version due'
   }
   if (await repository.isAncestor(head, start)) throw cannotBeMerged()
+  if (subject.project.merge_method !== 'merge' && !(await repository.isAncestor(start, head))) throw cannotBeMerged()
   const mustWait = whenPipelineSucceeds && (request.pipeline === 'pending' || request.pipeline === 'running')
   const headDiffers = given.sha !== undefined && given.sha !== head
   if ((mustWait || headDiffers) && !(await repository.canMerge(start, head))) throw cannotBeMerged()
@@ -138,24 +146,30 @@ interface Mergeable {
 /** Writes the merge commit and its intent, then moves the target branch; false if a branch has moved meanwhile. */
 async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAttempt, mergeable: Mergeable): Promise<boolean> {
   const { request, repository, settings, head, start } = mergeable
-  const author = signatureOf(ctx, caller)
-  const message = await messageOf(ctx, caller, subject, request.row, given)
+  const own = signatureOf(ctx, caller)
+  const fast_forward = subject.project.merge_method === 'ff'
+  const merge = fast_forward ? null : { author: own, committer: own, message: await messageOf(ctx, caller, subject, request.row, given) }
+  const squash = await squashOf(ctx, { caller, subject, given }, mergeable)
   const ref = `refs/heads/${request.target_branch}`
   const actor = { projectId: subject.project.id, actorId: caller.user.id }
-  const mergeIntent = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
   // written concurrently with the objects, but before the ref moves; an intent whose ref never moves has no effect
-  const recorded: { intent?: number } = {}
-  const writeIntent = async (commit: Oid) => {
-    recorded.intent = await recordIntent(ctx, { ...actor, door: 'api', moves: [{ ref, old: start, new: commit }], merge: mergeIntent })
-  }
-  const drafted = await repository
-    .draftMerge({ into: start, from: head, author, committer: author, message }, writeIntent)
-    .catch((error: unknown) => {
-      if (recorded.intent !== undefined) releaseIntent(ctx, recorded.intent)
-      throw error
+  const recorded: { intent?: number; merge?: MergeIntent } = {}
+  const writeIntent = async (commits: MergedCommits) => {
+    const should_remove_source_branch = given.should_remove_source_branch ?? null
+    recorded.merge = { request: id, should_remove_source_branch, head, squash: given.squash, squash_commit: commits.squash, fast_forward }
+    recorded.intent = await recordIntent(ctx, {
+      ...actor,
+      door: 'api',
+      moves: [{ ref, old: start, new: commits.commit }],
+      merge: recorded.merge,
     })
-  const { intent } = recorded
-  if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
+  }
+  const drafted = await repository.draftMerge({ into: start, from: head, squash, merge }, writeIntent).catch((error: unknown) => {
+    if (recorded.intent !== undefined) releaseIntent(ctx, recorded.intent)
+    throw error
+  })
+  const { intent, merge: mergeIntent } = recorded
+  if ('refusal' in drafted || intent === undefined || mergeIntent === undefined) throw cannotBeMerged()
   const move = { ref, old: start, new: drafted.commit }
   try {
     const write = { project: subject.project, actorId: caller.user.id, moves: [move], settings, repository, merge: mergeIntent, intent }
@@ -183,6 +197,7 @@ const selectForMerge = statement('merge request to merge', (db) =>
 async function defer(ctx: Context, caller: SignedIn, request: Request, given: Acceptance): Promise<void> {
   const now = ctx.now()
   const message = given.merge_commit_message ?? ''
+  const squashMessage = given.squash_commit_message ?? ''
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx
       .update(mergeRequests)
@@ -190,6 +205,8 @@ async function defer(ctx: Context, caller: SignedIn, request: Request, given: Ac
         merge_when_pipeline_succeeds: true,
         merge_user_id: caller.user.id,
         merge_commit_message: message.trim() === '' ? null : message,
+        squash_commit_message: squashMessage.trim() === '' ? null : squashMessage,
+        ...(given.squash !== undefined && { squash: given.squash }),
         should_remove_source_branch: given.should_remove_source_branch ?? null,
         merge_error: null,
         updated_at: now,
@@ -213,7 +230,7 @@ function isBlocked(
   { row, pipeline }: { row: Request; pipeline: PipelineState | null },
   whenPipelineSucceeds: boolean,
 ): boolean {
-  if (isWorkInProgress(row.title)) return true
+  if (isDraft(row.title)) return true
   if (project.only_allow_merge_if_pipeline_succeeds && !whenPipelineSucceeds && pipeline !== 'success' && pipeline !== 'skipped') return true
   return project.only_allow_merge_if_all_discussions_are_resolved && row.unresolved_discussions_count > 0
 }
@@ -234,6 +251,33 @@ async function moveTarget(
   if (!source) throw new RefChanged(expectedSource.ref)
   if (source.id === request.project_id) return repository.updateRefs([move, expectedSource])
   await ctx.git.open(source).withRefLocked(expectedSource.ref, head, () => repository.updateRefs([move]))
+}
+
+/** Refuses to squash, or not to, where the project leaves no choice (MR-96). */
+function refuseForbiddenSquash({ project }: ProjectSubject, { squash }: Acceptance): void {
+  const fixed = { never: false, always: true, default_on: squash, default_off: squash }[project.squash_option]
+  if (squash !== undefined && squash !== fixed) throw refused(`squash is not possible: squash_option of the project is ${project.squash_option}`)
+}
+
+/**
+ * The squashed commit: its author is that of the merge request (MR-96). Null if the project or the merge request says
+ * not to squash, or if there is a single commit already and no other message for it.
+ */
+async function squashOf(
+  ctx: Context,
+  { caller, subject, given }: Pick<MergeAttempt, 'caller' | 'subject' | 'given'>,
+  { request, repository, head }: Mergeable,
+): Promise<CommitTexts | null> {
+  if (!isSquashed(subject.project, { squash: given.squash ?? request.row.squash })) return null
+  const wanted = given.squash_commit_message ?? ''
+  if (request.commits < 2 && (wanted.trim() === '' || wanted === (await repository.commit(head))?.message)) return null
+  const [author] = await ctx.db.write.select().from(users).where(eq(users.id, request.author_id))
+  const committer = signatureOf(ctx, caller)
+  return {
+    author: author && author.id !== caller.user.id ? signatureOf(ctx, actingUser(author)) : committer,
+    committer,
+    message: wanted.trim() === '' ? request.row.title : wanted,
+  }
 }
 
 /** The message of the merge commit: the given one, or one of branches, title, closed issues and reference (MR-67). */

@@ -13,7 +13,6 @@ import { isUnavailable } from '../../../../lib/unavailable.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { branchProtectionsOf } from '../../../repository/protection.js'
 import { moveRefs } from '../../../repository/push/door.js'
-import { repositoryOf } from '../../../repository/repositories.js'
 import { closeIssuesOf } from '../writing/closing-issues.js'
 
 type Request = typeof mergeRequests.$inferSelect
@@ -31,7 +30,7 @@ async function closeIssuesAndRemoveSource(ctx: Context, caller: SignedIn, target
   const [request] = await ctx.db.write.select().from(mergeRequests).where(eq(mergeRequests.id, id))
   if (!request) return
   await closeIssuesOf(ctx, caller, target, request)
-  await removeSource(ctx, caller, target, request)
+  await removeSource(ctx, caller, request)
 }
 
 /** How long after a merge the job `after a merge` runs, unless it is cancelled. */
@@ -58,17 +57,16 @@ export const postMerge = defineJob({
  * Removes the source branch on behalf of the user who requested it: the user who merged, or the author (MR-68,
  * SEC-106). If they may not remove it, or if it has moved on, it stays without an error.
  */
-async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubject, request: Request): Promise<void> {
+async function removeSource(ctx: Context, caller: SignedIn, request: Request): Promise<void> {
   const { should_remove_source_branch: requestedByMerger, source_project_id: projectId, source_branch: branch } = request
   if (!(requestedByMerger ?? request.force_remove_source_branch) || projectId === null) return
   const [author] = requestedByMerger ? [] : await ctx.db.write.select().from(users).where(eq(users.id, request.author_id))
   const remover = requestedByMerger ? caller : author && author.state === 'active' ? actingUser(author) : null
   const subject = remover && (await findVisibleProject(ctx, remover, projectId))
-  if (!remover || !subject || !request.merge_commit_sha) return
+  const head = request.merged_head_sha
+  if (!remover || !subject || !head) return
   const { project } = subject
   if (branch === project.default_branch || (await branchProtectionsOf(ctx, project.id)).isProtected(branch)) return
-  const head = (await repositoryOf(ctx, target.project).commit(request.merge_commit_sha))?.parents[1]
-  if (!head) return
   try {
     await moveRefs(ctx, subject, remover.user.id, [{ ref: `refs/heads/${branch}`, old: head, new: ZERO }])
   } catch (error) {

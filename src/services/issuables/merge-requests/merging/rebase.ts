@@ -82,8 +82,8 @@ async function runRebase(ctx: Context, id: number): Promise<void> {
 }
 
 /**
- * Rebases as `git rebase` does: merge commits and commits that become empty are dropped. Returns an error message, or
- * null.
+ * Rebases as `git rebase` does: merge commits and commits that become empty are dropped, those that were empty before
+ * stay (X-8). Returns an error message, or null.
  */
 async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject, request: MergeRequestRefs): Promise<string | null> {
   const { head, start } = await headsOf(ctx, request)
@@ -106,10 +106,18 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   for (const oid of oids.reverse()) {
     const commit = await repository.commit(oid)
     if (!commit || commit.parents.length > 1) continue
-    const pick = await repository.draftPick({ commit: commit.oid, onto, author: commit.author, committer, message: commit.message })
+    const pick = await repository.draftPick({
+      commit: commit.oid,
+      onto,
+      author: commit.author,
+      committer,
+      message: commit.message,
+      keepEmpty: true,
+    })
     if ('commit' in pick) onto = pick.commit
     else if (pick.refusal === 'conflict') return `Rebase failed: commit ${commit.oid.slice(0, 8)} conflicts with the target branch`
   }
+  if (onto === start) return 'Rebase failed: the target branch has all changes already'
   await moveRefs(ctx, source, caller.user.id, [{ ref: `refs/heads/${request.source_branch}`, old: head, new: onto }])
   return null
 }

@@ -11,7 +11,12 @@ export const TRANSITIONS: Record<State, Record<StateEvent, State>> = {
 }
 
 /** Columns that cancel a deferred merge (MR-71, MR-80). */
-export const NOT_DEFERRED = { merge_when_pipeline_succeeds: false, merge_user_id: null, merge_commit_message: null } as const
+export const NOT_DEFERRED = {
+  merge_when_pipeline_succeeds: false,
+  merge_user_id: null,
+  merge_commit_message: null,
+  squash_commit_message: null,
+} as const
 
 /** Columns that close a merge request and cancel its deferred merge. */
 export const closedColumns = (by: number | null, now: Date) =>

@@ -4,7 +4,7 @@ import type { Context } from '../../../../context.js'
 import { commitAsynchronously } from '../../../../db/asynchronous-commit.js'
 import type { Transaction } from '../../../../db/client.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { events, mergeRequests, notes, todos } from '../../../../db/schema/index.js'
+import { events, type MergeIntent, mergeRequests, notes, todos } from '../../../../db/schema/index.js'
 import type { Oid } from '../../../../git/types.js'
 import { audit } from '../../../core/audit.js'
 import { actAs } from '../../../outbox/acting.js'
@@ -88,37 +88,39 @@ const MERGED_RECORDS = { note: 'merged', action: 'merged' } as const
 const mergedColumns = (by: number | null, now: Date) =>
   ({ state: 'merged', merged_by_id: by, merged_at: now, merge_error: null, rebase_user_id: null, ...NOT_DEFERRED }) as const
 
-export interface Accepted {
-  request: number
-  should_remove_source_branch: boolean | null
-}
-
 /**
- * Marks a merge request merged after the target branch has its merge commit, with system note and event, in one
+ * Marks a merge request merged after the target branch has moved to `commit`, with system note and event, in one
  * statement (SEC-158). Idempotent.
  */
 export async function markAccepted(
   ctx: Context,
-  { request, should_remove_source_branch }: Accepted,
+  { request, should_remove_source_branch, head, squash, squash_commit, fast_forward }: MergeIntent,
   commit: Oid,
   actorId: number | null,
 ): Promise<void> {
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
-    // a push in between may have marked it merged without a merge commit
+    // a push in between may have marked it merged
     const where = and(
       eq(mergeRequests.id, request),
-      sql`(${isOpen} or ${mergeRequests.state} = 'merged' and ${mergeRequests.merge_commit_sha} is null)`,
+      sql`(${isOpen} or ${mergeRequests.state} = 'merged' and ${mergeRequests.merge_commit_sha} is null and ${mergeRequests.merged_head_sha} is null)`,
     )
-    const set = { ...mergedColumns(actorId, now), merge_commit_sha: commit, should_remove_source_branch }
+    const set = {
+      ...mergedColumns(actorId, now),
+      merge_commit_sha: fast_forward ? null : commit,
+      ...(squash !== undefined && { squash }),
+      squash_commit_sha: squash_commit ?? null,
+      merged_head_sha: head ?? null,
+      should_remove_source_branch,
+    }
     const ended = await endRequests(tx, { set, where }, { by: actorId, ...MERGED_RECORDS, now })
     for (const { id, project_id, iid } of ended)
       await audit(ctx, tx, {
         action: 'merge_request_merged',
         target: { type: 'merge_request', id, name: `!${iid}` },
         actorId,
-        changes: { project_id, merge_commit_sha: [null, commit] },
+        changes: { project_id, [fast_forward ? 'target_branch_sha' : 'merge_commit_sha']: [null, commit] },
       })
   })
 }

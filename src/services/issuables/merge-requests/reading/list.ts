@@ -3,6 +3,7 @@ import type { Caller } from '../../../../access/actor.js'
 import { mergeRequestsInReach, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
 import { type issueLabels, type issues, mergeRequestLabels, mergeRequests } from '../../../../db/schema/index.js'
+import { DRAFT_MARK } from '../../../../rules/draft.js'
 import type { Page } from '../../../core/page.js'
 import type { IssuableFilter } from '../../filters.js'
 import { type IssuableSource, listerOf } from '../../list.js'
@@ -12,11 +13,11 @@ export interface MergeRequestFilter extends IssuableFilter {
   state: 'opened' | 'closed' | 'merged' | 'all'
   source_branch?: string | undefined
   target_branch?: string | undefined
-  wip?: 'yes' | 'no' | undefined
+  draft?: boolean | undefined
 }
 
-/** Whether a title marks work in progress (MR-4); stored titles have no white space in front. */
-const isWorkInProgress = sql`${mergeRequests.title} ~* '^(\[WIP\]|WIP:|WIP )'`
+/** `isDraft` for every row. */
+const isDraft = sql`${mergeRequests.title} ~* ${DRAFT_MARK}`
 
 const list = listerOf<'all' | 'own'>({
   type: 'MergeRequest',
@@ -29,8 +30,8 @@ const list = listerOf<'all' | 'own'>({
   filters: {
     source_branch: () => eq(mergeRequests.source_branch, sql.placeholder('source_branch')),
     target_branch: () => eq(mergeRequests.target_branch, sql.placeholder('target_branch')),
-    wip_yes: () => isWorkInProgress,
-    wip_no: () => sql`not ${isWorkInProgress}`,
+    draft: () => isDraft,
+    ready: () => sql`not ${isDraft}`,
   },
 })
 
@@ -53,8 +54,8 @@ export const listMergeRequests = (
       extraValues: {
         source_branch: filter.source_branch || undefined,
         target_branch: filter.target_branch || undefined,
-        wip_yes: filter.wip === 'yes' || undefined,
-        wip_no: filter.wip === 'no' || undefined,
+        draft: filter.draft === true || undefined,
+        ready: filter.draft === false || undefined,
       },
     },
     (ids) => loadListed(ctx, ids),

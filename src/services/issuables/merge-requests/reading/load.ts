@@ -2,7 +2,7 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
-import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
+import { fullPathOf, type Project, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { ReadDatabase } from '../../../../db/client.js'
 import { inIds } from '../../../../db/in-ids.js'
@@ -36,7 +36,7 @@ export interface MergeRequestRecord {
   /** Full path of its project. */
   path: string
   /** What its project requires before a merge. */
-  rules: { pipeline_needed: boolean; discussions_block: boolean }
+  rules: { pipeline_needed: boolean; discussions_block: boolean } & Pick<Project, 'merge_method' | 'squash_option'>
   author: UserRefRecord
   assignee: UserRefRecord | null
   merged_by: UserRefRecord | null
@@ -87,6 +87,8 @@ const columns = {
   rules: {
     pipeline_needed: projects.only_allow_merge_if_pipeline_succeeds,
     discussions_block: projects.only_allow_merge_if_all_discussions_are_resolved,
+    merge_method: projects.merge_method,
+    squash_option: projects.squash_option,
   },
 }
 
@@ -217,6 +219,8 @@ async function toSingle(
     rules: {
       pipeline_needed: project.only_allow_merge_if_pipeline_succeeds,
       discussions_block: project.only_allow_merge_if_all_discussions_are_resolved,
+      merge_method: project.merge_method,
+      squash_option: project.squash_option,
     },
     head_pipeline: shown && (await getPipeline(ctx, shown, row.request.head_pipeline_id as number)),
     source_path: shown && fullPathOf(shown.project),

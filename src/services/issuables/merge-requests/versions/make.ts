@@ -25,7 +25,8 @@ export interface VersionDraft {
   heads: { head: Oid | null; start: Oid | null }
   /** Null: no new version, because a branch is missing or the current version is up to date. */
   version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
-  status: MergeStatus | 'unchecked'
+  /** Null: not checked. */
+  status: MergeStatus | null
   /** The source has moved on, but the author may not read it any more: the merge request keeps its version (MR-70). */
   sourceUnreadable: boolean
   /** Its texts are known to contain no references. */
@@ -149,9 +150,9 @@ async function draft(
   { request, heads, commits, sourceUnreadable }: VersionInput,
   { checkMerge }: VersionOptions,
 ): Promise<VersionDraft> {
-  if (sourceUnreadable) return { request, heads, version: null, status: 'cannot_be_merged', sourceUnreadable }
+  if (sourceUnreadable) return { request, heads, version: null, status: { status: 'cannot_be_merged', behind: false }, sourceUnreadable }
   const [status, version] = await Promise.all([
-    checkMerge ? mergeStatus(ctx, request, heads) : ('unchecked' as const),
+    checkMerge ? mergeStatus(ctx, request, heads) : null,
     commits && versionOf(targetOf(ctx, request), commits),
   ])
   return { request, heads, version, status, sourceUnreadable }
@@ -215,7 +216,8 @@ export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { 
   const rows = drafts.map(({ request, version, status, sourceUnreadable, withoutReferences }) => ({
     request: request.id,
     checks: request.merge_checks,
-    status,
+    status: status?.status ?? 'unchecked',
+    behind: status?.behind ?? false,
     has_version: version !== null,
     source_unreadable: sourceUnreadable,
     without_references: withoutReferences === true,
@@ -232,7 +234,7 @@ export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { 
     version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
   )
   const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drafts as (
-      select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, has_version boolean, source_unreadable boolean,
+      select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, behind boolean, has_version boolean, source_unreadable boolean,
         without_references boolean,
         start text, base text, head text, state text, size text, commits bigint)
     ), versions as (
@@ -254,6 +256,7 @@ export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { 
         where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head order by p.id desc limit 1) end,
       links_due = not d.without_references and (r.links_due or v.id is not null),
       merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
+      behind_target = d.behind,
       updated_at = case when ${byPush === true} and not d.source_unreadable then ${now}::timestamptz else r.updated_at end
     from drafts d left join versions v on v.merge_request_id = d.request
     where r.id = d.request and r.state = 'opened'

@@ -6,7 +6,7 @@ import { mergeRequestCommits, mergeRequests, notes, users } from '../../../../db
 import { statement } from '../../../../db/statement.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
 import { titleOf } from '../../../../rules/commit-title.js'
-import { isWorkInProgress } from '../../../../rules/work-in-progress.js'
+import { isDraft } from '../../../../rules/draft.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { actAs } from '../../../outbox/acting.js'
 import { mergeChecks, promptMergeChecks } from '../merging/checks.js'
@@ -140,9 +140,7 @@ async function onSourceMoved(
   const { titles, total } = await pushedCommits(repository, move)
   const tracking = new Set<number>()
   for (const request of group) if (await authorMayReadSource(ctx, request)) tracking.add(request.id)
-  const becomingWip = titles.some(marksWorkInProgress)
-    ? group.filter(({ id, title }) => tracking.has(id) && !isWorkInProgress(title)).map(({ id }) => id)
-    : []
+  const becomingWip = titles.some(marksWorkInProgress) ? group.filter(({ id, title }) => tracking.has(id) && !isDraft(title)).map(({ id }) => id) : []
   await ctx.db.transaction(async (tx) => {
     await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
     const deferred = await tx

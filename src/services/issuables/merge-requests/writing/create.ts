@@ -8,6 +8,7 @@ import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/unique-violation.js'
 import { forbidden, notFound, unprocessable } from '../../../../failures.js'
 import { settleAll } from '../../../../lib/async/settle-all.js'
+import { squashesByDefault } from '../../../../rules/squash.js'
 import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
@@ -149,7 +150,7 @@ async function insert(
     author_id: caller.user.id,
     ...assigned,
     force_remove_source_branch: given.remove_source_branch ?? false,
-    squash: given.squash ?? false,
+    squash: given.squash ?? squashesByDefault(target.project),
     allow_collaboration: given.allow_collaboration ?? false,
     created_at: now,
     updated_at: now,
