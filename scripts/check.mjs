@@ -3,6 +3,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { bundles } from './build.mjs'
+import { dependencyFaults } from './dependencies.mjs'
 import { checkRules } from './rules.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -131,6 +133,14 @@ async function words() {
   return { ok: faults.length === 0 && read.length > 0, output: read.length > 0 ? faults.join('\n') : 'it read no file' }
 }
 
+/** What runs is in `dependencies`, also when it is bundled, and nothing else. */
+async function dependencies() {
+  const { inputs } = await bundles()
+  const faults = dependencyFaults(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')), inputs)
+  const read = Object.keys(inputs).length > 0
+  return { ok: read && faults.length === 0, output: read ? faults.join('\n') : 'it read no module' }
+}
+
 /** Runs a script that reads the endpoint declarations. */
 async function operations(script) {
   const result = readSome(await run('tsx', [script]), /read (\d+) operations/)
@@ -166,6 +176,7 @@ const allChecks = () => ({
   style,
   layers: () => layers('src'),
   'dead code': deadCode,
+  dependencies,
   'forbidden things': forbidden,
   words,
   rules,
