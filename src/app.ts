@@ -10,7 +10,7 @@ import { type Drain, drainOf } from './http/drain.js'
 import { renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
-import { mount } from './http/mount.js'
+import { family, largeCallQueues } from './http/mount.js'
 import { ROUTER, refuseOtherMethods, servedBy, templateOf } from './http/path-methods.js'
 import { referenceRoutes } from './http/reference.js'
 import { withCallTimes } from './lib/async/call-times.js'
@@ -19,7 +19,7 @@ import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { sentStatus } from './lib/sent-status.js'
 import { shareOf } from './lib/share.js'
-import { families, sections } from './routes/index.js'
+import { sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
 import { oauthRoutes } from './routes/oauth/index.js'
@@ -99,7 +99,8 @@ export async function buildApp(
     avatarRoutes(scope, ctx)
     accountPages(scope, ctx)
     unsubscribePage(scope, ctx)
-    await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
+    const queues = largeCallQueues(ctx)
+    for (const section of sections) scope.register(family, { prefix: '/api/v4', ctx, queues, ...section })
     referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
   })
   return app

@@ -26,7 +26,7 @@ export interface Call<Subject, Signed extends boolean, Input> {
   unchangedSince(changed: Date): void
 }
 
-/** An endpoint of the API as data. Read only by `mount` and `openapi`. */
+/** An endpoint of the API as data. Read only by `mount.ts` and `openapi`. */
 export interface Endpoint {
   method: Method
   /** Relative to /api/v4, with `:name` for parameters. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Caller } from '../access/actor.js'
 import { authenticate, expectedCaller } from '../access/authenticate.js'
 import { CHAIN_HEADER, checkChain, openChain } from '../access/hook-chain.js'
@@ -18,6 +18,7 @@ import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { joinBags, type ParameterBag } from './form.js'
 import { listBody, renderElements } from './list-body.js'
+import type { Section } from './openapi/document.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
 import { sendRateLimitHeaders } from './rate-limit-headers.js'
@@ -33,11 +34,13 @@ declare module 'fastify' {
   }
 }
 
-/** Registers the declared endpoints as routes, with the checks in the order of G-10. */
-export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
-  const queue = (limits: typeof LARGE_BODIES) =>
-    new FairQueue({ ...limits, running: shareOf(limits.running, ctx.process.workers), waiting: shareOf(limits.waiting, ctx.process.workers) })
-  const queues: LargeCallQueues = { bodies: queue(LARGE_BODIES), answers: queue(LARGE_ANSWERS) }
+interface FamilyOptions extends Section {
+  ctx: Context
+  queues: LargeCallQueues
+}
+
+/** The plugin of a family of endpoints: registers each as a route, with the checks in the order of G-10. */
+export const family: FastifyPluginCallback<FamilyOptions> = (app, { ctx, queues, endpoints }, done) => {
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
     const ownHead = method === 'GET' && endpoints.some((other) => other.method === 'HEAD' && other.path === path)
@@ -53,6 +56,7 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
       handler: (request, reply) => answer(ctx, declared, request, reply, queues).finally(() => request.releaseBody?.()),
     })
   }
+  done()
 }
 
 /**
@@ -96,6 +100,13 @@ interface LargeCallQueues {
 const REFUSALS = { timeout: 'too many large requests came before', full: 'too many large requests are waiting' }
 const LARGE_BODIES = { running: 8, waiting: 256, wait: 60_000, refusals: REFUSALS }
 const LARGE_ANSWERS = { running: 2, waiting: 128, wait: 10_000, refusals: REFUSALS }
+/** The queues of this process, which all families share. */
+export function largeCallQueues({ process: { workers } }: Context): LargeCallQueues {
+  const queue = (limits: typeof LARGE_BODIES) =>
+    new FairQueue({ ...limits, running: shareOf(limits.running, workers), waiting: shareOf(limits.waiting, workers) })
+  return { bodies: queue(LARGE_BODIES), answers: queue(LARGE_ANSWERS) }
+}
+
 /** Milliseconds after which a large response that its client does not read releases its slot. */
 const LARGE_ANSWER_MS = 10_000
 

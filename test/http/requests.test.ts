@@ -1,7 +1,7 @@
 import { count } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../src/db/schema/index.js'
-import { families } from '../../src/routes/index.js'
+import { families, sections } from '../../src/routes/index.js'
 import { testApp } from '../support/app.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { rawAnswer } from '../support/raw.js'
@@ -40,6 +40,11 @@ const raw = (method: string, path: string, { headers = [], body = '' }: { header
   )
 
 describe('route and method (G-1, W-30, VE-5)', () => {
+  it('each family of endpoints is a plugin, with the name of its section in the reference', () => {
+    const plugins = t.app.printPlugins()
+    for (const { name } of sections) expect(plugins.split(` ${name} `).length, name).toBe(2)
+  })
+
   it.each(['/nothing', '/projects/1/nothing', '', '/', '/users/abc', '/users/1x', '/users/-1', '/users/1.0', '/users/%2B1'])(
     'GET %s is no route',
     async (path) => {
