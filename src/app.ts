@@ -91,7 +91,7 @@ export async function buildApp(
     fallback: (request, reply) => (asksForReleaseFile(request) ? serveReleaseFile : serveUpload)(ctx, request, reply),
   })
   await app.register(async (scope) => {
-    parseBodies(scope, ctx, minimumRate)
+    await parseBodies(scope, ctx, minimumRate)
     homeRoute(scope, ctx)
     healthRoutes(scope, ctx)
     metricsRoute(scope, ctx)

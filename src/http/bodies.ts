@@ -1,20 +1,25 @@
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
+import { Readable, Transform } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import formbody from '@fastify/formbody'
+import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.js'
-import { Failure, STATUS, tooLarge, unknownType } from '../failures.js'
+import { Failure, invalidInput, STATUS, tooLarge, unknownType } from '../failures.js'
 import { type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
-import type { Slices } from '../lib/async/slices.js'
 import { shareOf } from '../lib/share.js'
 import { Unavailable } from '../lib/unavailable.js'
-import { emptyParameterBag, FormReader, type ParameterBag } from './form.js'
+import { FORM_TYPE, hasBody, isSent } from './body.js'
+import { emptyParameterBag, parseFormBody } from './form.js'
 import { JsonReader } from './json.js'
-import { MultipartReader } from './uploads.js'
+import { readMultipart } from './uploads.js'
 
 /** Bytes of a body that are read, and values that are parsed, before the caller must be admitted (SEC-71). */
 const UNADMITTED_BYTES = 64 * 1024
 const UNADMITTED_VALUES = 2_000
-/** Bytes that are parsed in one step. */
+/** Maximum size of an urlencoded body, which is parsed in one step (SEC-71, SEC-145). */
+const MAX_FORM_BYTES = 1024 * 1024
+/** Bytes of JSON that are parsed in one step. */
 const PIECE_BYTES = 16 * 1024
 /**
  * Estimated memory of each value of a body beside its characters, including everything built from it until the request
@@ -31,17 +36,9 @@ declare module 'fastify' {
      * larger bodies.
      */
     admit?: () => Promise<void>
-    /** Releases the memory counted for the body; called when nothing refers to the body any more. */
-    releaseBody?: () => void
+    /** The body, once its headers have been checked. */
+    incoming?: Body
   }
-}
-
-/** Parses a body into parameters, chunk by chunk. */
-interface BodyReader {
-  /** Values so far. */
-  readonly elements?: number
-  push(bytes: Buffer): void | Promise<void>
-  end(): ParameterBag | Promise<ParameterBag>
 }
 
 /** Limits the memory of all larger bodies; one sender gets at most half of it, or one body. */
@@ -74,101 +71,153 @@ class BodyMemory {
 }
 
 /**
- * Registers parsers for all content types (G-5). A body is counted, timed and parsed as it arrives: a caller that may
- * not send more is refused once 64 KiB have been read, and a body that violates a limit as soon as it does (SEC-71,
- * SEC-75, SEC-142, SEC-145).
+ * Registers parsers for all content types (G-5). A body is counted and timed as it arrives: a caller that may not send
+ * more is refused once 64 KiB have been read, and a body that exceeds a limit as soon as it does (SEC-71, SEC-75,
+ * SEC-142, SEC-145).
  */
-export function parseBodies(
+export async function parseBodies(
   app: FastifyInstance,
   { config: { limits }, cpu: { slices }, process: { workers } }: Pick<Context, 'config' | 'cpu' | 'process'>,
   rate: MinimumRate,
-): void {
+): Promise<void> {
   const memory = new BodyMemory(shareOf(limits.bodyMemory, workers, limits.bodyBytes), limits.bodyBytes)
-  const add = (type: string, readerOf: (request: FastifyRequest) => BodyReader) =>
-    app.addContentTypeParser(type, async (request: FastifyRequest, payload: IncomingMessage) => {
-      const body = new Body(request, memory)
-      try {
-        const bag = await atMinimumRate(payload, rate, () => body.read(payload, readerOf(request), slices))
-        // a route that accepts large bodies releases the memory when its handler is done
-        if (request.admit) request.releaseBody = () => body.release()
-        else body.release()
-        return bag
-      } catch (error) {
-        body.release()
-        throw error
-      }
-    })
+  app.decorateRequest('incoming')
+  app.addHook('preParsing', async (request, reply, payload) => {
+    if (!hasBody(request.raw)) return payload
+    const body = new Body(request, memory)
+    request.incoming = body
+    reply.raw.once('close', () => body.release())
+    await body.announce()
+    // the parser of multipart bodies reads the request itself
+    return isMultipart(request) ? payload : counted(request.raw, body, rate)
+  })
+  app.addHook('onError', async ({ incoming }) => incoming?.release())
+
   app.removeAllContentTypeParsers()
-  add('application/json', () => new JsonReader())
-  add('application/x-www-form-urlencoded', () => new FormReader())
-  add('multipart/form-data', ({ headers, routeOptions }) => new MultipartReader(headers, routeOptions.bodyLimit))
-  add('*', ({ headers }) => ({
-    push() {
-      throw unknownType(headers['content-type'])
-    },
-    end: emptyParameterBag,
-  }))
+  await app.register(formbody, { parser: parseFormBody, bodyLimit: MAX_FORM_BYTES })
+  await app.register(multipart)
+  app.addHook('preValidation', async (request) => {
+    if (request.isMultipart()) request.body = await readCounted(request, rate)
+  })
+  app.addContentTypeParser('application/json', async ({ incoming }: FastifyRequest, payload: Readable) => {
+    const reader = new JsonReader()
+    for await (const chunk of payload as AsyncIterable<Buffer>)
+      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+        await slices.run(() => reader.push(chunk.subarray(at, at + PIECE_BYTES)))
+        await incoming?.countValues(reader.elements)
+      }
+    return slices.run(() => reader.end())
+  })
+  app.addContentTypeParser('*', async ({ headers }: FastifyRequest, payload: Readable) => {
+    for await (const _ of payload) throw unknownType(headers['content-type'])
+    return emptyParameterBag()
+  })
 }
 
-/** Fails with 408 when the body arrives too slowly (SEC-142). */
-async function atMinimumRate<T>(payload: IncomingMessage, rate: MinimumRate, work: () => Promise<T>): Promise<T> {
-  let stopWatching: () => void = () => undefined
-  const tooSlow = new Promise<never>((_, reject) => {
-    stopWatching = watchRate(payload, rate, () => reject(new Failure('timeout', { message: '408 Request Timeout' })))
+const isMultipart = ({ headers }: FastifyRequest) => headers['content-type']?.split(';', 1)[0] === 'multipart/form-data'
+
+/** A stream of a body that fails as soon as the body may not go on, or comes too slowly. */
+function counted(payload: IncomingMessage, body: Body, rate: MinimumRate): Transform {
+  const stream = new Transform({
+    transform(chunk: Buffer, _, done) {
+      body.count(chunk.length).then(() => done(null, chunk), done)
+    },
   })
-  return Promise.race([work(), tooSlow]).finally(stopWatching)
+  const stopWatching = watchRate(payload, rate, () => stream.destroy(tooSlow()))
+  payload.once('close', () => payload.readableEnded || stream.destroy(invalidInput('the body ended too early')))
+  stream.once('close', stopWatching)
+  return payload.pipe(stream)
 }
+
+/** Reads a multipart body, and fails as soon as it may not go on, or comes too slowly. */
+async function readCounted(request: FastifyRequest, rate: MinimumRate): Promise<unknown> {
+  const { raw, incoming } = request
+  let last: Promise<void> | undefined
+  let count: (chunk: Buffer) => void = () => undefined
+  let stopWatching: () => void = () => undefined
+  const failed = new Promise<never>((_, reject) => {
+    count = (chunk) => {
+      last = incoming?.count(chunk.length)
+      last?.catch(reject)
+    }
+    stopWatching = watchRate(raw, rate, () => reject(tooSlow()))
+  })
+  raw.on('data', count)
+  try {
+    return await Promise.race([failed, readToEnd(request, async () => last)])
+  } finally {
+    stopWatching()
+    raw.off('data', count).unpipe()
+  }
+}
+
+/** Also what follows the last part, so that the connection can be used again. */
+async function readToEnd(request: FastifyRequest, admitted: () => Promise<void>): Promise<unknown> {
+  const bag = await readMultipart(request, admitted)
+  await finished(request.raw.resume(), { writable: false, cleanup: true })
+  return bag
+}
+
+const tooSlow = () => new Failure('timeout', { message: '408 Request Timeout' })
 
 /** An incoming body. */
 class Body {
   #size = 0
+  #values = 0
   #held = 0
-  #admitted = false
+  #admission: Promise<void> | undefined
   #released = false
   #sender = ''
+  readonly #limit: number
 
   constructor(
     private readonly request: FastifyRequest,
     private readonly memory: BodyMemory,
-  ) {}
-
-  async read(payload: IncomingMessage, reader: BodyReader, slices: Slices): Promise<ParameterBag> {
-    await this.#checkSize(Number(this.request.headers['content-length'] ?? 0))
-    // the connection must stay open for the response when reading ends early
-    for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      this.#size += chunk.length
-      await this.#checkSize(this.#size)
-      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
-        await slices.run(() => reader.push(chunk.subarray(at, at + PIECE_BYTES)))
-        const { elements = 0 } = reader
-        if (elements > UNADMITTED_VALUES) await this.#requireAdmission()
-        this.#hold(this.#size + elements * ELEMENT_BYTES)
-      }
-    }
-    return slices.run(() => reader.end())
+  ) {
+    const { bodyLimit } = request.routeOptions
+    this.#limit = request.headers['content-type'] === FORM_TYPE ? MAX_FORM_BYTES : bodyLimit
   }
 
+  /** Fails if the sender may not send what the headers announce. */
+  announce(): Promise<void> {
+    return this.#check(Number(this.request.headers['content-length'] ?? 0))
+  }
+
+  /** Fails if the sender may not send this much more. */
+  async count(bytes: number): Promise<void> {
+    this.#size += bytes
+    await this.#check(this.#size)
+    this.#hold()
+  }
+
+  /** Fails if the sender may not send so many values. */
+  async countValues(values: number): Promise<void> {
+    this.#values = values
+    if (values > UNADMITTED_VALUES) await this.#requireAdmission()
+    this.#hold()
+  }
+
+  /** Releases the memory counted for the body; called when nothing refers to the body any more. */
   release(): void {
     this.#released = true
     if (this.#held > 0) this.memory.release(this.#held, this.#sender)
     this.#held = 0
   }
 
-  /** Checks the size of the body, as announced or received so far. */
-  async #checkSize(bytes: number): Promise<void> {
-    if (bytes > this.request.routeOptions.bodyLimit) throw tooLarge()
+  async #check(bytes: number): Promise<void> {
+    if (bytes > this.#limit) throw tooLarge()
     if (bytes > UNADMITTED_BYTES) await this.#requireAdmission()
   }
 
   /** Checks once whether the sender may send more than anonymous callers. */
   async #requireAdmission(): Promise<void> {
-    if (this.#admitted) return
     if (!this.request.admit) throw tooLarge()
-    await this.request.admit()
-    this.#admitted = true
+    this.#admission ??= this.request.admit()
+    await this.#admission
   }
 
-  #hold(bytes: number): void {
+  #hold(): void {
+    const bytes = this.#size + this.#values * ELEMENT_BYTES
     if (bytes <= UNADMITTED_BYTES || bytes <= this.#held || this.#released) return
     if (this.#held === 0) this.#sender = this.request.caller?.user ? `user ${this.request.caller.user.id}` : `from ${this.request.ip}`
     this.memory.acquire(bytes - this.#held, this.#sender)
@@ -208,13 +257,13 @@ export function closeUnreadBodies() {
         body.pause()
         setTimeout(() => body.resume(), DISCARD_PAUSE_MS * discarded).unref()
       })
-      body.on('end', end).on('close', end)
+      // a stream that was removed from it has left it paused
+      body.on('end', end).on('close', end).resume()
     }).finally(() => discarded--)
   }
 
   return async ({ raw }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {
-    const { 'content-length': length, 'transfer-encoding': encoding } = raw.headers
-    if (raw.complete || raw.readableEnded || (encoding === undefined && Number(length ?? 0) === 0)) return payload
+    if (raw.complete || raw.readableEnded || !isSent(raw)) return payload
     reply.header('connection', 'close')
     if (typeof payload !== 'string' || raw.method === 'HEAD' || reply.statusCode === STATUS.timeout) return payload
     reply.header('content-length', Buffer.byteLength(payload))

@@ -3,6 +3,14 @@ import { Failure } from '../failures.js'
 
 const GIT = /\/git-(?:upload|receive)-pack\/*$/
 
+export const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+/** Whether the headers announce a body. */
+export const isSent = ({ headers }: IncomingMessage) => headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+
+/** Whether a request has a body that counts (G-5). */
+export const hasBody = (request: IncomingMessage) => request.method !== 'GET' && request.method !== 'HEAD' && isSent(request)
+
 /**
  * Normalises the content type for the parsers, and refuses bodies that none of them reads: other charsets and
  * compressed bodies (SEC-74, SEC-76). Requests of Git pass unchanged.
@@ -11,7 +19,7 @@ export function prepareBody(request: IncomingMessage): void {
   const { headers, method } = request
   if (method === 'GET' || method === 'HEAD' || GIT.test(request.url?.split('?', 1)[0] ?? '')) return
   // an empty body counts as no body, whatever its type (G-5)
-  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) {
+  if (!isSent(request)) {
     delete headers['content-type']
     return
   }

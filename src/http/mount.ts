@@ -49,11 +49,12 @@ export const family: FastifyPluginCallback<FamilyOptions> = (app, { ctx, queues,
       exposeHeadRoute: method === 'GET' && !ownHead,
       url: path,
       config: { policy: access.rule },
-      preParsing: async (request, reply) => {
+      onRequest: (request, reply, next) => {
         request.admit = () => admit(ctx, declared, request, reply)
+        next()
       },
       ...(largeBody && { bodyLimit: ctx.config.limits.bodyBytes }),
-      handler: (request, reply) => answer(ctx, declared, request, reply, queues).finally(() => request.releaseBody?.()),
+      handler: (request, reply) => answer(ctx, declared, request, reply, queues).finally(() => request.incoming?.release()),
     })
   }
   done()

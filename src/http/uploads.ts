@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { Busboy, type BusboyHeaders } from '@fastify/busboy'
-import { Failure, invalidInput, tooLarge } from '../failures.js'
+import type { MultipartFile } from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
+import { invalidInput, tooLarge } from '../failures.js'
 import { checkText, emptyParameterBag, MAX_FIELDS, type ParameterBag, put } from './form.js'
 
 /** A file from a multipart body. */
@@ -9,99 +9,79 @@ export interface Upload {
   data: Buffer
 }
 
-/** Maximum size of all fields of a body together, as for other forms (SEC-71). */
+const MAX_FIELD_SIZE = 1024 * 1024
+/** Maximum size of all fields of a body together, as for other bodies (SEC-71). */
 const MAX_FIELDS_SIZE = 8 * 1024 * 1024
-const MAX_FILE_SIZE = 10 * 1024 * 1024
 const MAX_FILES = 10
+const MAX_PARTS = MAX_FIELDS + MAX_FILES
 
-/** Parses a multipart body from its bytes as they arrive; files become Uploads among the parameters (SEC-75). */
-export class MultipartReader {
-  readonly #bag = emptyParameterBag()
-  readonly #seen = new Set<string>()
-  readonly #parser: InstanceType<typeof Busboy>
-  readonly #parserError: Promise<void>
-  #size = 0
-  #started = false
-  #failure: Failure | undefined
+/** Fields arrive as streams like files, so that none is collected, decoded or parsed by the parser. */
+const OPTIONS = {
+  isPartAFile: () => true,
+  limits: { parts: MAX_PARTS, files: MAX_PARTS, fileSize: Number.POSITIVE_INFINITY, headerPairs: 100 },
+}
 
-  /** `fileSize` is the maximum size of a file on routes that accept larger bodies. */
-  constructor(headers: IncomingHttpHeaders, fileSize: number) {
-    const limits = {
-      fields: MAX_FIELDS,
-      files: MAX_FILES,
-      fieldSize: 1_048_576,
-      fileSize: Math.max(MAX_FILE_SIZE, fileSize),
-      parts: MAX_FIELDS + MAX_FILES,
-      headerPairs: 100,
-    }
-    try {
-      this.#parser = new Busboy({ headers: headers as BusboyHeaders, limits })
-    } catch {
-      throw malformed()
-    }
-    const fail = (failure: Failure) => {
-      this.#failure ??= failure
-    }
-    for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
-      this.#parser.on(limit, () => fail(invalidInput('the body has too many parts, or one that is not accepted')))
-    this.#parserError = new Promise((resolve) => {
-      this.#parser.on('error', () => {
-        fail(malformed())
-        resolve()
-      })
-    })
-    this.#parser.on('field', (name, value, _, truncated) => this.#attempt(() => this.#readField(name, value, truncated)))
-    this.#parser.on('file', (name, stream, filename) => {
-      const chunks: Buffer[] = []
-      stream.on('data', (chunk: Buffer) => void chunks.push(chunk))
-      stream.on('limit', () => fail(tooLarge()))
-      stream.on('error', () => fail(malformed()))
-      stream.on('end', () => this.#attempt(() => this.#put(name, { filename: checkText(filename ?? ''), data: Buffer.concat(chunks) })))
-    })
+/**
+ * Reads a multipart body part by part; files become Uploads among the parameters (SEC-75). `admitted` is awaited before
+ * more of a part is read.
+ */
+export async function readMultipart(request: FastifyRequest, admitted: () => Promise<void>): Promise<ParameterBag> {
+  const bag = emptyParameterBag()
+  const seen = new Set<string>()
+  let [fields, fieldsSize, files] = [0, 0, 0]
+  const parts = request.parts(OPTIONS) as AsyncIterable<MultipartFile>
+  for await (const part of refusingMalformed(parts)) {
+    const isFile = part.filename !== undefined || part.mimetype === 'application/octet-stream'
+    if (isFile ? ++files > MAX_FILES : ++fields > MAX_FIELDS) throw tooManyParts()
+    const data = await contentOf(part, isFile ? Number.POSITIVE_INFINITY : MAX_FIELD_SIZE, admitted)
+    if (!isFile && (fieldsSize += data.length) > MAX_FIELDS_SIZE) throw tooLarge()
+    const name = nameOf(part, seen)
+    put(bag, name, isFile ? { filename: checkText(part.filename ?? ''), data } : textOf(data))
   }
+  return bag
+}
 
-  async push(bytes: Buffer): Promise<void> {
-    this.#started = true
-    await this.#step((done) => void this.#parser.write(bytes, done))
+async function contentOf({ file }: MultipartFile, limit: number, admitted: () => Promise<void>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of refusingMalformed<Buffer>(file)) {
+    size += chunk.length
+    if (size > limit) throw tooLarge()
+    chunks.push(chunk)
+    await admitted()
   }
+  return Buffer.concat(chunks, size)
+}
 
-  async end(): Promise<ParameterBag> {
-    if (this.#started) await this.#step((done) => void this.#parser.once('finish', done).end())
-    return this.#bag
+function nameOf({ fieldname: name }: MultipartFile, seen: Set<string>): string {
+  if (!name) throw invalidInput('a part of the body has no name')
+  // names with `[]` may repeat: lists, and also `actions[][action]`, which clients send (W-3, SEC-75)
+  if (!name.includes('[]')) {
+    if (seen.has(name)) throw invalidInput(`${checkText(name)} is given twice`)
+    seen.add(name)
   }
+  return checkText(name)
+}
 
-  /** Waits for a step of the parser, which never finishes after an error. */
-  async #step(step: (done: () => void) => void): Promise<void> {
-    await Promise.race([new Promise<void>(step), this.#parserError])
-    if (this.#failure) throw this.#failure
+function textOf(data: Buffer): string {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data)
+  } catch {
+    throw invalidInput('a parameter is not valid UTF-8')
   }
+  return checkText(text)
+}
 
-  #attempt(work: () => void): void {
-    try {
-      if (!this.#failure) work()
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      this.#failure = error
-    }
-  }
-
-  #readField(name: string, value: string, truncated: boolean): void {
-    this.#size += value.length
-    if (truncated || this.#size > MAX_FIELDS_SIZE) throw tooLarge()
-    // the parser silently replaces invalid UTF-8 by U+FFFD (SEC-50)
-    if (value.includes('\ufffd')) throw invalidInput('a parameter is not valid UTF-8')
-    this.#put(name, checkText(value))
-  }
-
-  #put(name: string | undefined, value: string | Upload): void {
-    if (!name) throw invalidInput('a part of the body has no name')
-    // names with `[]` may repeat: lists, and also `actions[][action]`, which clients send (W-3, SEC-75)
-    if (!name.includes('[]')) {
-      if (this.#seen.has(name)) throw invalidInput(`${checkText(name)} is given twice`)
-      this.#seen.add(name)
-    }
-    put(this.#bag, checkText(name), value)
+/** Passes on what the parser yields, with its errors as refusals. */
+async function* refusingMalformed<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* items
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code === 'FST_PARTS_LIMIT' || code === 'FST_FILES_LIMIT') throw tooManyParts()
+    throw invalidInput('message body does not match declared format')
   }
 }
 
-const malformed = () => invalidInput('message body does not match declared format')
+const tooManyParts = () => invalidInput('the body has too many parts, or one that is not accepted')

@@ -167,8 +167,6 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
     ['depth', 'application/json', `{"actions":${'['.repeat(100)}`, 'parameters are nested too deeply'],
     ['a list', 'application/json', '['.repeat(100), 'message body does not match declared format'],
     ['a name', 'application/json', `{"${'a'.repeat(300)}`, 'a parameter name is too long'],
-    ['fields', 'application/x-www-form-urlencoded', 'a=1&'.repeat(1_001), 'too many parameters'],
-    ['nesting', 'application/x-www-form-urlencoded', `a${'[b]'.repeat(32)}=1&`, 'parameters are nested too deeply'],
     [
       'parts',
       'multipart/form-data; boundary=b',
@@ -178,6 +176,39 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
   ])('%s: refused where the limit is passed, not at the end (%s)', async (_, type, part, error) => {
     const { status, body } = await answerTo(commits(), open(type), part)
     expect([status, JSON.parse(body)]).toEqual([400, { error }])
+  })
+
+  const PART = '--b\r\nContent-Disposition: form-data; name="content"\r\n'
+
+  it.each([
+    ['a file', '--b\r\nContent-Disposition: form-data; name="avatar"; filename="f"\r\n\r\n'],
+    ['text before the first part', 'before'],
+    ['a line of a header', PART],
+    ['text after the last part', `${PART}\r\nx\r\n--b--\r\n`],
+  ])('multipart: %s that does not end is a 401 for anonymous callers after 64 KiB, and a 413 for others at the limit', async (_, start) => {
+    const lines = { 'content-type': 'multipart/form-data; boundary=b', 'transfer-encoding': 'chunked' }
+    const sent = chunk(start) + chunk('x'.repeat(70_000))
+    expect(await answerTo('/api/v4/groups', lines, sent)).toMatchObject({ status: 401, headers: { connection: 'close' } })
+    const more = chunk('x'.repeat(MIB)).repeat(8)
+    expect((await answerTo('/api/v4/groups', { ...lines, 'private-token': user.token }, sent + more)).status).toBe(413)
+  })
+
+  it('multipart: a connection is used again, whatever follows the last part', async () => {
+    const lines = { 'content-type': 'multipart/form-data; boundary=b', 'transfer-encoding': 'chunked' }
+    const sent = chunk(`${PART}\r\nx\r\n--b--\r\n`)
+    const { socket, answer, send } = begin(t.url, head('/api/v4/groups', lines) + sent)
+    await t.api('get', '/user', user).expect(200)
+    send(`${chunk('the end\r\n')}0\r\n\r\n`)
+    expect((await answer).headers['connection']).toBe('keep-alive')
+    socket.destroy()
+  })
+
+  it('multipart: a field that calls itself JSON is a text like any other', async () => {
+    const description = '{"a":[1]}'
+    const lines = { 'content-type': 'multipart/form-data; boundary=b', 'private-token': user.token }
+    const part = `--b\r\nContent-Disposition: form-data; name="title"\r\nContent-Type: application/json\r\n\r\n${description}\r\n--b--\r\n`
+    const { status, body } = await answerTo(`/api/v4${project.path}/issues`, { ...lines, 'content-length': part.length }, part)
+    expect([status, JSON.parse(body).title]).toEqual([201, description])
   })
 
   it('a list that is too long costs no look at its elements (SEC-77)', async () => {
@@ -202,8 +233,22 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
     await t.api('post', `${project.path}/repository/commits`, user).send({ branch: 'main', commit_message: 'Many', actions }).expect(201)
   })
 
-  it('a large form is read like a small one', async () => {
-    const content = 'öffentlich & 100 % = +\n'.repeat(100_000)
+  const form = (more: Record<string, string | number>, text: string) =>
+    answerTo(commits(), { 'content-type': 'application/x-www-form-urlencoded', 'private-token': user.token, ...more }, text)
+
+  it('a form has at most 1 MiB, 1,000 fields and 32 levels', async () => {
+    expect((await form({ 'content-length': MIB + 1 }, '')).status).toBe(413)
+    expect((await form({ 'transfer-encoding': 'chunked' }, chunk(`a=${'a'.repeat(MIB)}`))).status).toBe(413)
+    for (const [text, error] of [
+      ['a=1&'.repeat(1_001), 'too many parameters'],
+      [`a${'[b]'.repeat(32)}=1&`, 'parameters are nested too deeply'],
+      [`branch=${'a'.repeat(100_000)}%`, 'a parameter is not valid UTF-8'],
+    ] as const)
+      expect(await form({ 'content-length': text.length }, text)).toMatchObject({ status: 400, body: JSON.stringify({ error }) })
+  })
+
+  it('a form of 1 MiB is read like a small one', async () => {
+    const content = 'öffentlich & 100 % = +\n'.repeat(21_000)
     await t
       .api('post', `${project.path}/repository/files/large.txt`, user)
       .type('form')
@@ -216,36 +261,40 @@ describe('limits of a body (SEC-71, SEC-75)', () => {
 describe('all bodies together (SEC-71, SEC-150)', () => {
   const small = testApp({ ROOST_MAX_BODY_BYTES: String(MIB), ROOST_BODY_MEMORY_BYTES: String(MIB) })
 
-  it('above the bound: 503 with Retry-After, and nothing for bodies up to 64 KiB; memory is free again when a request ends', async () => {
-    const sender = await aUser(small.ctx)
-    const { path } = await aProject(small.ctx, { creator: sender, files: { a: 'a' } })
-    const half = () =>
-      begin(
-        small.url,
-        `${head(`/api/v4${path}/repository/commits`, { 'content-length': MIB, 'private-token': sender.token })}{"branch":"${'x'.repeat(700_000)}`,
-      )
-    // there is room for one of two: whichever comes first is then waited for
-    const refusedOf = (halves: ReturnType<typeof half>[]) => Promise.race(halves.map(async (refused) => ({ refused, ...(await refused.answer) })))
-    const halves = [half(), half()]
-    const { refused, status, headers } = await refusedOf(halves)
-    expect([status, headers['retry-after']]).toEqual([503, expect.stringMatching(/^\d+$/)])
-    halves.splice(halves.indexOf(refused), 1, half())
-    expect((await refusedOf(halves)).status).toBe(503)
-    await small
-      .api('put', path, sender)
-      .send({ description: 'y'.repeat(1_000) })
-      .expect(200)
-    for (const { socket } of [refused, ...halves]) socket.destroy()
-    await expect
-      .poll(async () => (await small.api('put', path, sender).send({ padding: 'y'.repeat(700_000), description: 'z' })).status, LONG)
-      .toBe(200)
-    // a handler that is done gives back what its body took
-    for (let i = 0; i < 5; i++)
+  it.each([
+    ['application/json', '{"branch":"'],
+    ['application/x-www-form-urlencoded', 'branch='],
+    ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="branch"\r\n\r\n'],
+  ])(
+    '%s: above the bound 503 with Retry-After, and nothing for bodies up to 64 KiB; memory is free again when a request ends',
+    async (type, start) => {
+      const sender = await aUser(small.ctx)
+      const { path } = await aProject(small.ctx, { creator: sender, files: { a: 'a' } })
+      const lines = { 'content-type': type, 'content-length': MIB, 'private-token': sender.token }
+      const half = () => begin(small.url, `${head(`/api/v4${path}/repository/commits`, lines)}${start}${'x'.repeat(700_000)}`)
+      // there is room for one of two: whichever comes first is then waited for
+      const refusedOf = (halves: ReturnType<typeof half>[]) => Promise.race(halves.map(async (refused) => ({ refused, ...(await refused.answer) })))
+      const halves = [half(), half()]
+      const { refused, status, headers } = await refusedOf(halves)
+      expect([status, headers['retry-after']]).toEqual([503, expect.stringMatching(/^\d+$/)])
+      halves.splice(halves.indexOf(refused), 1, half())
+      expect((await refusedOf(halves)).status).toBe(503)
       await small
         .api('put', path, sender)
-        .send({ padding: 'y'.repeat(700_000), description: 'z' })
+        .send({ description: 'y'.repeat(1_000) })
         .expect(200)
-  })
+      for (const { socket } of [refused, ...halves]) socket.destroy()
+      await expect
+        .poll(async () => (await small.api('put', path, sender).send({ padding: 'y'.repeat(700_000), description: 'z' })).status, LONG)
+        .toBe(200)
+      // a handler that is done gives back what its body took
+      for (let i = 0; i < 5; i++)
+        await small
+          .api('put', path, sender)
+          .send({ padding: 'y'.repeat(700_000), description: 'z' })
+          .expect(200)
+    },
+  )
 })
 
 describe('slow bodies (SEC-142)', () => {
@@ -263,6 +312,10 @@ describe('slow bodies (SEC-142)', () => {
     ['/api/v4/groups', 'application/json', '{"name":"'],
     ['/api/v4/groups', 'application/x-www-form-urlencoded', 'name='],
     ['/api/v4/groups', 'multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="name"\r\n\r\n'],
+    ['/api/v4/groups', 'multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="avatar"; filename="f"\r\n\r\nx'],
+    ['/api/v4/groups', 'multipart/form-data; boundary=b', 'before the first part'],
+    ['/api/v4/groups', 'multipart/form-data; boundary=b', '--b--\r\nafter the last part'],
+    ['/api/v4/groups', 'text/plain', ''],
   ])('%s as %s: what stops coming is 408 and ends the connection', async (path, type, part) => {
     const { status, headers, body } = await answerTo(path, { 'content-type': type, 'content-length': 1_000 }, part, url)
     expect([status, headers['connection'], JSON.parse(body)]).toEqual([408, 'close', { message: '408 Request Timeout' }])

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failures.js'
-import { FormReader, type ParameterBag, parseForm, valuesOf } from '../../src/http/form.js'
+import { type ParameterBag, parseForm, parseFormBody, valuesOf } from '../../src/http/form.js'
 import { JsonReader } from '../../src/http/json.js'
 import { rounds } from '../support/rounds.js'
 
@@ -9,13 +9,12 @@ import { rounds } from '../support/rounds.js'
 const plain = (bag: ParameterBag) => JSON.parse(JSON.stringify(bag)) as unknown
 
 /** What a reader makes of a body that comes in pieces of so many bytes. */
-function readIn(size: number, reader: JsonReader | FormReader, body: string | Buffer): ParameterBag {
+function readIn(size: number, reader: JsonReader, body: string | Buffer): ParameterBag {
   const bytes = Buffer.from(body)
   for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size))
   return reader.end()
 }
 const parseJson = (text: string | Buffer, size = 65_536) => readIn(size, new JsonReader(), text)
-const readForm = (text: string | Buffer, size = 65_536) => readIn(size, new FormReader(), text)
 
 function refusal(work: () => unknown): unknown {
   try {
@@ -78,8 +77,8 @@ describe('parseForm', () => {
     expect(refusal(() => parseForm(`${'a'.repeat(256)}=1`))).toBeUndefined()
     expect(refusal(() => parseForm(`${'a'.repeat(257)}=1`))).toEqual({ error: 'a parameter name is too long' })
     const fields = (n: number) => Array.from({ length: n }, (_, i) => `f${i}=1`).join('&')
-    expect(refusal(() => readForm(fields(1_000)))).toBeUndefined()
-    expect(refusal(() => readForm(fields(1_001)))).toEqual({ error: 'too many parameters' })
+    expect(refusal(() => parseForm(fields(1_000)))).toBeUndefined()
+    expect(refusal(() => parseForm(fields(1_001)))).toEqual({ error: 'too many parameters' })
   })
 
   it.each(['__proto__=1', '__proto__[b]=1', 'a[__proto__][b]=1', 'a[constructor][prototype][b]=1', 'a[][__proto__][b]=1', 'prototype[b]=1'])(
@@ -124,27 +123,10 @@ describe('parseForm', () => {
   })
 })
 
-describe('FormReader', () => {
-  it('reads as parseForm does, in pieces of any size', { tags: ['long'] }, () => {
-    const piece = fc.oneof(
-      fc.constantFrom('[', ']', '[]', '&', '=', '%', '%5B', '%5D', '%00', '+', '__proto__', 'a', 'b', '%ff', '%F0%9F', '%8E%89', '\ufeff'),
-      fc.string({ unit: 'grapheme' }).filter((text) => text.isWellFormed()),
-    )
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 30 }), fc.integer({ min: 1, max: 20 }), (pieces, size) => {
-        const text = pieces.join('')
-        const failed = refusal(() => parseForm(text))
-        if (failed) expect(refusal(() => readForm(text, size))).toBeDefined()
-        else expect(plain(readForm(text, size))).toEqual(plain(parseForm(text)))
-      }),
-      { numRuns: rounds(200, 3_000) },
-    )
-  })
-
-  it('ends at the limit, not at the end of the body (SEC-71)', () => {
-    const reader = new FormReader()
-    expect(refusal(() => reader.push(Buffer.from('a&'.repeat(1_001))))).toEqual({ error: 'too many parameters' })
-    expect(refusal(() => new FormReader().push(Buffer.from('a'.repeat(10_000))))).toEqual({ error: 'a parameter name is too long' })
+describe('parseFormBody', () => {
+  it('refuses bytes that were no UTF-8, not an escaped replacement character (SEC-50)', () => {
+    expect(refusal(() => parseFormBody(Buffer.from('a=x\xff', 'latin1').toString()))).toEqual({ error: 'a parameter is not valid UTF-8' })
+    expect(plain(parseFormBody('a=%EF%BF%BD&b=ü'))).toEqual({ a: '\ufffd', b: 'ü' })
   })
 })
 
