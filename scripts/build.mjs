@@ -13,8 +13,8 @@ const REFERENCE = 'src/http/reference'
 export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'nodemailer', 'openpgp']
 
 /**
- * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js and dist/markdown.js, if the sources
- * have changed since the last build. A package without sources counts as built.
+ * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js, dist/markdown.js, and dist/test-git.cjs for
+ * test suites, if the sources have changed since the last build. A package without sources counts as built.
  */
 export async function build() {
   if (!existsSync(join(root, 'src'))) {
@@ -34,7 +34,7 @@ export async function build() {
   rmSync(join(root, 'dist/cache'), { recursive: true, force: true })
   for (const { path, text } of [...files, notices, { path: stamp, text: sources }]) {
     const aside = `${path}.${process.pid}`
-    writeFileSync(aside, path.endsWith('.js') ? inAscii(text) : text)
+    writeFileSync(aside, /\.c?js$/.test(path) ? inAscii(text) : text)
     renameSync(aside, path)
   }
   return program
@@ -96,9 +96,21 @@ export async function bundles() {
       ].join(';'),
     },
   })
+  // runs in the test suites of other programs
+  const client = await bundle({
+    ...common,
+    entryPoints: { 'test-git': 'src/testing/git-client.ts' },
+    format: 'cjs',
+    outExtension: { '.js': '.cjs' },
+    sourcemap: false,
+  })
   // it would stay as long as the service that is started next
   await stop()
-  return { files: [...main.outputFiles, ...others.outputFiles], inputs: { ...main.metafile.inputs, ...others.metafile.inputs } }
+  const bundled = [main, others, client]
+  return {
+    files: bundled.flatMap(({ outputFiles }) => outputFiles),
+    inputs: Object.assign({}, ...bundled.map(({ metafile }) => metafile.inputs)),
+  }
 }
 
 /**

@@ -61,6 +61,7 @@ const RUNNERS: Record<string, (path: string) => Promise<void>> = {
     await passesInVitest(path, 1)
   },
   seed: (path) => passesInNode(path, 3),
+  git: (path) => passesInNode(path, 1),
   async python(path) {
     expect(await run(path, 'python3', 'example.py')).toMatch(/^http:\/\/127\.0\.0\.1:\d+ roost-test-\w+$/m)
   },
