@@ -88,8 +88,8 @@ export async function parseBodies(
     request.incoming = body
     reply.raw.once('close', () => body.release())
     await body.announce()
-    // the parser of multipart bodies reads the request itself
-    return isMultipart(request) ? payload : counted(request.raw, body, rate)
+    // all other parsers count what they read
+    return request.headers['content-type'] === FORM_TYPE ? counted(request.raw, body, rate) : payload
   })
   app.addHook('onError', async ({ incoming }) => incoming?.release())
 
@@ -97,24 +97,42 @@ export async function parseBodies(
   await app.register(formbody, { parser: parseFormBody, bodyLimit: MAX_FORM_BYTES })
   await app.register(multipart)
   app.addHook('preValidation', async (request) => {
-    if (request.isMultipart()) request.body = await readCounted(request, rate)
+    if (request.isMultipart()) request.body = await atMinimumRate(request.raw, rate, () => readCounted(request))
   })
-  app.addContentTypeParser('application/json', async ({ incoming }: FastifyRequest, payload: Readable) => {
-    const reader = new JsonReader()
-    for await (const chunk of payload as AsyncIterable<Buffer>)
-      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
-        await slices.run(() => reader.push(chunk.subarray(at, at + PIECE_BYTES)))
-        await incoming?.countValues(reader.elements)
+  app.addContentTypeParser('application/json', ({ incoming }: FastifyRequest, payload: IncomingMessage) =>
+    atMinimumRate(payload, rate, async () => {
+      const reader = new JsonReader()
+      for await (const chunk of chunksOf(payload)) {
+        await incoming?.count(chunk.length)
+        for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+          await slices.run(() => reader.push(chunk.subarray(at, at + PIECE_BYTES)))
+          await incoming?.countValues(reader.elements)
+        }
       }
-    return slices.run(() => reader.end())
-  })
-  app.addContentTypeParser('*', async ({ headers }: FastifyRequest, payload: Readable) => {
-    for await (const _ of payload) throw unknownType(headers['content-type'])
-    return emptyParameterBag()
-  })
+      return slices.run(() => reader.end())
+    }),
+  )
+  app.addContentTypeParser('*', ({ headers }: FastifyRequest, payload: IncomingMessage) =>
+    atMinimumRate(payload, rate, async () => {
+      for await (const _ of chunksOf(payload)) throw unknownType(headers['content-type'])
+      return emptyParameterBag()
+    }),
+  )
 }
 
-const isMultipart = ({ headers }: FastifyRequest) => headers['content-type']?.split(';', 1)[0] === 'multipart/form-data'
+/** The connection must stay open for the response when reading ends early. */
+const chunksOf = (payload: IncomingMessage) => payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+
+const tooSlow = () => new Failure('timeout', { message: '408 Request Timeout' })
+
+/** Fails with 408 when the body arrives too slowly (SEC-142). */
+async function atMinimumRate<T>(payload: IncomingMessage, rate: MinimumRate, work: () => Promise<T>): Promise<T> {
+  let stopWatching: () => void = () => undefined
+  const slow = new Promise<never>((_, reject) => {
+    stopWatching = watchRate(payload, rate, () => reject(tooSlow()))
+  })
+  return Promise.race([work(), slow]).finally(stopWatching)
+}
 
 /** A stream of a body that fails as soon as the body may not go on, or comes too slowly. */
 function counted(payload: IncomingMessage, body: Body, rate: MinimumRate): Transform {
@@ -129,36 +147,28 @@ function counted(payload: IncomingMessage, body: Body, rate: MinimumRate): Trans
   return payload.pipe(stream)
 }
 
-/** Reads a multipart body, and fails as soon as it may not go on, or comes too slowly. */
-async function readCounted(request: FastifyRequest, rate: MinimumRate): Promise<unknown> {
+/**
+ * Reads a multipart body to its end, so that the connection can be used again. The plugin reads the request itself, so
+ * what arrives is counted beside it, and the parts are read on when it is admitted.
+ */
+async function readCounted(request: FastifyRequest): Promise<unknown> {
   const { raw, incoming } = request
   let last: Promise<void> | undefined
   let count: (chunk: Buffer) => void = () => undefined
-  let stopWatching: () => void = () => undefined
   const failed = new Promise<never>((_, reject) => {
     count = (chunk) => {
       last = incoming?.count(chunk.length)
       last?.catch(reject)
     }
-    stopWatching = watchRate(raw, rate, () => reject(tooSlow()))
   })
-  raw.on('data', count)
-  try {
-    return await Promise.race([failed, readToEnd(request, async () => last)])
-  } finally {
-    stopWatching()
-    raw.off('data', count).unpipe()
+  const read = async () => {
+    const bag = await readMultipart(request, async () => last)
+    await finished(raw.resume(), { writable: false, cleanup: true })
+    return bag
   }
+  raw.on('data', count)
+  return Promise.race([failed, read()]).finally(() => raw.off('data', count).unpipe())
 }
-
-/** Also what follows the last part, so that the connection can be used again. */
-async function readToEnd(request: FastifyRequest, admitted: () => Promise<void>): Promise<unknown> {
-  const bag = await readMultipart(request, admitted)
-  await finished(request.raw.resume(), { writable: false, cleanup: true })
-  return bag
-}
-
-const tooSlow = () => new Failure('timeout', { message: '408 Request Timeout' })
 
 /** An incoming body. */
 class Body {

@@ -34,7 +34,8 @@ export async function readMultipart(request: FastifyRequest, admitted: () => Pro
     const isFile = part.filename !== undefined || part.mimetype === 'application/octet-stream'
     if (isFile ? ++files > MAX_FILES : ++fields > MAX_FIELDS) throw tooManyParts()
     const data = await contentOf(part, isFile ? Number.POSITIVE_INFINITY : MAX_FIELD_SIZE, admitted)
-    if (!isFile && (fieldsSize += data.length) > MAX_FIELDS_SIZE) throw tooLarge()
+    if (!isFile) fieldsSize += data.length
+    if (fieldsSize > MAX_FIELDS_SIZE) throw tooLarge()
     const name = nameOf(part, seen)
     put(bag, name, isFile ? { filename: checkText(part.filename ?? ''), data } : textOf(data))
   }

@@ -127,7 +127,7 @@ describe('roost-server/test/git', () => {
     )
     expect(out).toEqual({
       stranger: expect.stringMatching(/^HttpError: .*401/),
-      kept: expect.stringMatching(/^GitPushError: [^]*not allowed to push/),
+      kept: expect.stringMatching(/^GitPushError: [\s\S]*not allowed to push/),
       behind: expect.stringMatching(/^PushRejectedError: .*fast-forward/),
     })
     expect(readdirSync(join(folder, 'tmp'))).toEqual([])
