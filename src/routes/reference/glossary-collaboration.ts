@@ -43,6 +43,7 @@ export const ISSUABLES: Record<string, string> = {
   target_project_id: 'Id of the project to merge into; defaults to the same project.',
   remove_source_branch: 'Whether the source branch is removed after the merge.',
   squash: 'Whether commits are squashed into one.',
+  dry_run: 'Checks everything and writes nothing.',
   squash_on_merge: 'Whether a merge squashes the commits, as the project and the merge request say.',
   squash_commit_sha: 'The single commit that was merged in place of the commits of the source branch.',
   squash_commit_message: 'Message of the squashed commit.',

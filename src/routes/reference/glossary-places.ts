@@ -140,6 +140,7 @@ export const PLACES: Record<string, string> = {
   printing_merge_request_link_enabled: 'Whether a push prints a link to create a merge request.',
   resolve_outdated_diff_discussions: 'Whether discussions on lines changed by a push are resolved.',
   merge_method: 'Merge method.',
+  squash_option: 'Whether commits are squashed when merged: never, always, or by default on or off.',
   tag_list: 'Former name of `topics`.',
   topics: 'Topics, separated by commas.',
   topic: 'Return only projects with all of these topics, separated by commas.',

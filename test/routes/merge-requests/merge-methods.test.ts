@@ -24,7 +24,7 @@ async function aForkOf(project: TestProject): Promise<TestProject> {
   return { id: body.id, path: `/projects/${body.id}`, fullPath: body.path_with_namespace, creator }
 }
 
-/** A merge request of two commits in a project with these settings, from a fork or a branch of its own. */
+/** A merge request of two commits in a project with these settings, from a fork or from another branch. */
 async function twoCommits(settings: object, { fork = false } = {}) {
   const project = await aProject(t.ctx, { visibility: 'public', files: { 'readme.md': 'one\n' } })
   if (Object.keys(settings).length > 0) await settle(project, settings)
