@@ -68,6 +68,8 @@ async function hasAdvanced(repository: GitRepository, from: Oid, to: Oid): Promi
  * still be working on a younger one of a killed process.
  */
 const MIN_AGE_MS = 3_000
+/** Age from which no insertion of this process can still be waiting for its answer. */
+const MAX_UNANSWERED_MS = 60_000
 /**
  * Age at which an intent of another service on the same database is taken over, when its refs have moved and when they
  * have not.
@@ -96,10 +98,12 @@ export async function resolveAbandonedIntents(ctx: Context, { start = false, alo
     const state = ctx.process.intents.get(intent.id)
     // an embedded database is used by no other service
     const others = ctx.config.databaseUrl !== undefined || ctx.process.workers > 1
-    const shared = !alone && others && state !== 'abandoned'
+    // an own one that is not registered was inserted, but the connection was lost before the answer came
+    const abandoned = state === 'abandoned' || (!state && !start && intent.owner === ctx.jobs.id && age > MAX_UNANSWERED_MS)
+    const shared = !alone && others && !abandoned
     const maybeOwn = intent.owner === null || intent.owner === ctx.jobs.id
     if ((state === 'moving' && age < FOREIGN_UNMOVED_AGE_MS) || (!state && !start && maybeOwn && age < MIN_AGE_MS)) continue
-    if ((shared || !start) && state !== 'abandoned' && silent !== null && silent < 0) continue
+    if ((shared || !start) && !abandoned && silent !== null && silent < 0) continue
     // a process that was killed while it moved refs has left lock files
     await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
     const allowed = !shared
