@@ -157,13 +157,13 @@ describe('intents left by a kill (SEC-158)', () => {
   it('of this process are resolved when the answer to their insertion was lost', async () => {
     const { project, first } = await withObjects()
     await leaveIntent(project, [{ ref: 'refs/heads/trunk', old: ZERO, new: first }])
-    const alive = { id: t.ctx.jobs.id, alive_until: new Date(Date.now() + 60_000) }
-    await t.ctx.db.write.insert(processes).values(alive).onConflictDoUpdate({ target: processes.id, set: alive })
-    await t.ctx.db.write.update(refIntents).set({ owner: alive.id })
-    await resolveAbandonedIntents(t.ctx)
+    const ctx: typeof t.ctx = Object.create(t.ctx, { jobs: { value: Object.create(t.ctx.jobs, { id: { value: 'this' } }) } })
+    await t.ctx.db.write.insert(processes).values({ id: 'this', alive_until: new Date(Date.now() + 60_000) })
+    await t.ctx.db.write.update(refIntents).set({ owner: 'this' })
+    await resolveAbandonedIntents(ctx)
     expect(await intents()).toHaveLength(1)
     await t.ctx.db.write.update(refIntents).set({ created_at: LONG_AGO })
-    await resolveAbandonedIntents(t.ctx)
+    await resolveAbandonedIntents(ctx)
     expect(await intents()).toEqual([])
     await t.ctx.jobs.drain()
   })

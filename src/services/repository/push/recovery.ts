@@ -99,7 +99,7 @@ export async function resolveAbandonedIntents(ctx: Context, { start = false, alo
     // an embedded database is used by no other service
     const others = ctx.config.databaseUrl !== undefined || ctx.process.workers > 1
     // an own one that is not registered was inserted, but the connection was lost before the answer came
-    const abandoned = state === 'abandoned' || (!state && !start && intent.owner === ctx.jobs.id && age > MAX_UNANSWERED_MS)
+    const abandoned = state === 'abandoned' || (!state && !start && intent.owner !== null && intent.owner === ctx.jobs.id && age > MAX_UNANSWERED_MS)
     const shared = !alone && others && !abandoned
     const maybeOwn = intent.owner === null || intent.owner === ctx.jobs.id
     if ((state === 'moving' && age < FOREIGN_UNMOVED_AGE_MS) || (!state && !start && maybeOwn && age < MIN_AGE_MS)) continue
