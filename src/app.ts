@@ -19,6 +19,8 @@ import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { sentStatus } from './lib/sent-status.js'
 import { shareOf } from './lib/share.js'
+import { asksForGoImport, sendGoImport } from './routes/addresses/go-get.js'
+import { addressOf, serveAddress } from './routes/addresses/index.js'
 import { sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
@@ -88,7 +90,7 @@ export async function buildApp(
   await app.register(gitHttp, {
     ctx,
     minimumRate,
-    fallback: (request, reply) => (asksForReleaseFile(request) ? serveReleaseFile : serveUpload)(ctx, request, reply),
+    fallback: (request, reply) => serveBelowProject(ctx, request, reply),
   })
   await app.register(async (scope) => {
     await parseBodies(scope, ctx, minimumRate)
@@ -104,6 +106,14 @@ export async function buildApp(
     referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
   })
   return app
+}
+
+/** What is not Git and not at a fixed path: addresses below projects, whose paths have any depth. */
+function serveBelowProject(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
+  if (asksForGoImport(request)) return sendGoImport(ctx, request, reply)
+  if (asksForReleaseFile(request)) return serveReleaseFile(ctx, request, reply)
+  const address = addressOf((request.params as { '*': string })['*'])
+  return address ? serveAddress(ctx, address, request, reply) : serveUpload(ctx, request, reply)
 }
 
 function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): FastifyInstance {

@@ -12,12 +12,14 @@ import type { GitRepository, Oid, RepositoryKey } from './types.js'
 import { archive } from './wire/archive.js'
 import { fetchAll, remoteHead } from './wire/fetch.js'
 import { forEachPointer, pointersOf } from './wire/lfs-pointers.js'
+import { patch } from './wire/patch.js'
 import type { WriteResources } from './write-resources.js'
 
 type Writer = Omit<GitRepository, keyof Reader | 'key' | keyof Wire | keyof Maintenance>
 type Wire = Pick<
   GitRepository,
   | 'archive'
+  | 'patch'
   | 'advertise'
   | 'uploadPack'
   | 'uploadArchive'
@@ -88,6 +90,7 @@ function wireOf(installation: GitInstallation, { wire, archives, checks }: Write
   const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
   return {
     archive: (options) => archive(archives, directory, options),
+    patch: (options) => patch(archives, directory, options),
     advertise: (service, request) => wire.advertise(service === 'git-receive-pack' ? writable() : directory, service, request),
     uploadPack: (request) => wire.uploadPack(directory, request, peel),
     uploadArchive: (request) => wire.uploadArchive(archives, directory, request),

@@ -172,6 +172,20 @@ export interface ArchiveOptions {
   hiddenRefs?: readonly string[]
 }
 
+/** `diff`: the changes between two commits; `patch`: each commit of `to` that `from` lacks, as a mail. */
+export type PatchKind = 'diff' | 'patch'
+
+export interface PatchOptions {
+  kind: PatchKind
+  /** Null: an empty tree, or all commits. */
+  from: Oid | null
+  to: Oid
+  /** Kills git when aborted. */
+  signal: AbortSignal
+  /** The user or client address that the process counts against. */
+  holder?: string | undefined
+}
+
 export interface Contributor {
   name: string
   email: string
@@ -548,6 +562,8 @@ export interface GitRepository {
   // the wire
   /** The files of a commit as one stream with backpressure. */
   archive(options: ArchiveOptions): Promise<Readable>
+  /** The changes between two commits as a stream; see `PatchKind`. */
+  patch(options: PatchOptions): Promise<Readable>
   advertise(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
   uploadPack(request: TransportRequest): Promise<void>
   /** Serves `git archive --remote`. */

@@ -9,3 +9,11 @@ export function attachment(filename: string): string {
   const encoded = encodeURIComponent(filename.toWellFormed()).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
   return `${value}; filename*=UTF-8''${encoded}`
 }
+
+const ARCHIVE_TYPES = { tar: 'application/x-tar', 'tar.gz': 'application/gzip', 'tar.bz2': 'application/x-bzip2', zip: 'application/zip' }
+
+/** The type and name of an archive. */
+export const archiveHeaders = ({ kind, filename }: { kind: keyof typeof ARCHIVE_TYPES; filename: string }) => ({
+  'content-type': ARCHIVE_TYPES[kind],
+  'content-disposition': attachment(filename),
+})

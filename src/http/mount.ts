@@ -204,7 +204,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
  * Sends how many requests the caller has left, and fails with 429 if there are none (SEC-148, W-34). An invalid
  * credential counts against its IP address.
  */
-async function countRequest({ access: { requestLimit } }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
+export async function countRequest({ access: { requestLimit } }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
   const rateLimit = await requestLimit.count(userId, ip)
   if (rateLimit) sendRateLimitHeaders(reply, rateLimit)
 }
@@ -221,7 +221,7 @@ export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, calle
   withOrigin(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id, ...(holdLarge && { holdLarge }) })
 
 /** A signal that is aborted when the client disconnects before it has its response; created only on demand. */
-function disconnectSignal(reply: FastifyReply): AbortSignal {
+export function disconnectSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
   if (reply.raw.destroyed) gone.abort()
   else reply.raw.once('close', () => reply.raw.writableFinished || gone.abort())

@@ -64,6 +64,10 @@ export async function gitHttp(
   app.get('/*', { config, exposeHeadRoute: false }, (request, reply) =>
     ROUTE.test(pathOf(request)) ? serve(options, request, reply) : fallback(request, reply),
   )
+  app.head('/*', { config }, (request, reply) => {
+    if (ROUTE.test(pathOf(request))) throw noSuchRoute()
+    return fallback(request, reply)
+  })
   app.post('/*', { config }, (request, reply) => serve(options, request, reply))
   // uploads of LFS objects
   app.put('/*', { config }, (request, reply) => serve(options, request, reply))

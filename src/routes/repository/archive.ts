@@ -1,18 +1,14 @@
 import { z } from 'zod'
 import { onProject } from '../../access/rules.js'
 import { Content } from '../../http/content.js'
-import { attachment } from '../../http/disposition.js'
+import { archiveHeaders } from '../../http/disposition.js'
 import { type Endpoint, endpoint } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, str } from '../../http/params.js'
-import { ARCHIVE_FORMATS, type ArchivePlan, openArchive, planArchive } from '../../services/repository/archive.js'
+import { ARCHIVE_FORMATS, openArchive, planArchive } from '../../services/repository/archive.js'
 
 const access = onProject('download_code')
 const scope = 'read_repository'
 const input = z.object({ sha: opt(str()), format: orDefault(oneOf(ARCHIVE_FORMATS), 'tar.gz'), path: opt(str()) })
-
-const TYPES = { tar: 'application/x-tar', 'tar.gz': 'application/gzip', 'tar.bz2': 'application/x-bzip2', zip: 'application/zip' }
-
-const headersOf = ({ kind, filename }: ArchivePlan) => ({ 'content-type': TYPES[kind], 'content-disposition': attachment(filename) })
 
 const archiveEndpoint = (method: 'GET' | 'HEAD', path: string, summary: string) =>
   endpoint({
@@ -29,7 +25,7 @@ const archiveEndpoint = (method: 'GET' | 'HEAD', path: string, summary: string) 
     async handler({ ctx, subject, input, gone }) {
       const signal = gone()
       const plan = await planArchive(ctx, subject, input)
-      return new Content({ etag: `W/"${plan.name}"`, headers: headersOf(plan), open: () => openArchive(ctx, subject, plan, signal) })
+      return new Content({ etag: `W/"${plan.name}"`, headers: archiveHeaders(plan), open: () => openArchive(ctx, subject, plan, signal) })
     },
   })
 

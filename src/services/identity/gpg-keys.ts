@@ -1,7 +1,8 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { gpgKeys } from '../../db/schema/index.js'
+import { gpgKeys, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { type GpgKey as ParsedKey, parseGpgKey } from '../../lib/crypto/gpg-key.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { accountItems, type Owner } from './account-items.js'
@@ -17,6 +18,21 @@ const BEGIN = '-----BEGIN PGP PUBLIC KEY BLOCK-----'
 const END = '-----END PGP PUBLIC KEY BLOCK-----'
 const TAKEN = ['has already been taken']
 const BLANK = ["can't be blank"]
+
+const publicKeys = statement('public GPG keys of a user', (db) =>
+  db
+    .select({ key: gpgKeys.key })
+    .from(users)
+    .leftJoin(gpgKeys, eq(gpgKeys.user_id, users.id))
+    .where(sql`lower(${users.username}) = lower(${sql.placeholder('username')}) and ${users.kind} = 'human' and ${users.state} = 'active'`)
+    .orderBy(gpgKeys.id),
+)
+
+/** The armored GPG keys of an active user; null if there is no such user. */
+export async function armoredKeys(ctx: Context, username: string): Promise<string[] | null> {
+  const rows = await publicKeys(ctx.db, null).execute({ username })
+  return rows.length === 0 ? null : rows.flatMap(({ key }) => key ?? [])
+}
 
 /** Adds a GPG key (K-12 to K-14); 400 with all faults. */
 export async function addGpgKey(ctx: Context, owner: Owner, given: string): Promise<GpgKey> {

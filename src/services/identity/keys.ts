@@ -1,6 +1,7 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { sshKeys } from '../../db/schema/index.js'
+import { sshKeys, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { type SshKey as ParsedKey, parseSshKey, type SshKeyType } from '../../lib/crypto/ssh-key.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { readSettings, type Settings } from '../core/settings.js'
@@ -34,6 +35,23 @@ export async function prepareKey(ctx: Context, { title, key, expires_at }: NewKe
     values: { title, key: line, fingerprint: parsed?.fingerprint ?? '', fingerprint_sha256: parsed?.sha256 ?? '', expires_at: expires_at ?? null },
     faults: (taken: boolean) => keyFaults(title, line, parsed, taken, settings),
   }
+}
+
+const publicKeys = statement('public keys of a user', (db) =>
+  db
+    .select({ key: sshKeys.key, name: users.name })
+    .from(users)
+    .leftJoin(sshKeys, eq(sshKeys.user_id, users.id))
+    .where(sql`lower(${users.username}) = lower(${sql.placeholder('username')}) and ${users.kind} = 'human' and ${users.state} = 'active'`)
+    .orderBy(sshKeys.id),
+)
+
+/** The SSH keys of an active user, as lines of an authorized_keys file with their name; null if there is no such user. */
+export async function authorizedKeys(ctx: Context, username: string): Promise<string[] | null> {
+  const rows = await publicKeys(ctx.db, null).execute({ username })
+  if (rows.length === 0) return null
+  const host = new URL(ctx.links.base).hostname
+  return rows.flatMap(({ key, name }) => (key === null ? [] : [`${key.split(/\s+/, 2).join(' ')} ${name.replace(/\s+/g, ' ')} (${host})`]))
 }
 
 /** Adds an SSH key (K-5 to K-10); 400 with all faults. */

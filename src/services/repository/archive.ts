@@ -24,6 +24,15 @@ const KINDS = {
 export type ArchiveFormat = keyof typeof KINDS
 export const ARCHIVE_FORMATS = Object.keys(KINDS) as [ArchiveFormat, ...ArchiveFormat[]]
 
+export interface ArchiveRequest {
+  /** A revision; by default the default branch. */
+  sha?: string | undefined
+  format: ArchiveFormat
+  path?: string | undefined
+  /** The file name without its suffix, where the address has one: if it is that of the project and the ref, the commit id is left out. */
+  name?: string | undefined
+}
+
 export interface ArchivePlan {
   /** The cache key: equal for archives with the same content. */
   name: string
@@ -41,7 +50,7 @@ export interface ArchivePlan {
 export async function planArchive(
   ctx: Context,
   { project }: ProjectSubject,
-  { sha, format, path }: { sha?: string | undefined; format: ArchiveFormat; path?: string | undefined },
+  { sha, format, path, name: wanted }: ArchiveRequest,
 ): Promise<ArchivePlan> {
   const kind = KINDS[format]
   if (!canArchive(kind)) throw notAcceptable()
@@ -51,11 +60,12 @@ export async function planArchive(
   if (!found) throw notFound('File')
   const subpath = (path ?? '').replace(/^\/+|\/+$/g, '')
   if (subpath !== '' && !(await repository.entry(found.commit, subpath))) throw notFound('File')
-  const prefix = `${project.path}-${ref.replaceAll('/', '-')}-${found.commit}`
+  const short = `${project.path}-${ref.replaceAll('/', '-')}`
+  const prefix = wanted === short ? short : `${short}-${found.commit}`
   const name = createHash('sha256')
     .update(JSON.stringify([project.id, found.commit, kind, prefix, subpath]))
     .digest('hex')
-  return { name, commit: found.commit, kind, prefix, path: subpath, filename: `${prefix}.${format}` }
+  return { name, commit: found.commit, kind, prefix, path: subpath, filename: `${wanted ?? prefix}.${format}` }
 }
 
 /** The archive file; concurrent and later requests share it through the cache (RE-13). */

@@ -7,6 +7,7 @@ import { statement } from '../../../../db/statement.js'
 import { notFound } from '../../../../failures.js'
 import type { Commit, FileDiff, GitRepository } from '../../../../git/types.js'
 import { limits, type Page, type Paging, pageFrom, slice } from '../../../core/page.js'
+import type { CommitRange } from '../../../repository/patches.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { VERSION_LIMITS } from '../versions/limits.js'
 
@@ -67,6 +68,13 @@ export async function commitMessagesOf(
 /** The changes of the newest version, one element for each file (MR-88). */
 export const changesOfRequest = async (ctx: Context, project: Project, request: Request): Promise<FileDiff[]> =>
   diffsOf(repositoryOf(ctx, project), await newestVersion(ctx, request))
+
+/** The commits between which the newest version has its changes; null if there are none (MR-93). */
+export async function rangeOfRequest(ctx: Context, request: Request): Promise<CommitRange | null> {
+  const version = await newestVersion(ctx, request)
+  if (!version || version.base_commit_sha === null || version.commits_count === 0) return null
+  return { from: version.base_commit_sha, to: version.head_commit_sha }
+}
 
 /** Whether the newest version changes more files than are shown: its `changes_count` then ends in `+` (MR-7). */
 export const hasTruncatedChanges = ({ changes_count }: Pick<Request, 'changes_count'>): boolean => changes_count.endsWith('+')

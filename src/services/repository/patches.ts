@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { notFound } from '../../failures.js'
+import type { Oid, PatchKind } from '../../git/types.js'
+import type { CachedFile } from '../../lib/files/file-cache.js'
+import { findCommit } from './commits/read.js'
+import { repositoryOf } from './repositories.js'
+
+/** The changes between two commits; `from` null: all files of `to`. */
+export interface CommitRange {
+  from: Oid | null
+  to: Oid
+}
+
+/** The changes of a commit against its first parent. */
+export async function rangeOfCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<CommitRange> {
+  const { oid, parents } = await findCommit(ctx, subject, sha)
+  return { from: parents[0] ?? null, to: oid }
+}
+
+/** The changes of `to` since its merge base with `from` or, with `straight`, since `from` itself; 404 without one. */
+export async function rangeOfComparison(
+  ctx: Context,
+  { project }: ProjectSubject,
+  { from, to, straight }: { from: string; to: string; straight: boolean },
+): Promise<CommitRange> {
+  const repository = repositoryOf(ctx, project)
+  const [left, right] = await Promise.all([repository.resolve(from), repository.resolve(to)])
+  if (!left || !right) throw notFound('Ref')
+  const base = straight ? left.commit : await repository.mergeBase(left.commit, right.commit)
+  if (base === null) throw notFound('Ref')
+  return { from: base, to: right.commit }
+}
+
+/** The name of a patch in the cache of archives, and its ETag. */
+export const patchName = (kind: PatchKind, { from, to }: CommitRange): string =>
+  createHash('sha256')
+    .update(JSON.stringify([kind, from, to]))
+    .digest('hex')
+
+/** The patch; concurrent and later requests share it through the cache of archives (WA-4). */
+export const openPatch = (
+  ctx: Context,
+  { project }: ProjectSubject,
+  { kind, range, signal }: { kind: PatchKind; range: CommitRange; signal: AbortSignal },
+): Promise<CachedFile> => {
+  const holder = ctx.origin?.address
+  const make = (signal: AbortSignal) => repositoryOf(ctx, project).patch({ kind, ...range, signal, holder })
+  return ctx.caches.archives.read(`${project.id}/${patchName(kind, range)}`, make, signal)
+}
