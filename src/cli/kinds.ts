@@ -2,6 +2,7 @@ import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
+import { credentialMail } from '../services/identity/credential-mail.js'
 import { accountMail } from '../services/identity/links/mail.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
 import { postMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
@@ -19,6 +20,7 @@ import { maintenance } from '../services/repository/push/maintenance-job.js'
 /** The kinds of jobs that this version runs; jobs of other kinds stay queued. */
 export const kinds: AnyJob<Context>[] = [
   accountMail,
+  credentialMail,
   postMerge,
   damageMail,
   deferredMerges,

@@ -42,7 +42,10 @@ export async function aUser(ctx: Context, given: Partial<NewUser> & { scopes?: S
     ...attributes,
     password,
   })
-  const { token, value } = await createToken(ctx, user, { name: 'test', scopes: scopes ?? (user.admin ? ['api', 'sudo'] : ['api']) })
+  const { token, value } = await createToken({ ...ctx, mail: null }, user, {
+    name: 'test',
+    scopes: scopes ?? (user.admin ? ['api', 'sudo'] : ['api']),
+  })
   if (state) {
     await ctx.db.write.update(users).set({ state }).where(eq(users.id, user.id))
   }
@@ -58,7 +61,7 @@ export const anAdmin = (ctx: Context, given: Partial<NewUser> = {}) => aUser(ctx
 
 /** Another token of a user. */
 export async function aToken(ctx: Context, user: TestUser, scopes: Scope[], expires_at?: string): Promise<string> {
-  return (await createToken(ctx, user, { name: 'test', scopes, expires_at })).value
+  return (await createToken({ ...ctx, mail: null }, user, { name: 'test', scopes, expires_at })).value
 }
 
 const ROLES = { guest: 10, reporter: 20, developer: 30, maintainer: 40, owner: 50 } as const

@@ -1,11 +1,13 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
 import { sshKeys, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { type SshKey as ParsedKey, parseSshKey, type SshKeyType } from '../../lib/crypto/ssh-key.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { accountItems, type Owner } from './account-items.js'
+import { mailCredential } from './credential-mail.js'
 
 export type SshKey = typeof sshKeys.$inferSelect
 
@@ -57,10 +59,12 @@ export async function authorizedKeys(ctx: Context, username: string): Promise<st
 /** Adds an SSH key (K-5 to K-10); 400 with all faults. */
 export async function addKey(ctx: Context, owner: Owner, given: NewKey): Promise<SshKey> {
   const { values, faults } = await prepareKey(ctx, given)
-  return items.add(ctx, owner, values, async (tx) => {
+  const check = async (tx: Transaction) => {
     const known = values.fingerprint_sha256 !== ''
     return faults(known && (await tx.$count(sshKeys, eq(sshKeys.fingerprint_sha256, values.fingerprint_sha256))) > 0)
-  })
+  }
+  const notice = { user: owner.id, kind: 'An SSH key' as const, name: values.title, detail: `SHA256:${values.fingerprint_sha256}` }
+  return items.add(ctx, owner, values, check, (tx) => mailCredential(ctx, tx, notice))
 }
 
 function keyFaults(title: string, line: string, parsed: ParsedKey | null, taken: boolean, settings: Settings): Record<string, string[]> {

@@ -14,6 +14,7 @@ import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { lockName } from '../core/lock-name.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { mailCredential } from './credential-mail.js'
 import { checkMayMakeTokens, parentOf, revokeWithDescendants } from './token-descent.js'
 import { findUserByName } from './users.js'
 
@@ -80,6 +81,7 @@ export async function createToken(
         .returning(),
     )
     await auditToken(ctx, tx, 'token_created', token)
+    await mailCredential(ctx, tx, { user: user.id, kind: 'An access token', name: token.name, detail: token.scopes.join(', ') })
     return { token, value }
   })
 }

@@ -145,7 +145,8 @@ async function refuseFaults(tx: Transaction, user: Parameters<typeof userFaults>
 /** Only for created accounts: a key grants access, so existing users add theirs themselves. */
 async function importKeys(run: Run, { key, username }: UserRecord, here: number): Promise<void> {
   await importList(run, 'key', { key: key || username, path: username }, async ({ title, line, created_at }) => async (tx, ctx) => {
-    const { id } = await addKey(ctx, { id: here, username }, { title, key: line })
+    // an import mails nothing
+    const { id } = await addKey({ ...ctx, mail: null }, { id: here, username }, { title, key: line })
     if (created_at) await tx.update(sshKeys).set({ created_at }).where(eq(sshKeys.id, id))
     return id
   })

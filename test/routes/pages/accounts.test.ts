@@ -231,10 +231,12 @@ describe('a forgotten password (ML-24, ML-25)', () => {
     expect((await setPassword(link, 'a new password')).status).toBe(404)
   })
 
-  it('of a new account is set by a link, which confirms the address (ML-19, U-21)', async () => {
+  it('of a new account is set by a link, which confirms the address (ML-19, ML-31, U-21)', async () => {
     const account = await newUser({ reset_password: true })
     const mail = await mailTo(account.email)
     expect(mail.subject).toBe('Your new account')
+    expect(mail.text).toContain(`your username is ${account.username}. Please set your password with the link below.`)
+    expect(mail.text).not.toContain('Someone')
     expect(await isConfirmed(account)).toBe(false)
     expect((await setPassword(linkIn(mail), 'a first password')).status).toBe(200)
     expect([await isConfirmed(account), await signIn(account.username, 'a first password')]).toEqual([true, 200])

@@ -23,7 +23,7 @@ interface Kind {
   link: 'confirm' | 'reset'
   lifetimeMs: number
   subject: string
-  text(address: { name: string; email: string; host: string }): string
+  text(address: { name: string; username: string; email: string; host: string }): string
   button: string
   expiryNotice: string
 }
@@ -31,6 +31,7 @@ interface Kind {
 interface Address {
   id: number
   name: string
+  username: string
   primary: boolean
   confirmed: boolean
 }
@@ -60,7 +61,8 @@ const KINDS: Record<Purpose, Kind> = {
     link: 'reset',
     lifetimeMs: 3 * DAY_MS,
     subject: 'Your new account',
-    text: ({ host }) => `An account at ${host} was made for you. Please set your password.`,
+    text: ({ host, username }) =>
+      `An account at ${host} was made for you; your username is ${username}. Please set your password with the link below. Then sign in with both, and add an SSH key or an access token for Git and other programs.`,
     button: 'Set your password',
     expiryNotice: 'The link works once, within three days.',
   },
@@ -71,7 +73,8 @@ const PAGES = { confirm: '/users/confirmation?confirmation_token=', reset: '/use
 /**
  * Mails a link to an address if it belongs to an active user and the purpose applies to it (ML-18 to ML-26). The token
  * is created by the job, so that the database only ever holds its digest. An unconfirmed address may be anybody's: its
- * mail has no text that users choose, such as names (ML-28).
+ * mail has no text that users choose, such as names (ML-28), but for the username that an administrator gives a new
+ * account (ML-31).
  */
 export const accountMail = defineJob({
   ...MAIL_JOB,
@@ -90,7 +93,7 @@ export const accountMail = defineJob({
       subject,
       messageId: messageId(ctx, `mail-${id}`),
       parts: [
-        text({ name: address.name, email, host: mailHost(ctx.links.base) }),
+        text({ name: address.name, username: address.username, email, host: mailHost(ctx.links.base) }),
         { text: button, link: ctx.links.base + PAGES[link] + token },
         expiryNotice,
       ],
@@ -102,8 +105,8 @@ export const accountMail = defineJob({
 
 /** The active user with this primary or secondary address. */
 async function ownerOf(ctx: Context, email: string): Promise<Address | null> {
-  const { rows } = await ctx.db.write.execute<{ id: string; name: string; primary: boolean; confirmed: boolean }>(sql`
-    select u.id, u.name, lower(u.email) = ${email} as "primary",
+  const { rows } = await ctx.db.write.execute<{ id: string; name: string; username: string; primary: boolean; confirmed: boolean }>(sql`
+    select u.id, u.name, u.username, lower(u.email) = ${email} as "primary",
       case when lower(u.email) = ${email} then u.confirmed_at else e.confirmed_at end is not null as confirmed
     from ${users} u left join ${emails} e on e.user_id = u.id and lower(e.email) = ${email}
     where u.id in (select id from ${users} where lower(email) = ${email} union select user_id from ${emails} where lower(email) = ${email})
