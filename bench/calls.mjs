@@ -165,6 +165,8 @@ const READS = {
   'GET /projects/:id/merge_requests/:merge_request_iid/versions': '',
   'GET /projects/:id/merge_requests/:merge_request_iid/versions/:version_id': '',
   'GET /projects/:id/merge_requests/:merge_request_iid/approvals': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/approval_state': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/reviewers': '',
   'GET /projects/:id/issues/:issue_iid/notes': '',
   'GET /projects/:id/issues/:issue_iid/notes/:note_id': '',
   'GET /projects/:id/merge_requests/:merge_request_iid/notes': '',
@@ -576,6 +578,12 @@ const WRITES = {
   [`DELETE ${REQUEST}`]: async (k) => ({ fill: await newRequest(k) }),
   [`POST ${REQUEST}/subscribe`]: async (k) => subscribed(k, REQUEST, await newRequest(k), 'unsubscribe'),
   [`POST ${REQUEST}/unsubscribe`]: async (k) => ({ fill: await newRequest(k) }),
+  [`POST ${REQUEST}/approve`]: async (k) => ({ fill: await newRequest(k) }),
+  [`POST ${REQUEST}/unapprove`]: async (k) => {
+    const fill = await newRequest(k)
+    await k.post(`${REQUEST}/approve`, undefined, fill)
+    return { fill }
+  },
   [`POST ${REQUEST}/todo`]: async (k) => ({ fill: await newRequest(k) }),
   ...timesOf(REQUEST),
   [`PUT ${REQUEST}/merge`]: async (k) => ({ fill: await newRequest(k), alone: true }),

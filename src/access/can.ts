@@ -161,7 +161,10 @@ export function seesMergeRequest(input: UserPolicyInput, request: MergeRequestRe
   return canProject(input, 'read_merge_request') || (isAuthorOrAssignee(input, request) && canProject(input, 'read_own_merge_request'))
 }
 
-/** Whether the caller has an ability on a merge request; authors and assignees may change theirs (MR-41). */
+/**
+ * Whether the caller has an ability on a merge request; authors and assignees may change theirs (MR-41), and approve it
+ * if they are members (MR-106).
+ */
 export function canMergeRequest(
   input: UserPolicyInput,
   ability: ProjectAbility,
@@ -170,7 +173,8 @@ export function canMergeRequest(
   if (!seesMergeRequest(input, request)) return false
   if (ability === 'create_note' && !mayComment(input, request)) return false
   if (ability === 'read_merge_request' || canProject(input, ability)) return true
-  return ability === 'update_merge_request' && isAuthorOrAssignee(input, request) && canProject(input, 'propose_merge_request')
+  const change = ability === 'update_merge_request' || (ability === 'approve_merge_request' && effectiveLevel(input) > 0)
+  return change && isAuthorOrAssignee(input, request) && canProject(input, 'propose_merge_request')
 }
 
 /** Which notes of a project the caller may read, by kind of noteable; null or false: none (S-20). */

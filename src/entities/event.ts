@@ -39,6 +39,7 @@ const NAMES = {
   reopened: 'opened',
   commented: 'commented on',
   merged: 'accepted',
+  approved: 'approved',
   joined: 'joined',
   left: 'left',
   destroyed: 'destroyed',

@@ -24,6 +24,7 @@ import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
+import { approvals } from './merge-requests/approvals.js'
 import { mergeRequestAttention } from './merge-requests/attention.js'
 import { contents as mergeRequestContents } from './merge-requests/contents.js'
 import { mergeRequestLists } from './merge-requests/lists.js'
@@ -84,7 +85,7 @@ export const sections: Section[] = [
   {
     name: 'Merge requests',
     description: 'Merge requests with their commits, changes, versions, todos and time tracking; merging and rebasing.',
-    endpoints: [...mergeRequestLists, ...mergeRequests, ...mergeRequestContents, ...merging, ...mergeRequestAttention],
+    endpoints: [...mergeRequestLists, ...mergeRequests, ...mergeRequestContents, ...approvals, ...merging, ...mergeRequestAttention],
   },
   { name: 'Application settings', description: 'Server-wide settings; administrators only.', endpoints: settings },
   {

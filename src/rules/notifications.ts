@@ -15,6 +15,7 @@ export const MAIL_EVENTS = [
   'reopen_merge_request',
   'close_merge_request',
   'reassign_merge_request',
+  'change_reviewer_merge_request',
   'merge_merge_request',
   'failed_pipeline',
   'success_pipeline',

@@ -91,6 +91,7 @@ const FROM: [ProjectAbility, number][] = [
   ['read_merge_request', 20],
   ['create_merge_request', 30],
   ['update_merge_request', 30],
+  ['approve_merge_request', 30],
   ['manage_merge_request', 30],
   ['accept_merge_request', 30],
   ['destroy_merge_request', 50],

@@ -104,7 +104,7 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  in   in   in   in   in   in   in',
     public:   '401  in   in   in   in   in   in   in   in',
   }, null),
-  ...each(['project: create_merge_request', 'merge request: update_merge_request'], {
+  ...each(['project: create_merge_request', 'merge request: update_merge_request', 'merge request: approve_merge_request'], {
     private:  '401  404  404  403  403  in   in   in   in',
     internal: '401  404  403  403  403  in   in   in   in',
     public:   '401  403  403  403  403  in   in   in   in',

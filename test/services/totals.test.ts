@@ -106,6 +106,7 @@ describe('totals of lists (C-13, G-57)', () => {
         [`source_branch = 'x'`, 'source_branch=topic'],
         [`target_branch = 'x'`, 'target_branch=main'],
         [`title = 'WIP: row'`, 'wip=no'],
+        ['reviewer_id = $admin', 'reviewer_id=None'],
         ['deleted_at = now()', ''],
       ],
       issue_labels: [['label_id = $another', 'labels=bug']],
@@ -138,6 +139,11 @@ describe('totals of lists (C-13, G-57)', () => {
         'merge_request_labels',
         'labels=bug',
         `(project_id, merge_request_id, label_id) select project_id, id, $label from merge_requests where iid = 901`,
+      ],
+      [
+        'merge_request_approvals',
+        'approved_by_ids=Any',
+        `(project_id, merge_request_id, user_id, created_at) select project_id, id, $admin, now() from merge_requests where iid = 901`,
       ],
     ])('%s: a row that is added or removed', async (table, query, values) => {
       const before = await count(table, query)

@@ -48,7 +48,8 @@ export const PROJECT_ROLES = {
     // from a branch of this project
     'create_merge_request',
     'update_merge_request',
-    // labels, milestone, assignee, lock
+    'approve_merge_request',
+    // labels, milestone, assignee, reviewer, lock
     'manage_merge_request',
     'accept_merge_request',
   ],
@@ -87,6 +88,7 @@ const MERGE_REQUEST_WRITES = [
   'propose_merge_request',
   'create_merge_request',
   'update_merge_request',
+  'approve_merge_request',
   'manage_merge_request',
   'accept_merge_request',
   'destroy_merge_request',

@@ -16,6 +16,7 @@ export const EVENT_ACTIONS = [
   'pushed',
   'commented',
   'merged',
+  'approved',
   'joined',
   'left',
   'destroyed',

@@ -193,7 +193,7 @@ export const mentions = pgTable(
   ],
 )
 
-export const TODO_ACTIONS = ['assigned', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed'] as const
+export const TODO_ACTIONS = ['assigned', 'review_requested', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed'] as const
 
 /** A to-do item of a user (TO-5). Its body is that of the note or, without a note, of the target. */
 export const todos = pgTable(

@@ -34,6 +34,8 @@ export const mergeRequests = pgTable(
       .notNull()
       .references(() => users.id),
     assignee_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    reviewer_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    review_requested_at: moment(),
     milestone_id: ref().references(() => milestones.id, { onDelete: 'set null' }),
     merge_status: text({ enum: ['unchecked', 'can_be_merged', 'cannot_be_merged'] })
       .notNull()
@@ -113,6 +115,7 @@ export const mergeRequests = pgTable(
     index('merge_requests_updated_at_idx').on(t.updated_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_author_id_idx').on(t.author_id, t.created_at, t.id),
     index('merge_requests_assignee_id_idx').on(t.assignee_id, t.created_at, t.id).where(sql`${t.assignee_id} is not null`),
+    index('merge_requests_reviewer_id_idx').on(t.reviewer_id, t.created_at, t.id).where(sql`${t.reviewer_id} is not null`),
     index('merge_requests_milestone_id_idx').on(t.milestone_id, t.created_at, t.id).where(sql`${t.milestone_id} is not null`),
     index('merge_requests_head_pipeline_id_idx').on(t.head_pipeline_id).where(sql`${t.head_pipeline_id} is not null`),
     index('merge_requests_version_id_idx').on(t.version_id).where(sql`${t.version_id} is not null`),
@@ -145,6 +148,23 @@ export const mergeRequestLabels = pgTable(
     primaryKey({ columns: [t.merge_request_id, t.label_id] }),
     index('merge_request_labels_label_id_idx').on(t.label_id, t.project_id, t.merge_request_id),
   ],
+)
+
+/** The users who have approved a merge request (MR-105). */
+export const mergeRequestApprovals = pgTable(
+  'merge_request_approvals',
+  {
+    /** The merge request's project; the row is deleted with the merge request. */
+    project_id: ref().notNull(),
+    merge_request_id: ref()
+      .notNull()
+      .references(() => mergeRequests.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    created_at: moment().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.merge_request_id, t.user_id] }), index('merge_request_approvals_user_id_idx').on(t.user_id, t.merge_request_id)],
 )
 
 /**

@@ -51,9 +51,10 @@ BEGIN
     ('issues', 'project_list_changed', 'issues', 'project_id iid title description state author_id assignee_id milestone_id confidential due_date
       created_at'),
     ('issue_labels', 'project_list_changed', 'issues', 'project_id issue_id label_id'),
-    ('merge_requests', 'project_list_changed', 'merge_requests', 'project_id iid title description state author_id assignee_id milestone_id
-      source_branch target_branch created_at deleted_at'),
-    ('merge_request_labels', 'project_list_changed', 'merge_requests', 'project_id merge_request_id label_id')
+    ('merge_requests', 'project_list_changed', 'merge_requests', 'project_id iid title description state author_id assignee_id
+      reviewer_id milestone_id source_branch target_branch created_at deleted_at'),
+    ('merge_request_labels', 'project_list_changed', 'merge_requests', 'project_id merge_request_id label_id'),
+    ('merge_request_approvals', 'project_list_changed', 'merge_requests', 'project_id merge_request_id user_id')
   ) AS d (of, function, kinds, columns) LOOP
     EXECUTE format('CREATE TRIGGER list_versions_rows AFTER INSERT OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION %I(%s)',
       dependency.of, dependency.function, (SELECT string_agg(quote_literal(k), ', ') FROM regexp_split_to_table(dependency.kinds, ' ') k));

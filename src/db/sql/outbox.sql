@@ -35,14 +35,17 @@ BEGIN
     hooked := EXISTS (SELECT FROM namespace_ancestry a JOIN web_hooks h ON h.group_id = a.ancestor_id
       WHERE a.descendant_id = coalesce(NEW.parent_id, OLD.parent_id) AND 'subgroup' = ANY (h.events));
   END IF;
-  -- changes that may be mailed (ML-4, ML-6)
-  IF TG_OP <> 'DELETE' AND EXISTS (SELECT FROM mail_service) THEN
+  -- changes that may be mailed (ML-4, ML-6, ML-30)
+  IF TG_TABLE_NAME = 'merge_request_approvals' THEN
+    mailed := EXISTS (SELECT FROM mail_service);
+  ELSIF TG_OP <> 'DELETE' AND EXISTS (SELECT FROM mail_service) THEN
     IF TG_TABLE_NAME IN ('issue_labels', 'merge_request_labels') THEN
       mailed := EXISTS (SELECT FROM subscriptions s WHERE s.target_type = 'Label' AND s.target_id = NEW.label_id AND s.subscribed);
     ELSIF TG_OP = 'INSERT' THEN
       mailed := TG_TABLE_NAME IN ('issues', 'merge_requests', 'notes', 'releases');
     ELSIF TG_TABLE_NAME IN ('issues', 'merge_requests') THEN
       mailed := (OLD.state, OLD.assignee_id, OLD.title, OLD.description) IS DISTINCT FROM (NEW.state, NEW.assignee_id, NEW.title, NEW.description);
+      IF TG_TABLE_NAME = 'merge_requests' THEN mailed := mailed OR OLD.reviewer_id IS DISTINCT FROM NEW.reviewer_id; END IF;
     ELSIF TG_TABLE_NAME = 'pipelines' THEN
       mailed := NEW.status IN ('success', 'failed');
     END IF;
@@ -67,9 +70,10 @@ BEGIN
       time_estimate total_time_spent moved_to_id', 'true', 'actor'),
     ('issue_labels', 'issues confidential_issues', 'INSERT OR DELETE', '', 'true', 'actor'),
     ('merge_requests', 'merge_requests', 'INSERT', '', 'true', ''),
-    ('merge_requests', 'merge_requests', 'UPDATE', 'title description state assignee_id milestone_id target_branch discussion_locked time_estimate
-      total_time_spent sha', 'NEW.deleted_at IS NULL', 'actor'),
+    ('merge_requests', 'merge_requests', 'UPDATE', 'title description state assignee_id reviewer_id milestone_id target_branch discussion_locked
+      time_estimate total_time_spent sha', 'NEW.deleted_at IS NULL', 'actor'),
     ('merge_request_labels', 'merge_requests', 'INSERT OR DELETE', '', 'true', 'actor'),
+    ('merge_request_approvals', 'merge_requests', 'INSERT OR DELETE', '', 'true', 'actor'),
     ('notes', 'note confidential_note', 'INSERT', '', 'NOT NEW.system', ''),
     ('notes', 'note confidential_note', 'UPDATE', 'note', 'NOT NEW.system', ''),
     ('pipelines', 'pipeline', 'UPDATE', 'status', 'true', ''),

@@ -17,7 +17,7 @@ export const Todo = z
     }),
     group: z.null(),
     author: UserRef,
-    action_name: z.enum(['assigned', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed']),
+    action_name: z.enum(['assigned', 'review_requested', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed']),
     target_type: z.enum(['Issue', 'MergeRequest', 'Commit']),
     target: z.union([Issue, FollowedMergeRequest]),
     target_url: z.url(),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { commaList, datetime, idList, oneOf, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../http/params.js'
-import { type Assignees, type MilestoneChoice, type NegatableFilters, ORDER_COLUMNS } from '../../services/issuables/filters.js'
+import { type MilestoneChoice, type NegatableFilters, ORDER_COLUMNS } from '../../services/issuables/filters.js'
 
 /** `created_by_me` and the like, also spelled with dashes (X-2). */
 export const scopes = () =>
@@ -10,7 +10,7 @@ const MAX_LABELS = 100
 const labels = () => where(commaList(), (titles) => titles.length <= MAX_LABELS, 'is invalid')
 
 const id = () => rowId().def.out as z.ZodType<number>
-const assignees = () =>
+export const assignees = () =>
   where(
     oneOrMore(z.union([z.enum(['None', 'Any']), id()], 'is invalid')),
     // `None` and `Any` must be the only value
@@ -57,13 +57,18 @@ function milestoneOf(given: string | undefined, byDate: boolean): MilestoneChoic
   return keywordOf(given) ?? (byDate && Object.hasOwn(DATE_KEYWORDS, title) ? DATE_KEYWORDS[title] : { title })
 }
 
+/** A filter by user ids or usernames; 0 is `None`. */
+export function usersOf<T extends number | string>(given: (T | 'None' | 'Any')[] | undefined): T[] | 'any' | 'none' | undefined {
+  const [first] = given ?? []
+  return first === 'Any' ? 'any' : first === 'None' || first === 0 ? 'none' : (given as T[] | undefined)
+}
+
 /** Converts parameters to filters of the services. */
 export function traitsOf(given: GivenTraits, byDate = false): NegatableFilters {
   const { labels, assignee_id, milestone, ...rest } = given
   const wanted = labels?.length === 1 ? (keywordOf(labels[0]) ?? labels) : labels
-  const [first] = assignee_id ?? []
-  const whose: Assignees | undefined = first === 'Any' ? 'any' : first === 'None' || first === 0 ? 'none' : (assignee_id as number[] | undefined)
-  return { ...rest, labels: wanted, assignee_id: whose, milestone: milestoneOf(milestone, byDate) }
+  return { ...rest, labels: wanted, assignee_id: usersOf<number>(assignee_id), milestone: milestoneOf(milestone, byDate) }
 }
 
-export const scopeOf = (scope: z.infer<ReturnType<typeof scopes>>) => scope.replaceAll('-', '_') as 'created_by_me' | 'assigned_to_me' | 'all'
+/** A scope spelled with `_`. */
+export const scopeOf = <Scope extends string>(scope: Scope) => scope.replaceAll('-', '_') as Exclude<Scope, `${string}-${string}`>

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { onMergeRequest } from '../../access/merge-requests.js'
 import { fullPathOf } from '../../access/rules.js'
 import { PipelineBasic, presentPipelineBasic } from '../../entities/ci/pipeline.js'
-import { Approvals, presentApprovals } from '../../entities/issuables/approvals.js'
 import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/issuables/merge-request.js'
 import {
   MergeRequestVersion,
@@ -31,7 +30,7 @@ import { listRequestPipelines } from '../../services/issuables/merge-requests/re
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 const read = onMergeRequest('read_merge_request')
 
-/** Commits, changes, pipelines and versions of merge requests (MR-87 to MR-93, X-7, X-9). */
+/** Commits, changes, pipelines and versions of merge requests (MR-87 to MR-93, X-7). */
 export const contents = [
   endpoint({
     method: 'GET',
@@ -126,17 +125,6 @@ export const contents = [
       const details = await getVersion(ctx, subject.project, subject.request, input.version_id)
       const { commits, ...shown } = presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
       return new Answer(200, renderWith(shown, { commits: await renderElements(ctx, commits) }), overflowHeaders(shown.state === 'overflow'))
-    },
-  }),
-  endpoint({
-    method: 'GET',
-    path: `${REQUEST}/approvals`,
-    summary: 'Get the approvals of a merge request',
-    access: read,
-    input: z.object({}),
-    output: Approvals,
-    async handler({ subject }) {
-      return presentApprovals(subject.request)
     },
   }),
 ]

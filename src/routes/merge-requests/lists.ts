@@ -3,15 +3,25 @@ import { onGroupSignedIn, onProjectAfterInput, signedIn } from '../../access/rul
 import { MergeRequest, presentMergeRequest, presentSimpleMergeRequest, SimpleMergeRequest } from '../../entities/issuables/merge-request.js'
 import type { Standpoint } from '../../entities/issuables/references.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, oneOf, opt, orDefault, str } from '../../http/params.js'
+import { bool, oneOf, oneOrMore, opt, orDefault, str, where } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
 import type { Page } from '../../services/core/page.js'
 import { listMergeRequests } from '../../services/issuables/merge-requests/reading/list.js'
 import type { MergeRequestRecord } from '../../services/issuables/merge-requests/reading/load.js'
-import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.js'
+import { assignees, scopeOf, shared, traits, traitsOf, usersOf } from '../issuables/filters.js'
 
-/** Filters of lists of merge requests (MR-13 to MR-21, X-2, X-3). */
+/** `created_by_me` and the like, also spelled with dashes (X-2), and `reviews_for_me`. */
+const scopes = () =>
+  oneOf(
+    ['created_by_me', 'created-by-me', 'assigned_to_me', 'assigned-to-me', 'reviews_for_me', 'reviews-for-me', 'all'],
+    ['created_by_me', 'assigned_to_me', 'reviews_for_me', 'all'],
+  )
+
+const MAX_APPROVERS = 5
+const areFew = (people: unknown[]) => people.length <= MAX_APPROVERS
+
+/** Filters of lists of merge requests (MR-13 to MR-21, MR-104, MR-111, X-2, X-3). */
 const filters = (scope: 'created_by_me' | 'all') => ({
   state: orDefault(oneOf(['opened', 'closed', 'merged', 'all']), 'all'),
   view: opt(oneOf(['simple'])),
@@ -21,6 +31,10 @@ const filters = (scope: 'created_by_me' | 'all') => ({
   target_branch: opt(str()),
   wip: opt(oneOf(['yes', 'no'])),
   draft: opt(bool()),
+  reviewer_id: opt(assignees()),
+  reviewer_username: opt(str()),
+  approved_by_ids: opt(where(assignees(), areFew, 'is invalid')),
+  approved_by_usernames: opt(where(oneOrMore(str()), areFew, 'is invalid')),
   ...shared,
 })
 
@@ -28,7 +42,12 @@ type Given = z.infer<z.ZodObject<ReturnType<typeof filters>>>
 
 function filterOf(given: Given) {
   const { scope, labels: _, milestone: __, assignee_id: ___, view: ____, wip, draft = wip && wip === 'yes', ...rest } = given
-  return { ...rest, draft, ...traitsOf(given, true), scope: scopeOf(scope), in: ['title', 'description'] as ('title' | 'description')[] }
+  const people = {
+    reviewer_id: usersOf<number>(given.reviewer_id),
+    approved_by_ids: usersOf<number>(given.approved_by_ids),
+    approved_by_usernames: usersOf<string>(given.approved_by_usernames),
+  }
+  return { ...rest, ...traitsOf(given, true), ...people, draft, scope: scopeOf(scope), in: ['title', 'description'] as ('title' | 'description')[] }
 }
 
 const output = z.array(z.union([MergeRequest, SimpleMergeRequest]))

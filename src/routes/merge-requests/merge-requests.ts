@@ -17,6 +17,7 @@ const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 const attributes = {
   assignee_id: clearableIds().optional(),
   assignee_ids: clearableIds().optional(),
+  reviewer_ids: clearableIds().optional(),
   description: opt(clearable()),
   labels: opt(commaList()),
   milestone_id: opt(clearableId()),
@@ -37,11 +38,19 @@ const NAMED = [
   'title',
   'discussion_locked',
 ] as const
-const UNNAMED = ['assignee_ids', 'add_labels', 'remove_labels', 'squash', 'allow_collaboration'] as const
+const UNNAMED = ['assignee_ids', 'reviewer_ids', 'add_labels', 'remove_labels', 'squash', 'allow_collaboration'] as const
 
-/** A single assignee can be given as `assignee_id` or `assignee_ids` (X-4). */
-const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
-  (assignee_ids ?? assignee_id)?.slice(0, 1)
+interface People {
+  assignee_ids?: number[] | undefined
+  assignee_id?: number[] | undefined
+  reviewer_ids?: number[] | undefined
+}
+
+/** There is one assignee, given as `assignee_id` or `assignee_ids`, and one reviewer: the first ones count (X-4, MR-100). */
+const peopleOf = ({ assignee_ids, assignee_id, reviewer_ids }: People) => ({
+  assignee_ids: (assignee_ids ?? assignee_id)?.slice(0, 1),
+  reviewer_ids: reviewer_ids?.slice(0, 1),
+})
 
 export const mergeRequests = [
   endpoint({
@@ -75,7 +84,7 @@ export const mergeRequests = [
     input: z.object({ title: title(), source_branch: filled(), target_branch: filled(), target_project_id: opt(rowId()), ...attributes }),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {
-      const request = await createMergeRequest(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
+      const request = await createMergeRequest(ctx, caller, subject, { ...input, ...peopleOf(input) })
       return presentDetailedMergeRequest(request, dayOf(ctx.now()), view)
     },
   }),
@@ -100,7 +109,7 @@ export const mergeRequests = [
     ),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {
-      const request = await updateMergeRequest(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
+      const request = await updateMergeRequest(ctx, caller, subject, { ...input, ...peopleOf(input) })
       return presentDetailedMergeRequest(request, dayOf(ctx.now()), view)
     },
   }),

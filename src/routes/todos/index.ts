@@ -7,8 +7,10 @@ import { dayOf } from '../../lib/text/day.js'
 import { finishAllTodos, finishTodo, listTodos } from '../../services/issuables/todo-list.js'
 
 const filters = {
-  // no todo has the action `approval_required`: approvals are not supported (TD-3)
-  action: opt(oneOf(['assigned', 'mentioned', 'build_failed', 'marked', 'approval_required', 'unmergeable', 'directly_addressed'])),
+  // no todo has the action `approval_required`: no approval is required (TD-3)
+  action: opt(
+    oneOf(['assigned', 'review_requested', 'mentioned', 'build_failed', 'marked', 'approval_required', 'unmergeable', 'directly_addressed']),
+  ),
   author_id: opt(rowId()),
   project_id: opt(rowId()),
   group_id: opt(rowId()),

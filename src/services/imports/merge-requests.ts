@@ -2,7 +2,7 @@ import { eq, type SQL } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Transaction } from '../../db/client.js'
 import { onlyRow } from '../../db/only-row.js'
-import { mergeRequestCommits, mergeRequests, mergeRequestVersions } from '../../db/schema/index.js'
+import { mergeRequestApprovals, mergeRequestCommits, mergeRequests, mergeRequestVersions } from '../../db/schema/index.js'
 import type { Oid } from '../../git/types.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import type { Target } from '../activity/subscriptions.js'
@@ -15,13 +15,13 @@ import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-
 import { textOf } from '../issuables/writing.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { assignImportedLabels, commonColumns } from './issues.js'
-import { fetchList, importList, type Write } from './items.js'
+import { fetchFirst, fetchList, importList, type Write } from './items.js'
 import { storeMentions } from './mentions.js'
 import { importNotesOfPage } from './notes.js'
 import type { Run } from './run.js'
 import type { Scope } from './source/dialect.js'
 import type { MergeRequestRecord, VersionRecord } from './source/records.js'
-import { maybePersonId } from './users.js'
+import { maybePersonId, personId } from './users.js'
 
 /** Imports a project's merge requests, oldest first, with versions and notes. Requires that all projects exist. */
 export async function importMergeRequests(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
@@ -50,17 +50,20 @@ async function requestReaders(tx: Transaction, { project }: ProjectSubject, id: 
 async function prepareMergeRequest(run: Run, record: MergeRequestRecord, scope: Scope, subject: ProjectSubject): Promise<Write> {
   const { ctx } = run
   const { project } = subject
-  const { iid, key, source_project, start: _, sha: __, merged_by, ...given } = record
+  const { iid, key, source_project, start: _, sha: __, merged_by, reviewer, ...given } = record
   const shared = await commonColumns(run, record, project.id)
   const source = source_project === null ? null : (run.projects.get(source_project)?.localId ?? null)
   const versions = run.ledger.dry ? [] : await prepareVersions(run, record, scope, subject)
   const merged_by_id = await maybePersonId(run, merged_by)
+  const reviewer_id = await maybePersonId(run, reviewer)
+  const approverIds = await fetchApprovers(run, { ...scope, iid })
   const { source_branch, target_branch, state, squash, merge_commit_sha, merged_at } = given
   const { force_remove_source_branch, should_remove_source_branch, allow_collaboration } = given
   return async (tx) => {
     const values = {
       ...{ project_id: project.id, iid, source_project_id: source, original_source_project_id: source ?? project.id },
       ...{ ...shared, source_branch, target_branch, state, squash, merge_commit_sha, merged_at, merged_by_id },
+      ...{ reviewer_id, review_requested_at: reviewer_id === null ? null : shared.updated_at },
       ...{ force_remove_source_branch, should_remove_source_branch, allow_collaboration },
       // recomputed for open merge requests
       merge_status: (state === 'opened' ? null : record.merge_status) ?? ('unchecked' as const),
@@ -70,9 +73,20 @@ async function prepareMergeRequest(run: Run, record: MergeRequestRecord, scope: 
     const target: Target = { type: 'MergeRequest', id, project_id: project.id }
     await assignImportedLabels(ctx, tx, subject, target, record.labels)
     await insertVersions(tx, target, versions)
+    if (approverIds.length > 0)
+      await tx
+        .insert(mergeRequestApprovals)
+        .values(approverIds.map((user_id) => ({ project_id: project.id, merge_request_id: id, user_id, created_at: shared.updated_at })))
     await storeMentions(ctx, tx, { target, note_id: null, text: textOf(record) }, (who) => readersAmong(tx, project, shared, who))
     return id
   }
+}
+
+/** The local ids of the users who have approved; servers before 13.2 have no approvals. */
+async function fetchApprovers(run: Run, scope: Scope): Promise<number[]> {
+  if (run.ledger.dry || run.source.dialect.lists.approvals === undefined) return []
+  const approvals = await fetchFirst(run, 'approvals', scope)
+  return [...new Set(await Promise.all((approvals?.people ?? []).map((person) => personId(run, person))))]
 }
 
 interface PreparedVersion {

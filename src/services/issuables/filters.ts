@@ -26,8 +26,8 @@ export const ORDER_COLUMNS = ['created_at', 'updated_at'] as const
 /** Filters that lists of issues and of merge requests share. */
 export interface IssuableFilter extends NegatableFilters, Paging {
   state: string
-  /** Only what the caller opened, only what is assigned to them, or everything. */
-  scope: 'created_by_me' | 'assigned_to_me' | 'all'
+  /** Only what the caller opened, only what is assigned to them, only merge requests that they review, or everything. */
+  scope: 'created_by_me' | 'assigned_to_me' | 'reviews_for_me' | 'all'
   search?: string | undefined
   in: ('title' | 'description')[]
   created_after?: Date | undefined
@@ -123,6 +123,8 @@ export const UNCACHEABLE_FILTERS = [
   'updated_before',
   'author_username',
   'assignee_username',
+  'reviewer_username',
+  'approved_by_usernames',
   'author_usernames',
   'assignee_usernames',
   'not_author_username',
@@ -138,7 +140,7 @@ export const UNCACHEABLE_FILTERS = [
 ]
 
 /** Turns `Any` and `None` into the filters `…_any` and `…_none`; a negated filter swaps them. */
-const anyOrNone = (name: string, given: unknown, negated = false) =>
+export const anyOrNone = (name: string, given: unknown, negated = false) =>
   given === 'any' || given === 'none' ? { [`${name}_${(given === 'any') !== negated ? 'any' : 'none'}`]: true } : {}
 
 /** A single value uses `name`, whose condition can use an index in list order; several values use the plural. */

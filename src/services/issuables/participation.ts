@@ -38,7 +38,7 @@ export async function addTodo(ctx: Context, caller: SignedIn, target: Target): P
 }
 
 /**
- * Author, assignees, authors of notes and mentioned users, each once (IS-16, MR-86). `readers` filters out users who
+ * Author, assignee, reviewer, authors of notes and mentioned users, each once (IS-16, MR-86). `readers` filters out users who
  * cannot see the issue or merge request (any more). Authors of texts elsewhere that mention it are left out, because
  * those texts may be hidden from the caller (SEC-35).
  */
@@ -51,7 +51,7 @@ export const participants = (type: Target['type'], readers: (candidates: SQL) =>
       and n.noteable_id = ${target.id} and n.mentioned_in_type is null)`
       const { author_id, assignee_id } = ISSUABLE_PARAMETERS
       // `any(array(…))` makes Postgres look up these few users by primary key
-      const candidates = sql`u.id = any(array(select ${author_id} union select ${assignee_id} union ${noteAuthors} union ${mentionedIn(target)}))`
+      const candidates = sql`u.id = any(array(select ${author_id} union select ${assignee_id} union select ${sql.placeholder('reviewer')}::bigint union ${noteAuthors} union ${mentionedIn(target)}))`
       return db
         .select({ user: userRefColumns(users), total: totalCount() })
         .from(users)
@@ -68,7 +68,7 @@ export async function participantsOf(
   ctx: Context,
   selectParticipants: ReturnType<typeof participants>,
   project: Record<'id' | 'namespace_id' | 'visibility' | 'feature', number>,
-  thing: { id: number; author_id: number; assignee_id: number | null; confidential?: boolean },
+  thing: { id: number; author_id: number; assignee_id: number | null; reviewer_id?: number | null; confidential?: boolean },
   paging: Paging,
 ): Promise<Page<UserRefRecord>> {
   const values = {
@@ -79,6 +79,7 @@ export async function participantsOf(
     id: thing.id,
     author: thing.author_id,
     assignee: thing.assignee_id ?? 0,
+    reviewer: thing.reviewer_id ?? 0,
     confidential: thing.confidential ?? false,
   }
   const pageAt = (where: Paging) => selectParticipants(ctx.db, null).execute({ ...values, ...limits(where) })

@@ -101,12 +101,21 @@ export async function changedAttributes(
   const wanted: Partial<Columns> = {}
   if (discussion_locked !== undefined) wanted.discussion_locked = discussion_locked
   if (milestone_id !== undefined) wanted.milestone_id = milestone_id === 0 ? null : ((await usableMilestone(tx, subject, milestone_id))?.id ?? null)
-  if (assignee_ids !== undefined) {
-    const assignee_id = await assignable(tx, subject, assignee_ids)
-    // if no given user can be assigned, the assignee stays (MR-44)
-    if (assignee_id !== null || assignee_ids.every((id) => id === 0)) wanted.assignee_id = assignee_id
-  }
+  const assignee_id = await changedPerson(tx, subject, assignee_ids, assignable)
+  if (assignee_id !== undefined) wanted.assignee_id = assignee_id
   return wanted
+}
+
+/** The first of these users who can be assigned; null clears; undefined: nobody can, and nothing changes (MR-44). */
+export async function changedPerson(
+  tx: Transaction,
+  subject: ProjectSubject,
+  ids: number[] | undefined,
+  assignable: Assignable,
+): Promise<number | null | undefined> {
+  if (ids === undefined) return undefined
+  const id = await assignable(tx, subject, ids)
+  return id !== null || ids.every((each) => each === 0) ? id : undefined
 }
 
 /** The columns whose values differ from those of the row. */

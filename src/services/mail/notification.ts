@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { MAIL_EVENTS } from '../../rules/notifications.js'
 
-/** Events that have no setting: an edit mentions users, and labels were added. */
-const FURTHER_EVENTS = ['mention', 'relabel'] as const
+/** Events that have no setting: an edit mentions users, labels were added, or an approval was given or taken back. */
+const FURTHER_EVENTS = ['mention', 'relabel', 'approved', 'unapproved'] as const
 
 /** What a mail is about. It has only ids, because the content is loaded when the mail is sent (ML-11). */
 export const Notification = z.object({
@@ -15,7 +15,7 @@ export const Notification = z.object({
   id: z.int().nullable(),
   sha: z.string().nullable().default(null),
   note: z.int().nullable().default(null),
-  /** The previous assignee. */
+  /** The previous assignee or reviewer. */
   former: z.int().nullable().default(null),
   /** Added labels. */
   labels: z.array(z.int()).default([]),
@@ -24,5 +24,15 @@ export const Notification = z.object({
 export type Notification = z.output<typeof Notification>
 
 /** Why a user gets a mail, the strongest reason first (ML-9). */
-export const REASONS = ['assigned', 'mentioned', 'subscribed', 'label_subscribed', 'own_pipeline', 'participating', 'watching', 'custom'] as const
+export const REASONS = [
+  'assigned',
+  'review_requested',
+  'mentioned',
+  'subscribed',
+  'label_subscribed',
+  'own_pipeline',
+  'participating',
+  'watching',
+  'custom',
+] as const
 export type Reason = (typeof REASONS)[number]

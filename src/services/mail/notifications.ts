@@ -37,8 +37,13 @@ const textOf = (row: RowImage) => `${row['title']}\n\n${row['description']}`
 
 const NONE = { sha: null, note: null, former: null, labels: [] }
 
-/** The notification of a note, pipeline or release, which needs no other rows. */
-function notificationOfRow({ source, operation, after, actor_id }: HookChange): Notification | null {
+/** The notification of a note, approval, pipeline or release, which needs no other rows. */
+function notificationOfRow({ source, operation, before, after, actor_id }: HookChange): Notification | null {
+  if (source === 'merge_request_approvals') {
+    const row = after ?? before
+    const common = { ...NONE, project: Number(row?.['project_id']), target: 'MergeRequest' as const, id: idOf(row, 'merge_request_id') }
+    return { ...common, event: operation === 'INSERT' ? 'approved' : 'unapproved', actor: actor_id }
+  }
   if (!after) return null
   const common = { ...NONE, project: Number(after['project_id']), id: idOf(after) }
   if (source === 'notes' && operation === 'INSERT') {
@@ -109,6 +114,8 @@ async function notificationsOfIssuable(ctx: Context, kind: Kind, own: HookChange
   if (state === 'closed opened') all.push(notification(`reopen_${noun}`))
   if (state !== 'merged merged' && state.endsWith(' merged')) all.push(notification('merge_merge_request'))
   if (before['assignee_id'] !== after['assignee_id']) all.push(notification(`reassign_${noun}`, { former: idOf(before, 'assignee_id') }))
+  if (kind === 'merge_requests' && before['reviewer_id'] !== after['reviewer_id'])
+    all.push(notification('change_reviewer_merge_request', { former: idOf(before, 'reviewer_id') }))
   const newMentions = textOf(before) === textOf(after) ? [] : await newlyMentioned(ctx, textOf(before), textOf(after))
   if (newMentions.length > 0) all.push(notification('mention', {}, newMentions))
   return all

@@ -115,6 +115,11 @@ async function issuableQueries(ctx: Context, notification: Notification, newMent
   ]
   const mentioned: ReasonQuery = ['mentioned', sql`(select user_id from ${mentions} where ${about} and note_id is not distinct from ${note}::bigint)`]
   const assigned: ReasonQuery = ['assigned', sql`(select t.assignee_id as user_id from ${thing} t where t.id = ${id} union select ${former}::bigint)`]
+  const reviewers = target === 'Issue' ? sql`` : sql`union select t.reviewer_id from ${thing} t where t.id = ${id}`
+  const reviewing: ReasonQuery = [
+    'review_requested',
+    sql`(select t.reviewer_id as user_id from ${mergeRequests} t where t.id = ${id} union select ${former}::bigint)`,
+  ]
   if (event === 'relabel') return [labelSubscribers(sql`(select unnest(${array(notification.labels)}))`)]
   if (event === 'mention') return [['mentioned', oneOf(await usersNamed(ctx, actor, newMentions))]]
   const isNew = event === 'new_issue' || event === 'new_merge_request'
@@ -124,12 +129,13 @@ async function issuableQueries(ctx: Context, notification: Notification, newMent
     [
       'participating',
       sql`(select t.author_id as user_id from ${thing} t where t.id = ${id} union select t.assignee_id from ${thing} t where t.id = ${id}
-        union select n.author_id from ${notes} n where n.project_id = ${project} and n.noteable_type = ${target} and n.noteable_id = ${id}
+        ${reviewers} union select n.author_id from ${notes} n where n.project_id = ${project} and n.noteable_type = ${target} and n.noteable_id = ${id}
           and n.mentioned_in_type is null
         union select user_id from ${mentions} where ${about})`,
     ],
     ...(isNew || event === 'new_note' ? [mentioned] : []),
     ...(isNew || event.startsWith('reassign_') ? [assigned] : []),
+    ...(event === 'new_merge_request' || event === 'change_reviewer_merge_request' ? [reviewing] : []),
     ...(isNew ? [labelSubscribers(sql`(select label_id from ${table} where ${key} = ${id})`)] : []),
   ]
 }
@@ -216,6 +222,7 @@ function reasonFor({ user, reasons, level, events, subscribed }: Candidate, { ev
     subscribed: true,
     label_subscribed: true,
     assigned: level !== 'disabled',
+    review_requested: level !== 'disabled',
     mentioned: level !== 'disabled',
     participating: ['participating', 'watch', 'custom'].includes(level),
     watching: level === 'watch',

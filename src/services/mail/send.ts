@@ -82,6 +82,7 @@ const listId = ({ links }: Context, path: string) => `${path} <${path.split('/')
 
 const REASON: Record<Reason, string> = {
   assigned: 'it is or was assigned to you',
+  review_requested: 'your review is or was requested',
   mentioned: 'you were mentioned',
   subscribed: 'you subscribed to it',
   label_subscribed: 'you subscribed to one of its labels',
@@ -114,16 +115,25 @@ interface MailContent {
 }
 
 /** The body of a mail. */
-async function partsOf(ctx: Context, { event, labels: added }: Notification, { thing, note, actor, page }: MailContent): Promise<MailPart[]> {
+async function partsOf(
+  ctx: Context,
+  { event, labels: added }: Notification,
+  { thing, note, actor, page }: MailContent,
+): Promise<MailPart[]> {
   const markdown = (text: string): MailPart[] => (text.trim() === '' ? [] : [{ markdown: shortened(text), base: page }])
   const author = async (action: string) => ((await readSettings(ctx)).email_author_in_body ? [`${actor} ${action}:`] : [])
   const assignee = thing.assignee === null ? null : await nameOf(ctx, thing.assignee)
+  const reviewer = thing.reviewer === null ? null : await nameOf(ctx, thing.reviewer)
   switch (event) {
     case 'new_note':
       return [...(await author('wrote')), ...(note?.location ? [`On ${note.location}:`] : []), ...markdown(note?.text ?? '')]
     case 'new_issue':
     case 'new_merge_request':
-      return [...(await author(`created ${thing.name}`)), thing.title, ...markdown(thing.text), ...(assignee ? [`Assignee: ${assignee}`] : [])]
+      return [
+        ...(await author(`created ${thing.name}`)),
+        ...[thing.title, ...markdown(thing.text)],
+        ...[...(assignee ? [`Assignee: ${assignee}`] : []), ...(reviewer ? [`Reviewer: ${reviewer}`] : [])],
+      ]
     case 'new_release':
       return [thing.title, ...markdown(thing.text)]
     case 'mention':
@@ -133,6 +143,8 @@ async function partsOf(ctx: Context, { event, labels: added }: Notification, { t
     case 'reassign_issue':
     case 'reassign_merge_request':
       return [assignee ? `${actor} assigned ${thing.name} to ${assignee}.` : `${actor} removed the assignee of ${thing.name}.`]
+    case 'change_reviewer_merge_request':
+      return [reviewer ? `${actor} requested a review of ${thing.name} from ${reviewer}.` : `${actor} removed the reviewer of ${thing.name}.`]
     case 'failed_pipeline':
       return [`${thing.title} has failed.`]
     case 'success_pipeline':
@@ -148,6 +160,8 @@ const STATE_VERBS = {
   close_merge_request: 'closed',
   reopen_merge_request: 'reopened',
   merge_merge_request: 'merged',
+  approved: 'approved',
+  unapproved: 'unapproved',
 }
 
 /** Cuts a long text, but not within a surrogate pair. */

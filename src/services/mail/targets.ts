@@ -18,6 +18,7 @@ export interface MailTarget {
   /** The text of a mail about a new target. */
   text: string
   assignee: number | null
+  reviewer: number | null
   url: string
   /** The id of the mail thread (ML-16). */
   thread: string
@@ -32,6 +33,8 @@ export interface MailNote {
 
 type Find = (ctx: Context, subject: ProjectSubject & { user: ActorUser }, page: string, notification: Notification) => Promise<MailTarget | null>
 
+const NO_PEOPLE = { assignee: null, reviewer: null }
+
 const FINDERS: Record<Notification['target'], Find> = {
   async Issue(ctx, subject, page, { id }) {
     const [issue] = await ctx.db.write
@@ -41,7 +44,15 @@ const FINDERS: Record<Notification['target'], Find> = {
     if (!issue || !seesIssue(subject, issue)) return null
     const { iid, title, description, assignee_id } = issue
     const name = `Issue #${iid}`
-    return { name, title: `${title} (#${iid})`, text: description, assignee: assignee_id, url: `${page}/issues/${iid}`, thread: `issue-${id}` }
+    return {
+      name,
+      title: `${title} (#${iid})`,
+      text: description,
+      ...NO_PEOPLE,
+      assignee: assignee_id,
+      url: `${page}/issues/${iid}`,
+      thread: `issue-${id}`,
+    }
   },
   async MergeRequest(ctx, subject, page, { id }) {
     const [request] = await ctx.db.write
@@ -49,9 +60,9 @@ const FINDERS: Record<Notification['target'], Find> = {
       .from(mergeRequests)
       .where(and(eq(mergeRequests.id, id ?? 0), eq(mergeRequests.project_id, subject.project.id), isNull(mergeRequests.deleted_at)))
     if (!request || !seesMergeRequest(subject, request)) return null
-    const { iid, title, description, assignee_id } = request
+    const { iid, title, description, assignee_id, reviewer_id } = request
     const [name, url] = [`Merge request !${iid}`, `${page}/merge_requests/${iid}`]
-    return { name, title: `${title} (!${iid})`, text: description, assignee: assignee_id, url, thread: `merge-request-${id}` }
+    return { name, title: `${title} (!${iid})`, text: description, assignee: assignee_id, reviewer: reviewer_id, url, thread: `merge-request-${id}` }
   },
   async Commit(ctx, subject, page, { sha }) {
     const commit = sha !== null && subject.can('download_code') ? await repositoryOf(ctx, subject.project).commit(sha) : null
@@ -59,7 +70,7 @@ const FINDERS: Record<Notification['target'], Find> = {
     const short = commit.oid.slice(0, 8)
     const title = `${titleOf(commit.message)} (${short})`
     const thread = `commit-${subject.project.id}-${commit.oid}`
-    return { name: `Commit ${short}`, title, text: '', assignee: null, url: `${page}/commit/${commit.oid}`, thread }
+    return { name: `Commit ${short}`, title, text: '', ...NO_PEOPLE, url: `${page}/commit/${commit.oid}`, thread }
   },
   async Snippet(ctx, subject, page, { id }) {
     const [snippet] = await ctx.db.write
@@ -68,7 +79,7 @@ const FINDERS: Record<Notification['target'], Find> = {
       .where(and(eq(snippets.id, id ?? 0), eq(snippets.project_id, subject.project.id)))
     if (!snippet || !subject.can('read_snippet') || !seesInProject(subject, snippet)) return null
     const name = `Snippet $${id}`
-    return { name, title: `${snippet.title} ($${id})`, text: '', assignee: null, url: `${page}/snippets/${id}`, thread: `snippet-${id}` }
+    return { name, title: `${snippet.title} ($${id})`, text: '', ...NO_PEOPLE, url: `${page}/snippets/${id}`, thread: `snippet-${id}` }
   },
   async Pipeline(ctx, subject, page, { id }) {
     const [pipeline] = await ctx.db.write
@@ -78,7 +89,7 @@ const FINDERS: Record<Notification['target'], Find> = {
     if (!pipeline || !subject.can('read_pipeline')) return null
     const name = `Pipeline #${id}`
     const title = `${name} for ${pipeline.ref} (${pipeline.sha.slice(0, 8)})`
-    return { name, title, text: '', assignee: null, url: `${page}/pipelines/${id}`, thread: `pipeline-${id}` }
+    return { name, title, text: '', ...NO_PEOPLE, url: `${page}/pipelines/${id}`, thread: `pipeline-${id}` }
   },
   async Release(ctx, subject, page, { id }) {
     const [release] = await ctx.db.write
@@ -88,7 +99,7 @@ const FINDERS: Record<Notification['target'], Find> = {
     if (!release || !subject.can('download_code')) return null
     const title = `Release ${release.name ?? release.tag}`
     const url = `${page}/-/releases/${encodeURIComponent(release.tag)}`
-    return { name: title, title, text: release.description, assignee: null, url, thread: `release-${id}` }
+    return { name: title, title, text: release.description, ...NO_PEOPLE, url, thread: `release-${id}` }
   },
 }
 

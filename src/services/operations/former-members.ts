@@ -5,7 +5,7 @@ import { issues, mergeRequests, namespaceAncestry, projects, todos, users } from
 import { targetIsVisible } from '../issuables/todo-list.js'
 
 /**
- * Unassigns a former member from issues and merge requests that they no longer see, and deletes their todos about these
+ * Unassigns a former member from issues and merge requests that they no longer see, also as reviewer, and deletes their todos about these
  * (ME-12).
  */
 export async function unassignFormerMember(ctx: Pick<Context, 'now'>, { tx, userId, ...left }: MemberRemovedEvent): Promise<void> {
@@ -18,13 +18,14 @@ export async function unassignFormerMember(ctx: Pick<Context, 'now'>, { tx, user
     left.project_id !== null
       ? sql`${project} = ${left.project_id}`
       : sql`${project} in (select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${left.namespace_id})`
-  for (const { table, seen } of [
-    { table: issues, seen: visibleIssues },
-    { table: mergeRequests, seen: visibleMergeRequests },
+  for (const { table, role, seen } of [
+    { table: issues, role: issues.assignee_id, seen: visibleIssues },
+    { table: mergeRequests, role: mergeRequests.assignee_id, seen: visibleMergeRequests },
+    { table: mergeRequests, role: mergeRequests.reviewer_id, seen: visibleMergeRequests },
   ] as const) {
     await tx.execute(
-      sql`update ${table} set assignee_id = null, updated_at = ${now.toISOString()}::timestamptz from ${projects}
-        where ${table.assignee_id} = ${own} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(viewerKind, own)}`,
+      sql`update ${table} set ${sql.identifier(role.name)} = null, updated_at = ${now.toISOString()}::timestamptz from ${projects}
+        where ${role} = ${own} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(viewerKind, own)}`,
     )
   }
   await tx.execute(

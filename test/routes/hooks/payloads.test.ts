@@ -364,6 +364,40 @@ describe('a merge request (HK-18)', () => {
     expect(r.at(path).map((got) => got.body.object_attributes.action)).toEqual(['open', 'update', 'update', 'merge'])
   })
 
+  it('is sent for an approval and for one that is taken back, and names the reviewer (MR-110)', async () => {
+    const { creator, project, path } = await hooked({ push_events: false })
+    const reviewer = await aUser(t.ctx)
+    await t.api('post', `${project.path}/members`, creator).send({ user_id: reviewer.id, access_level: 30 }).expect(201)
+    const request = await aMergeRequest(t, { project })
+    const opened = (await r.next(path)).body
+    expect([opened.object_attributes.reviewer_ids, opened.reviewers]).toEqual([[], undefined])
+    await t
+      .api('put', request.path, creator)
+      .send({ reviewer_ids: [reviewer.id] })
+      .expect(200)
+    const { body } = await r.next(path, (got) => got.body.changes.reviewers)
+    expect(body).toMatchObject({ object_attributes: { action: 'update', reviewer_ids: [reviewer.id] }, reviewers: [person(reviewer)] })
+    expect(body.changes).toMatchObject({ reviewers: { previous: [], current: [person(reviewer)] } })
+    expect(Object.keys(body.changes).sort()).toEqual(['reviewers', 'updated_at'])
+    for (const [verb, action] of [
+      ['approve', 'approved'],
+      ['unapprove', 'unapproved'],
+    ] as const) {
+      await t.api('post', `${request.path}/${verb}`, reviewer).expect(201)
+      expect((await r.next(path, (got) => got.body.object_attributes.action === action)).body).toMatchObject({
+        object_kind: 'merge_request',
+        user: person(reviewer),
+        object_attributes: { iid: request.iid, action, state: 'opened' },
+        changes: {},
+      })
+    }
+    await t.api('post', `${request.path}/approve`, reviewer).expect(201)
+    await t.ctx.jobs.drain()
+    await t.api('delete', `/users/${reviewer.id}`, await anAdmin(t.ctx)).expect(204)
+    await t.ctx.jobs.drain()
+    expect(r.at(path)).toHaveLength(5)
+  })
+
   it('is sent for a merge by a push, and for the loss of its branch (PU-3, PU-4)', async () => {
     const { creator, project, path } = await hooked({ push_events: false })
     const pushed = await aMergeRequest(t, { project })

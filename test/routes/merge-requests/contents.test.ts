@@ -196,20 +196,6 @@ describe('what a request would merge', () => {
     await get(`${request.path}/pipelines`, stranger).expect(status)
   })
 
-  it('/approvals require none (X-9)', async () => {
-    const request = await aMergeRequest(t)
-    const { body } = await get(`${request.path}/approvals`, request.project.creator).expect(200)
-    expect(body).toMatchObject({
-      id: request.id,
-      iid: request.iid,
-      state: 'opened',
-      merge_status: 'can_be_merged',
-      approved: true,
-      approvals_left: 0,
-    })
-    await t.api('post', `${request.path}/approve`, request.project.creator).expect(404)
-  })
-
   it('shows how far the target is ahead, if requested (X-6)', async () => {
     const request = await aMergeRequest(t)
     await aCommit(t.ctx, request.project, { x: 'x' })

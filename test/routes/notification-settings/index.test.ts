@@ -14,6 +14,7 @@ const EVENTS = {
   reopen_merge_request: false,
   close_merge_request: false,
   reassign_merge_request: false,
+  change_reviewer_merge_request: false,
   merge_merge_request: false,
   failed_pipeline: true,
   success_pipeline: false,

@@ -117,6 +117,7 @@ describe('what an import from a server with the v4 API brings', () => {
     `${PROJECT}/merge_requests/1/changes`,
     `${PROJECT}/merge_requests/2/changes`,
     `${PROJECT}/merge_requests/1/versions`,
+    `${PROJECT}/merge_requests/1/approvals`,
     `${PROJECT}/merge_requests/1/commits`,
     `${PROJECT}/merge_requests/1/discussions`,
     `${PROJECT}/releases`,
@@ -137,7 +138,8 @@ describe('what an import from a server with the v4 API brings', () => {
 /** How many rows each table has: as many as there. */
 async function rowsOf({ ctx }: typeof there): Promise<Record<string, number>> {
   const tables = 'users namespaces routes members projects labels milestones issues issue_labels merge_requests merge_request_labels notes mentions'
-  const more = 'merge_request_versions merge_request_commits releases release_links snippets variables web_hooks ssh_keys deploy_keys_projects'
+  const more =
+    'merge_request_versions merge_request_commits merge_request_approvals releases release_links snippets variables web_hooks ssh_keys deploy_keys_projects'
   const counts: Record<string, number> = {}
   for (const table of `${tables} ${more} protected_branches protected_tags`.split(' ')) {
     const { rows } = await ctx.db.write.execute<{ count: string }>(sql`select count(*) from ${sql.identifier(table)}`)

@@ -175,6 +175,43 @@ describe('changes', () => {
     expect(await events(second)).toEqual(['reassign_issue assigned'])
   })
 
+  it('of the reviewer go to the new and the former one, and a new merge request to its reviewer (ML-30)', async () => {
+    const [author, first, second, off] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [first, second, off], files: { 'a.txt': 'a\n' } })
+    await level(off, { level: 'disabled' })
+    const { path, iid } = await aMergeRequest(t, { project, sent: { reviewer_ids: [first.id] } })
+    const [made] = await box.to(first.email)
+    expect([made?.header('x-roost-event'), made?.header('x-roost-reason')]).toEqual(['new_merge_request', 'review_requested'])
+    expect(made?.text).toContain(`Reviewer: ${first.name}`)
+    const review = async (...ids: number[]) => t.api('put', path, author).send({ reviewer_ids: ids }).expect(200)
+    await review(second.id)
+    const [mail] = await box.to(first.email)
+    expect(mail?.text).toContain(`${author.name} requested a review of Merge request !${iid} from ${second.name}.`)
+    expect(await events(second)).toEqual(['change_reviewer_merge_request review_requested'])
+    await review()
+    const [removed] = await box.to(second.email)
+    expect(removed?.text).toContain(`${author.name} removed the reviewer of Merge request !${iid}.`)
+    await review(off.id)
+    expect(await events(off)).toEqual([])
+    await level(first, { level: 'custom', change_reviewer_merge_request: true })
+    await review(second.id)
+    expect(await events(first)).toEqual(['change_reviewer_merge_request custom'])
+  })
+
+  it('of approvals go to those who take part (ML-30)', async () => {
+    const [author, approver, watcher, other] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [approver, watcher, other], files: { 'a.txt': 'a\n' } })
+    const { path, iid } = await aMergeRequest(t, { project })
+    await level(watcher, { level: 'watch' }, project.path)
+    for (const verb of ['approve', 'unapprove']) {
+      await t.api('post', `${path}/${verb}`, approver).expect(201)
+      const [mail] = await box.to(author.email)
+      expect(mail?.text).toContain(`Merge request !${iid} was ${verb}d by ${approver.name}.`)
+      expect(await events(watcher)).toEqual([`${verb}d watching`])
+    }
+    expect([await events(approver), await events(other)]).toEqual([[], []])
+  })
+
   it('of a description mail newly mentioned users, once (ML-7)', async () => {
     const [author, old, fresh] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [old, fresh] })

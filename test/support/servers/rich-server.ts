@@ -124,7 +124,15 @@ async function fillMergeRequests(t: TestApp, call: Call, id: number, { admin, ad
   const open = await call(
     'post',
     `${at}/merge_requests`,
-    { source_branch: 'open', target_branch: 'main', title: 'WIP: more', description: 'Closes #1', labels: 'bug', assignee_id: grace.id },
+    {
+      source_branch: 'open',
+      target_branch: 'main',
+      title: 'WIP: more',
+      description: 'Closes #1',
+      labels: 'bug',
+      assignee_id: grace.id,
+      reviewer_ids: [grace.id],
+    },
     ada,
   )
   await commit(call, id, 'more.txt', { branch: 'open' })
@@ -133,6 +141,7 @@ async function fillMergeRequests(t: TestApp, call: Call, id: number, { admin, ad
   const thread = await call('post', `${at}/merge_requests/${open.iid}/discussions`, { body: 'this line', position }, grace)
   await call('put', `${at}/merge_requests/${open.iid}/discussions/${thread.id}`, { resolved: true }, ada)
   await call('post', `${at}/merge_requests/${open.iid}/discussions`, { body: 'and this?' }, grace)
+  for (const who of [ada, grace]) await call('post', `${at}/merge_requests/${open.iid}/approve`, {}, who)
   await branch('merged', 'merged.txt')
   const merged = await call('post', `${at}/merge_requests`, { source_branch: 'merged', target_branch: 'main', title: 'Done', squash: true }, ada)
   await call('put', `${at}/merge_requests/${merged.iid}/merge`, { should_remove_source_branch: true })

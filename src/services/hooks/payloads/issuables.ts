@@ -52,6 +52,8 @@ interface IssuableChange {
   after: RowImage
   added: number[]
   removed: number[]
+  /** An approval that was given or taken back (MR-110). */
+  approval?: 'approved' | 'unapproved'
 }
 
 const idsOf = (changes: HookChange[], operation: HookChange['operation']) =>
@@ -105,6 +107,8 @@ async function labelsBefore({ ctx }: PayloadData, now: RowImage[], { added, remo
   return [...now.filter(({ id }) => !added.includes(Number(id))), ...removedLabels.map(({ image }) => image)]
 }
 
+const people = async (data: PayloadData, id: unknown) => [await userById(data, id)].filter((user) => user !== null)
+
 type Change = { previous: unknown; current: unknown }
 
 /** The attributes that changed, with their values before and after. */
@@ -115,16 +119,17 @@ async function changesOf(data: PayloadData, kind: IssuableKind, changed: Issuabl
   for (const name of WATCHED_COLUMNS[kind]) if (before[name] !== after[name]) changes[name] = { previous: before[name], current: after[name] }
   if (before['updated_at'] !== after['updated_at'])
     changes['updated_at'] = { previous: stamp(before['updated_at']), current: stamp(after['updated_at']) }
-  if (changes['assignee_id']) {
-    const people = async (id: unknown) => [await userById(data, id)].filter((user) => user !== null)
-    changes['assignees'] = { previous: await people(before['assignee_id']), current: await people(after['assignee_id']) }
-  }
+  if (changes['assignee_id'])
+    changes['assignees'] = { previous: await people(data, before['assignee_id']), current: await people(data, after['assignee_id']) }
+  if (before['reviewer_id'] !== after['reviewer_id'])
+    changes['reviewers'] = { previous: await people(data, before['reviewer_id']), current: await people(data, after['reviewer_id']) }
   if (added.length + removed.length > 0)
     changes['labels'] = { previous: (await labelsBefore(data, labelRows, changed)).map(labelObject), current: labelRows.map(labelObject) }
   return changes
 }
 
-function actionOf({ before, after }: IssuableChange): string {
+function actionOf({ before, after, approval }: IssuableChange): string {
+  if (approval) return approval
   if (!before) return 'open'
   if (before['state'] === after['state']) return 'update'
   return { opened: 'reopen', closed: 'close', merged: 'merge' }[String(after['state'])] ?? 'update'
@@ -189,6 +194,7 @@ export async function requestAttributes(data: PayloadData, target: ProjectData, 
     target_project_id: request['project_id'],
     author_id: request['author_id'],
     assignee_id: request['assignee_id'],
+    reviewer_ids: typeof request['reviewer_id'] === 'number' ? [request['reviewer_id']] : [],
     milestone_id: request['milestone_id'],
     merge_status: request['merge_status'],
     merge_commit_sha: request['merge_commit_sha'],
@@ -228,6 +234,21 @@ export async function issuablesOf(data: PayloadData, kind: IssuableKind, changes
     const project = await data.project(changed.after['project_id'])
     if (project) events.push(...(await issuableOf(data, kind, project, changed)))
   }
+  return kind === 'issues' ? events : [...events, ...(await approvalsOf(data, changes))]
+}
+
+/** The events of approvals, each its own (MR-110). */
+async function approvalsOf(data: PayloadData, changes: readonly HookChange[]): Promise<WebhookEvent[]> {
+  const events: WebhookEvent[] = []
+  for (const { source, operation, before, after, actor_id: actor } of changes) {
+    if (source !== 'merge_request_approvals') continue
+    const request = await rowOf(data, 'merge_requests', (after ?? before)?.['merge_request_id'])
+    const project = request && (await data.project(request['project_id']))
+    if (!project) continue
+    const approval = operation === 'INSERT' ? 'approved' : 'unapproved'
+    const changed: IssuableChange = { id: Number(request['id']), actor, before: request, after: request, added: [], removed: [], approval }
+    events.push(...(await issuableOf(data, 'merge_requests', project, changed)))
+  }
   return events
 }
 
@@ -236,9 +257,10 @@ async function issuableOf(data: PayloadData, kind: IssuableKind, project: Projec
   const { labelRows, attributes } = await attributesOf(data, project, kind, after)
   const changes = await changesOf(data, kind, changed, labelRows)
   const moved = kind === 'merge_requests' && before !== null && before['sha'] !== null && before['sha'] !== after['sha']
-  if (before && !moved && Object.keys(changes).every((name) => name === 'updated_at')) return []
+  if (before && !moved && !changed.approval && Object.keys(changes).every((name) => name === 'updated_at')) return []
   const confidential = kind === 'issues' && after['confidential'] === true
   const assignee = await userById(data, after['assignee_id'])
+  const reviewers = await people(data, after['reviewer_id'])
   const type = kind === 'issues' ? 'issue' : 'merge_request'
   const body = {
     object_kind: type,
@@ -248,6 +270,7 @@ async function issuableOf(data: PayloadData, kind: IssuableKind, project: Projec
     object_attributes: { ...attributes, ...editColumns(changes, after, actor), action: actionOf(changed), ...(moved && { oldrev: before['sha'] }) },
     labels: labelRows.map(labelObject),
     ...(assignee && { assignees: [assignee] }),
+    ...(reviewers.length > 0 && { reviewers }),
     changes,
     repository: repositoryObject(data, project),
   }

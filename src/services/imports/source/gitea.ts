@@ -280,6 +280,7 @@ const pullRequest = issuableFields
       merge_commit_sha: merged ? merge_commit_sha : null,
       merged_at: merged ? merged_at : null,
       merged_by: merged ? merged_by : null,
+      reviewer: null,
       ...{ squash: false, force_remove_source_branch: false, should_remove_source_branch: null, allow_collaboration: false },
     }
   })

@@ -174,10 +174,17 @@ export interface MergeRequestRecord extends IssuableRecord {
   merge_commit_sha: string | null
   merged_at: Date | null
   merged_by: Person | null
+  reviewer: Person | null
   squash: boolean
   force_remove_source_branch: boolean
   should_remove_source_branch: boolean | null
   allow_collaboration: boolean
+}
+
+/** The approvals of a merge request. */
+export interface ApprovalsRecord {
+  key: string
+  people: Person[]
 }
 
 /** A version of a merge request; lists have the newest first. */
@@ -296,6 +303,7 @@ export interface Records {
   'issue note': NoteRecord
   'merge request': MergeRequestRecord
   version: VersionRecord
+  approvals: ApprovalsRecord
   'merge request note': NoteRecord
   release: ReleaseRecord
   snippet: SnippetRecord

@@ -253,14 +253,16 @@ const mergeRequest = z
     merge_commit_sha: maybeOid,
     merged_at: timestamp,
     merged_by: maybePerson,
+    reviewers: z.array(person).max(1_000).nullish(),
     squash: flag(false),
     force_remove_source_branch: flag(false),
     should_remove_source_branch: z.boolean().nullish(),
     allow_collaboration: flag(false),
   })
-  .transform(({ id, assignees, time_stats, source_project_id, should_remove_source_branch, state, merge_status, ...given }) => ({
+  .transform(({ id, assignees, reviewers, time_stats, source_project_id, should_remove_source_branch, state, merge_status, ...given }) => ({
     ...given,
     ...sharedOf({ id, assignees, time_stats, ...given }),
+    reviewer: reviewers?.[0] ?? null,
     // locked: a merge is in progress
     state: state === 'locked' ? ('opened' as const) : state,
     source_project: source_project_id ?? null,
@@ -272,6 +274,15 @@ const mergeRequest = z
 const version = z
   .object({ id, head_commit_sha: oid, start_commit_sha: oid, created_at: timestamp })
   .transform(({ id: key, head_commit_sha: head, start_commit_sha: start, created_at }) => ({ key, head, start, created_at }))
+
+const approvals = z
+  .object({
+    approved_by: z
+      .array(z.object({ user: person }))
+      .max(10_000)
+      .nullish(),
+  })
+  .transform(({ approved_by }) => ({ key: 'approvals', people: (approved_by ?? []).map(({ user }) => user) }))
 
 const line = z
   .int()
@@ -433,6 +444,7 @@ export const v4: Dialect = {
     issue: { paths: ofProject(`issues?scope=all&${OLDEST}`), shape: issue },
     'issue note': { paths: ofThing('issues/:iid/discussions'), shape: discussion },
     'merge request': { paths: ofProject(`merge_requests?scope=all&state=all&${OLDEST}`), shape: mergeRequest },
+    approvals: { paths: ofThing('merge_requests/:iid/approvals'), shape: approvals },
     version: { paths: ofThing('merge_requests/:iid/versions'), shape: version },
     'merge request note': { paths: ofThing('merge_requests/:iid/discussions'), shape: discussion },
     release: { paths: ofProject('releases?order_by=created_at&sort=asc'), shape: release },
@@ -445,7 +457,7 @@ export const v4: Dialect = {
     { kind: 'tokens of webhooks', reason: 'the API does not show them: set them again' },
     { kind: 'pipelines, jobs and commit statuses', reason: 'not imported' },
     { kind: 'award emoji, todos, subscriptions, events', reason: 'not imported' },
-    { kind: 'approvals, boards, epics, packages, container images', reason: 'Roost does not have them' },
+    { kind: 'boards, epics, packages, container images', reason: 'Roost does not have them' },
     { kind: 'avatars and uploaded files', reason: 'not imported' },
     { kind: 'comments on commits', reason: 'not imported' },
   ],

@@ -39,6 +39,7 @@ export interface MergeRequestRecord {
   rules: { pipeline_needed: boolean; discussions_block: boolean } & Pick<Project, 'merge_method' | 'squash_option'>
   author: UserRefRecord
   assignee: UserRefRecord | null
+  reviewer: UserRefRecord | null
   merged_by: UserRefRecord | null
   closed_by: UserRefRecord | null
   milestone: typeof milestones.$inferSelect | null
@@ -64,6 +65,7 @@ export interface SingleMergeRequest extends MergeRequestWithSubscription {
 }
 
 const assignees = alias(users, 'assignee')
+const reviewers = alias(users, 'reviewer')
 const mergers = alias(users, 'merger')
 const closers = alias(users, 'closer')
 
@@ -74,6 +76,7 @@ const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.ti
 const relatedColumns = {
   author: userRefColumns(users),
   assignee: userRefColumns(assignees),
+  reviewer: userRefColumns(reviewers),
   merged_by: userRefColumns(mergers),
   closed_by: userRefColumns(closers),
   milestone: READ_COLUMNS.milestones,
@@ -99,6 +102,7 @@ const selectRelated = <Extra extends SelectedFields>(db: ReadDatabase, extra: Ex
     .from(mergeRequests)
     .innerJoin(users, eq(users.id, mergeRequests.author_id))
     .leftJoin(assignees, eq(assignees.id, mergeRequests.assignee_id))
+    .leftJoin(reviewers, eq(reviewers.id, mergeRequests.reviewer_id))
     .leftJoin(mergers, eq(mergers.id, mergeRequests.merged_by_id))
     .leftJoin(closers, eq(closers.id, mergeRequests.closed_by_id))
     .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))

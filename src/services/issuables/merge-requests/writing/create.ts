@@ -26,8 +26,11 @@ import { headsOf } from '../versions/refs.js'
 import { updateVersion } from '../versions/update.js'
 import { firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { mentionsIssues, updateIssueLinks } from './issue-links.js'
+import { notifyReviewer } from './reviewers.js'
 
 export interface NewMergeRequest extends NewIssuable {
+  /** The first of these users who can be assigned becomes the reviewer. */
+  reviewer_ids?: number[] | undefined
   source_branch: string
   target_branch: string
   /** The source by default. */
@@ -141,7 +144,10 @@ async function insert(
   const { project } = target
   const now = ctx.now()
   const wanted: Partial<NewMergeRequest> = target.can('manage_merge_request') ? given : {}
-  const { labelIds, ...assigned } = await newAttributes(tx, target, wanted, firstAssignable, now)
+  const [{ labelIds, ...assigned }, reviewer_id] = await settleAll([
+    newAttributes(tx, target, wanted, firstAssignable, now),
+    firstAssignable(tx, target, wanted.reviewer_ids ?? []),
+  ])
   const values = {
     ...branches,
     original_source_project_id: branches.source_project_id,
@@ -149,6 +155,8 @@ async function insert(
     ...(await descriptionColumns(ctx, given.description ?? '')),
     author_id: caller.user.id,
     ...assigned,
+    reviewer_id,
+    review_requested_at: reviewer_id === null ? null : now,
     force_remove_source_branch: given.remove_source_branch ?? false,
     squash: given.squash ?? squashesByDefault(target.project),
     allow_collaboration: given.allow_collaboration ?? false,
@@ -166,6 +174,7 @@ async function insert(
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
   const readers = (candidates: SQL) => readersAmong(tx, project, values, candidates)
   await recordCreation(ctx, tx, caller, { target: about, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers })
+  await notifyReviewer(tx, caller, about, reviewer_id, now)
   return { id, iid }
 }
 

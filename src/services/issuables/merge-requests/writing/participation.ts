@@ -20,6 +20,6 @@ export const addMergeRequestTodo = (ctx: Context, caller: SignedIn, subject: Mer
 
 const selectParticipants = participants('MergeRequest', (candidates) => requestReaders(PROJECT_PARAMETERS, ISSUABLE_PARAMETERS, candidates))
 
-/** The participants of a merge request: assignee, authors of notes, author, mentioned users (MR-86). */
+/** The participants of a merge request: assignee, reviewer, authors of notes, author, mentioned users (MR-86). */
 export const listParticipants = (ctx: Context, { project, request }: MergeRequestSubject, paging: Paging): Promise<Page<UserRefRecord>> =>
   participantsOf(ctx, selectParticipants, { ...project, feature: requestsFeature(project) }, request, paging)

@@ -15,6 +15,7 @@ import { changeLabels } from '../../assigned-labels.js'
 import { checkTexts } from '../../texts.js'
 import {
   changedAttributes,
+  changedPerson,
   changedTexts,
   changedValues,
   type IssuableChanges,
@@ -29,8 +30,11 @@ import { readersAmong } from '../reading/readers.js'
 import { updateVersion } from '../versions/update.js'
 import { findDuplicate, firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { updateIssueLinks } from './issue-links.js'
+import { notesOnReviewer, notifyReviewer } from './reviewers.js'
 
 export interface MergeRequestChanges extends IssuableChanges {
+  /** As `assignee_ids`. */
+  reviewer_ids?: number[] | undefined
   target_branch?: string | undefined
   remove_source_branch?: boolean | undefined
   squash?: boolean | undefined
@@ -91,21 +95,22 @@ async function applyChange(
     ...newState,
     ...(await targetColumns(tx, caller, subject, { ...before, ...newState }, given.target_branch)),
     ...(await openColumns(ctx, given)),
-    ...(subject.can('manage_merge_request') ? await changedAttributes(tx, subject, given, firstAssignable) : {}),
+    ...(subject.can('manage_merge_request') ? await managedColumns(tx, subject, given) : {}),
   })
   const labelNotes = subject.can('manage_merge_request') ? await changeLabels(tx, subject, target, given, now) : []
-  const notes = [...(await notesOf(ctx, before, values)), ...labelNotes]
+  const notes = [...(await notesOf(ctx, before, values)), ...(await notesOnReviewer(tx, before.reviewer_id, values.reviewer_id)), ...labelNotes]
   if (Object.keys(values).length === 0 && labelNotes.length === 0) return { version: false, links: false }
   const version = values.target_branch !== undefined || values.state === 'opened'
   const links = version || values.title !== undefined || values.description !== undefined
   const written = tx
     .update(mergeRequests)
-    .set({ ...values, ...(version && UNCHECKED), ...(links && { links_due: true }), updated_at: now })
+    .set({ ...values, ...requestedAt(values, now), ...(version && UNCHECKED), ...(links && { links_due: true }), updated_at: now })
     .where(eq(mergeRequests.id, before.id))
     .returning()
   const after = onlyRow(await written)
   const readers = (candidates: SQL) => readersAmong(tx, project, after, candidates)
   await recordChange(ctx, tx, caller, { target, before, after, notes, readers }, now)
+  if (values.reviewer_id !== undefined) await notifyReviewer(tx, caller, target, values.reviewer_id, now)
   if (labelNotes.length > 0 || (await finishesTodos(ctx, before, after, values))) await finishTodos(tx, caller.user.id, target, now)
   return { version, links }
 }
@@ -116,7 +121,7 @@ const UNCHECKED = { merge_status: 'unchecked', version_due: true, merge_checks: 
 /** Whether the changes mark the user's todos done; ticking a task does not (MR-53, TO-6). */
 async function finishesTodos(ctx: Pick<Context, 'cpu'>, before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
   if (values.description !== undefined && !(await sameButForTicks(ctx.cpu.slices, before.description, after.description))) return true
-  return (['title', 'assignee_id', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
+  return (['title', 'assignee_id', 'reviewer_id', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
 }
 
 /**
@@ -157,6 +162,16 @@ async function targetColumns(
     ...NOT_DEFERRED,
   }
 }
+
+/** The columns that need the ability `manage_merge_request`. */
+async function managedColumns(tx: Transaction, subject: MergeRequestSubject, given: MergeRequestChanges): Promise<Columns> {
+  const reviewer_id = await changedPerson(tx, subject, given.reviewer_ids, firstAssignable)
+  return { ...(await changedAttributes(tx, subject, given, firstAssignable)), ...(reviewer_id !== undefined && { reviewer_id }) }
+}
+
+/** The time of a new request for a review. */
+const requestedAt = ({ reviewer_id }: Columns, now: Date): Columns =>
+  reviewer_id === undefined ? {} : { review_requested_at: reviewer_id === null ? null : now }
 
 /** The columns that need no ability beyond updating the merge request. */
 async function openColumns(ctx: Context, given: MergeRequestChanges): Promise<Columns> {
