@@ -1,7 +1,7 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import { fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { labels, subscriptions, users } from '../../db/schema/index.js'
+import { commitStatuses, labels, subscriptions, users } from '../../db/schema/index.js'
 import { type MailMessage, type MailPart, mailHost, messageId, sendMessage } from '../core/mail.js'
 import { readSettings } from '../core/settings.js'
 import { actingUser, findVisibleProject } from '../identity/acting-users.js'
@@ -117,7 +117,7 @@ interface MailContent {
 /** The body of a mail. */
 async function partsOf(
   ctx: Context,
-  { event, labels: added }: Notification,
+  { event, labels: added, project, id }: Notification,
   { thing, note, actor, page }: MailContent,
 ): Promise<MailPart[]> {
   const markdown = (text: string): MailPart[] => (text.trim() === '' ? [] : [{ markdown: shortened(text), base: page }])
@@ -146,12 +146,33 @@ async function partsOf(
     case 'change_reviewer_merge_request':
       return [reviewer ? `${actor} requested a review of ${thing.name} from ${reviewer}.` : `${actor} removed the reviewer of ${thing.name}.`]
     case 'failed_pipeline':
-      return [`${thing.title} has failed.`]
+      return [`${thing.title} has failed.`, ...(await failedJobs(ctx, project, id))]
     case 'success_pipeline':
       return [`${thing.title} has passed.`]
     default:
       return [`${thing.name} was ${STATE_VERBS[event]} by ${actor}.`]
   }
+}
+
+/** The most failed jobs that a mail names. */
+const MAX_JOBS = 20
+
+/** The failed jobs of a pipeline with description and address (ML-33). */
+async function failedJobs({ db }: Context, projectId: number, pipelineId: number | null): Promise<MailPart[]> {
+  const { project_id, pipeline_id, name, description, target_url, status, latest, id } = commitStatuses
+  const failed = await db.write
+    .select({ name, description, target_url })
+    .from(commitStatuses)
+    .where(and(eq(project_id, projectId), eq(pipeline_id, pipelineId ?? 0), eq(status, 'failed'), latest))
+    .orderBy(id)
+    .limit(MAX_JOBS + 1)
+  const parts = failed
+    .slice(0, MAX_JOBS)
+    .flatMap((job): MailPart[] => [
+      job.description ? `Failed: ${job.name}: ${job.description}` : `Failed: ${job.name}`,
+      ...(job.target_url ? [{ text: `Details of ${job.name}`, link: job.target_url }] : []),
+    ])
+  return failed.length > MAX_JOBS ? [...parts, 'More jobs have failed.'] : parts
 }
 
 const STATE_VERBS = {

@@ -277,6 +277,33 @@ describe('pipelines (ML-8)', () => {
     expect(await mailed(people)).toEqual({ custom: 'success_pipeline own_pipeline' })
   })
 
+  it('that fail name the jobs that have failed, with description and address, twenty at most (ML-33)', async () => {
+    const project = await aProject(t.ctx, { files: { 'a.txt': 'a\n' } })
+    const { creator } = project
+    const post = async (sha: string, status: object) => t.api('post', `${project.path}/statuses/${sha}`, creator).send(status).expect(201)
+    const sha = await aCommit(t.ctx, project, { 'b.txt': 'x\n' })
+    await post(sha, { state: 'pending', name: 'last' })
+    await post(sha, { state: 'failed', name: 'unit', description: 'first try', target_url: 'https://ci.example.com/0' })
+    await post(sha, { state: 'success', name: 'fine', description: 'all is well' })
+    await post(sha, { state: 'success', name: 'unit', description: 'second try' })
+    await post(sha, { state: 'failed', name: 'lint', description: '3 <b>faults</b>', target_url: 'https://ci.example.com/1?a=b&c=d' })
+    await post(sha, { state: 'failed', name: 'last' })
+    const [mail] = await box.to(creator.email)
+    const { text = '', html = '' } = mail ?? {}
+    const [, first = ''] = text.split('has failed.\n\n')
+    const lint = 'Failed: lint: 3 <b>faults</b>\n\nDetails of lint: https://ci.example.com/1?a=b&c=d'
+    expect(first.startsWith(`Failed: last\n\n${lint}\n\n-- `)).toBe(true)
+    for (const absent of ['unit', 'fine']) expect(text).not.toContain(absent)
+    expect(html).toContain('3 &lt;b&gt;faults&lt;/b&gt;')
+    expect(html).toContain('<a href="https://ci.example.com/1?a=b&amp;c=d">Details of lint</a>')
+    const many = await aCommit(t.ctx, project, { 'c.txt': 'x\n' })
+    for (let i = 0; i < 22; i++) await post(many, { state: 'pending', name: `job-${i}` })
+    for (let i = 0; i < 22; i++) await post(many, { state: 'failed', name: `job-${i}` })
+    const [long] = await box.to(creator.email)
+    expect(long?.text?.match(/Failed: job-/g)).toHaveLength(20)
+    expect(long?.text).toContain('More jobs have failed.')
+  })
+
   it('are mailed to the author of the merge request that they check', async () => {
     const [author, robot] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: robot, files: { 'a.txt': 'a\n' } })
