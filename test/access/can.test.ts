@@ -252,7 +252,7 @@ describe('groups (G-67, G-74, AC-16, section 5.2)', () => {
   const of = (who: ProjectPolicyInput['user'], visibility: number, level = 0, seesProjectIn = false) => ({
     user: who,
     level,
-    group: { visibility, marked_for_deletion_at: null },
+    group: { visibility, marked_for_deletion_at: null, project_creation_level: 'maintainer' as const, subgroup_creation_level: 'owner' as const },
     seesProjectIn,
   })
   it.each([

@@ -12,6 +12,7 @@ const FROZEN = {
   '0005_hook_chain': '6bc3ecbadb966abf0a32ef1cbcf9a44af5a05c8c92284c43742a0af6cd033a1c',
   '0006_outbox': 'd2861b4b889fb1b64af384dfb138e93f76bf2424cca32b21efc30d83f9a89111',
   '0007_merge_methods': 'de0a5ef887cab10e527aad0c73d7c05b23f6df32f9f552ff97d9cbbd33f96edb',
+  '0008_attributes': 'f46830eb875b7d0ae19612c73fcd5f55649550fbed9fe8388900bf78ba4546d2',
 }
 
 describe('migrations', () => {

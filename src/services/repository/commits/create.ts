@@ -9,7 +9,7 @@ import { checkPath, normalisePath } from '../../../lib/git-path.js'
 import { branchNameFault } from '../../../rules/branch-name.js'
 import { emailFault } from '../../../rules/email.js'
 import { lengthOf } from '../../../rules/path.js'
-import { mayPushTo } from '../protection.js'
+import { mayPushTo, protectsEmpty } from '../protection.js'
 import { PROTECTED_BRANCH, refusalOf } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
@@ -66,7 +66,7 @@ export async function createCommit(
   const draft = async (rules: Rules) => {
     const empty = project.empty_repo && (await repository.refs('refs/heads/')).length === 0
     if (!bypassProtection) {
-      const blocked = empty && rules.settings.default_branch_protection === 2 && !subject.can('manage_protection')
+      const blocked = empty && protectsEmpty(project, rules.settings) && !subject.can('manage_protection')
       if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(PROTECTED_BRANCH)
     }
     const base = await baseOf(repository, given, empty)
