@@ -35,6 +35,7 @@ export interface ProjectPolicyInput {
     archived: boolean
     marked_for_deletion_at: Date | null
     repository_access_level: number
+    forking_access_level: number
     builds_access_level: number
     issues_access_level: number
     merge_requests_access_level: number
@@ -72,6 +73,7 @@ const KEPT_GROUP_ABILITIES: ReadonlySet<string> = new Set<GroupAbility>(['read_g
 /** The prohibition that applies while each feature is off for the caller. */
 const FEATURE_SWITCHES = [
   ['no_repository', 'repository_access_level'],
+  ['no_forking', 'forking_access_level'],
   ['no_jobs', 'builds_access_level'],
   ['no_wiki', 'wiki_access_level'],
   ['no_snippets', 'snippets_access_level'],

@@ -33,6 +33,7 @@ const on = (
     archived: false,
     marked_for_deletion_at: null,
     repository_access_level: 20,
+    forking_access_level: 20,
     builds_access_level: 20,
     issues_access_level: 20,
     merge_requests_access_level: 20,
@@ -234,6 +235,7 @@ describe('what a role may on a project (section 5.1)', () => {
       level: fc.constantFrom(0, 10, 20, 30, 40, 50),
       archived: fc.boolean(),
       repository_access_level: fc.constantFrom(0, 10, 20),
+      forking_access_level: fc.constantFrom(0, 10, 20),
       builds_access_level: fc.constantFrom(0, 10, 20),
       public_jobs: fc.boolean(),
     })

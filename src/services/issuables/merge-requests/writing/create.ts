@@ -149,7 +149,7 @@ async function insert(
     ...(await descriptionColumns(ctx, given.description ?? '')),
     author_id: caller.user.id,
     ...assigned,
-    force_remove_source_branch: given.remove_source_branch ?? false,
+    force_remove_source_branch: given.remove_source_branch ?? project.remove_source_branch_after_merge,
     squash: given.squash ?? squashesByDefault(target.project),
     allow_collaboration: given.allow_collaboration ?? false,
     created_at: now,
