@@ -1,3 +1,4 @@
+import type { ProjectCreationLevel, SubgroupCreationLevel } from '../rules/creation-levels.js'
 import { GROUP_ROLES, type GroupAbility } from './abilities/group.js'
 import { type ConditionalAbility, PROJECT_PROHIBITIONS, PROJECT_ROLES, type ProjectAbility } from './abilities/project.js'
 import type { ActorUser } from './actor.js'
@@ -34,6 +35,7 @@ export interface ProjectPolicyInput {
     archived: boolean
     marked_for_deletion_at: Date | null
     repository_access_level: number
+    forking_access_level: number
     builds_access_level: number
     issues_access_level: number
     merge_requests_access_level: number
@@ -71,6 +73,7 @@ const KEPT_GROUP_ABILITIES: ReadonlySet<string> = new Set<GroupAbility>(['read_g
 /** The prohibition that applies while each feature is off for the caller. */
 const FEATURE_SWITCHES = [
   ['no_repository', 'repository_access_level'],
+  ['no_forking', 'forking_access_level'],
   ['no_jobs', 'builds_access_level'],
   ['no_wiki', 'wiki_access_level'],
   ['no_snippets', 'snippets_access_level'],
@@ -214,9 +217,22 @@ export function seesGroup({ user, level, group, seesProjectIn }: GroupPolicyInpu
   return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn
 }
 
-export function canGroup(input: GroupPolicyInput, ability: GroupAbility): boolean {
+interface CreationLevels {
+  project_creation_level: ProjectCreationLevel
+  subgroup_creation_level: SubgroupCreationLevel
+}
+
+/** The level that the group itself demands for creating something in it (GR-50, GR-51). */
+function chosenLevel({ project_creation_level, subgroup_creation_level }: CreationLevels, ability: GroupAbility): number | null {
+  if (ability === 'create_project') return CREATION_LEVELS[project_creation_level]
+  return ability === 'create_subgroup' ? CREATION_LEVELS[subgroup_creation_level] : null
+}
+
+const CREATION_LEVELS = { noone: Number.POSITIVE_INFINITY, ...LEVELS }
+
+export function canGroup(input: GroupPolicyInput & { group: CreationLevels }, ability: GroupAbility): boolean {
   if (!seesGroup(input)) return false
   if (input.group.marked_for_deletion_at && !KEPT_GROUP_ABILITIES.has(ability)) return false
   const level = effectiveLevel(input)
-  return (level > 0 ? level : input.user ? -1 : -2) >= requiredGroupLevel(ability)
+  return (level > 0 ? level : input.user ? -1 : -2) >= (chosenLevel(input.group, ability) ?? requiredGroupLevel(ability))
 }

@@ -219,7 +219,7 @@ export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, i
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)
-  const input: GroupPolicyInput = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
+  const input = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
   if (!seesGroup(input)) throw notFound(kind)
   return { ...input, group: row.group, can: (ability) => canGroup(input, ability) }
 }

@@ -227,7 +227,8 @@ export interface GrepChunk {
 /** A file action of the commits API, normalised by the service (C-38) and with validated paths (SEC-92, SEC-93). */
 export type Change =
   | { action: 'create'; path: string; content: Buffer; executable?: boolean }
-  | { action: 'update'; path: string; content: Buffer; executable?: boolean }
+  /** Keeps the file's content if `content` is absent. */
+  | { action: 'update'; path: string; content?: Buffer; executable?: boolean }
   | { action: 'delete'; path: string }
   /** Keeps the file's content if `content` is absent. */
   | { action: 'move'; from: string; path: string; content?: Buffer }

@@ -73,6 +73,13 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   return declaration as unknown as Endpoint
 }
 
+/** The next page begins after the last row of this one, so that it skips none when rows are deleted meanwhile (G-91). */
+export interface Keyset {
+  sort: 'asc' | 'desc'
+  /** The id of the last row; null: there is no next page. */
+  last: number | null
+}
+
 /** A page to send: the items, and the numbers for the headers. */
 export class PageAnswer {
   constructor(
@@ -82,7 +89,14 @@ export class PageAnswer {
     readonly perPage: number,
     /** Headers in addition to those of every page. */
     readonly headers: Record<string, string> = {},
+    /** Set if the next page begins after a row, not at a number (G-91). */
+    readonly keyset?: Keyset | undefined,
   ) {}
+
+  /** The same page with keyset pagination, unless it is undefined. */
+  with(keyset: Keyset | undefined): PageAnswer {
+    return new PageAnswer(this.items, this.total, this.page, this.perPage, this.headers, keyset)
+  }
 }
 
 /** Presents the items of a page and records which page was requested. */

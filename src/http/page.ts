@@ -1,16 +1,17 @@
 import type { FastifyRequest } from 'fastify'
-import type { PageAnswer } from './endpoint.js'
+import type { Keyset, PageAnswer } from './endpoint.js'
 import { isBag, type ParameterBag, repeatedValuesOf } from './form.js'
 
 const CREDENTIALS = new Set(['private_token', 'access_token'])
 
 /** The pagination headers of a list (G-57 to G-59). `origin` is scheme, host and port as the client used them. */
 export function pageHeaders(
-  { total, page, perPage }: PageAnswer,
+  { total, page, perPage, keyset }: PageAnswer,
   origin: string,
   request: FastifyRequest,
   parameters: ParameterBag,
 ): Record<string, string> {
+  if (keyset) return keysetHeaders(keyset, `${origin}${pathOf(request)}`, parameters, perPage)
   const pages = Math.max(1, Math.ceil(total / perPage))
   const pastEnd = page > pages
   const prev = !pastEnd && page > 1 ? page - 1 : undefined
@@ -31,6 +32,21 @@ export function pageHeaders(
     'x-prev-page': prev ? String(prev) : '',
     link: links.filter(Boolean).join(', '),
   }
+}
+
+function keysetHeaders({ sort, last }: Keyset, base: string, parameters: ParameterBag, perPage: number): Record<string, string> {
+  if (last === null) return { 'x-per-page': String(perPage) }
+  const next = { ...parameters, [sort === 'asc' ? 'id_after' : 'id_before']: String(last) }
+  return { 'x-per-page': String(perPage), link: `<${pageUrls(base, next, perPage)()}>; rel="next"` }
+}
+
+/** Keyset pagination of a list in the order of ids, if it is asked for. */
+export function keysetOf(
+  { pagination, order_by, sort, per_page }: { pagination?: string | undefined; order_by: string; sort: 'asc' | 'desc'; per_page: number },
+  { items, total }: { items: { id: number }[]; total: number },
+): Keyset | undefined {
+  if (pagination !== 'keyset' || order_by !== 'id') return undefined
+  return { sort, last: total > per_page ? (items.at(-1)?.id ?? null) : null }
 }
 
 /**
@@ -56,7 +72,7 @@ function pageUrls(base: string, parameters: ParameterBag, perPage: number) {
     const repeated = repeatedValuesOf(parameters, name) ?? [parameters[name]]
     for (const value of repeated) append(name < 'page' ? before : after, name, value)
   }
-  return (page: number) => `${base}?${[...before, `page=${page}`, `per_page=${perPage}`, ...after].join('&')}`
+  return (page?: number) => `${base}?${[...before, ...(page === undefined ? [] : [`page=${page}`]), `per_page=${perPage}`, ...after].join('&')}`
 }
 
 function append(pairs: string[], name: string, value: unknown): void {

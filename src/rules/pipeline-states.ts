@@ -2,5 +2,9 @@
 export const PIPELINE_STATES = ['created', 'pending', 'running', 'success', 'failed', 'canceled', 'skipped', 'manual'] as const
 export type PipelineState = (typeof PIPELINE_STATES)[number]
 
+/** Whether a head pipeline in this state lets a merge request be merged that needs one (MR-61, PR-41). */
+export const letsMerge = (state: PipelineState | null, { skippedCounts }: { skippedCounts: boolean }) =>
+  state === 'success' || (skippedCounts && state === 'skipped')
+
 /** The stage of all statuses (ST-13). */
 export const STAGE = 'external'

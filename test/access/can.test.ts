@@ -33,6 +33,7 @@ const on = (
     archived: false,
     marked_for_deletion_at: null,
     repository_access_level: 20,
+    forking_access_level: 20,
     builds_access_level: 20,
     issues_access_level: 20,
     merge_requests_access_level: 20,
@@ -235,6 +236,7 @@ describe('what a role may on a project (section 5.1)', () => {
       level: fc.constantFrom(0, 10, 20, 30, 40, 50),
       archived: fc.boolean(),
       repository_access_level: fc.constantFrom(0, 10, 20),
+      forking_access_level: fc.constantFrom(0, 10, 20),
       builds_access_level: fc.constantFrom(0, 10, 20),
       public_jobs: fc.boolean(),
     })
@@ -253,7 +255,7 @@ describe('groups (G-67, G-74, AC-16, section 5.2)', () => {
   const of = (who: ProjectPolicyInput['user'], visibility: number, level = 0, seesProjectIn = false) => ({
     user: who,
     level,
-    group: { visibility, marked_for_deletion_at: null },
+    group: { visibility, marked_for_deletion_at: null, project_creation_level: 'maintainer' as const, subgroup_creation_level: 'owner' as const },
     seesProjectIn,
   })
   it.each([

@@ -44,6 +44,7 @@ const sees = (person: TestUser | null, project: World['projects'][number]) =>
       archived: false,
       marked_for_deletion_at: null,
       repository_access_level: 20,
+      forking_access_level: 20,
       builds_access_level: 20,
       issues_access_level: 20,
       merge_requests_access_level: 20,

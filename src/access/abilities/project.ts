@@ -151,6 +151,8 @@ export const PROJECT_PROHIBITIONS = {
    * elsewhere switch it off.
    */
   no_jobs: ['read_pipeline', 'cancel_pipeline', 'manage_variables'],
+  /** Forking is off for the caller (PR-43). */
+  no_forking: ['fork'],
   no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],
   no_snippets: ['read_snippet', 'create_snippet', 'manage_snippets'],
   /**

@@ -24,6 +24,22 @@ export const namespaces = pgTable(
     lfs_enabled: boolean().notNull().default(true),
     request_access_enabled: boolean().notNull().default(false),
     share_with_group_lock: boolean().notNull().default(false),
+    /** Who may create projects and subgroups in it (GR-50, GR-51). */
+    project_creation_level: text({ enum: ['noone', 'maintainer', 'developer'] })
+      .notNull()
+      .default('maintainer'),
+    subgroup_creation_level: text({ enum: ['owner', 'maintainer'] })
+      .notNull()
+      .default('owner'),
+    /** Null: as the settings say (GR-52). */
+    default_branch_protection: integer(),
+    /** Whether no mail is sent about what happens in it and below (GR-53). */
+    emails_disabled: boolean().notNull().default(false),
+    /** Whether a mention of the group reaches none of its members (GR-54). */
+    mentions_disabled: boolean().notNull().default(false),
+    /** Kept and shown only (GR-55). */
+    auto_devops_enabled: boolean().notNull().default(false),
+    two_factor_grace_period: integer().notNull().default(48),
     avatar: text(),
     /** When the group, or one above it, was deleted; it is hidden since then (GR-46). */
     marked_for_deletion_at: moment(),

@@ -32,6 +32,7 @@ export const projects = pgTable(
     snippets_access_level: feature(),
     builds_access_level: feature(),
     repository_access_level: feature(),
+    forking_access_level: feature(),
     container_registry_enabled: boolean().notNull().default(true),
     lfs_enabled: boolean().notNull().default(true),
     shared_runners_enabled: boolean().notNull().default(true),
@@ -47,6 +48,20 @@ export const projects = pgTable(
     merge_method: text({ enum: ['merge', 'rebase_merge', 'ff'] })
       .notNull()
       .default('merge'),
+    /** Whether new merge requests remove their source branch unless they say otherwise (PR-40). */
+    remove_source_branch_after_merge: boolean().notNull().default(false),
+    /** Whether a skipped pipeline counts as one that succeeded (PR-41). */
+    allow_merge_on_skipped_pipeline: boolean().notNull().default(true),
+    /** Whether commits and merge requests close the issues that they say they close (PR-42). */
+    autoclose_referenced_issues: boolean().notNull().default(true),
+    /** Messages of merge commits and squashed commits, with placeholders (PR-44). */
+    merge_commit_template: text(),
+    squash_commit_template: text(),
+    /** Kept and shown only (PR-46). */
+    issue_branch_template: text(),
+    suggestion_commit_message: text(),
+    /** Whether no mail is sent about what happens in it (PR-45). */
+    emails_disabled: boolean().notNull().default(false),
     ci_config_path: text(),
     tag_list: text().array().notNull().default(sql`'{}'`),
     avatar: text(),

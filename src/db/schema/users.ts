@@ -34,6 +34,10 @@ export const users = pgTable(
     microblog: text().notNull().default(''),
     website_url: text().notNull().default(''),
     organization: text().notNull().default(''),
+    /** One of the confirmed addresses, shown to everyone; empty: none (US-60). */
+    public_email: text().notNull().default(''),
+    /** Whether only the user and administrators see when they were active and what they did (US-61). */
+    private_profile: boolean().notNull().default(false),
     /** The file name of the uploaded image. */
     avatar_file: text(),
     /**

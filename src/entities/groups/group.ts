@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
+import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/creation-levels.js'
 import { visibilityName } from '../../rules/visibility.js'
 import type { GroupRecord, GroupStatistics } from '../../services/groups/list.js'
 import { noted } from '../custom-attribute.js'
@@ -19,6 +20,17 @@ const common = {
   full_name: z.string(),
   full_path: z.string(),
   parent_id: z.int().nullable(),
+  created_at: z.iso.datetime(),
+  share_with_group_lock: z.boolean(),
+  project_creation_level: z.enum(PROJECT_CREATION_LEVELS),
+  subgroup_creation_level: z.enum(SUBGROUP_CREATION_LEVELS),
+  default_branch_protection: z.int(),
+  emails_disabled: z.boolean(),
+  mentions_disabled: z.boolean(),
+  auto_devops_enabled: z.boolean(),
+  // there is no second factor that could be required (GR-55)
+  require_two_factor_authentication: z.literal(false),
+  two_factor_grace_period: z.int(),
   ...marked,
   ...noted,
 }
@@ -43,7 +55,10 @@ export const GroupDetails = z
   })
   .meta({ id: 'GroupDetails', description: 'A group with its projects.' })
 
-function presentCommon(group: GroupRecord, view: View) {
+/** The settings that apply where a group has none (GR-52). */
+type GroupDefaults = { default_branch_protection: number }
+
+function presentCommon(group: GroupRecord, view: View, defaults: GroupDefaults) {
   const { id, name, path, description, request_access_enabled, full_name, full_path, parent_id } = group
   const markedOn = dayOf(group.marked_for_deletion_at)
   return {
@@ -59,14 +74,24 @@ function presentCommon(group: GroupRecord, view: View) {
     full_name,
     full_path,
     parent_id,
+    created_at: group.created_at.toISOString(),
+    share_with_group_lock: group.share_with_group_lock,
+    project_creation_level: group.project_creation_level,
+    subgroup_creation_level: group.subgroup_creation_level,
+    default_branch_protection: group.default_branch_protection ?? defaults.default_branch_protection,
+    emails_disabled: group.emails_disabled,
+    mentions_disabled: group.mentions_disabled,
+    auto_devops_enabled: group.auto_devops_enabled,
+    require_two_factor_authentication: false as const,
+    two_factor_grace_period: group.two_factor_grace_period,
     marked_for_deletion_at: markedOn,
     marked_for_deletion_on: markedOn,
   }
 }
 
 /** `statistics` only for callers that may see them and ask for them (GR-12). */
-export function presentGroup(group: GroupRecord, view: View, statistics?: GroupStatistics): z.infer<typeof Group> {
-  return { ...presentCommon(group, view), ...(statistics && { statistics: presentStatistics(statistics) }) }
+export function presentGroup(group: GroupRecord, view: View, defaults: GroupDefaults, statistics?: GroupStatistics): z.infer<typeof Group> {
+  return { ...presentCommon(group, view, defaults), ...(statistics && { statistics: presentStatistics(statistics) }) }
 }
 
 const presentStatistics = ({ repository_size, lfs_objects_size }: GroupStatistics) => ({
@@ -77,8 +102,8 @@ const presentStatistics = ({ repository_size, lfs_objects_size }: GroupStatistic
 })
 
 /** All fields except `projects`, which are rendered separately. */
-export const presentGroupDetails = (group: GroupRecord, view: View): z.infer<typeof GroupDetails> => ({
-  ...presentCommon(group, view),
+export const presentGroupDetails = (group: GroupRecord, view: View, defaults: GroupDefaults): z.infer<typeof GroupDetails> => ({
+  ...presentCommon(group, view, defaults),
   shared_with_groups: [],
 })
 

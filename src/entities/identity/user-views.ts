@@ -18,6 +18,7 @@ export const User = z
     microblog: z.string(),
     website_url: z.string(),
     organization: z.string(),
+    public_email: z.string().nullable(),
   })
   .meta({ id: 'User', description: 'A user, as others see them.' })
 
@@ -43,6 +44,7 @@ export const OwnUser = z
     can_create_project: z.boolean(),
     two_factor_enabled: z.boolean(),
     external: z.boolean(),
+    private_profile: z.boolean(),
   })
   .meta({ id: 'OwnUser' })
 
@@ -51,7 +53,7 @@ export const AdminUser = z
   .strictObject({ ...OwnUser.shape, is_admin: z.boolean(), ...noted })
   .meta({ id: 'AdminUser', description: 'A user, as administrators see them.' })
 
-const currentOnly = { commit_email: z.string(), public_email: z.string().nullable(), private_profile: z.boolean(), namespace_id: z.int().nullable() }
+const currentOnly = { commit_email: z.string(), namespace_id: z.int().nullable() }
 
 /** The response of `GET /user` (X-16). */
 export const CurrentUser = z
@@ -70,6 +72,7 @@ function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
     microblog,
     website_url,
     organization,
+    public_email: user.public_email || null,
   }
 }
 
@@ -89,6 +92,7 @@ function presentOwnUser(user: UserRecord, view: View): z.infer<typeof OwnUser> {
     can_create_project: user.projects_limit - user.personal_projects > 0,
     two_factor_enabled: user.two_factor_enabled,
     external: user.external,
+    private_profile: user.private_profile,
   }
 }
 
@@ -101,12 +105,13 @@ export function presentListedUser(user: UserRecord, view: View): z.infer<typeof 
   return view.viewer?.admin ? presentAdminUser(user, view) : presentUserRef(user, view)
 }
 
-/** A user in the single view, with the fields that the viewer may see (U-17). */
-export function presentShownUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof User> {
-  return view.viewer?.admin ? presentAdminUser(user, view) : presentUser(user, view)
+/** A user in the single view, with the fields that the viewer may see (U-17, US-61). */
+export function presentShownUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof User> | z.infer<typeof UserRef> {
+  if (view.viewer?.admin) return presentAdminUser(user, view)
+  return user.private_profile && user.id !== view.viewer?.id ? presentUserRef(user, view) : presentUser(user, view)
 }
 
 export function presentCurrentUser(user: UserRecord, view: View): z.infer<typeof CurrentUser> {
   const own = user.admin ? presentAdminUser(user, view) : presentOwnUser(user, view)
-  return { ...own, commit_email: user.email, public_email: null, private_profile: false, namespace_id: user.namespace_id }
+  return { ...own, commit_email: user.email, namespace_id: user.namespace_id }
 }

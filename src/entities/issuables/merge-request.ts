@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
 import { isDraft } from '../../rules/draft.js'
+import { letsMerge } from '../../rules/pipeline-states.js'
 import { isSquashed } from '../../rules/squash.js'
 import type { MergeRequestRecord, SingleMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
 import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../ci/pipeline.js'
@@ -189,7 +190,7 @@ function detailedStatus({ request, rules, pipeline_status }: SingleMergeRequest)
   if (request.merge_status === 'cannot_be_merged') return 'conflict'
   if (rules.merge_method !== 'merge' && request.behind_target) return 'need_rebase'
   if (rules.discussions_block && request.unresolved_discussions_count > 0) return 'discussions_not_resolved'
-  if (rules.pipeline_needed && pipeline_status !== 'success' && pipeline_status !== 'skipped')
+  if (rules.pipeline_needed && !letsMerge(pipeline_status, { skippedCounts: rules.skipped_counts }))
     return pipeline_status === 'pending' || pipeline_status === 'running' ? 'ci_still_running' : 'ci_must_pass'
   return 'mergeable'
 }

@@ -68,7 +68,7 @@ class WorkingTree {
         return this.#add(change.path, { mode: change.executable ? '100755' : '100644', content: change.content })
       case 'update': {
         const { entry } = await this.#file(change.path)
-        entry.content = change.content
+        if (change.content) entry.content = change.content
         if (change.executable !== undefined && entry.mode !== '120000') entry.mode = change.executable ? '100755' : '100644'
         return
       }

@@ -4,8 +4,9 @@ import { GroupDetails } from '../../entities/groups/group.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { failedTo } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableFile, oneOf, opt, rowId, str } from '../../http/params.js'
+import { bool, clearable, clearableFile, int, oneOf, opt, rowId, str } from '../../http/params.js'
 import { groupName, namespacePath } from '../../http/texts.js'
+import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/creation-levels.js'
 import { createGroup } from '../../services/groups/create.js'
 import { updateGroup } from '../../services/groups/update.js'
 import { deleteGroup, restoreGroup } from '../../services/operations/group-deletion.js'
@@ -18,6 +19,14 @@ const attributes = {
   lfs_enabled: opt(bool()),
   request_access_enabled: opt(bool()),
   share_with_group_lock: opt(bool()),
+  project_creation_level: opt(oneOf([...PROJECT_CREATION_LEVELS])),
+  subgroup_creation_level: opt(oneOf([...SUBGROUP_CREATION_LEVELS])),
+  default_branch_protection: opt(int({ min: 0, max: 3 })),
+  emails_disabled: opt(bool()),
+  mentions_disabled: opt(bool()),
+  auto_devops_enabled: opt(bool()),
+  require_two_factor_authentication: opt(bool()),
+  two_factor_grace_period: opt(int({ min: 0, max: 8_760 })),
   avatar: opt(clearableFile()),
 }
 

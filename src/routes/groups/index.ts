@@ -8,6 +8,7 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idList, int, oneOf, opt, orDefault, paging, searchText, textMap } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
+import { readSettings } from '../../services/core/settings.js'
 import { type GroupFilter, listGroups, statisticsFor } from '../../services/groups/list.js'
 import { details } from './details.js'
 
@@ -32,8 +33,12 @@ type ListInput = GroupFilter & { statistics?: boolean | undefined; with_custom_a
 async function list(ctx: Context, caller: Caller, input: ListInput, view: View) {
   const page = await listGroups(ctx, caller, input)
   const ids = page.items.map(({ id }) => id)
-  const [attributes, statistics] = await Promise.all([attributesFor(ctx, caller, input, 'group', ids), statisticsFor(ctx, caller, input, page.items)])
-  return pageOf(page, input, (group) => withAttributes(presentGroup(group, view, statistics?.get(group.id)), attributes?.get(group.id)))
+  const [attributes, statistics, settings] = await Promise.all([
+    attributesFor(ctx, caller, input, 'group', ids),
+    statisticsFor(ctx, caller, input, page.items),
+    readSettings(ctx),
+  ])
+  return pageOf(page, input, (group) => withAttributes(presentGroup(group, view, settings, statistics?.get(group.id)), attributes?.get(group.id)))
 }
 
 export const groups = [

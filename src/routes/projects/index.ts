@@ -40,6 +40,7 @@ const attributes = {
   snippets_access_level: feature(),
   builds_access_level: feature(),
   repository_access_level: feature(),
+  forking_access_level: feature(),
   container_registry_enabled: opt(bool()),
   lfs_enabled: opt(bool()),
   shared_runners_enabled: opt(bool()),
@@ -55,6 +56,14 @@ const attributes = {
   tag_list: opt(commaList()),
   topics: opt(commaList()),
   ci_config_path: opt(clearable()),
+  remove_source_branch_after_merge: opt(bool()),
+  allow_merge_on_skipped_pipeline: opt(bool()),
+  autoclose_referenced_issues: opt(bool()),
+  merge_commit_template: opt(clearable()),
+  squash_commit_template: opt(clearable()),
+  issue_branch_template: opt(clearable()),
+  suggestion_commit_message: opt(clearable()),
+  emails_disabled: opt(bool()),
   avatar: opt(clearableFile()),
 }
 

@@ -25,5 +25,6 @@ export const listParameters = {
   custom_attributes: opt(textMap()),
   with_custom_attributes: opt(bool()),
   include_pending_delete: opt(bool()),
+  pagination: opt(oneOf(['keyset', 'legacy'])),
   ...paging,
 }

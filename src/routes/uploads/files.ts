@@ -28,7 +28,7 @@ export const uploads = [
   }),
 ]
 
-const ADDRESS = /^([^\0]+)\/uploads\/([0-9a-f]{32})\/([A-Za-z0-9._-]+)$/
+const ADDRESS = /^([^\0]+)\/uploads\/([0-9a-f]{32})\/([\p{L}\p{M}\p{N}._+-]+)$/u
 
 /**
  * Uploaded files, at the URLs returned by UP-1 (UP-2): images and videos for anyone with the URL, everything else

@@ -57,6 +57,8 @@ const creation = allOrNone(
       can_create_group: opt(bool()),
       skip_confirmation: opt(bool()),
       external: opt(bool()),
+      public_email: opt(str()),
+      private_profile: opt(bool()),
       avatar: opt(file()),
     }),
     'password',
@@ -89,6 +91,8 @@ const changes = refusedAs(
       can_create_group: opt(bool()),
       skip_reconfirmation: opt(bool()),
       external: opt(bool()),
+      public_email: opt(clearable()),
+      private_profile: opt(bool()),
       avatar: opt(file()),
       id: rowId(),
     }),
@@ -161,7 +165,7 @@ export const users = [
     summary: 'Get a user',
     access: anyone,
     input: z.object({ id: rowId(), with_custom_attributes: opt(bool()) }),
-    output: z.union([AdminUser, User]),
+    output: z.union([AdminUser, User, UserRef]),
     async handler({ ctx, caller, input, view }) {
       const user = await showUser(ctx, caller, input.id)
       const attributes = await attributesFor(ctx, caller, input, 'user', [user.id])

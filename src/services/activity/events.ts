@@ -258,7 +258,8 @@ export async function listEventsOfUser(ctx: Context, caller: Pick<Caller, 'user'
   if (!caller.user && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
   const id = numericId(named)
   const author = id === null ? await findUserByName(ctx, named) : await getUser(ctx, id)
-  if (!author) throw notFound('User')
+  // a private profile does not show what the user did (US-61)
+  if (!author || (author.private_profile && author.id !== caller.user?.id && !caller.user?.admin)) throw notFound('User')
   return list(ctx, caller, { of: 'author', id: author.id }, filter)
 }
 

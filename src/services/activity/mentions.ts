@@ -32,7 +32,7 @@ export async function mentionedNames(slices: Slices, text: string): Promise<{ al
 
 /**
  * SQL condition on `users` as `u`: the users with these names, and the members of groups with these names that the
- * author can see.
+ * author can see and that allow mentions (GR-54).
  */
 const usersNamed = (names: string[], { user }: SignedIn): SQL => {
   const list = sql`array[${sql.join(
@@ -41,7 +41,7 @@ const usersNamed = (names: string[], { user }: SignedIn): SQL => {
   )}]::text[]`
   return sql`(lower(u.username) = any(${list}) or u.id in (
     select m.user_id from ${namespaces} join ${namespaceAncestry} a on a.descendant_id = ${namespaces.id} join ${members} m on m.namespace_id = a.ancestor_id
-    where ${namespaces.kind} = 'group' and lower(${namespaces.full_path}) = any(${list}) and ${membershipCounts}
+    where ${namespaces.kind} = 'group' and not ${namespaces.mentions_disabled} and lower(${namespaces.full_path}) = any(${list}) and ${membershipCounts}
     and ${visibleGroups(viewerKindOf(user), namespaces, sql`${user.id}::bigint`)}))`
 }
 

@@ -18,9 +18,34 @@ export interface GroupAttributes {
   lfs_enabled?: boolean | undefined
   request_access_enabled?: boolean | undefined
   share_with_group_lock?: boolean | undefined
+  project_creation_level?: Namespace['project_creation_level'] | undefined
+  subgroup_creation_level?: Namespace['subgroup_creation_level'] | undefined
+  default_branch_protection?: number | undefined
+  emails_disabled?: boolean | undefined
+  mentions_disabled?: boolean | undefined
+  auto_devops_enabled?: boolean | undefined
+  require_two_factor_authentication?: boolean | undefined
+  two_factor_grace_period?: number | undefined
   /** Null removes the avatar. */
   avatar?: { data: Buffer } | null | undefined
 }
+
+const SETTINGS = [
+  'lfs_enabled',
+  'request_access_enabled',
+  'share_with_group_lock',
+  'project_creation_level',
+  'subgroup_creation_level',
+  'default_branch_protection',
+  'emails_disabled',
+  'mentions_disabled',
+  'auto_devops_enabled',
+  'two_factor_grace_period',
+] as const
+
+/** The given attributes that are columns of the same name and need no check. */
+export const settingsOf = (given: GroupAttributes): Partial<Pick<Namespace, (typeof SETTINGS)[number]>> =>
+  Object.fromEntries(SETTINGS.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])))
 
 /** What the attributes of a group are checked against; `self` is null for a new group. */
 export interface GroupContext {
@@ -39,7 +64,7 @@ export const TAKEN = 'has already been taken'
 export async function groupFaults(
   tx: Transaction,
   { user, settings, parent, self }: GroupContext,
-  { name, path, description, avatar, level }: GroupAttributes & { level?: number | undefined },
+  { name, path, description, avatar, level, require_two_factor_authentication }: GroupAttributes & { level?: number | undefined },
 ): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
@@ -62,6 +87,7 @@ export async function groupFaults(
       add('visibility_level', `${word} is not allowed since the parent group has a ${visibilityName(parent.visibility)} visibility.`)
     if (self) add('visibility_level', ...(await contentFaults(tx, self, level)))
   }
+  if (require_two_factor_authentication) add('require_two_factor_authentication', 'is not possible: there is no second factor')
   if (avatar) add('avatar', ...imageFaults(avatar.data))
   return faults
 }

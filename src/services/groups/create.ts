@@ -15,7 +15,7 @@ import { createdNow } from '../core/created-now.js'
 import { readSettings } from '../core/settings.js'
 import { storeAvatar } from '../identity/avatars.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
-import { type GroupAttributes, groupFaults } from './attributes.js'
+import { type GroupAttributes, groupFaults, settingsOf } from './attributes.js'
 
 export interface NewGroup extends GroupAttributes {
   name: string
@@ -46,9 +46,7 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
         path: given.path,
         description: given.description ?? '',
         visibility: level,
-        lfs_enabled: given.lfs_enabled ?? true,
-        request_access_enabled: given.request_access_enabled ?? false,
-        share_with_group_lock: given.share_with_group_lock ?? false,
+        ...settingsOf(given),
         ...createdNow(ctx),
       })
       await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })

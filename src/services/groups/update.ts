@@ -10,7 +10,7 @@ import { audit, changesOf } from '../core/audit.js'
 import { readSettings } from '../core/settings.js'
 import { removeAvatar, storeAvatar } from '../identity/avatars.js'
 import { lockNamespace, renameNamespace } from '../identity/namespaces.js'
-import { type GroupAttributes, groupFaults } from './attributes.js'
+import { type GroupAttributes, groupFaults, settingsOf } from './attributes.js'
 
 /** Changes the given attributes (GR-35 to GR-39). */
 export async function updateGroup(ctx: Context, caller: SignedIn, { group }: GroupSubject, given: GroupAttributes): Promise<void> {
@@ -28,9 +28,7 @@ export async function updateGroup(ctx: Context, caller: SignedIn, { group }: Gro
       const next: Partial<Namespace> = {
         ...(given.description !== undefined && { description: given.description ?? '' }),
         ...(level !== undefined && { visibility: level }),
-        ...(given.lfs_enabled !== undefined && { lfs_enabled: given.lfs_enabled }),
-        ...(given.request_access_enabled !== undefined && { request_access_enabled: given.request_access_enabled }),
-        ...(given.share_with_group_lock !== undefined && { share_with_group_lock: given.share_with_group_lock }),
+        ...settingsOf(given),
         ...(given.avatar === null && { avatar: null }),
       }
       const { visibility, ...changes } = changesOf(self, { ...next, name, path })

@@ -100,11 +100,13 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
       return retryOnUniqueViolation(store)
     },
 
-    async remove(ctx: Context, owner: Owner, row: Row): Promise<void> {
+    /** Removes an item, and runs `afterDelete` in the same transaction. */
+    async remove(ctx: Context, owner: Owner, row: Row, afterDelete?: (tx: Transaction) => Promise<unknown>): Promise<void> {
       await ctx.db.transaction(async (tx) => {
         const deleted = await tx.delete(table).where(eq(table.id, row.id)).returning({ id: table.id })
         if (deleted.length === 0) throw notFound(noun)
         await auditItem(ctx, tx, owner, row, 'removed')
+        await afterDelete?.(tx)
       })
     },
   }

@@ -11,7 +11,16 @@ import { mailLink } from './links/mail.js'
 export type Email = typeof emails.$inferSelect
 
 const items = accountItems(emails, 'Email', 'email')
-export const { list: listEmails, find: findEmail, remove: removeEmail } = items
+export const { list: listEmails, find: findEmail } = items
+
+/** Removes a secondary address, which is then no longer the public one (US-60). */
+export const removeEmail = (ctx: Context, owner: Owner, row: Email): Promise<void> =>
+  items.remove(ctx, owner, row, (tx) =>
+    tx
+      .update(users)
+      .set({ public_email: '' })
+      .where(sql`${users.id} = ${owner.id} and ${users.public_email} = ${normaliseEmail(row.email)}`),
+  )
 
 /** Whether an account has this address, as primary or secondary one. `but` is the id of an account to ignore. */
 export async function isEmailTaken(tx: Transaction, email: string, but = 0): Promise<boolean> {

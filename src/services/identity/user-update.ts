@@ -35,6 +35,8 @@ export interface UserChange {
   organization?: string | null | undefined
   provider?: string | undefined
   extern_uid?: string | undefined
+  public_email?: string | null | undefined
+  private_profile?: boolean | undefined
   avatar?: { data: Buffer } | undefined
 }
 
@@ -74,6 +76,8 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.admin !== undefined && { admin: given.admin }),
         ...(given.bio !== undefined && { bio: given.bio }),
         ...(given.location !== undefined && { location: given.location }),
+        ...(given.public_email !== undefined && { public_email: normaliseEmail(given.public_email ?? '') }),
+        ...(given.private_profile !== undefined && { private_profile: given.private_profile }),
         ...limitsOf(given, user, settings.default_projects_limit),
         ...(password_hash !== undefined && { password_hash, password_expired: !isOwn(ctx, id) }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),

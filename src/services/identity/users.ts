@@ -6,7 +6,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
-import { identities, namespaces, projects, users } from '../../db/schema/index.js'
+import { emails, identities, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
@@ -44,6 +44,8 @@ export interface NewUser {
   organization?: string | undefined
   provider?: string | undefined
   extern_uid?: string | undefined
+  public_email?: string | undefined
+  private_profile?: boolean | undefined
   avatar?: { data: Buffer } | undefined
 }
 
@@ -89,6 +91,8 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         microblog: given.microblog ?? '',
         website_url: given.website_url ?? '',
         organization: given.organization ?? '',
+        public_email: normaliseEmail(given.public_email ?? ''),
+        private_profile: given.private_profile ?? false,
       })
       if (given.provider && given.extern_uid)
         await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
@@ -134,6 +138,7 @@ export interface UserDraft {
   website_url?: string | undefined
   provider?: string | undefined
   extern_uid?: string | undefined
+  public_email?: string | null | undefined
   avatar?: Buffer | undefined
 }
 
@@ -145,7 +150,11 @@ export function passwordFault(password: string): string | undefined {
 }
 
 /** Field → messages, in the order of U-23; empty when the user is valid. Values of `self` do not count as taken. */
-export async function userFaults(tx: Transaction, user: UserDraft, self: { id: number; username: string } | null): Promise<Record<string, string[]>> {
+export async function userFaults(
+  tx: Transaction,
+  user: UserDraft,
+  self: { id: number; username: string; email: string } | null,
+): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
     if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
@@ -174,6 +183,8 @@ export async function userFaults(tx: Transaction, user: UserDraft, self: { id: n
   if (projects_limit !== undefined && projects_limit > MAX_PROJECTS_LIMIT)
     add('projects_limit', `must be less than or equal to ${MAX_PROJECTS_LIMIT}`)
   if (user.website_url && !isWebAddress(user.website_url)) add('website_url', 'must be a valid URL')
+  if (user.public_email && !(await isOwnAddress(tx, normaliseEmail(user.public_email), email ?? self?.email, self?.id)))
+    add('public_email', 'is not an email address of the user')
   if (user.provider && user.extern_uid) {
     const [same] = await tx
       .select({ id: identities.id })
@@ -185,6 +196,17 @@ export async function userFaults(tx: Transaction, user: UserDraft, self: { id: n
   }
   if (user.avatar) add('avatar', ...imageFaults(user.avatar))
   return faults
+}
+
+/** Whether an address is the primary one or a confirmed one of the user (US-60). */
+async function isOwnAddress(tx: Transaction, address: string, primary: string | undefined, id: number | undefined): Promise<boolean> {
+  if (address === primary) return true
+  if (id === undefined) return false
+  const [own] = await tx
+    .select({ id: emails.id })
+    .from(emails)
+    .where(sql`${emails.user_id} = ${id} and lower(${emails.email}) = ${address} and ${emails.confirmed_at} is not null`)
+  return own !== undefined
 }
 
 /**

@@ -73,7 +73,8 @@ async function newCommits(repository: Repository, { ref, old, new: to }: RefUpda
 async function closeReferencedIssues(ctx: Context, caller: SignedIn, subject: ProjectSubject, closing: CommitReference[]): Promise<void> {
   for (const { oid, reference } of closing.slice(0, MAX_REFERENCES)) {
     for (const issue of await resolveIssues(ctx, caller, subject, [reference])) {
-      if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` by commit ${oid}`)
+      if (issue.project.autoclose_referenced_issues && issue.issue.state === 'opened' && issue.may('update_issue'))
+        await closeIssue(ctx, caller, issue, ` by commit ${oid}`)
     }
   }
 }

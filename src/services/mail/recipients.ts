@@ -52,6 +52,7 @@ export async function recipientsOf(ctx: Context, { notification, newMentions }: 
     .where(sql`${projects.id} = ${notification.project}`)
   if (!project) return []
   const groups = await groupsAbove(ctx, project.namespace_id)
+  if (await isSilenced(ctx, project.id, groups)) return []
   const queries = [...(await reasonQueries(ctx, project, notification, newMentions)), ...watcherQueries(project, groups, notification)]
   if (queries.length === 0) return []
   const found = (await loadCandidates(ctx, project, groups, notification, queries)).flatMap((person) => reasonFor(person, notification) ?? [])
@@ -66,6 +67,13 @@ async function groupsAbove({ db }: Context, namespaceId: number): Promise<number
     where a.descendant_id = ${namespaceId}
     order by (select count(*) from ${namespaceAncestry} above where above.descendant_id = a.ancestor_id) desc`)
   return rows.map(({ id }) => Number(id))
+}
+
+/** Whether the project, its group or one above it has `emails_disabled` (PR-45, GR-53). */
+async function isSilenced({ db }: Context, project: number, groups: number[]): Promise<boolean> {
+  const { rows } = await db.write.execute(sql`select 1 from ${projects} where ${projects.id} = ${project} and ${projects.emails_disabled}
+    union all select 1 from ${namespaces} where ${namespaces.id} = any(${array(groups)}) and ${namespaces.emails_disabled} limit 1`)
+  return rows.length > 0
 }
 
 const oneOf = (ids: (number | null)[]) => sql`(select unnest(${sql.param(ids.filter((id) => id !== null))}::bigint[]) as user_id)`

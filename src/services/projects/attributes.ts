@@ -1,5 +1,6 @@
 import type { ActorUser } from '../../access/actor.js'
 import type { projects } from '../../db/schema/index.js'
+import { templateFaults } from '../../rules/message-templates.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import type { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../rules/visibility.js'
@@ -23,6 +24,7 @@ export interface ProjectAttributes {
   snippets_access_level?: FeatureLevel | undefined
   builds_access_level?: FeatureLevel | undefined
   repository_access_level?: FeatureLevel | undefined
+  forking_access_level?: FeatureLevel | undefined
   container_registry_enabled?: boolean | undefined
   lfs_enabled?: boolean | undefined
   shared_runners_enabled?: boolean | undefined
@@ -38,6 +40,14 @@ export interface ProjectAttributes {
   tag_list?: string[] | undefined
   topics?: string[] | undefined
   ci_config_path?: string | null | undefined
+  remove_source_branch_after_merge?: boolean | undefined
+  allow_merge_on_skipped_pipeline?: boolean | undefined
+  autoclose_referenced_issues?: boolean | undefined
+  merge_commit_template?: string | null | undefined
+  squash_commit_template?: string | null | undefined
+  issue_branch_template?: string | null | undefined
+  suggestion_commit_message?: string | null | undefined
+  emails_disabled?: boolean | undefined
   /** Null removes the avatar. */
   avatar?: { data: Buffer } | null | undefined
 }
@@ -55,6 +65,14 @@ const SAME_NAME = [
   'merge_method',
   'squash_option',
   'ci_config_path',
+  'remove_source_branch_after_merge',
+  'allow_merge_on_skipped_pipeline',
+  'autoclose_referenced_issues',
+  'merge_commit_template',
+  'squash_commit_template',
+  'issue_branch_template',
+  'suggestion_commit_message',
+  'emails_disabled',
 ] as const
 
 const FEATURES = ['issues', 'merge_requests', 'wiki', 'snippets'] as const
@@ -70,6 +88,7 @@ export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$in
   for (const feature of FEATURES) set(feature, given[`${feature}_enabled`], given[`${feature}_access_level`])
   set('builds', given.jobs_enabled, given.builds_access_level)
   set('repository', undefined, given.repository_access_level)
+  set('forking', undefined, given.forking_access_level)
   const jobs = given.public_jobs ?? given.public_builds
   if (jobs !== undefined) columns['public_jobs'] = jobs
   const tags = given.tag_list ?? given.topics
@@ -84,6 +103,12 @@ export function attributeFaults(given: ProjectAttributes): Record<string, string
   if (given.description && lengthOf(given.description) > 2_000) faults['description'] = [tooLong(2_000)]
   if (given.ci_config_path && lengthOf(given.ci_config_path) > 255) faults['ci_config_path'] = [tooLong(255)]
   if ([...(given.tag_list ?? []), ...(given.topics ?? [])].some((tag) => lengthOf(tag) > 255)) faults['tag_list'] = [tooLong(255)]
+  for (const name of ['issue_branch_template', 'suggestion_commit_message'] as const)
+    if (lengthOf(given[name] ?? '') > 255) faults[name] = [tooLong(255)]
+  for (const name of ['merge_commit_template', 'squash_commit_template'] as const) {
+    const texts = templateFaults(given[name] ?? '')
+    if (texts.length > 0) faults[name] = texts
+  }
   return faults
 }
 

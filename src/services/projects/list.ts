@@ -31,6 +31,7 @@ export interface ProjectFilter extends Paging {
   archived?: boolean | undefined
   visibility?: Visibility | undefined
   search?: string | undefined
+  pagination?: 'keyset' | 'legacy' | undefined
   order_by: (typeof ORDERS)[number]
   sort: 'asc' | 'desc'
   owned?: boolean | undefined
@@ -166,6 +167,8 @@ const UNVERSIONED_FILTERS = new Set(['starred', 'last_activity_after', 'last_act
 export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ListedProject>> {
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
   const { words: text, order_by: order } = filter
+  // after or before a row, there is only a first page (G-91)
+  const paging = filter.pagination === 'keyset' && order === 'id' ? { page: 1, per_page: filter.per_page } : filter
   const words = fuzzy(text)
   const switches = {
     owned: filter.owned,
@@ -199,7 +202,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED_FILTERS.has(name))
   // the total does not depend on the order
   const totalKey = filters.some((name) => UNVERSIONED_FILTERS.has(name)) ? null : JSON.stringify([shape, values])
-  return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
+  return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, paging, {
     totalKey,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => countQuery(ctx.db, shape).execute(values),

@@ -40,12 +40,17 @@ export function inlineType(filename: string): string | null {
 const MEBIBYTE = 1024 * 1024
 const MAX_NAME_LENGTH = 255
 
-/** Sanitises a file name (UP-7). */
+/** Sanitises a file name: letters and digits of all scripts, `.`, `_`, `-` and `+` remain (UP-7). */
 export function safeName(given: string): string {
-  const name = given
-    .slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1)
-    .replace(/[^A-Za-z0-9._-]+/g, '_')
+  const base = given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1)
+  const name = [
+    ...base
+      .toWellFormed()
+      .normalize('NFC')
+      .replace(/[^\p{L}\p{M}\p{N}._+-]+/gu, '_'),
+  ]
     .slice(-MAX_NAME_LENGTH)
+    .join('')
   return /^\.*$/.test(name) ? 'file' : name
 }
 

@@ -1,9 +1,10 @@
 import { eq, sql } from 'drizzle-orm'
 import { effectiveLevel, LEVELS } from '../../access/can.js'
-import type { ProjectSubject } from '../../access/rules.js'
+import type { Namespace, Project, ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { protectedBranches, protectedTags } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import type { Settings } from '../core/settings.js'
 
 export type ProtectedBranch = typeof protectedBranches.$inferSelect
 export type ProtectedTag = typeof protectedTags.$inferSelect
@@ -103,6 +104,16 @@ export class Protections {
 }
 
 /** Whether the caller has a required access level; 0 excludes everyone, even administrators. */
+/**
+ * The protection of the first default branch: that of the group, or of the settings; 0: none, 1: developers push, 2:
+ * maintainers push and merge, 3: developers merge (GR-52).
+ */
+export const defaultProtection = ({ namespace }: { namespace: Pick<Namespace, 'default_branch_protection'> }, settings: Settings) =>
+  namespace.default_branch_protection ?? settings.default_branch_protection
+
+/** Whether only maintainers may push to a project without branches. */
+export const protectsEmpty = (project: Pick<Project, 'namespace'>, settings: Settings) => defaultProtection(project, settings) >= 2
+
 export const reaches = (subject: ProjectSubject, level: number) => level > 0 && effectiveLevel(subject) >= level
 
 /** Whether the caller may push to a branch: `can_push` of a branch, and the check of the commits API (C-28). */

@@ -452,7 +452,7 @@ describe('POST /projects/:id/repository/commits', () => {
     ['C-41 delete a directory', one({ action: 'delete', file_path: 'dir' }), MISSING],
     ['C-23 move', one({ action: 'move', file_path: 'dir/b.txt', previous_path: 'a.txt' }), EXISTS],
     ['C-40 move to itself', one({ action: 'move', file_path: 'a.txt', previous_path: 'a.txt', content: 'x' }), EXISTS],
-    ['C-24', one({ action: 'chmod', file_path: 'a.txt' }), "Unknown action 'chmod'"],
+    ['C-24', one({ action: 'append', file_path: 'a.txt' }), "Unknown action 'append'"],
     ['C-24 absent', one({ file_path: 'a.txt' }), "Unknown action ''"],
     ['C-24, SEC-155', one({ action: '__proto__', file_path: '..' }), "Unknown action '__proto__'"],
     ['C-25 create', one({ action: 'create', file_path: 'n' }), 'You must provide content'],
@@ -596,7 +596,7 @@ describe('POST /projects/:id/repository/commits', () => {
     ['text', { content: 'a\r\nb\rc\n' }, Buffer.from('a\nb\rc\n')],
     ['nothing', { content: '' }, Buffer.alloc(0)],
     ['a number', { content: 7 }, Buffer.from('7')],
-    ['base64 text', { content: Buffer.from('ü\r\n').toString('base64'), encoding: 'base64' }, Buffer.from('ü\n')],
+    ['base64 text', { content: Buffer.from('ü\r\n').toString('base64'), encoding: 'base64' }, Buffer.from('ü\r\n')],
     ['base64 bytes', { content: Buffer.from([0, 13, 10, 255]).toString('base64'), encoding: 'base64' }, Buffer.from([0, 13, 10, 255])],
     ['base64 in lines', { content: 'Y WJ\r\n\tj\n', encoding: 'base64' }, Buffer.from('abc')],
     ['base64 of nothing', { content: '', encoding: 'base64' }, Buffer.alloc(0)],
@@ -606,6 +606,19 @@ describe('POST /projects/:id/repository/commits', () => {
     const project = await aProject(t.ctx)
     await post(project, project.creator, { branch: 'main', actions: [{ action: 'create', file_path: 'f', ...given }] }).expect(201)
     expect(bareOf(t, project).gitBytes(['cat-file', 'blob', 'main:f'])).toEqual(stored)
+  })
+
+  it('chmod sets and clears the executable bit, and keeps the content (X-10)', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    bare.commits({ files: { run: 'r', plain: { mode: '100755', content: 'p' } } })
+    const chmod = (file_path: string, execute_filemode: unknown) => ({ action: 'chmod', file_path, execute_filemode })
+    await post(project, project.creator, { branch: 'main', actions: [chmod('run', true), chmod('plain', 'false')] }).expect(201)
+    expect(bare.git('ls-tree', '-r', '--format=%(objectmode) %(path)', 'main')).toBe('100644 plain\n100755 run\n')
+    expect(['run', 'plain'].map((path) => bare.git('cat-file', 'blob', `main:${path}`))).toEqual(['r', 'p'])
+    const refused = (action: object) => post(project, project.creator, { branch: 'main', actions: [action] }).expect(400)
+    expect((await refused(chmod('run', undefined))).body).toEqual({ message: 'You must provide execute_filemode' })
+    expect((await refused(chmod('missing', true))).body).toEqual({ message: "A file with this name doesn't exist" })
   })
 
   it('move and update keep the mode, move without content the content, create makes 100644 (C-40, SEC-99)', async () => {

@@ -221,9 +221,11 @@ describe('GET /groups/:id and lists, the rest', () => {
     ] as const)
       for (const shown of await list(caller, query))
         expect(Object.keys(shown).sort()).toEqual(
-          'avatar_url description full_name full_path id lfs_enabled marked_for_deletion_at marked_for_deletion_on name parent_id path request_access_enabled visibility web_url'.split(
-            ' ',
-          ),
+          `auto_devops_enabled avatar_url created_at default_branch_protection description emails_disabled
+            full_name full_path id lfs_enabled marked_for_deletion_at marked_for_deletion_on
+            mentions_disabled name parent_id path project_creation_level request_access_enabled
+            require_two_factor_authentication share_with_group_lock subgroup_creation_level
+            two_factor_grace_period visibility web_url`.split(/\s+/),
         )
     const [found] = (await t.api('get', `/groups?statistics=true&search=${parent.fullPath}`, admin).expect(200)).body as { statistics?: object }[]
     expect(found?.statistics).toMatchObject({ storage_size: 0 })

@@ -92,6 +92,14 @@ describe('GET of an upload (UP-2, UP-7)', () => {
     },
   )
 
+  it('a name in another script is kept, and sent encoded (UP-7)', async () => {
+    const project = await aProject(t.ctx)
+    const { full_path, alt } = (await upload(project, project.creator, 'x', '日本語+1.txt').expect(201)).body
+    expect(alt).toBe('日本語+1.txt')
+    const { headers } = await get(encodeURI(full_path), project.creator.token).expect(200)
+    expect(headers['content-disposition']).toBe(`attachment; filename="___+1.txt"; filename*=UTF-8''${encodeURIComponent('日本語+1.txt')}`)
+  })
+
   it('404 for another name, secret or project; 404 of a route for all else', async () => {
     const [project, other] = [await aProject(t.ctx), await aProject(t.ctx)]
     const { full_path, url } = (await upload(project, project.creator, 'x', 'a.png').expect(201)).body
@@ -126,7 +134,10 @@ it.each([
   ['a b.txt', 'a_b.txt'],
   ['../../etc/passwd', 'passwd'],
   ['C:\\dir\\x.png', 'x.png'],
-  ['zwölf.png', 'zw_lf.png'],
+  ['zwölf.png', 'zwölf.png'],
+  ['日本語+1.txt', '日本語+1.txt'],
+  ['\u202eexe.png', '_exe.png'],
+  ['zwo\u0308lf.png', 'zwölf.png'],
   ['..', 'file'],
   ['', 'file'],
   ['.hidden', '.hidden'],

@@ -14,15 +14,15 @@ beforeAll(async () => {
 })
 
 const BASIC = ['id', 'name', 'username', 'state', 'avatar_url', 'web_url']
-const NORMAL = [...BASIC, 'created_at', 'bio', 'location', 'messenger', 'jobsnet', 'microblog', 'website_url', 'organization']
+const NORMAL = [...BASIC, 'created_at', 'bio', 'location', 'messenger', 'jobsnet', 'microblog', 'website_url', 'organization', 'public_email']
 const OWN = [
   ...NORMAL,
   ...['last_sign_in_at', 'confirmed_at', 'last_activity_on', 'email', 'theme_id', 'color_scheme_id', 'projects_limit', 'current_sign_in_at'],
-  ...['identities', 'can_create_group', 'can_create_project', 'two_factor_enabled', 'external'],
+  ...['identities', 'can_create_group', 'can_create_project', 'two_factor_enabled', 'external', 'private_profile'],
 ]
 const ADMIN = [...OWN, 'is_admin']
 /** What X-16 adds to `GET /user`. */
-const CURRENT = ['commit_email', 'public_email', 'private_profile', 'namespace_id']
+const CURRENT = ['commit_email', 'namespace_id']
 
 const keysOf = (body: object) => Object.keys(body).sort()
 const get = async (path: string, caller: TestUser | null) => (await t.api('get', path, caller).expect(200)).body as Record<string, unknown>

@@ -9,7 +9,7 @@ import { checkPath, normalisePath } from '../../../lib/git-path.js'
 import { branchNameFault } from '../../../rules/branch-name.js'
 import { emailFault } from '../../../rules/email.js'
 import { lengthOf } from '../../../rules/path.js'
-import { mayPushTo } from '../protection.js'
+import { mayPushTo, protectsEmpty } from '../protection.js'
 import { PROTECTED_BRANCH, refusalOf } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
@@ -66,7 +66,7 @@ export async function createCommit(
   const draft = async (rules: Rules) => {
     const empty = project.empty_repo && (await repository.refs('refs/heads/')).length === 0
     if (!bypassProtection) {
-      const blocked = empty && rules.settings.default_branch_protection === 2 && !subject.can('manage_protection')
+      const blocked = empty && protectsEmpty(project, rules.settings) && !subject.can('manage_protection')
       if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(PROTECTED_BRANCH)
     }
     const base = await baseOf(repository, given, empty)
@@ -169,7 +169,7 @@ const stringOf = (value: unknown) => (value === undefined || value === null ? un
 async function checkLastCommit(repository: GitRepository, parent: Oid | null, action: ActionInput) {
   const lastCommitId = stringOf(action['last_commit_id'])
   const kind = stringOf(action['action'])
-  if (!lastCommitId || !parent || !kind || !['update', 'move', 'delete'].includes(kind)) return
+  if (!lastCommitId || !parent || !kind || !['update', 'move', 'delete', 'chmod'].includes(kind)) return
   const path = normalisePath(stringOf(kind === 'move' ? (action['previous_path'] ?? action['file_path']) : action['file_path']) ?? '')
   if (checkPath(path)) return
   const [newest] = await repository.lastCommits(parent, [path])
@@ -200,9 +200,12 @@ export const PATH_FAULTS = {
   invalid: (path: string) => `invalid path: '${path}'`,
 }
 
+const ACTIONS = ['create', 'update', 'delete', 'move', 'chmod'] as const
+const isActionKind = (kind: string): kind is (typeof ACTIONS)[number] => ACTIONS.some((known) => known === kind)
+
 async function parseAction(action: ActionInput): Promise<Change | string> {
   const kind = stringOf(action['action']) ?? ''
-  if (kind !== 'create' && kind !== 'update' && kind !== 'delete' && kind !== 'move') return `Unknown action '${kind}'`
+  if (!isActionKind(kind)) return `Unknown action '${kind}'`
   const given = [stringOf(action['file_path']), ...(kind === 'move' ? [stringOf(action['previous_path'])] : [])]
   const paths: string[] = []
   for (const text of given) {
@@ -218,18 +221,18 @@ async function parseAction(action: ActionInput): Promise<Change | string> {
   if (encoding !== '' && encoding !== 'text' && encoding !== 'base64') return `Unknown encoding '${stringOf(encoding) ?? ''}'`
   const content = text === undefined ? undefined : await decodeContent(text, encoding)
   if (content === null) return `The content of ${path} is not valid base64`
-  const executable = typeof action['execute_filemode'] === 'boolean' ? { executable: action['execute_filemode'] } : {}
+  const mode = stringOf(action['execute_filemode'])
+  const executable = mode === 'true' || mode === 'false' ? { executable: mode === 'true' } : {}
   if (kind === 'delete') return { action: kind, path }
   if (kind === 'move') return { action: kind, path, from, ...(content && { content }) }
+  if (kind === 'chmod') return 'executable' in executable ? { action: 'update', path, ...executable } : 'You must provide execute_filemode'
   if (!content) return 'You must provide content'
   return { action: kind, path, content, ...executable }
 }
 
-/** Decodes content: CRLF becomes LF in text, binary content is not changed (C-39). Null for invalid base64. */
+/** Decodes content: CRLF becomes LF in content sent as text (C-39). Null for invalid base64. */
 async function decodeContent(text: string, encoding: '' | 'text' | 'base64'): Promise<Buffer | null> {
-  const content = encoding === 'base64' ? await decodeBase64(text) : Buffer.from(text, 'utf8')
-  if (!content?.includes('\r\n') || content.subarray(0, 8_000).includes(0)) return content
-  return Buffer.from(content.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
+  return encoding === 'base64' ? decodeBase64(text) : Buffer.from(text.replaceAll('\r\n', '\n'), 'utf8')
 }
 
 function faultText({ fault, path }: { fault: 'exists' | 'missing' | 'invalid_path'; path: string }): string {

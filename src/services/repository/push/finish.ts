@@ -1,12 +1,22 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Context, PushEvent } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
-import { events, hookChanges, type MergeIntent, projects, protectedBranches, refIntents, releases, users } from '../../../db/schema/index.js'
+import {
+  events,
+  hookChanges,
+  type MergeIntent,
+  namespaces,
+  projects,
+  protectedBranches,
+  refIntents,
+  releases,
+  users,
+} from '../../../db/schema/index.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { insertStatement, type NewJob, newJob } from '../../../jobs/enqueue.js'
 import type { Settings } from '../../core/settings.js'
 import { hasListener } from '../../outbox/record.js'
-import { Protections } from '../protection.js'
+import { defaultProtection, Protections } from '../protection.js'
 import { pushDataOf } from '../push-events.js'
 import { repositoryById } from '../repositories.js'
 import { releaseIntent } from './intents.js'
@@ -139,16 +149,21 @@ async function firstBranch(repository: GitRepository, refs: string[]): Promise<s
 }
 
 /**
- * Protects the first default branch of a project according to the setting `default_branch_protection`: not at all, with
- * push level developer, or with push and merge level maintainer (G-73).
+ * Protects the first default branch of a project according to `default_branch_protection` of its group or of the settings
+ * (G-73, GR-52).
  */
 export async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
-  const level = settings.default_branch_protection
+  const [namespace] = await tx
+    .select({ default_branch_protection: namespaces.default_branch_protection })
+    .from(projects)
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .where(eq(projects.id, projectId))
+  const level = defaultProtection({ namespace: namespace ?? { default_branch_protection: null } }, settings)
   if (level === 0) return
   const entries = await tx.select().from(protectedBranches).where(eq(protectedBranches.project_id, projectId))
   if (new Protections(entries, []).isProtected(branch)) return
   await tx
     .insert(protectedBranches)
-    .values({ project_id: projectId, name: branch, push_level: level === 1 ? 30 : 40, merge_level: 40 })
+    .values({ project_id: projectId, name: branch, push_level: level === 1 ? 30 : 40, merge_level: level === 3 ? 30 : 40 })
     .onConflictDoNothing()
 }

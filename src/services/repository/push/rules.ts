@@ -3,7 +3,7 @@ import type { Context } from '../../../context.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { branchNameFault } from '../../../rules/branch-name.js'
 import { readSettings, type Settings } from '../../core/settings.js'
-import { type Protections, protectionsOf, reaches } from '../protection.js'
+import { type Protections, protectionsOf, protectsEmpty, reaches } from '../protection.js'
 
 /** Where a ref update came from; some rules depend on it (BR-19). */
 export type Door = 'api' | 'git'
@@ -63,7 +63,7 @@ async function refuseBranch(
   }
   const fault = newNameFault(move)
   if (fault) return fault
-  if (project.empty_repo && settings.default_branch_protection === 2 && !reaches(subject, 40)) return PROTECTED_BRANCH
+  if (project.empty_repo && protectsEmpty(project, settings) && !reaches(subject, 40)) return PROTECTED_BRANCH
   if (!protections.isProtected(branch)) return null
   if (!reaches(subject, protections.pushLevel(branch))) return PROTECTED_BRANCH
   if (move.old === ZERO || protections.allowsForcePush(branch)) return null

@@ -1,6 +1,6 @@
 import { and, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
-import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
+import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { type MergeIntent, mergeRequests, pipelines, users } from '../../../../db/schema/index.js'
@@ -10,8 +10,7 @@ import { RefChanged } from '../../../../git/errors.js'
 import type { CommitTexts, GitRepository, MergedCommits, Oid, RefUpdate } from '../../../../git/types.js'
 import { Unavailable } from '../../../../lib/unavailable.js'
 import { isDraft } from '../../../../rules/draft.js'
-import { lengthOf } from '../../../../rules/path.js'
-import type { PipelineState } from '../../../../rules/pipeline-states.js'
+import { letsMerge, type PipelineState } from '../../../../rules/pipeline-states.js'
 import { isSquashed } from '../../../../rules/squash.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { readSettings, type Settings } from '../../../core/settings.js'
@@ -23,7 +22,7 @@ import { checkQuota } from '../../../repository/quotas.js'
 import { signatureOf } from '../../../repository/repositories.js'
 import { authorMayReadSource, makeVersions } from '../versions/make.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefsWith, sourceKeyOf, targetOf } from '../versions/refs.js'
-import { issueReferences, issuesClosedBy } from '../writing/closing-issues.js'
+import { mergeMessage, refuseLongMessage, squashMessage } from './messages.js'
 
 export interface Acceptance {
   merge_commit_message?: string | undefined
@@ -38,7 +37,6 @@ export interface Acceptance {
 
 type Request = typeof mergeRequests.$inferSelect
 
-const MAX_MESSAGE = 1_000_000
 /** The most attempts of a merge whose branches keep moving. */
 const MAX_ATTEMPTS = 8
 
@@ -58,8 +56,7 @@ export async function merge(
   { id, target_branch: initialBranch }: Pick<Request, 'id' | 'target_branch'>,
   { resumesDeferred = false, ...given }: Acceptance & { resumesDeferred?: boolean },
 ): Promise<boolean> {
-  for (const message of [given.merge_commit_message, given.squash_commit_message])
-    if (lengthOf(message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
+  for (const message of [given.merge_commit_message, given.squash_commit_message]) refuseLongMessage(message)
   refuseForbiddenSquash(subject, given)
   for (let branch = initialBranch; ; ) {
     const outcome = await withBranch(ctx, subject.project.id, branch, () => mergeInto(ctx, { caller, subject, id, given, resumesDeferred }, branch))
@@ -148,7 +145,8 @@ async function writeMerge(ctx: Context, { caller, subject, id, given }: MergeAtt
   const { request, repository, settings, head, start } = mergeable
   const own = signatureOf(ctx, caller)
   const fast_forward = subject.project.merge_method === 'ff'
-  const merge = fast_forward ? null : { author: own, committer: own, message: await messageOf(ctx, caller, subject, request.row, given) }
+  const merging = { caller, subject, request: request.row }
+  const merge = fast_forward ? null : { author: own, committer: own, message: await mergeMessage(ctx, merging, given.merge_commit_message) }
   const squash = await squashOf(ctx, { caller, subject, given }, mergeable)
   const ref = `refs/heads/${request.target_branch}`
   const actor = { projectId: subject.project.id, actorId: caller.user.id }
@@ -231,7 +229,8 @@ function isBlocked(
   whenPipelineSucceeds: boolean,
 ): boolean {
   if (isDraft(row.title)) return true
-  if (project.only_allow_merge_if_pipeline_succeeds && !whenPipelineSucceeds && pipeline !== 'success' && pipeline !== 'skipped') return true
+  const skippedCounts = project.allow_merge_on_skipped_pipeline
+  if (project.only_allow_merge_if_pipeline_succeeds && !whenPipelineSucceeds && !letsMerge(pipeline, { skippedCounts })) return true
   return project.only_allow_merge_if_all_discussions_are_resolved && row.unresolved_discussions_count > 0
 }
 
@@ -276,19 +275,6 @@ async function squashOf(
   return {
     author: author && author.id !== caller.user.id ? signatureOf(ctx, actingUser(author)) : committer,
     committer,
-    message: wanted.trim() === '' ? request.row.title : wanted,
+    message: await squashMessage(ctx, { caller, subject, request: request.row }, wanted),
   }
-}
-
-/** The message of the merge commit: the given one, or one of branches, title, closed issues and reference (MR-67). */
-async function messageOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, request: Request, given: Acceptance): Promise<string> {
-  const wanted = given.merge_commit_message ?? ''
-  if (wanted.trim() !== '') return wanted
-  const issues = await issuesClosedBy(ctx, caller, subject, request)
-  return [
-    `Merge branch '${request.source_branch}' into '${request.target_branch}'`,
-    request.title,
-    ...(issues.length > 0 ? [`Closes ${issueReferences(subject, issues)}`] : []),
-    `See merge request ${fullPathOf(subject.project)}!${request.iid}`,
-  ].join('\n\n')
 }

@@ -56,13 +56,17 @@ export async function listRequestCommits(ctx: Context, project: Project, request
 }
 
 /** The messages of the commits of the newest version, to find closing references (MR-82). */
-export async function commitMessagesOf(
+export const commitMessagesOf = async (...given: Parameters<typeof commitsOfRequest>): Promise<string[]> =>
+  (await commitsOfRequest(...given)).map(({ message }) => message)
+
+/** The commits of the newest version, newest first, at most 1,000. */
+export async function commitsOfRequest(
   ctx: Context,
   project: Pick<Project, 'id' | 'storage'>,
   request: Pick<Request, 'id' | 'project_id' | 'version_id'>,
-): Promise<string[]> {
+): Promise<Commit[]> {
   const { commits } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip: 0, limit: MAX_MESSAGES })
-  return commits.map(({ message }) => message)
+  return commits
 }
 
 /** The changes of the newest version, one element for each file (MR-88). */

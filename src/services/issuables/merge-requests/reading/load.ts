@@ -36,7 +36,7 @@ export interface MergeRequestRecord {
   /** Full path of its project. */
   path: string
   /** What its project requires before a merge. */
-  rules: { pipeline_needed: boolean; discussions_block: boolean } & Pick<Project, 'merge_method' | 'squash_option'>
+  rules: { pipeline_needed: boolean; skipped_counts: boolean; discussions_block: boolean } & Pick<Project, 'merge_method' | 'squash_option'>
   author: UserRefRecord
   assignee: UserRefRecord | null
   reviewer: UserRefRecord | null
@@ -222,6 +222,7 @@ async function toSingle(
     path: fullPathOf(project),
     rules: {
       pipeline_needed: project.only_allow_merge_if_pipeline_succeeds,
+      skipped_counts: project.allow_merge_on_skipped_pipeline,
       discussions_block: project.only_allow_merge_if_all_discussions_are_resolved,
       merge_method: project.merge_method,
       squash_option: project.squash_option,

@@ -54,9 +54,9 @@ async function list(
   return loadPage(ctx, paging, run)
 }
 
-/** Open merge requests that will close the issue when they are merged (IS-14). */
-export const listClosing = (ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) =>
-  list(ctx, caller, subject, { which: 'closing', extraIds: [], ...paging })
+/** Open merge requests that will close the issue when they are merged (IS-14, PR-42). */
+export const listClosing = async (ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) =>
+  subject.project.autoclose_referenced_issues ? list(ctx, caller, subject, { which: 'closing', extraIds: [], ...paging }) : { items: [], total: 0 }
 
 /** The most references in one text that are resolved; further ones are ignored. */
 const MAX_REFERENCES = 100

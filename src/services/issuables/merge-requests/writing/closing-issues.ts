@@ -21,10 +21,14 @@ export const textsOf = async (
 ): Promise<string[]> => [request.title, request.description, ...(await commitMessagesOf(ctx, project, request))]
 
 /**
- * The issues that merging a merge request closes, limited to those the caller sees: the ones that its title,
- * description or commits say it closes, if its target is the default branch (MR-82, MR-85).
+ * The issues that merging a merge request closes, limited to those the caller sees: the ones that it says it closes, of
+ * projects that let it (MR-82, MR-85, PR-42).
  */
-export async function issuesClosedBy(
+export const issuesClosedBy: typeof issuesNamedBy = async (...given) =>
+  (await issuesNamedBy(...given)).filter(({ project }) => project.autoclose_referenced_issues)
+
+/** The issues that the texts of a merge request say it closes, if its target is the default branch. */
+export async function issuesNamedBy(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
   subject: ProjectSubject,

@@ -157,7 +157,7 @@ async function insert(
     ...assigned,
     reviewer_id,
     review_requested_at: reviewer_id === null ? null : now,
-    force_remove_source_branch: given.remove_source_branch ?? false,
+    force_remove_source_branch: given.remove_source_branch ?? project.remove_source_branch_after_merge,
     squash: given.squash ?? squashesByDefault(target.project),
     allow_collaboration: given.allow_collaboration ?? false,
     created_at: now,

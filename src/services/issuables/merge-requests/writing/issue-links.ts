@@ -6,7 +6,7 @@ import type { Transaction } from '../../../../db/client.js'
 import { issues, mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { type IssueReference, referencesIn } from '../../../../rules/references.js'
 import { resolveIssues } from '../../../activity/referenced-issues.js'
-import { issuesClosedBy, textsOf } from './closing-issues.js'
+import { issuesNamedBy, textsOf } from './closing-issues.js'
 
 /**
  * The viewer that links are computed for: links include every reference, and reads filter them by what the caller sees.
@@ -51,7 +51,7 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
       for (const each of await referencesIn(ctx.cpu.slices, text, ctx.links.base))
         if (each.kind === 'issue' && mentioned.length < MAX_REFERENCES) mentioned.push(each)
     const [closing, mentionedIssues] = await Promise.all([
-      issuesClosedBy(ctx, viewer, subject, request),
+      issuesNamedBy(ctx, viewer, subject, request),
       resolveIssues(ctx, viewer, subject, mentioned),
     ])
     const closes = new Set(closing.map(({ issue }) => issue.id))
