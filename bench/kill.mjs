@@ -306,7 +306,7 @@ export async function killRounds(rounds, report, victims = ['all'], { least, mor
     const commits = `/projects/${project.id}/repository/commits`
     const first = { branch: 'main', commit_message: 'first', actions: [{ action: 'create', file_path: 'first', content: '' }] }
     need(await call(service.url, 'POST', commits, first), 201, 'the first commit')
-    const places = ['push-a', 'push-b'].map((branch) => ({ branch, work: join(folder, branch) }))
+    const places = ['push-a', 'push-b'].map((branch) => ({ branch, work: join(folder, branch), tried: [] }))
     for (const { branch, work } of places) {
       mkdirSync(work)
       git(work, 'init', '-q', '-b', branch)
@@ -420,11 +420,12 @@ async function write(service, dataDir, state, victim, time) {
       writeFileSync(join(work, 'file'), `${++state.count}`)
       git(work, 'add', '.')
       git(work, 'commit', '-qm', `${state.count}`)
-      place.tried = git(work, 'rev-parse', 'HEAD').out
+      const head = git(work, 'rev-parse', 'HEAD').out
+      place.tried.push(head)
       const { code } = await gitBeside(work, ['push', '-q', `${withToken(service.url)}/${project.path_with_namespace}.git`, `HEAD:${branch}`])
       if (code !== 0) continue
-      place.known = place.tried
-      state.moved.push(place.tried)
+      place.known = head
+      state.moved.push(head)
       acknowledged++
     }
   }
@@ -533,8 +534,9 @@ async function look(service, dataDir, state) {
   }
   for (const place of places) {
     const now = valueAt(`refs/heads/${place.branch}`)
-    if (now !== (place.known ?? '') && now !== place.tried) fault(`${place.branch} is at ${now}, not at ${place.known}`)
+    if (now !== (place.known ?? '') && !place.tried.includes(now)) fault(`${place.branch} is at ${now}, not at ${place.known}`)
     if (now !== '') place.known = now
+    place.tried = []
   }
   for (const [branch, expected] of branches) {
     const is = valueAt(`refs/heads/${branch}`) === '' ? 'gone' : 'there'
@@ -595,8 +597,8 @@ async function look(service, dataDir, state) {
       `${withToken(service.url)}/${project.path_with_namespace}.git`,
       `HEAD:${place.branch}`,
     ])
-    if (code !== 0) fault(`the next push: ${text}`)
-    place.known = git(place.work, 'rev-parse', 'HEAD').out
+    if (code === 0) place.known = git(place.work, 'rev-parse', 'HEAD').out
+    else fault(`the next push: ${text}`)
   }
   return faults
 }
