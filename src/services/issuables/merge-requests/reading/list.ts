@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Caller } from '../../../../access/actor.js'
 import { mergeRequestsInReach, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
-import { type issueLabels, type issues, mergeRequestLabels, mergeRequests } from '../../../../db/schema/index.js'
+import { mergeRequestLabels, mergeRequests } from '../../../../db/schema/index.js'
 import { DRAFT_MARK } from '../../../../rules/draft.js'
 import type { Page } from '../../../core/page.js'
 import type { IssuableFilter } from '../../filters.js'
@@ -19,19 +19,20 @@ export interface MergeRequestFilter extends IssuableFilter {
 /** `isDraft` for every row. */
 const isDraft = sql`${mergeRequests.title} ~* ${DRAFT_MARK}`
 
-const list = listerOf<'all' | 'own'>({
+const list = listerOf<'all' | 'own', MergeRequestFilter>({
   type: 'MergeRequest',
   list: 'merge_requests',
-  issuables: mergeRequests as unknown as typeof issues,
-  issuableLabels: { ...mergeRequestLabels, issue_id: mergeRequestLabels.merge_request_id } as unknown as typeof issueLabels,
+  issuables: mergeRequests,
+  issuableLabels: mergeRequestLabels,
+  labelled_id: mergeRequestLabels.merge_request_id,
   reach: (subject) => (subject.can('read_merge_request') ? 'all' : 'own'),
   inReach: mergeRequestsInReach,
   visible: visibleMergeRequests,
   filters: {
-    source_branch: () => eq(mergeRequests.source_branch, sql.placeholder('source_branch')),
-    target_branch: () => eq(mergeRequests.target_branch, sql.placeholder('target_branch')),
-    draft: () => isDraft,
-    ready: () => sql`not ${isDraft}`,
+    source_branch: { where: (branch) => eq(mergeRequests.source_branch, branch), value: ({ source_branch }) => source_branch || undefined },
+    target_branch: { where: (branch) => eq(mergeRequests.target_branch, branch), value: ({ target_branch }) => target_branch || undefined },
+    draft: { where: () => isDraft, value: ({ draft }) => draft || undefined },
+    ready: { where: () => sql`not ${isDraft}`, value: ({ draft }) => draft === false || undefined },
   },
 })
 
@@ -44,19 +45,4 @@ export const listMergeRequests = (
   caller: Pick<Caller, 'user'>,
   at: IssuableSource,
   filter: MergeRequestFilter,
-): Promise<Page<MergeRequestRecord>> =>
-  list(
-    ctx,
-    caller,
-    at,
-    {
-      filter,
-      extraValues: {
-        source_branch: filter.source_branch || undefined,
-        target_branch: filter.target_branch || undefined,
-        draft: filter.draft === true || undefined,
-        ready: filter.draft === false || undefined,
-      },
-    },
-    (ids) => loadListed(ctx, ids),
-  )
+): Promise<Page<MergeRequestRecord>> => list(ctx, caller, at, filter, (ids) => loadListed(ctx, ids))
