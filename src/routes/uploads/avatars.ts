@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { authenticate } from '../../access/authenticate.js'
-import { findGroupFor, findProjectFor } from '../../access/rules.js'
+import { getGroupFor, getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, notFound } from '../../failures.js'
 import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
@@ -51,5 +51,5 @@ async function checkReadable(
   if (kind === 'user') return
   const bag: ParameterBag = Object.assign(emptyParameterBag(), query)
   const caller = await authenticate(ctx, headers, bag, { method: 'GET', path: `/${kind}s/:id` }, address)
-  await (kind === 'project' ? findProjectFor : findGroupFor)(ctx, caller, id)
+  await (kind === 'project' ? getProjectFor : getGroupFor)(ctx, caller, id)
 }

@@ -14,7 +14,7 @@ import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
@@ -76,7 +76,7 @@ const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
   ...(single ? [sql`${users.id} = ${sql.placeholder('single')}`] : []),
 ]
 
-const direct = statement('direct members', (db, shape: Shape) =>
+const selectDirectMembers = statement('direct members', (db, shape: Shape) =>
   db
     .select({
       user: userColumns,
@@ -109,7 +109,7 @@ export const effectiveMemberships = (kind: MemberSource['kind']) => {
 }
 
 /** Each user once, with their highest level (ME-2). */
-const effective = statement('effective members', (db, shape: Shape) => {
+const selectEffectiveMembers = statement('effective members', (db, shape: Shape) => {
   const best = sql`(select distinct on (r.user_id) r.* from (${effectiveMemberships(shape.kind)}) r order by r.user_id, r.access_level desc) best`
   return db
     .select({
@@ -134,15 +134,14 @@ export async function listMembers(
   { inherited, query, user_ids, ...paging }: { inherited: boolean; query?: string | undefined; user_ids?: number[] | undefined } & Paging,
 ): Promise<Page<MemberRecord>> {
   const shape = { kind: source.kind, query: Boolean(query), ids: Boolean(user_ids && user_ids.length > 0), single: false }
-  const find = (inherited ? effective : direct)(ctx.db, shape)
+  const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, shape)
   const values = { source: source.id, query: substring(query ?? ''), email: query ?? '', ids: user_ids ?? [] }
-  const run = (at: Paging) => find.execute({ ...values, ...limits(at) })
-  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return pageFrom(find, values, paging)
 }
 
 /** One direct member (ME-3) or, with `inherited`, one member with their effective level (ME-4). */
 export async function getMember(ctx: Context, source: MemberSource, userId: number, inherited = false): Promise<MemberRecord> {
-  const find = (inherited ? effective : direct)(ctx.db, { kind: source.kind, query: false, ids: false, single: true })
+  const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, { kind: source.kind, query: false, ids: false, single: true })
   const [member] = await find.execute({ source: source.id, single: userId, limit: 1, offset: 0 })
   if (!member) throw notFound()
   return member

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { SCOPES, type Scope } from '../../access/scopes.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { onlyRow } from '../../db/only-row.js'
 import { tokens, users } from '../../db/schema/index.js'
@@ -182,7 +182,7 @@ export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFi
   const order = direction === 'asc' ? asc : desc
   const { limit, offset } = limits(filter)
   const where = and(...conditions)
-  const [items, [count]] = await Promise.all([
+  const [items, [all]] = await Promise.all([
     ctx.db.read
       .select()
       .from(tokens)
@@ -190,12 +190,9 @@ export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFi
       .orderBy(sql`${order(column)} nulls last`, order(tokens.id))
       .limit(limit)
       .offset(offset),
-    ctx.db.read
-      .select({ total: decoded(sql<number>`count(*)`, Number) })
-      .from(tokens)
-      .where(where),
+    ctx.db.read.select({ total: count() }).from(tokens).where(where),
   ])
-  return { items, total: count?.total ?? 0 }
+  return { items, total: all?.total ?? 0 }
 }
 
 function splitSort(sort: (typeof SORTS)[number]) {
@@ -207,7 +204,7 @@ function splitSort(sort: (typeof SORTS)[number]) {
  * A token by id, or `self` for the token of the call. Missing tokens and those of others are 401; for administrators
  * missing tokens are 404 (CR-19).
  */
-export async function findToken(ctx: Context, caller: SignedIn, named: string): Promise<Token> {
+export async function getToken(ctx: Context, caller: SignedIn, named: string): Promise<Token> {
   const missing = caller.user.admin ? notFound() : unauthenticated()
   const id = named === 'self' ? caller.token.id : /^\d{1,10}$/.test(named) ? Number(named) : 0
   const [token] = await ctx.db.read.select().from(tokens).where(eq(tokens.id, id))

@@ -203,7 +203,7 @@ export async function userConflict(tx: Transaction, { email, username }: UserDra
   return null
 }
 
-const byId = statement('user by id', (db) =>
+const selectById = statement('user by id', (db) =>
   db
     .select()
     .from(users)
@@ -211,12 +211,12 @@ const byId = statement('user by id', (db) =>
 )
 
 export async function getUser(ctx: Context, id: number): Promise<User> {
-  const [user] = await byId(ctx.db, null).execute({ id })
+  const [user] = await selectById(ctx.db, null).execute({ id })
   if (!user) throw notFound('User')
   return user
 }
 
-const byName = statement('user by username', (db) =>
+const selectByName = statement('user by username', (db) =>
   db
     .select()
     .from(users)
@@ -224,12 +224,12 @@ const byName = statement('user by username', (db) =>
 )
 
 /** By username, case-insensitively. */
-export async function findUserByName(ctx: Context, username: string): Promise<User | undefined> {
-  return (await byName(ctx.db, null).execute({ username }))[0]
+export async function findUserByName(ctx: Context, username: string): Promise<User | null> {
+  return (await selectByName(ctx.db, null).execute({ username }))[0] ?? null
 }
 
 /** By id (digits) or by username; 404 when there is none or the caller may not see users. */
-export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
+export async function getUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
   const id = numericId(named)
   const user = id === null ? await findUserByName(ctx, named) : await getUser(ctx, id)
@@ -237,7 +237,7 @@ export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller,
   return user
 }
 
-const byLogin = statement('user by login', (db) =>
+const selectByLogin = statement('user by login', (db) =>
   db
     .select()
     .from(users)
@@ -245,8 +245,8 @@ const byLogin = statement('user by login', (db) =>
 )
 
 /** By username or primary address, as typed at sign-in. */
-export async function findUserByLogin(ctx: Context, login: string): Promise<User | undefined> {
-  return (await byLogin(ctx.db, null).execute({ login }))[0]
+export async function findUserByLogin(ctx: Context, login: string): Promise<User | null> {
+  return (await selectByLogin(ctx.db, null).execute({ login }))[0] ?? null
 }
 
 const personalProjectCount = qualified(
@@ -272,7 +272,7 @@ export interface UserRecord extends User {
   personal_projects: number
 }
 
-const userRecord = statement('user record', (db) =>
+const selectUserRecord = statement('user record', (db) =>
   db
     .select({ user: users, ...extendedColumns })
     .from(users)
@@ -281,7 +281,7 @@ const userRecord = statement('user record', (db) =>
 
 /** The user's record; 404 when there is none. */
 export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
-  const [row] = await userRecord(ctx.db, null).execute({ id })
+  const [row] = await selectUserRecord(ctx.db, null).execute({ id })
   if (!row) throw notFound('User')
   return toRecord(row)
 }

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { findGroupFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import { fullPathOf, getGroupFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
@@ -22,7 +22,7 @@ export async function shareProject(
   given: NewShare,
 ): Promise<typeof projectShares.$inferSelect> {
   const { id } = subject.project
-  const { group } = await findGroupFor(ctx, caller, String(given.group_id))
+  const { group } = await getGroupFor(ctx, caller, String(given.group_id))
   const today = ctx.now().toISOString().slice(0, 10)
   if (given.expires_at && given.expires_at <= today) throw invalidRecord({ expires_at: ['cannot be a date in the past'] })
   return ctx.db.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import { getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import { createIssue } from '../../services/issuables/issues/create.js'
 import type { SeedIssue, SeedMergeRequest, SeedNote } from './declaration.js'
 import { type ProjectContainer, seedStatus } from './groups.js'
@@ -30,7 +30,7 @@ async function seedIssue(
   const params = await issuableParams(seeder, container, issue, at)
   const caller = await seeder.caller(below(at, 'author'), author)
   const id = container.path.slice('/projects/'.length)
-  const subject = subjects.get(author) ?? (await withPosition(below(at, 'author'), findProjectFor(ctx, caller, id)))
+  const subject = subjects.get(author) ?? (await withPosition(below(at, 'author'), getProjectFor(ctx, caller, id)))
   subjects.set(author, subject)
   if (!subject.can('create_issue')) throw seedFault(below(at, 'author'), `${author} may not make issues here`)
   if (created_at !== undefined && !subject.can('admin_issue')) throw seedFault(below(at, 'created_at'), `${author} may not set it`)

@@ -141,10 +141,11 @@ export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequ
 /** Loads a page of merge requests from a statement that finds their ids and the total. */
 export async function loadPage(
   ctx: Context,
+  query: Parameters<typeof pageFrom<{ id: number; total: number }>>[0],
+  values: Record<string, unknown>,
   paging: Paging,
-  find: (paging: Paging) => Promise<{ id: number; total: number }[]>,
 ): Promise<Page<MergeRequestRecord>> {
-  const { items, total } = await pageFrom(await find(paging), paging, () => find({ page: 1, per_page: 1 }))
+  const { items, total } = await pageFrom(query, values, paging)
   const ids = items.map(({ id }) => id)
   return { items: await loadListed(ctx, ids), total }
 }
