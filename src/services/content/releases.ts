@@ -14,6 +14,7 @@ import type { Commit } from '../../git/types.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { parseUrl } from '../../lib/url.js'
+import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { isFilepath, lengthOf, tooLong } from '../../rules/path.js'
 import { type Page, type Paging, pageFrom, slice } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
@@ -404,7 +405,6 @@ const linkValues = (release_id: number, { name = '', url = '', filepath, link_ty
 
 /** Maximum lengths in characters (SEC-63). */
 const MAX_NAME = 255
-const MAX_DESCRIPTION = 1_000_000
 const MAX_URL = 2_048
 const MAX_LINKS = 100
 const TOO_MANY_LINKS = `A release has at most ${MAX_LINKS} links`

@@ -18,6 +18,7 @@ import { conflict, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { parseColor } from '../../lib/text/color.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
+import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { setSubscribed } from '../activity/subscriptions.js'
 import { projectVersionOf, type Version } from '../core/list-cache.js'
@@ -213,9 +214,8 @@ export async function getLabel(
   return label
 }
 
-/** Maximum lengths of title and description, in characters (SEC-63). */
+/** In characters (SEC-63). */
 export const MAX_LABEL_TITLE = 255
-const MAX_DESCRIPTION = 1_000_000
 
 function titleFaults(title: string) {
   return [...(title === '' || title.includes(',') ? ['is invalid'] : []), ...(lengthOf(title) > MAX_LABEL_TITLE ? [tooLong(MAX_LABEL_TITLE)] : [])]

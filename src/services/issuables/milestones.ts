@@ -12,6 +12,7 @@ import { milestones, namespaceAncestry, projects } from '../../db/schema/index.j
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
+import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { recordEvent } from '../activity/events.js'
 import { nextGroupIid, nextIid } from '../core/iids.js'
@@ -98,9 +99,8 @@ export interface MilestoneAttributes {
   due_date?: string | null | undefined
 }
 
-/** Maximum lengths of title and description, in characters (SEC-63). */
+/** In characters (SEC-63). */
 const MAX_TITLE = 255
-const MAX_DESCRIPTION = 1_000_000
 
 /** Validates these values and returns the columns to store; `before` is the current milestone of an update. */
 export function milestoneColumns(given: MilestoneAttributes, before?: Milestone) {
