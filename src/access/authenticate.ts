@@ -6,6 +6,7 @@ import { statement } from '../db/statement.js'
 import { Failure, forbidden, insufficientScope, invalidInput, invalidToken, tooMany, unauthenticated } from '../failures.js'
 import { digestOf } from '../lib/crypto/secret.js'
 import { numericId } from '../lib/numeric-id.js'
+import { dayOf } from '../lib/text/day.js'
 import { type ActorUser, ANONYMOUS, type Caller, type SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
 import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
@@ -75,8 +76,7 @@ async function verifyFound(ctx: Context, by: { digest: string } | { id: number }
   const refused = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
   if (!found) return refused(unauthenticated())
   const now = ctx.now()
-  const expired =
-    (found.expires_at !== null && found.expires_at <= now.toISOString().slice(0, 10)) || (found.valid_until !== null && found.valid_until <= now)
+  const expired = (found.expires_at !== null && found.expires_at <= dayOf(now)) || (found.valid_until !== null && found.valid_until <= now)
   if (expired) return refused(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
   if (found.revoked) return refused(invalidToken('Token was revoked. You have to re-authorize from the user.'))
   if (found.state !== 'active' || found.user_kind === 'ghost') return refused(forbidden('User is blocked'), true)

@@ -11,6 +11,7 @@ import { inIds } from '../../db/in-ids.js'
 import { members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
+import { dayOf } from '../../lib/text/day.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
@@ -157,7 +158,7 @@ const GROUP_LEVELS = [10, 20, 30, 40, 50]
 export function checkGrant(ctx: Pick<Context, 'now'>, source: MemberSource, level: number, expires: string | null | undefined) {
   const faults: Record<string, string[]> = {}
   if (!(source.kind === 'project' ? PROJECT_LEVELS : GROUP_LEVELS).includes(level)) faults['access_level'] = ['is not included in the list']
-  if (expires && expires <= ctx.now().toISOString().slice(0, 10)) faults['expires_at'] = ['cannot be a date in the past']
+  if (expires && expires <= dayOf(ctx.now())) faults['expires_at'] = ['cannot be a date in the past']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   if (level > source.level) throw forbidden()
 }
@@ -273,7 +274,7 @@ export async function recordMembership(ctx: Pick<Context, 'now'>, tx: Transactio
  * expiry (ME-10, EV-5).
  */
 export async function endExpiredMemberships(ctx: Context): Promise<void> {
-  const today = ctx.now().toISOString().slice(0, 10)
+  const today = dayOf(ctx.now())
   await ctx.db.transaction(async (tx) => {
     const expired = await tx.delete(members).where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`).returning({
       user_id: members.user_id,
@@ -290,7 +291,7 @@ export async function endExpiredMemberships(ctx: Context): Promise<void> {
   })
 }
 
-export const isExpired = (ctx: Pick<Context, 'now'>, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
+export const isExpired = (ctx: Pick<Context, 'now'>, day: string | null) => day !== null && day <= dayOf(ctx.now())
 
 /** Changes level or expiry of a membership (ME-6). */
 export async function changeMember(

@@ -9,6 +9,7 @@ import { onlyRow } from '../../db/only-row.js'
 import { tokens, users } from '../../db/schema/index.js'
 import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
+import { dayOf } from '../../lib/text/day.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
@@ -151,7 +152,7 @@ export interface TokenFilter extends Paging {
   sort: (typeof SORTS)[number]
 }
 
-const today = (ctx: Pick<Context, 'now'>) => ctx.now().toISOString().slice(0, 10)
+const today = (ctx: Pick<Context, 'now'>) => dayOf(ctx.now())
 
 /** Neither revoked nor expired (T-4, SEC-13). */
 export const isActive = (ctx: Context, token: Token) => !token.revoked && (token.expires_at === null || token.expires_at > today(ctx))
@@ -229,7 +230,7 @@ export async function rotateToken(
 ): Promise<{ token: Token; value: string }> {
   checkMayMakeTokens(caller)
   const value = newSecret(ctx.random)
-  const inAWeek = new Date(ctx.now().getTime() + 7 * 86_400_000).toISOString().slice(0, 10)
+  const inAWeek = dayOf(new Date(ctx.now().getTime() + 7 * 86_400_000))
   const own = token.user_id === caller.user.id
   const expires_at = own ? await cappedExpiry(ctx, caller, expiresAt, inAWeek) : (expiresAt ?? inAWeek)
   return ctx.db.transaction(async (tx) => {

@@ -11,6 +11,7 @@ import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
+import { dayOf } from '../../lib/text/day.js'
 import { emailFault, normaliseEmail } from '../../rules/email.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../../rules/path.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
@@ -296,7 +297,7 @@ export async function showUser(ctx: Context, { user: viewer }: Pick<Caller, 'use
 
 /** Sets the user's last activity to today, at most once a day (EV-6). */
 export async function recordActivity(ctx: Context, userId: number): Promise<void> {
-  const today = ctx.now().toISOString().slice(0, 10)
+  const today = dayOf(ctx.now())
   await ctx.db.write
     .update(users)
     .set({ last_activity_on: today })
