@@ -86,8 +86,10 @@ const insertAward = step('give an emoji', (db, type: Row['awardable_type']) => {
     .as(sql`insert into ${awardEmoji} (project_id, awardable_type, awardable_id, user_id, name, created_at, updated_at)
     select ${value('project')}, ${type}, thing.id, ${value('user')}, ${value('name')}, ${now}, ${now} from thing on conflict do nothing returning id`)
   const counts = isVoted(type)
-    ? [db.$with('voted', {}).as(sql`update ${VOTED_TABLES[type]} t set ${voteColumns(sql`${value('ups')}::integer`, sql`${value('downs')}::integer`)}
-        from award where t.id = ${value('thing')} and (${value('ups')}::integer, ${value('downs')}::integer) <> (0, 0)`)] // biome-ignore format: one statement
+    ? [
+        db.$with('voted', {}).as(sql`update ${VOTED_TABLES[type]} t set ${voteColumns(sql`${value('ups')}::integer`, sql`${value('downs')}::integer`)}
+        from award where t.id = ${value('thing')} and (${value('ups')}::integer, ${value('downs')}::integer) <> (0, 0)`),
+      ]
     : []
   const done = db.$with('done', {}).as(sql`update ${todos} t set state = 'done', updated_at = ${now} from award
     where t.project_id = ${value('project')} and t.target_type = ${value('about')} and t.target_id = ${value('noteable')}

@@ -38,7 +38,9 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const settings = await readSettings(ctx)
   const target = await targetNamespace(ctx, caller, given.namespace_id)
   const planned: PlannedProject = {
-    ...{ given, settings, target },
+    given,
+    settings,
+    target,
     path: given.path || pathFromName(given.name ?? ''),
     name: given.name || (given.path ?? ''),
     branch: given.default_branch || ctx.config.defaultBranch,

@@ -55,8 +55,13 @@ export async function seedMergeRequests(seeder: Seeder, container: ProjectContai
     if (head === undefined) throw seedFault(below(at, 'source'), `there is no branch ${source} in this seed`)
     const params = await issuableParams(seeder, container, request, at)
     const body = {
-      ...{ title: draft ? `WIP: ${title}` : title, source_branch: source, target_branch: target },
-      ...{ description, squash, remove_source_branch, ...params },
+      title: draft ? `WIP: ${title}` : title,
+      source_branch: source,
+      target_branch: target,
+      description,
+      squash,
+      remove_source_branch,
+      ...params,
     }
     const made = await seeder.call({ at, method: 'POST', path: `${container.path}/merge_requests`, as: author, body })
     const path = `${container.path}/merge_requests/${made.iid}`
