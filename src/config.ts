@@ -405,7 +405,12 @@ function mailOf({ SMTP_URL: url, MAIL_FROM: sender }: z.output<typeof Environmen
   return Object.freeze({
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: port === '' ? (secure ? 465 : 25) : Number(port),
-    ...{ secure, requireTls, ignoreTls, verify, credentials, from },
+    secure,
+    requireTls,
+    ignoreTls,
+    verify,
+    credentials,
+    from,
   })
 }
 

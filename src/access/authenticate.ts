@@ -6,6 +6,7 @@ import { statement } from '../db/statement.js'
 import { Failure, forbidden, insufficientScope, invalidInput, invalidToken, tooMany, unauthenticated } from '../failures.js'
 import { digestOf } from '../lib/crypto/secret.js'
 import { numericId } from '../lib/numeric-id.js'
+import { dayOf } from '../lib/text/day.js'
 import { type ActorUser, ANONYMOUS, type Caller, type SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
 import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
@@ -21,7 +22,7 @@ const actorColumns = {
   projects_limit: users.projects_limit,
 }
 
-const findToken = statement('token by digest or id', (db, by: 'digest' | 'id') =>
+const selectToken = statement('token by digest or id', (db, by: 'digest' | 'id') =>
   db
     .select({
       user: actorColumns,
@@ -40,7 +41,7 @@ const findToken = statement('token by digest or id', (db, by: 'digest' | 'id') =
     .where(eq(by === 'digest' ? tokens.digest : tokens.id, sql.placeholder('value'))),
 )
 
-const findUser = statement('actor by id or username', (db, by: 'id' | 'username') =>
+const selectUser = statement('actor by id or username', (db, by: 'id' | 'username') =>
   db
     .select(actorColumns)
     .from(users)
@@ -69,12 +70,13 @@ export const verifyToken = (ctx: Context, value: string): Promise<TokenVerdict> 
 export const verifyTokenAgain = (ctx: Context, id: number): Promise<TokenVerdict> => verifyFound(ctx, { id })
 
 async function verifyFound(ctx: Context, by: { digest: string } | { id: number }): Promise<TokenVerdict> {
-  const [found] = await ('id' in by ? findToken(ctx.db, 'id').execute({ value: by.id }) : findToken(ctx.db, 'digest').execute({ value: by.digest }))
+  const [found] = await ('id' in by
+    ? selectToken(ctx.db, 'id').execute({ value: by.id })
+    : selectToken(ctx.db, 'digest').execute({ value: by.digest }))
   const refused = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
   if (!found) return refused(unauthenticated())
   const now = ctx.now()
-  const expired =
-    (found.expires_at !== null && found.expires_at <= now.toISOString().slice(0, 10)) || (found.valid_until !== null && found.valid_until <= now)
+  const expired = (found.expires_at !== null && found.expires_at <= dayOf(now)) || (found.valid_until !== null && found.valid_until <= now)
   if (expired) return refused(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
   if (found.revoked) return refused(invalidToken('Token was revoked. You have to re-authorize from the user.'))
   if (found.state !== 'active' || found.user_kind === 'ghost') return refused(forbidden('User is blocked'), true)
@@ -194,7 +196,7 @@ async function sudo(ctx: Context, { user, token }: SignedIn, route: ScopedRoute,
   if (!maySudo(token.scopes, route)) throw insufficientScope('sudo')
   const unknown = new Failure('not_found', { message: `404 User with ID or username '${target}' Not Found` })
   const id = numericId(target)
-  const [found] = await findUser(ctx.db, id === null ? 'username' : 'id').execute({ value: id ?? target })
+  const [found] = await selectUser(ctx.db, id === null ? 'username' : 'id').execute({ value: id ?? target })
   if (!found) throw unknown
   return found
 }

@@ -21,7 +21,7 @@ interface PendingCount {
   reject(fault: unknown): void
 }
 
-const readCounts = statement('counters', (db) =>
+const selectCounts = statement('counters', (db) =>
   db
     .select({ key: counters.key, count: counters.count, until: counters.until })
     .from(counters)
@@ -56,7 +56,7 @@ export class Counters {
   async read(names: string[]): Promise<Count[]> {
     const keys = names.map(keyOf)
     const now = this.now()
-    const rows = await readCounts(this.db, null).execute({ keys })
+    const rows = await selectCounts(this.db, null).execute({ keys })
     return keys.map((key) => rows.find((row) => row.key === key && row.until > now) ?? { count: 0, until: now })
   }
 

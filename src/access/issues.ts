@@ -10,7 +10,7 @@ import type { Access } from './access.js'
 import type { Caller } from './actor.js'
 import { canIssue, seesIssue } from './can.js'
 import { pathNumber } from './path-number.js'
-import { findProjectFor, type ProjectSubject } from './rules.js'
+import { getProjectFor, type ProjectSubject } from './rules.js'
 
 export type Issue = typeof issues.$inferSelect
 
@@ -20,7 +20,7 @@ export interface IssueSubject extends ProjectSubject {
   may(ability: ProjectAbility): boolean
 }
 
-const findIssue = statement('issue by number', (db) =>
+const selectIssue = statement('issue by number', (db) =>
   db
     .select(READ_COLUMNS.issues)
     .from(issues)
@@ -29,7 +29,7 @@ const findIssue = statement('issue by number', (db) =>
 
 /** An issue of the project by its iid; null if it does not exist or the caller may not see it (AC-14). */
 export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, iid: number): Promise<IssueSubject | null> {
-  const [issue] = await findIssue(ctx.db, null).execute({ project: subject.project.id, iid })
+  const [issue] = await selectIssue(ctx.db, null).execute({ project: subject.project.id, iid })
   const input = { ...subject, user: caller.user }
   if (!issue || !seesIssue(input, issue)) return null
   await completeTexts(ctx, LONG_TEXTS.issues, [issue], 'whole')
@@ -43,7 +43,7 @@ function issueAccess(ability: ProjectAbility, signed: boolean, kind?: string): A
     early: true,
     path: z.object({ id: z.string(), issue_iid: z.string() }),
     async find(ctx, caller, params) {
-      const subject = await findProjectFor(ctx, caller, params['id'] as string)
+      const subject = await getProjectFor(ctx, caller, params['id'] as string)
       if (!subject.can('read_issue')) throw forbidden()
       const iid = pathNumber(params['issue_iid'] as string)
       if (iid === null) throw invalidInput('issue_iid is invalid')

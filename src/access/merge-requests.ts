@@ -10,7 +10,7 @@ import type { Access } from './access.js'
 import type { Caller } from './actor.js'
 import { canMergeRequest, seesMergeRequest } from './can.js'
 import { pathNumber } from './path-number.js'
-import { findProjectFor, type ProjectSubject } from './rules.js'
+import { getProjectFor, type ProjectSubject } from './rules.js'
 
 export type MergeRequest = typeof mergeRequests.$inferSelect
 
@@ -20,7 +20,7 @@ export interface MergeRequestSubject extends ProjectSubject {
   may(ability: ProjectAbility): boolean
 }
 
-const findMergeRequest = statement('merge request by number', (db) =>
+const selectMergeRequest = statement('merge request by number', (db) =>
   db
     .select(READ_COLUMNS.mergeRequests)
     .from(mergeRequests)
@@ -36,7 +36,7 @@ async function lookUp(
   subject: ProjectSubject,
   iid: number,
 ): Promise<MergeRequestSubject | 'hidden' | null> {
-  const [request] = await findMergeRequest(ctx.db, null).execute({ project: subject.project.id, iid })
+  const [request] = await selectMergeRequest(ctx.db, null).execute({ project: subject.project.id, iid })
   if (!request) return null
   const input = { ...subject, user }
   if (!seesMergeRequest(input, request)) return 'hidden'
@@ -83,7 +83,7 @@ export const onMergeRequest = (
   async find(ctx, caller, params) {
     const iid = pathNumber(params['merge_request_iid'] as string)
     if (iid === null) throw invalidInput('merge_request_iid is invalid')
-    const subject = await findProjectFor(ctx, caller, params['id'] as string)
+    const subject = await getProjectFor(ctx, caller, params['id'] as string)
     if (!subject.can('read_own_merge_request')) throw forbidden()
     const found = await lookUp(ctx, caller, subject, iid)
     if (found === null || (found === 'hidden' && hidden === 'missing')) throw notFound(kind)

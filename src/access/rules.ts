@@ -47,7 +47,7 @@ export const onSelf: Access<AccountSubject, true> = {
   find: async (_, { user }) => ({ account: user }),
 }
 
-const findAccount = statement('account by id', (db) =>
+const selectAccount = statement('account by id', (db) =>
   db
     .select({ id: users.id, username: users.username })
     .from(users)
@@ -56,7 +56,7 @@ const findAccount = statement('account by id', (db) =>
 
 /** Throws 404 if there is no such account; the ghost user has neither keys nor tokens (SEC-125). */
 export async function accountById(ctx: Context, id: number): Promise<AccountSubject['account']> {
-  const [account] = await findAccount(ctx.db, null).execute({ id })
+  const [account] = await selectAccount(ctx.db, null).execute({ id })
   if (!account) throw notFound('User')
   return account
 }
@@ -90,7 +90,7 @@ export interface ProjectSubject extends ProjectPolicyInput {
 }
 
 /** `viewer` undefined: also a project that the caller may not see. */
-const findProject = statement('project for caller', (db, { by, viewer }: { by: 'id' | 'path'; viewer: ViewerKind | undefined }) => {
+const selectProject = statement('project for caller', (db, { by, viewer }: { by: 'id' | 'path'; viewer: ViewerKind | undefined }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = viewer === undefined || viewer === 'anonymous' ? sql<number>`0` : projectLevel(projects, user)
   // a hidden project gives no row, like a missing one: reading its row would tell them apart by their time (SEC-30)
@@ -106,10 +106,10 @@ const findProject = statement('project for caller', (db, { by, viewer }: { by: '
  * Finds a project by its id (digits) or full path, with the caller's abilities; throws 404 if it does not exist or the
  * caller may not see it (G-2, G-40).
  */
-export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> {
+export async function getProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> {
   const id = numericId(idOrPath)
   const { user } = caller
-  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: viewerKindOf(user) }).execute({
+  const [row] = await selectProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: viewerKindOf(user) }).execute({
     value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
@@ -121,17 +121,17 @@ export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>,
 }
 
 /**
- * Like `findProjectFor`, but at the level that a credential of the project itself gives, such as a deploy key; 404 if
+ * Like `getProjectFor`, but at the level that a credential of the project itself gives, such as a deploy key; 404 if
  * it gives none. `user` is the creator of the credential; an administrator gets no administrator rights through it.
  */
-export async function findProjectAtLevel(
+export async function getProjectAtLevel(
   ctx: Context,
   user: ActorUser | null,
   idOrPath: string,
   levelOn: (project: Project) => Promise<number>,
 ): Promise<ProjectSubject> {
   const id = numericId(idOrPath)
-  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: undefined }).execute({
+  const [row] = await selectProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: undefined }).execute({
     value: id ?? idOrPath.toLowerCase(),
     user: 0,
   })
@@ -143,7 +143,7 @@ export async function findProjectAtLevel(
   return { ...input, project, can: (ability) => canProject(input, ability) }
 }
 
-const findRedirect = statement('redirect of a former path', (db) =>
+const selectRedirect = statement('redirect of a former path', (db) =>
   db
     .select({ project_id: redirects.project_id })
     .from(redirects)
@@ -155,7 +155,7 @@ const findRedirect = statement('redirect of a former path', (db) =>
  * project has the path now.
  */
 export async function formerProjectId(ctx: Context, fullPath: string): Promise<number | null> {
-  const [found] = await findRedirect(ctx.db, null).execute({ key: fullPath.toLowerCase() })
+  const [found] = await selectRedirect(ctx.db, null).execute({ key: fullPath.toLowerCase() })
   return found?.project_id ?? null
 }
 
@@ -182,7 +182,7 @@ function projectAccess(ability: ProjectAbility, signed: boolean, early = true): 
     early,
     path: projectPath,
     async find(ctx, caller, params) {
-      const subject = await findProjectFor(ctx, caller, params['id'] as string)
+      const subject = await getProjectFor(ctx, caller, params['id'] as string)
       if (!subject.can(ability)) throw forbidden()
       return subject
     },
@@ -194,7 +194,7 @@ export interface GroupSubject extends GroupPolicyInput {
   can(ability: GroupAbility): boolean
 }
 
-const findGroup = statement('group for caller', (db, { by, viewerKind }: { by: 'id' | 'path'; viewerKind: ViewerKind }) => {
+const selectGroup = statement('group for caller', (db, { by, viewerKind }: { by: 'id' | 'path'; viewerKind: ViewerKind }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = viewerKind === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
   // evaluated only if nothing else gives access: it is the most expensive part
@@ -211,10 +211,10 @@ const findGroup = statement('group for caller', (db, { by, viewerKind }: { by: '
  * Finds a group by its id or full path, with the caller's abilities; throws 404 if it does not exist or the caller may
  * not see it (G-67).
  */
-export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Group'): Promise<GroupSubject> {
+export async function getGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Group'): Promise<GroupSubject> {
   const id = numericId(idOrPath)
   const { user } = caller
-  const [row] = await findGroup(ctx.db, { by: id === null ? 'path' : 'id', viewerKind: viewerKindOf(user) }).execute({
+  const [row] = await selectGroup(ctx.db, { by: id === null ? 'path' : 'id', viewerKind: viewerKindOf(user) }).execute({
     value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
@@ -236,7 +236,7 @@ function groupAccess(ability: GroupAbility, signed: boolean): Access<GroupSubjec
     early: false,
     path: projectPath,
     async find(ctx, caller, params) {
-      const subject = await findGroupFor(ctx, caller, params['id'] as string)
+      const subject = await getGroupFor(ctx, caller, params['id'] as string)
       if (!subject.can(ability)) throw forbidden()
       return subject
     },
@@ -268,5 +268,5 @@ export const adminOnUser = adminOn('any user', async (ctx, _, idOrPath) => {
   if (!user) throw notFound('User')
   return user.id
 })
-export const adminOnGroup = adminOn('any group', async (ctx, caller, idOrPath) => (await findGroupFor(ctx, caller, idOrPath)).group.id)
-export const adminOnProject = adminOn('any project', async (ctx, caller, idOrPath) => (await findProjectFor(ctx, caller, idOrPath)).project.id)
+export const adminOnGroup = adminOn('any group', async (ctx, caller, idOrPath) => (await getGroupFor(ctx, caller, idOrPath)).group.id)
+export const adminOnProject = adminOn('any project', async (ctx, caller, idOrPath) => (await getProjectFor(ctx, caller, idOrPath)).project.id)

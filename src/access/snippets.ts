@@ -9,7 +9,7 @@ import type { Access } from './access.js'
 import type { ActorUser } from './actor.js'
 import { isOpenTo } from './can.js'
 import { pathNumber } from './path-number.js'
-import { findProjectFor, type ProjectSubject } from './rules.js'
+import { getProjectFor, type ProjectSubject } from './rules.js'
 
 type Snippet = typeof snippets.$inferSelect
 
@@ -37,7 +37,7 @@ export interface SnippetSubject extends ProjectSubject {
   snippet: Snippet
 }
 
-const findSnippet = statement('snippet of a project', (db) =>
+const selectSnippet = statement('snippet of a project', (db) =>
   db
     .select(READ_COLUMNS.snippets)
     .from(snippets)
@@ -51,11 +51,11 @@ export const onSnippetSignedIn = (ability: ProjectAbility, kind = 'Snippet'): Ac
   early: true,
   path: z.object({ id: z.string(), snippet_id: z.string() }),
   async find(ctx, caller, params) {
-    const subject = await findProjectFor(ctx, caller, params['id'] as string)
+    const subject = await getProjectFor(ctx, caller, params['id'] as string)
     if (!subject.can('read_snippet')) throw forbidden()
     const id = pathNumber(params['snippet_id'] as string)
     if (id === null) throw invalidInput('snippet_id is invalid')
-    const [snippet] = await findSnippet(ctx.db, null).execute({ project: subject.project.id, id })
+    const [snippet] = await selectSnippet(ctx.db, null).execute({ project: subject.project.id, id })
     if (!snippet || !seesInProject({ user: caller.user, level: subject.level }, snippet)) throw notFound(kind)
     if (!subject.can(ability)) throw forbidden()
     await completeTexts(ctx, LONG_TEXTS.snippets, [snippet], 'whole')

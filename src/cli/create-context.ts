@@ -83,7 +83,7 @@ export async function createContext(
 ): Promise<OpenContext> {
   const { workers, exclusion, argon2: shared, source = systemSource, markdown = MARKDOWN_PROGRAM } = options
   const { lists, rendered } = openCaches(db)
-  const metrics = await openMetrics(config, db, { totals: lists, fragments: rendered })
+  const metrics = await openMetrics(config, db, { lists, rendered })
   const settings = new SettingsCache(db, config.avatarService)
   const parts: ContextParts = { config, db, log, options, metrics, settings }
   const { git, storages } = await openRepositories(parts, spawner)

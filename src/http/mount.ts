@@ -170,7 +170,6 @@ interface Identified {
 
 async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, { caller, bag, loaded }: Identified) {
   const { access, input: schema, handler } = declared
-  const query = request.query as ParameterBag
   const load = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
   let preloaded = loaded
   // a repeated look-up reads again
@@ -197,7 +196,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
     })
   // a violated foreign key in a deletion means that a row still refers to the deleted one: a bug, and no 404
   const result = declared.method === 'DELETE' ? await work() : await unlessRemoved(request.log, load, work)
-  return send(result, declared, request, reply, ctx, query)
+  return send(ctx, declared, request, reply, result)
 }
 
 /**
@@ -234,7 +233,7 @@ function checkUnchanged(header: string | undefined, changed: Date) {
   if (Math.floor(changed.getTime() / 1000) > Math.floor(since / 1000)) throw preconditionFailed()
 }
 
-function send(result: unknown, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, ctx: Context, query: ParameterBag) {
+function send(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, result: unknown) {
   if (result instanceof Content) return sendContent(request, reply, result)
   if (result instanceof Answer) {
     reply.code(result.status).headers(result.headers)
@@ -249,7 +248,7 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   if (result instanceof Rendered) return sendJsonText(reply, result.text)
   if (Array.isArray(result)) return sendList(ctx, reply, result)
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
-  reply.headers({ ...pageHeaders(result, originOf(request, ctx.links), request, query), ...result.headers })
+  reply.headers({ ...pageHeaders(result, originOf(request, ctx.links), request, request.query as ParameterBag), ...result.headers })
   return sendList(ctx, reply, result.items)
 }
 

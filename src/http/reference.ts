@@ -15,7 +15,14 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 /** The assets of the page, in a folder beside the program. */
-const ASSETS = { 'page.js': 'text/javascript', 'operation.js': 'text/javascript', 'schema.js': 'text/javascript', 'call.js': 'text/javascript', 'elements.js': 'text/javascript', 'page.css': 'text/css' } // biome-ignore format: a list
+const ASSETS = {
+  'page.js': 'text/javascript',
+  'operation.js': 'text/javascript',
+  'schema.js': 'text/javascript',
+  'call.js': 'text/javascript',
+  'elements.js': 'text/javascript',
+  'page.css': 'text/css',
+}
 const FOLDER = new URL('./reference/', import.meta.url)
 
 const compress = promisify(gzip)

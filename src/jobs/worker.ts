@@ -267,8 +267,14 @@ class QueueWorker<C> implements Worker {
     const shared = unthrottled.filter(({ concurrency }) => concurrency === undefined)
     const slotsOf = ({ concurrency, network: waits }: AnyJob<C>) => concurrency ?? (waits ? network : work)
     return [
-      this.#demand(share(work, 2), shared.filter((kind) => !kind.network)), // biome-ignore format: one line each
-      this.#demand(share(network), shared.filter((kind) => kind.network)), // biome-ignore format: one line each
+      this.#demand(
+        share(work, 2),
+        shared.filter((kind) => !kind.network),
+      ),
+      this.#demand(
+        share(network),
+        shared.filter((kind) => kind.network),
+      ),
       ...throttled.map((kind) => this.#demand(share(Math.ceil(slotsOf(kind) * (throttling?.factor ?? 1))), [kind])),
       ...unthrottled.flatMap((kind) => (kind.concurrency === undefined || !full ? [] : [this.#demand(share(kind.concurrency), [kind])])),
     ]

@@ -57,7 +57,13 @@ export function openMailer({ host, port, secure, requireTls, ignoreTls, verify, 
   const open = async (): Promise<Transporter> => {
     const { createTransport } = await import('nodemailer')
     return createTransport({
-      ...{ pool: true, maxConnections: MAIL_CONNECTIONS, host, port, secure, ignoreTLS: ignoreTls, requireTLS: requireTls },
+      pool: true,
+      maxConnections: MAIL_CONNECTIONS,
+      host,
+      port,
+      secure,
+      ignoreTLS: ignoreTls,
+      requireTLS: requireTls,
       ...(credentials && { auth: { user: credentials.user, pass: credentials.password } }),
       tls: { rejectUnauthorized: verify },
       ...{

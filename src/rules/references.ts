@@ -221,7 +221,7 @@ function parseSigil(text: string, word: number, at: number, limit: number): Refe
     return { kind, project, number, start: word, end }
   }
   if (char === '@') return project === null ? mention(text, at) : commitOf(text, word, at, project)
-  return named(text, word, at, limit, project, char === '~' ? 'label' : 'milestone')
+  return named(text, word, at, limit, { project, kind: char === '~' ? 'label' : 'milestone' })
 }
 
 function endOfNumber(text: string, from: number) {
@@ -246,7 +246,13 @@ function mention(text: string, at: number): Reference | null {
   return { kind: 'user', name, start: at, end }
 }
 
-function named(text: string, start: number, at: number, limit: number, project: string | null, kind: 'label' | 'milestone'): Reference | null {
+function named(
+  text: string,
+  start: number,
+  at: number,
+  limit: number,
+  { project, kind }: { project: string | null; kind: 'label' | 'milestone' },
+): Reference | null {
   if (text[at + 1] === '"') {
     for (let end = at + 2; end < limit && end - at <= MAX_NAME + 2; end++) {
       if (text[end] === '\n') return null

@@ -1,7 +1,7 @@
 import type { ActorUser } from '../access/actor.js'
 import { actingAs } from '../access/actor.js'
 import { isFeatureOpen } from '../access/can.js'
-import { findProjectAtLevel, findProjectFor, formerProjectId, fullPathOf, type Project, type ProjectSubject } from '../access/rules.js'
+import { formerProjectId, fullPathOf, getProjectAtLevel, getProjectFor, type Project, type ProjectSubject } from '../access/rules.js'
 import { type Context, withOrigin } from '../context.js'
 import { Failure, failureText, nullOnFailure } from '../failures.js'
 import { RepositoryMissing } from '../git/errors.js'
@@ -162,7 +162,7 @@ async function createByPush(ctx: Context, user: ActorUser, target: PushTarget, c
  */
 export async function findSubject(ctx: Context, caller: GitCaller, named: string): Promise<ProjectSubject | null> {
   try {
-    const subject = caller.level ? await findProjectAtLevel(ctx, caller.user, named, caller.level) : await findProjectFor(ctx, caller, named)
+    const subject = caller.level ? await getProjectAtLevel(ctx, caller.user, named, caller.level) : await getProjectFor(ctx, caller, named)
     return subject.project.marked_for_deletion_at ? null : subject
   } catch (error) {
     if (error instanceof Failure && error.kind === 'not_found') return null

@@ -1,7 +1,7 @@
 import { eq, inArray, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
-import { findGroupFor, findProjectFor } from '../../src/access/rules.js'
+import { getGroupFor, getProjectFor } from '../../src/access/rules.js'
 import { readableCode, viewerKindOf, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
 import { members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
 import { Failure } from '../../src/failures.js'
@@ -152,7 +152,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
         .where(visibleProject(viewerKindOf(person), sql`${person?.id ?? 0}::bigint`))
       expect(asked.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
       for (const project of world.projects) {
-        const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
+        const found = await orNull(getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
         expect([project.id, found?.level ?? null]).toEqual([
           project.id,
           expected.includes(project.id) ? (person ? projectLevel(person.id, project) : 0) : null,
@@ -176,7 +176,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
         .where(sql`${visibleProjects(viewerKind, user)} and ${readableCode(viewerKind, user)}`)
       const expected: number[] = []
       for (const { id } of world.projects) {
-        const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(id)))
+        const found = await orNull(getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(id)))
         if (found?.can('download_code')) expected.push(id)
       }
       expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
@@ -200,7 +200,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
       expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
       for (const group of world.groups) {
         for (const name of [String(group.id), paths.get(group.id) ?? '']) {
-          const found = await orNull(findGroupFor(t.ctx, { user: person?.caller.user ?? null }, name))
+          const found = await orNull(getGroupFor(t.ctx, { user: person?.caller.user ?? null }, name))
           expect([name, found?.level ?? null]).toEqual([name, expected.includes(group.id) ? (person ? groupLevel(person.id, group.id) : 0) : null])
         }
       }
@@ -274,7 +274,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
       const restorable = seen.filter((project) => !waiting.has(project.id) || owns(project)).map(({ id }) => id)
       expect(await idsOf('&include_pending_delete=true')).toEqual(restorable)
       for (const project of world.projects) {
-        const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
+        const found = await orNull(getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
         expect([project.id, found !== null]).toEqual([project.id, restorable.includes(project.id)])
         if (found && waiting.has(project.id)) expect(found.can('download_code')).toBe(false)
       }

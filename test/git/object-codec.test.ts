@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { entryType, parseCommit, parseTag, parseTree } from '../../src/git/objects/object-codec.js'
+import { parseCommit, parseTag } from '../../src/git/objects/object-codec.js'
 
 const OID = 'a'.repeat(40)
 const commit = (...lines: (string | Buffer)[]) => parseCommit(OID, Buffer.concat(lines.map((line) => Buffer.from(line))))
@@ -73,20 +73,4 @@ describe('parseTag', () => {
     expect(parseTag(OID, Buffer.from(text))).toMatchObject({ target: OID, targetType: 'blob', tagger: { name: 'T', seconds: 9 }, message: 'hello\n' })
     expect(parseTag(OID, Buffer.from(text.replace(/tagger.*\n/, ''))).tagger).toBeNull()
   })
-})
-
-describe('parseTree', () => {
-  it('keeps odd modes and the bytes of odd names (SEC-153, SEC-154)', () => {
-    const name = Buffer.from([0x61, 0xff, 0x0a, 0x22])
-    const oid = Buffer.alloc(20, 0xab)
-    const bytes = Buffer.concat(['100664 ', name, '\0', oid, '40000 d\0', oid, '160000 s\0', oid].map((part) => Buffer.from(part as string)))
-    expect(parseTree(bytes).entries).toEqual([
-      { mode: '100664', name, oid: 'ab'.repeat(20) },
-      { mode: '040000', name: Buffer.from('d'), oid: 'ab'.repeat(20) },
-      { mode: '160000', name: Buffer.from('s'), oid: 'ab'.repeat(20) },
-    ])
-    expect(parseTree(bytes).entries.map(({ mode }) => entryType(mode))).toEqual(['blob', 'tree', 'commit'])
-  })
-
-  it('stops at a torn tail', () => expect(parseTree(Buffer.from('100644 a\0short')).entries).toEqual([]))
 })

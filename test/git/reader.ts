@@ -1,5 +1,5 @@
+import type { ObjectType } from '../../src/git/objects/cat-file.js'
 import type { ReadObject } from '../../src/git/objects/changes.js'
-import type { ObjectType } from '../../src/git/objects/object-buffer.js'
 import { gitEnvironment } from '../../src/git/process/environment.js'
 import { runSync } from '../support/run-sync.js'
 

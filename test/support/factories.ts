@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../src/access/actor.js'
-import { findProjectFor } from '../../src/access/rules.js'
+import { getProjectFor } from '../../src/access/rules.js'
 import type { Scope } from '../../src/access/scopes.js'
 import type { Context } from '../../src/context.js'
 import { applicationSettings, members, users } from '../../src/db/schema/index.js'
@@ -100,7 +100,7 @@ export async function aProject(
   const name = attributes.name ?? `project${unique()}`
   const id = await createProject(ctx, creator.caller, { name, ...attributes })
   await addMembers(ctx, { project_id: id }, roles)
-  const subject = await findProjectFor(ctx, creator.caller, String(id))
+  const subject = await getProjectFor(ctx, creator.caller, String(id))
   const fullPath = `${subject.project.namespace.full_path}/${subject.project.path}`
   const project = { id, path: `/projects/${id}`, fullPath, creator }
   if (files) await aCommit(ctx, project, files)
@@ -114,7 +114,7 @@ export async function aCommit(
   files: Record<string, string>,
   { branch = 'main', start_branch, message = 'Add files' }: { branch?: string; start_branch?: string; message?: string } = {},
 ): Promise<string> {
-  const subject = await findProjectFor(ctx, project.creator.caller, String(project.id))
+  const subject = await getProjectFor(ctx, project.creator.caller, String(project.id))
   const actions = Object.entries(files).map(([file_path, content]) => ({ action: 'create', file_path, content }))
   const { commit } = await createCommit(
     ctx,

@@ -91,7 +91,7 @@ async function startLocked(directory: string, account: Account | undefined, log:
   const password = await passwordFor(directory, server, data, account, existing !== undefined)
 
   const sockets = await makeSocketFolder(account)
-  const supervisor = new Supervisor(server, data, sockets, account, log, tuning)
+  const supervisor = new Supervisor({ server, data, sockets, account }, log, tuning)
   try {
     await supervisor.start()
   } catch (error) {

@@ -19,6 +19,14 @@ const PROGRESS_INTERVAL_MS = 10_000
 /** Settings of glibc with which a connection returns freed memory at once, and keeps half a megabyte less. */
 const LOW_MEMORY_MALLOC = { MALLOC_TRIM_THRESHOLD_: '65536', MALLOC_TOP_PAD_: '16384', MALLOC_MMAP_THRESHOLD_: '65536' }
 
+/** The program, the folders of its data and of its sockets, and the account that it runs as. */
+interface Cluster {
+  server: Server
+  data: string
+  sockets: string
+  account: Account | undefined
+}
+
 /** Keeps Postgres running: restarts it when it ends unexpectedly. */
 export class Supervisor {
   #child: ChildProcess | undefined
@@ -27,10 +35,7 @@ export class Supervisor {
   #lines: string[] = []
 
   constructor(
-    private readonly server: Server,
-    private readonly data: string,
-    private readonly sockets: string,
-    private readonly account: Account | undefined,
+    private readonly cluster: Cluster,
     private readonly log: Log,
     private readonly tuning: ServerOptions,
   ) {}
@@ -44,7 +49,7 @@ export class Supervisor {
       // the children of a killed postmaster need a moment to exit
       if (/pre-existing shared memory block|lock file "[^"]*" already exists/.test(output) && Date.now() < deadline && !this.#stopping) {
         await sleep(100)
-        await stopLeftover(this.data, this.log)
+        await stopLeftover(this.cluster.data, this.log)
         continue
       }
       await this.stop()
@@ -60,7 +65,7 @@ export class Supervisor {
     child.ref()
     child.stdin?.end()
     const ended = await Promise.race([this.#ended.then(() => true), sleep(STOP_TIMEOUT, false, { ref: false })])
-    if (!ended) await stopLeftover(this.data, this.log)
+    if (!ended) await stopLeftover(this.cluster.data, this.log)
     await this.#ended
   }
 
@@ -68,7 +73,7 @@ export class Supervisor {
     for (let wait = 100; !this.#stopping; wait = Math.min(wait * 2, 5_000)) {
       this.log.error({ code }, 'Postgres ended unexpectedly; restarting it')
       try {
-        await stopLeftover(this.data, this.log)
+        await stopLeftover(this.cluster.data, this.log)
         return await this.start()
       } catch (error) {
         if (this.#stopping) return
@@ -80,11 +85,16 @@ export class Supervisor {
   }
 
   #launch(): void {
-    const program = join(this.server.bin, 'postgres')
-    const child = launch(program, ['-D', this.data, ...settings(this.server, this.sockets, this.tuning)], this.account, {
-      ...serverEnvironment(this.server),
-      ...(!this.tuning.durable && LOW_MEMORY_MALLOC),
-    })
+    const program = join(this.cluster.server.bin, 'postgres')
+    const child = launch(
+      program,
+      ['-D', this.cluster.data, ...settings(this.cluster.server, this.cluster.sockets, this.tuning)],
+      this.cluster.account,
+      {
+        ...serverEnvironment(this.cluster.server),
+        ...(!this.tuning.durable && LOW_MEMORY_MALLOC),
+      },
+    )
     this.#child = child
     this.#lines = []
     child.stdin?.on('error', () => undefined)
@@ -117,8 +127,8 @@ export class Supervisor {
         reported = Date.now()
         this.log.info('Postgres is still starting')
       }
-      const lines = (await readFile(join(this.data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
-      if (lines[4] === this.sockets && lines[7]?.trim() === 'ready') return true
+      const lines = (await readFile(join(this.cluster.data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+      if (lines[4] === this.cluster.sockets && lines[7]?.trim() === 'ready') return true
       await sleep(5)
     }
     return false

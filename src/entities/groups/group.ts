@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
+import { dayOf } from '../../lib/text/day.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/creation-levels.js'
 import { visibilityName } from '../../rules/visibility.js'
 import type { GroupRecord, GroupStatistics } from '../../services/groups/list.js'
 import { noted } from '../custom-attribute.js'
-import { dayOf, marked, Project } from '../projects/project.js'
+import { marked, Project } from '../projects/project.js'
 import { VISIBILITIES } from './levels.js'
 
 const common = {
@@ -60,7 +61,7 @@ type GroupDefaults = { default_branch_protection: number }
 
 function presentCommon(group: GroupRecord, view: View, defaults: GroupDefaults) {
   const { id, name, path, description, request_access_enabled, full_name, full_path, parent_id } = group
-  const markedOn = dayOf(group.marked_for_deletion_at)
+  const markedOn = group.marked_for_deletion_at && dayOf(group.marked_for_deletion_at)
   return {
     id,
     name,

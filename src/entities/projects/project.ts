@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isFeatureOpen } from '../../access/can.js'
 import type { View } from '../../http/view.js'
+import { dayOf } from '../../lib/text/day.js'
 import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../rules/notifications.js'
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { visibilityName } from '../../rules/visibility.js'
@@ -42,8 +43,6 @@ export const BasicProject = z.strictObject(basic).meta({ id: 'BasicProject', des
 
 /** The day of the deletion, while it can be restored; the two are the same (PR-28). */
 export const marked = { marked_for_deletion_at: z.iso.date().nullable(), marked_for_deletion_on: z.iso.date().nullable() }
-
-export const dayOf = (moment: Date | null) => moment?.toISOString().slice(0, 10) ?? null
 
 const Access = z.strictObject({ access_level: z.int(), notification_level: z.int() }).nullable()
 const Feature = z.enum(FEATURE_LEVELS)
@@ -205,7 +204,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
   const level = view.viewer?.admin ? 50 : record.level
   const open = (feature: number) => isFeatureOpen(feature, standing)
   const self = view.links.api(`/projects/${project.id}`)
-  const markedOn = dayOf(project.marked_for_deletion_at)
+  const markedOn = project.marked_for_deletion_at && dayOf(project.marked_for_deletion_at)
   const issues = open(project.issues_access_level)
   const repository = open(project.repository_access_level)
   const mergeRequests = repository && open(project.merge_requests_access_level)

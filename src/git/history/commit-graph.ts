@@ -20,17 +20,25 @@ interface Layer {
  * its commits are always in it too.
  */
 export class CommitGraph {
-  constructor(
-    readonly count: number,
-    readonly oids: Buffer,
-    readonly dates: Float64Array,
-    /** Topological level, greater than that of any parent; 0 if an old git wrote none. */
-    readonly levels: Uint32Array,
-    readonly firstParents: Int32Array,
-    readonly otherParents: Map<number, number[]>,
-    /** Newest first. */
-    readonly layers: Layer[],
-  ) {}
+  readonly count: number
+  readonly oids: Buffer
+  readonly dates: Float64Array
+  /** Topological level, greater than that of any parent; 0 if an old git wrote none. */
+  readonly levels: Uint32Array
+  readonly firstParents: Int32Array
+  readonly otherParents: Map<number, number[]>
+  /** Newest first. */
+  readonly layers: Layer[]
+
+  constructor(parts: Pick<CommitGraph, 'count' | 'oids' | 'dates' | 'levels' | 'firstParents' | 'otherParents' | 'layers'>) {
+    this.count = parts.count
+    this.oids = parts.oids
+    this.dates = parts.dates
+    this.levels = parts.levels
+    this.firstParents = parts.firstParents
+    this.otherParents = parts.otherParents
+    this.layers = parts.layers
+  }
 
   get bytes() {
     return 1_000 + this.count * 36 + this.otherParents.size * 120 + this.layers.length * 1_024
@@ -176,7 +184,7 @@ async function decode(files: { name: string; chunks: Chunks }[], previous: Commi
     layers.unshift({ name, base, count: length, fanout: requireChunk(chunks, 'OIDF') })
     base += length
   }
-  return new CommitGraph(count, oids, dates, levels, firstParents, otherParents, layers)
+  return new CommitGraph({ count, oids, dates, levels, firstParents, otherParents, layers })
 }
 
 function extraParents(edges: Buffer, at: number): number[] {

@@ -1,7 +1,7 @@
 import { EMPTY_TREE } from '../diff/diff.js'
 import type { ReadObject } from '../objects/changes.js'
 import type { ObjectBuffer } from '../objects/object-buffer.js'
-import { decodeTree, encodeTree, isTree, type RawEntry } from '../objects/tree-codec.js'
+import { decodeTree, encodeTree, isTree, type NamedEntry } from '../objects/tree-codec.js'
 import type { Oid } from '../types.js'
 
 /** Larger trees are left to git, because decoding them would block the event loop. */
@@ -23,7 +23,7 @@ export async function mergeInProcess(readObject: ReadObject, stage: ObjectBuffer
   if (base === ours) return theirs
   const [ancestor, left, right] = await Promise.all([base, ours, theirs].map((tree) => entriesOf(readObject, tree)))
   if (!ancestor || !left || !right) return null
-  const merged: RawEntry[] = []
+  const merged: NamedEntry[] = []
   for (const name of new Set([...left.keys(), ...right.keys(), ...ancestor.keys()])) {
     const before = ancestor.get(name)
     const sides = [left.get(name), right.get(name)] as const
@@ -37,7 +37,11 @@ export async function mergeInProcess(readObject: ReadObject, stage: ObjectBuffer
 const REMOVED = Symbol('removed')
 
 /** The entry of the only side that changed it; null if both sides did. */
-function unchangedBy(before: RawEntry | undefined, ours: RawEntry | undefined, theirs: RawEntry | undefined): RawEntry | typeof REMOVED | null {
+function unchangedBy(
+  before: NamedEntry | undefined,
+  ours: NamedEntry | undefined,
+  theirs: NamedEntry | undefined,
+): NamedEntry | typeof REMOVED | null {
   if (isSame(before, theirs)) return ours ?? REMOVED
   if (isSame(before, ours)) return theirs ?? REMOVED
   return null
@@ -47,10 +51,10 @@ function unchangedBy(before: RawEntry | undefined, ours: RawEntry | undefined, t
 async function mergeBothChanged(
   readObject: ReadObject,
   stage: ObjectBuffer,
-  before: RawEntry | undefined,
-  ours: RawEntry | undefined,
-  theirs: RawEntry | undefined,
-): Promise<RawEntry | null> {
+  before: NamedEntry | undefined,
+  ours: NamedEntry | undefined,
+  theirs: NamedEntry | undefined,
+): Promise<NamedEntry | null> {
   if (!before || !ours || !theirs) return null
   const folders = [before, ours, theirs].filter(({ mode }) => isTree(mode)).length
   if (folders === 0) return isSame(ours, theirs) ? ours : null
@@ -60,10 +64,10 @@ async function mergeBothChanged(
   return oid === null ? null : { ...ours, oid }
 }
 
-const isSame = (a: RawEntry | undefined, b: RawEntry | undefined) => a?.oid === b?.oid && a?.mode === b?.mode
+const isSame = (a: NamedEntry | undefined, b: NamedEntry | undefined) => a?.oid === b?.oid && a?.mode === b?.mode
 
 /** The entries by name; null if re-encoding them might differ from what git writes. */
-async function entriesOf(readObject: ReadObject, tree: Oid): Promise<Map<string, RawEntry> | null> {
+async function entriesOf(readObject: ReadObject, tree: Oid): Promise<Map<string, NamedEntry> | null> {
   const object = await readObject(tree)
   if (object?.type !== 'tree' || object.content.length > MAX_TREE_BYTES) return null
   const entries = decodeTree(object.content)

@@ -1,7 +1,8 @@
 import { namesGitFile } from '../../lib/git-path.js'
 import type { Change, ChangeFault, Oid } from '../types.js'
-import type { ObjectBuffer, ObjectType } from './object-buffer.js'
-import { decodeTree, encodeTree, isTree, type RawEntry } from './tree-codec.js'
+import type { ObjectType } from './cat-file.js'
+import type { ObjectBuffer } from './object-buffer.js'
+import { decodeTree, encodeTree, isTree, type NamedEntry } from './tree-codec.js'
 
 export type ReadObject = (oid: Oid) => Promise<{ type: ObjectType; content: Buffer } | null>
 
@@ -9,7 +10,7 @@ export type ReadObject = (oid: Oid) => Promise<{ type: ObjectType; content: Buff
  * A tree entry. A directory that was read has `directory` set, a changed file `content`; their `oid` is set only when
  * the tree is written.
  */
-interface Entry extends RawEntry {
+interface Entry extends NamedEntry {
   directory?: Directory
   content?: Buffer
 }

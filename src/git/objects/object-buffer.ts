@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Oid, Signature, Tag } from '../types.js'
-
-export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag'
+import type { ObjectType } from './cat-file.js'
 
 export interface StagedObject {
   oid: Oid

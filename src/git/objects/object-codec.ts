@@ -1,12 +1,4 @@
-import type { Commit, Oid, Signature, Tag, TreeEntry } from '../types.js'
-
-/** A tree entry whose name is kept as stored bytes. */
-export interface RawEntry {
-  /** As stored, padded to six digits. */
-  mode: string
-  name: Buffer
-  oid: Oid
-}
+import type { Commit, Oid, Signature, Tag } from '../types.js'
 
 /**
  * Parses any commit, however malformed: what cannot be parsed is empty, what cannot be decoded becomes U+FFFD (SEC-151,
@@ -59,32 +51,6 @@ export function parseTag(oid: Oid, content: Buffer): Tag {
     tagger: tagger ? parseSignature(tagger, decode) : null,
     message: decode(body),
   }
-}
-
-/**
- * Parses up to `limit` tree entries in stored order from an offset, so that a huge tree can be read in slices; a
- * truncated tail is ignored.
- */
-export function parseTree(content: Buffer, from = 0, limit = Number.POSITIVE_INFINITY): { entries: RawEntry[]; next: number } {
-  const entries: RawEntry[] = []
-  let next = from
-  while (next < content.length && entries.length < limit) {
-    const space = content.indexOf(0x20, next)
-    const end = content.indexOf(0, space)
-    if (space < 0 || end < 0 || end + 21 > content.length) return { entries, next: content.length }
-    entries.push({
-      mode: content.toString('latin1', next, space).padStart(6, '0'),
-      name: content.subarray(space + 1, end),
-      oid: content.toString('hex', end + 1, end + 21),
-    })
-    next = end + 21
-  }
-  return { entries, next }
-}
-
-export function entryType(mode: string): TreeEntry['type'] {
-  if (mode.startsWith('04')) return 'tree'
-  return mode === '160000' ? 'commit' : 'blob'
 }
 
 interface Header {

@@ -5,7 +5,8 @@ import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { crc32, deflate } from 'node:zlib'
 import { syncDirectory, syncFile, writeNewFile } from '../../lib/files/durable.js'
-import type { ObjectType, StagedObject } from './object-buffer.js'
+import type { ObjectType } from './cat-file.js'
+import type { StagedObject } from './object-buffer.js'
 
 const compress = promisify(deflate)
 /** Bytes hashed before yielding to the event loop, a few milliseconds (SEC-145). */

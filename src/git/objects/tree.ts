@@ -2,7 +2,7 @@ import { Slice, yieldToEventLoop } from '../../lib/async/yield.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import type { Oid, TreeEntry } from '../types.js'
 import type { CatFile } from './cat-file.js'
-import { entryType, parseTree, type RawEntry } from './object-codec.js'
+import { entryType, parseTree, type RawEntry } from './tree-codec.js'
 
 /** Reads objects through a cache; trees are immutable. */
 export interface TreeSource {
@@ -18,6 +18,8 @@ const MAX_TREE_BYTES = 16_777_216
  */
 const MAX_ENTRIES = 100_000
 const READ_BATCH = 64
+/** How many entries are parsed before other calls have a turn. */
+const SLICE_ENTRIES = 5_000
 
 /** The entries of a tree object; null if it is not a tree. */
 export function readTree(source: TreeSource, oid: Oid): Promise<RawEntry[] | null> {
@@ -27,10 +29,12 @@ export function readTree(source: TreeSource, oid: Oid): Promise<RawEntry[] | nul
     async () => {
       const object = await source.objects.read(oid, MAX_TREE_BYTES)
       if (object?.type !== 'tree') return null
-      let { entries, next } = parseTree(object.content, 0, 5_000)
+      let { entries, next } = parseTree(object.content, 0, SLICE_ENTRIES)
       while (next < object.content.length) {
         await yieldToEventLoop()
-        const more = parseTree(object.content, next, 5_000)
+        const more = parseTree(object.content, next, SLICE_ENTRIES)
+        // a truncated end is ignored
+        if (more.entries.length === 0) break
         entries = entries.concat(more.entries)
         next = more.next
       }
@@ -191,5 +195,5 @@ async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, 
 
 function toEntry({ mode, name, oid }: RawEntry, parent: string): TreeEntry {
   const text = name.toString('utf8')
-  return { mode, type: entryType(mode), oid, name: text, path: parent === '' ? text : `${parent}/${text}` }
+  return { mode: mode.padStart(6, '0'), type: entryType(mode), oid, name: text, path: parent === '' ? text : `${parent}/${text}` }
 }

@@ -5,6 +5,7 @@ import { currentHolder } from '../../lib/async/holder.js'
 import { shareOf } from '../../lib/share.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitFailure } from '../errors.js'
+import { configOptions } from './config-options.js'
 import { gitEnvironment, programOnPath } from './environment.js'
 import { directSpawner, type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
 
@@ -12,18 +13,18 @@ import { directSpawner, type GitProcess, kill, type Spawner, type SpawnOptions }
  * Options of every git command: trust our own directories, sync what is written, limit memory, never start automatic
  * maintenance.
  */
-export const GIT_OPTIONS = [
-  '-c', 'safe.directory=*',
-  '-c', 'core.fsync=committed,loose-object',
-  '-c', 'core.fsyncMethod=batch',
-  '-c', 'core.hooksPath=/dev/null',
-  '-c', 'core.deltaBaseCacheLimit=16m',
-  '-c', 'core.attributesFile=/dev/null',
-  '-c', 'core.quotePath=false',
-  '-c', 'gc.auto=0',
-  '-c', 'maintenance.auto=false',
-  '-c', 'protocol.allow=never',
-] // biome-ignore format: pairs belong on one line
+export const GIT_OPTIONS = configOptions({
+  'safe.directory': '*',
+  'core.fsync': 'committed,loose-object',
+  'core.fsyncMethod': 'batch',
+  'core.hooksPath': '/dev/null',
+  'core.deltaBaseCacheLimit': '16m',
+  'core.attributesFile': '/dev/null',
+  'core.quotePath': 'false',
+  'gc.auto': '0',
+  'maintenance.auto': 'false',
+  'protocol.allow': 'never',
+})
 
 export interface PoolLimits {
   /** Maximum concurrent processes, in total and per repository. */

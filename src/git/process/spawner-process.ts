@@ -134,7 +134,9 @@ class SpawnerConnection {
         else this.#fail(pending, new Unavailable('git could not be started in time'))
       }, START_TIMEOUT_MS)
       const pending: PendingStart = {
-        ...{ request, sockets: request.stdio.map(() => null), process: undefined },
+        request,
+        sockets: request.stdio.map(() => null),
+        process: undefined,
         resolve(process) {
           clearTimeout(timer)
           resolve(process)

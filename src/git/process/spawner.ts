@@ -68,7 +68,13 @@ export const directSpawner: Spawner = {
     if (niceness !== undefined) lowerPriority(pid, niceness)
     const { stdin, stdout, stderr } = child
     return {
-      ...{ pid, stdin, stdout, stderr, exited, closed, stdio: child.stdio as (Readable | Writable | null)[] },
+      pid,
+      stdin,
+      stdout,
+      stderr,
+      exited,
+      closed,
+      stdio: child.stdio as (Readable | Writable | null)[],
       get running() {
         return state.running
       },

@@ -58,7 +58,11 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
     diffLine: (from, to, at) => guarded(null, () => diffLine(from, to, at)),
     changedPath: (changes, paths) => guarded(null, () => findChangedPath({ pool, directory, env }, changes, paths)),
-    stats: (oids) => guarded(oids.map(() => ({ ...NO_STATS })), () => Promise.all(oids.map(statsOf))), // biome-ignore format: one call
+    stats: (oids) =>
+      guarded(
+        oids.map(() => ({ ...NO_STATS })),
+        () => Promise.all(oids.map(statsOf)),
+      ),
   }
 }
 

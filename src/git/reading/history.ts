@@ -26,11 +26,19 @@ export const historyReader = ({ history, refs }: Source, guarded: Guard): Histor
   log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
   countNew: (from, to, limit) => guarded(0, () => countNew(history(), from, to, limit)),
   range: (from, to, limit) => guarded({ oids: [], total: 0 }, () => range(history(), from, to, limit)),
-  lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
+  lastCommits: (from, paths) =>
+    guarded(
+      paths.map(() => null),
+      () => lastCommits(history(), from, paths),
+    ),
   mergeBase: (...oids) => guarded(null, () => mergeBase(history(), oids)),
   uniqueMergeBase: (ours, theirs) => guarded(null, () => uniqueMergeBase(history(), ours, theirs)),
   isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
-  merged: (heads, into) => guarded(heads.map(() => false), () => mergedInto(history(), heads, into)), // biome-ignore format: one call
+  merged: (heads, into) =>
+    guarded(
+      heads.map(() => false),
+      () => mergedInto(history(), heads, into),
+    ),
   refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), refs, oid, prefix)),
   aheadBehind: (a, b) => guarded({ ahead: 0, behind: 0 }, () => aheadBehind(history(), a, b)),
   contributors: (head) => guarded([], () => contributors(history(), head)),

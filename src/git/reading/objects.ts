@@ -30,17 +30,28 @@ export function objectReader(
         const object = await peel(oid)
         return object?.type === 'commit' ? object.oid : null
       }),
-    commits: (oids) => guarded(oids.map(() => null), () => readCommitList(oids, cachedCommit, listedCommit)), // biome-ignore format: one call
+    commits: (oids) =>
+      guarded(
+        oids.map(() => null),
+        () => readCommitList(oids, cachedCommit, listedCommit),
+      ),
     signedCommit: (oid) =>
       guarded(null, async () => {
         const object = await objects().read(oid)
         return object?.type === 'commit' ? parseSigned(object.content) : null
       }),
     tag: (oid) =>
-      guarded(null, () => cache.getOrCompute<Tag>(directory, `tag ${oid}`, ({ message }) => 1_200 + message.length * 2, async () => {
-        const object = await objects().read(oid, MAX_COMMIT_BYTES)
-        return object?.type === 'tag' ? parseTag(oid, object.content) : null
-      })), // biome-ignore format: one question
+      guarded(null, () =>
+        cache.getOrCompute<Tag>(
+          directory,
+          `tag ${oid}`,
+          ({ message }) => 1_200 + message.length * 2,
+          async () => {
+            const object = await objects().read(oid, MAX_COMMIT_BYTES)
+            return object?.type === 'tag' ? parseTag(oid, object.content) : null
+          },
+        ),
+      ),
     objectInfo: (oid) =>
       guarded(null, async () => {
         const found = await info(oid)
@@ -51,13 +62,25 @@ export function objectReader(
         const found = await info(oid)
         if (found?.type !== 'blob') return null
         if (found.size > MAX_CACHED_BLOB_BYTES) return read(oid)
-        return cache.getOrCompute<Buffer>(directory, `blob ${oid}`, ({ length }) => length, () => read(oid)) // biome-ignore format: one question
+        return cache.getOrCompute<Buffer>(
+          directory,
+          `blob ${oid}`,
+          ({ length }) => length,
+          () => read(oid),
+        )
       }),
     blobStart: (oid, bytes) =>
-      guarded(null, () => cache.getOrCompute<Buffer>(directory, `first ${bytes} of ${oid}`, (start) => start.length, async () => {
-        const found = await info(oid)
-        return found?.type === 'blob' ? startOf(await objects().stream(found), bytes) : null
-      })), // biome-ignore format: one question
+      guarded(null, () =>
+        cache.getOrCompute<Buffer>(
+          directory,
+          `first ${bytes} of ${oid}`,
+          (start) => start.length,
+          async () => {
+            const found = await info(oid)
+            return found?.type === 'blob' ? startOf(await objects().stream(found), bytes) : null
+          },
+        ),
+      ),
     blobStream: (oid, signal) =>
       guarded(null, async () => {
         const found = await info(oid)

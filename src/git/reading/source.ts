@@ -58,7 +58,13 @@ export function sourceOf(resources: ReadResources, directory: string, env: NodeJ
   const objects = () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
   const trees = (): TreeSource => ({ objects: objects(), cached: (query, size, compute) => cache.getOrCompute(directory, query, size, compute) })
 
-  const info = (oid: Oid) => cache.getOrCompute<ObjectInfo>(directory, `info ${oid}`, () => INFO_BYTES, () => objects().info(oid)) // biome-ignore format: one question
+  const info = (oid: Oid) =>
+    cache.getOrCompute<ObjectInfo>(
+      directory,
+      `info ${oid}`,
+      () => INFO_BYTES,
+      () => objects().info(oid),
+    )
   const peel = peelIn(resources, directory, env)
   const commit = (oid: Oid) =>
     cache.getOrCompute<Commit>(directory, `commit ${oid}`, sizeOf, async () => {

@@ -113,7 +113,11 @@ export class PackedRefs {
     const names = Array.from(this.lines, (start) => ({ start, name: this.file.subarray(start + NAME_OFFSET, this.#end(start)) }))
     if (names.every(({ name }, i) => i === 0 || Buffer.compare((names[i - 1] as { name: Buffer }).name, name) < 0)) return this
     names.sort((a, b) => Buffer.compare(a.name, b.name))
-    return new PackedRefs(this.file, Uint32Array.from(names, ({ start }) => start), this.fullyPeeled) // biome-ignore format: one call
+    return new PackedRefs(
+      this.file,
+      Uint32Array.from(names, ({ start }) => start),
+      this.fullyPeeled,
+    )
   }
 }
 

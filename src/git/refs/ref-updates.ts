@@ -5,6 +5,7 @@ import { KeyedMutex } from '../../lib/async/keyed-mutex.js'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure, RefChanged, RefLocked, RefNameConflict } from '../errors.js'
+import { configOptions } from '../process/config-options.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type GitProcess, kill } from '../process/spawner.js'
 import { assertNotMoved } from '../storage/gates.js'
@@ -13,12 +14,12 @@ import { type Oid, type RefUpdate, ZERO } from '../types.js'
 import { type PackedRefs, PackedRefsCache } from './packed-refs.js'
 
 /** Waits for locks held by a push or repack, syncs what is written, and writes no reflogs. */
-const OPTIONS = [
-  '-c', 'core.fsync=committed,loose-object,reference',
-  '-c', 'core.filesRefLockTimeout=1000',
-  '-c', 'core.packedRefsTimeout=1000',
-  '-c', 'core.logAllRefUpdates=false',
-] // biome-ignore format: pairs belong on one line
+const OPTIONS = configOptions({
+  'core.fsync': 'committed,loose-object,reference',
+  'core.filesRefLockTimeout': '1000',
+  'core.packedRefsTimeout': '1000',
+  'core.logAllRefUpdates': 'false',
+})
 
 export interface RefUpdatesLimits {
   /** Maximum number of concurrent processes. */

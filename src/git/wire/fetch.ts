@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { syncDirectory } from '../../lib/files/durable.js'
 import { TooLarge } from '../errors.js'
+import { configOptions } from '../process/config-options.js'
 import type { ProcessPool } from '../process/pool.js'
 import { repositorySize } from '../storage/maintenance.js'
 import type { FetchSource } from '../types.js'
@@ -24,15 +25,17 @@ function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
   const number = port || (protocol === 'https:' ? '443' : '80')
   // only names need resolving; curl does not accept an address here
   const name = protocol !== 'git:' && isIP(hostname.replace(/^\[|\]$/g, '')) === 0
-  const args = [
-    '-c', 'http.followRedirects=false',
-    '-c', 'http.proxy=',
-    '-c', 'http.lowSpeedLimit=1000',
-    '-c', 'http.lowSpeedTime=60',
-    '-c', 'credential.helper=',
-    '-c', 'core.askPass=',
-    ...(name ? ['-c', `http.curloptResolve=${hostname}:${number}:${addresses.map((address) => (address.includes(':') ? `[${address}]` : address)).join(',')}`] : []),
-  ] // biome-ignore format: pairs belong on one line
+  const args = configOptions({
+    'http.followRedirects': 'false',
+    'http.proxy': '',
+    'http.lowSpeedLimit': '1000',
+    'http.lowSpeedTime': '60',
+    'credential.helper': '',
+    'core.askPass': '',
+    ...(name && {
+      'http.curloptResolve': `${hostname}:${number}:${addresses.map((address) => (address.includes(':') ? `[${address}]` : address)).join(',')}`,
+    }),
+  })
   const env = {
     GIT_ALLOW_PROTOCOL: protocol.slice(0, -1),
     ...(authorization !== undefined && {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { syncDirectory } from '../../lib/files/durable.js'
 import { GitFault } from '../errors.js'
+import { configOptions } from '../process/config-options.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { GitProcess } from '../process/spawner.js'
 import { syncRefs } from '../refs/ref-updates.js'
@@ -34,23 +35,27 @@ const isBelow = (prefixes: string[], ref: string) => prefixes.some((prefix) => r
 
 /** The configuration of `git receive-pack`. */
 export const RECEIVE_CONFIG = [
-  '-c', 'core.fsync=committed,loose-object,reference',
-  '-c', 'core.filesRefLockTimeout=5000',
-  '-c', 'core.packedRefsTimeout=10000',
-  '-c', 'core.bigFileThreshold=50m',
-  // git rejects updates of hidden refs one by one and executes the rest of the push (GH-18)
-  '-c', 'receive.hideRefs=refs',
+  ...configOptions({
+    'core.fsync': 'committed,loose-object,reference',
+    'core.filesRefLockTimeout': '5000',
+    'core.packedRefsTimeout': '10000',
+    'core.bigFileThreshold': '50m',
+    // git rejects updates of hidden refs one by one and executes the rest of the push (GH-18)
+    'receive.hideRefs': 'refs',
+  }),
   ...WRITABLE.flatMap((prefix) => ['-c', `receive.hideRefs=!${prefix}`]),
-  '-c', 'receive.autogc=false',
-  '-c', 'receive.updateServerInfo=false',
-  '-c', 'receive.unpackLimit=1',
-  '-c', 'receive.advertiseAtomic=true',
-  '-c', 'receive.denyCurrentBranch=ignore',
-  '-c', 'receive.denyDeleteCurrent=ignore',
-  '-c', 'receive.denyDeletes=false',
-  '-c', 'receive.denyNonFastForwards=false',
-  '-c', 'receive.fsckObjects=true',
-] // biome-ignore format: pairs belong on one line
+  ...configOptions({
+    'receive.autogc': 'false',
+    'receive.updateServerInfo': 'false',
+    'receive.unpackLimit': '1',
+    'receive.advertiseAtomic': 'true',
+    'receive.denyCurrentBranch': 'ignore',
+    'receive.denyDeleteCurrent': 'ignore',
+    'receive.denyDeletes': 'false',
+    'receive.denyNonFastForwards': 'false',
+    'receive.fsckObjects': 'true',
+  }),
+]
 
 /** Each is a line of git's configuration; with more refused names the whole push is refused. */
 const MAX_REFUSED_NAMES = 500

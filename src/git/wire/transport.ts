@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import { GitFault, RepositoryMissing } from '../errors.js'
+import { configOptions } from '../process/config-options.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { PackedRefsCache } from '../refs/packed-refs.js'
 import { RefStore } from '../refs/ref-store.js'
@@ -18,14 +19,16 @@ import { ArchiveOutput, archiveRefusal } from './upload-archive.js'
 /** The configuration of `git upload-pack`; hides internal refs (SEC-86). */
 const UPLOAD_CONFIG = [
   ...SERVICE_REFS.flatMap((prefix) => ['-c', `transfer.hideRefs=${prefix}`]),
-  '-c', 'uploadpack.allowFilter=true',
-  // only filters that cost no more than a full clone: others depend on paths or walk trees
-  '-c', 'uploadpackfilter.allow=false',
-  '-c', 'uploadpackfilter.blob:none.allow=true',
-  '-c', 'uploadpackfilter.blob:limit.allow=true',
-  '-c', 'uploadpackfilter.tree.allow=true',
-  '-c', 'uploadpackfilter.tree.maxDepth=0',
-] // biome-ignore format: pairs belong on one line
+  ...configOptions({
+    'uploadpack.allowFilter': 'true',
+    // only filters that cost no more than a full clone: others depend on paths or walk trees
+    'uploadpackfilter.allow': 'false',
+    'uploadpackfilter.blob:none.allow': 'true',
+    'uploadpackfilter.blob:limit.allow': 'true',
+    'uploadpackfilter.tree.allow': 'true',
+    'uploadpackfilter.tree.maxDepth': '0',
+  }),
+]
 
 /** With hidden refs there are no partial clones: they fetch single objects, which older protocols do not serve. */
 const hidingConfig = (hidden: string[]) =>

@@ -101,8 +101,15 @@ export class FileCache {
   #start(name: string, make: Make): PendingFile {
     const begun = deferred()
     const pending: PendingFile = {
-      ...{ name, file: undefined, written: 0, state: 'making', fault: undefined, readers: 0 },
-      ...{ stop: new AbortController(), begun: begun.promise, changed: deferred() },
+      name,
+      file: undefined,
+      written: 0,
+      state: 'making',
+      fault: undefined,
+      readers: 0,
+      stop: new AbortController(),
+      begun: begun.promise,
+      changed: deferred(),
     }
     this.#pendingFiles.set(name, pending)
     const run = this.#make(name, pending, make, begun.resolve).catch((fault: unknown) => {

@@ -9,8 +9,26 @@ const MONTHS = 'january february march april may june july august september octo
 
 /** Offsets of zones in minutes east of UTC: those of RFC 2822, and others with a single offset. */
 const ZONES: Record<string, number> = {
-  ...{ z: 0, ut: 0, utc: 0, gmt: 0, wet: 0, west: 60, cet: 60, cest: 120, eet: 120, eest: 180, msk: 180, jst: 540 },
-  ...{ est: -300, edt: -240, cst: -360, cdt: -300, mst: -420, mdt: -360, pst: -480, pdt: -420 },
+  z: 0,
+  ut: 0,
+  utc: 0,
+  gmt: 0,
+  wet: 0,
+  west: 60,
+  cet: 60,
+  cest: 120,
+  eet: 120,
+  eest: 180,
+  msk: 180,
+  jst: 540,
+  est: -300,
+  edt: -240,
+  cst: -360,
+  cdt: -300,
+  mst: -420,
+  mdt: -360,
+  pst: -480,
+  pdt: -420,
 }
 
 const WEEKDAY = '(?:(?:mon|tue|wed|thu|fri|sat|sun|monday|tuesday|wednesday|thursday|friday|saturday|sunday),?\\s+)?'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { findProjectFor, fullPathOf } from '../../access/rules.js'
+import { fullPathOf, getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { nullOnFailure } from '../../failures.js'
 import { callerOf } from '../../http/caller.js'
@@ -29,9 +29,9 @@ export async function sendGoImport(ctx: Context, request: FastifyRequest, reply:
 `)
 }
 
-async function readableProject(ctx: Context, caller: Parameters<typeof findProjectFor>[1], parts: string[]): Promise<string | null> {
+async function readableProject(ctx: Context, caller: Parameters<typeof getProjectFor>[1], parts: string[]): Promise<string | null> {
   for (let count = Math.min(parts.length, MAX_PARTS); count > 1; count--) {
-    const found = await nullOnFailure(findProjectFor(ctx, caller, parts.slice(0, count).join('/')))
+    const found = await nullOnFailure(getProjectFor(ctx, caller, parts.slice(0, count).join('/')))
     if (found?.can('download_code')) return fullPathOf(found.project)
   }
   return null

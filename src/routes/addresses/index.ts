@@ -10,7 +10,7 @@ import { callerOf } from '../../http/caller.js'
 import { Content, sendContent } from '../../http/content.js'
 import { archiveHeaders, attachment } from '../../http/disposition.js'
 import { countRequest, disconnectSignal, forCall } from '../../http/mount.js'
-import { findProjectSnippet, findSnippet } from '../../services/content/snippets.js'
+import { getProjectSnippet, getSnippet } from '../../services/content/snippets.js'
 import { armoredKeys } from '../../services/identity/gpg-keys.js'
 import { authorizedKeys } from '../../services/identity/keys.js'
 import { rangeOfRequest } from '../../services/issuables/merge-requests/reading/contents.js'
@@ -135,14 +135,14 @@ export const addresses: Address[] = [
     like: '/projects/:id/snippets/:snippet_id/raw',
     access: onProjectSignedIn('read_snippet'),
     answer: async ({ ctx, caller, subject, params }) =>
-      textContent((await findProjectSnippet(ctx, subject, caller, Number(params['snippet_id']))).snippet.content),
+      textContent((await getProjectSnippet(ctx, subject, caller, Number(params['snippet_id']))).snippet.content),
   }),
   address({
     part: null,
     pattern: /^(?:-\/)?snippets\/(?<id>\d{1,15})\/raw$/,
     like: '/snippets/:id/raw',
     access: { ...anyone, path: z.object({}) },
-    answer: async ({ ctx, caller, params }) => textContent((await findSnippet(ctx, caller, Number(params['id']))).snippet.content),
+    answer: async ({ ctx, caller, params }) => textContent((await getSnippet(ctx, caller, Number(params['id']))).snippet.content),
   }),
   address({
     part: null,

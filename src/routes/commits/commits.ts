@@ -10,7 +10,7 @@ import { authorEmail, authorName, filled } from '../../http/texts.js'
 import { lastPipelineOf } from '../../services/ci/pipelines.js'
 import { slice } from '../../services/core/page.js'
 import { createCommit } from '../../services/repository/commits/create.js'
-import { diffOf, findCommit, listCommits, statsOf } from '../../services/repository/commits/read.js'
+import { diffOf, getCommit, listCommits, statsOf } from '../../services/repository/commits/read.js'
 
 const read = onProject('download_code')
 
@@ -76,7 +76,7 @@ export const commits = [
     input: z.object({ sha: z.string(), stats: orDefault(bool(), true) }),
     output: CommitDetail,
     async handler({ ctx, subject, input, view }) {
-      const commit = await findCommit(ctx, subject, input.sha)
+      const commit = await getCommit(ctx, subject, input.sha)
       const [stats, pipeline] = await Promise.all([
         input.stats ? statsOf(ctx, subject, commit.oid) : undefined,
         lastPipelineOf(ctx, subject, commit.oid),
@@ -98,7 +98,7 @@ export const commits = [
     input: z.object({ sha: z.string(), ...paging }),
     output: z.array(Diff),
     async handler({ ctx, subject, input }) {
-      const commit = await findCommit(ctx, subject, input.sha)
+      const commit = await getCommit(ctx, subject, input.sha)
       const { files, truncated } = await diffOf(ctx, subject, commit)
       return pageOf(slice(files, input), input, (diff) => diff, overflowHeaders(truncated))
     },

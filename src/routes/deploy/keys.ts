@@ -19,8 +19,8 @@ import {
   type AnyKey,
   addDeployKey,
   enableDeployKey,
-  findAnyKey,
-  findDeployKey,
+  getAnyKey,
+  getDeployKey,
   listAllDeployKeys,
   listDeployKeys,
   removeDeployKey,
@@ -64,7 +64,7 @@ export const deployKeys = [
     access,
     input: z.object(byId),
     output: ProjectDeployKey,
-    handler: async ({ ctx, subject, input }) => presentProjectDeployKey(await findDeployKey(ctx, subject.project, input.key_id)),
+    handler: async ({ ctx, subject, input }) => presentProjectDeployKey(await getDeployKey(ctx, subject.project, input.key_id)),
   }),
   endpoint({
     method: 'POST',
@@ -108,7 +108,7 @@ export const deployKeys = [
     access: admin,
     input: z.object({ id: rowId() }),
     output: KeyWithUser,
-    handler: async ({ ctx, input, view }) => withUser(ctx, await findAnyKey(ctx, input), view),
+    handler: async ({ ctx, input, view }) => withUser(ctx, await getAnyKey(ctx, input), view),
   }),
   endpoint({
     method: 'GET',
@@ -118,6 +118,6 @@ export const deployKeys = [
     access: admin,
     input: z.object({ fingerprint: str() }),
     output: KeyWithUser,
-    handler: async ({ ctx, input, view }) => withUser(ctx, await findAnyKey(ctx, input), view),
+    handler: async ({ ctx, input, view }) => withUser(ctx, await getAnyKey(ctx, input), view),
   }),
 ]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { adminOnGroup, findProjectFor, onGroupSignedIn, signedIn } from '../../access/rules.js'
+import { adminOnGroup, getProjectFor, onGroupSignedIn, signedIn } from '../../access/rules.js'
 import { GroupDetails } from '../../entities/groups/group.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { failedTo } from '../../failures.js'
@@ -91,7 +91,7 @@ export const groupChanges = [
     input: z.object({ project_id: z.string() }),
     output: GroupDetails,
     async handler({ ctx, caller, subject, input, view }) {
-      const { project } = await findProjectFor(ctx, caller, input.project_id)
+      const { project } = await getProjectFor(ctx, caller, input.project_id)
       // an administrator's transfer of a project into the group (GR-42)
       await transferProject(ctx, caller, project, subject.id, {
         sameMessage: 'Transfer failed, please contact an admin.',

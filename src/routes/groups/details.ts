@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/actor.js'
-import { findGroupFor } from '../../access/rules.js'
+import { getGroupFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { presentGroupDetails } from '../../entities/groups/group.js'
@@ -39,6 +39,6 @@ export async function details(ctx: Context, caller: Caller, group: GroupRecord, 
 
 /** Loads a group that was just created or changed, and renders its details. */
 export async function detailsOf(ctx: Context, caller: Caller, id: number, view: View): Promise<Rendered> {
-  const { group } = await findGroupFor(ctx, caller, String(id))
+  const { group } = await getGroupFor(ctx, caller, String(id))
   return details(ctx, caller, group, view)
 }

@@ -60,7 +60,11 @@ const attributesOf = <Given extends { url?: string | undefined }>(given: Given):
   const switches = Object.entries(given).filter(([key]) => key in ofGroup)
   return {
     url: given.url,
-    ...{ token, name, description, push_events_branch_filter, enable_ssl_verification },
+    token,
+    name,
+    description,
+    push_events_branch_filter,
+    enable_ssl_verification,
     events: Object.fromEntries(switches.map(([key, value]) => [key.replace(/_events$/, ''), value])),
   }
 }

@@ -12,7 +12,7 @@ import { importUrl, projectName, projectPath } from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
-import { actorOf, findUserNamed, getUser } from '../../services/identity/users.js'
+import { actorOf, getUser, getUserNamed } from '../../services/identity/users.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
 import { deleteProject, restoreProject } from '../../services/projects/deletion.js'
 import { loadProject } from '../../services/projects/load.js'
@@ -132,7 +132,7 @@ export const projects = [
     input: z.object({ user_id: z.string(), ...listParameters }),
     output: z.array(AnyProject),
     async handler({ ctx, caller, input, view }) {
-      const owner = await findUserNamed(ctx, caller, input.user_id)
+      const owner = await getUserNamed(ctx, caller, input.user_id)
       return listOf(ctx, caller, { ...input, ownerId: owner.id }, view)
     },
   }),

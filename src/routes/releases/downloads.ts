@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { findProjectFor, fullPathOf } from '../../access/rules.js'
+import { fullPathOf, getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { forbidden, notFound } from '../../failures.js'
 import { callerOf } from '../../http/caller.js'
@@ -26,7 +26,7 @@ export const asksForReleaseFile = (request: FastifyRequest): boolean => addressO
 export async function serveReleaseFile(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
   const { path, rest } = addressOf(request) ?? { path: '', rest: '' }
   const caller = await callerOf(ctx, request, '/projects/:id/releases')
-  const subject = await findProjectFor(ctx, caller, path)
+  const subject = await getProjectFor(ctx, caller, path)
   if (!subject.can('download_code')) throw forbidden()
   // the request URL may have a token in its query
   reply.header('referrer-policy', 'no-referrer')

@@ -4,7 +4,7 @@ import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { Contributor, presentContributor } from '../../entities/repository/contributor.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { described, list, oneOf, orDefault, paging, str } from '../../http/params.js'
-import { findMergeBase } from '../../services/repository/commits/read.js'
+import { getMergeBase } from '../../services/repository/commits/read.js'
 import { listContributors } from '../../services/repository/contributors.js'
 
 const access = onProject('download_code')
@@ -22,7 +22,7 @@ export const history = [
     input: z.object({ refs: described(list(str()), { minItems: 2, items: { type: 'string', minLength: 1 } }) }),
     output: Commit,
     async handler({ ctx, subject, input, view }) {
-      return presentCommit(await findMergeBase(ctx, subject, input.refs), { fullPath: fullPathOf(subject.project) }, view)
+      return presentCommit(await getMergeBase(ctx, subject, input.refs), { fullPath: fullPathOf(subject.project) }, view)
     },
   }),
   endpoint({

@@ -9,8 +9,8 @@ import { shownWith } from '../../http/wire.js'
 import {
   createSnippet,
   deleteSnippet,
-  findProjectSnippet,
-  findSnippet,
+  getProjectSnippet,
+  getSnippet,
   listOwnSnippets,
   listProjectSnippets,
   listPublicSnippets,
@@ -80,7 +80,7 @@ export const snippets = [
     access: anyone,
     input: z.object(personal),
     output: Snippet,
-    handler: async ({ ctx, caller, input, view }) => presentSnippet(await findSnippet(ctx, caller, input.id), view),
+    handler: async ({ ctx, caller, input, view }) => presentSnippet(await getSnippet(ctx, caller, input.id), view),
   }),
   endpoint({
     method: 'GET',
@@ -89,7 +89,7 @@ export const snippets = [
     raw: ['text/plain'],
     access: anyone,
     input: z.object(personal),
-    handler: async ({ ctx, caller, input }) => raw(await findSnippet(ctx, caller, input.id)),
+    handler: async ({ ctx, caller, input }) => raw(await getSnippet(ctx, caller, input.id)),
   }),
   endpoint({
     method: 'POST',
@@ -100,7 +100,7 @@ export const snippets = [
     output: Snippet,
     async handler({ ctx, caller, input, view }) {
       const id = await createSnippet(ctx, caller, null, input)
-      return presentSnippet(await findSnippet(ctx, caller, id), view)
+      return presentSnippet(await getSnippet(ctx, caller, id), view)
     },
   }),
   endpoint({
@@ -111,10 +111,10 @@ export const snippets = [
     input: needsOneOf(z.object({ ...personal, ...changeable }), ...names),
     output: Snippet,
     async handler({ ctx, caller, input, view }) {
-      const found = await findSnippet(ctx, caller, input.id)
+      const found = await getSnippet(ctx, caller, input.id)
       requireOwner(caller, found)
       await updateSnippet(ctx, caller, found, input)
-      return presentSnippet(await findSnippet(ctx, caller, input.id), view)
+      return presentSnippet(await getSnippet(ctx, caller, input.id), view)
     },
   }),
   endpoint({
@@ -124,7 +124,7 @@ export const snippets = [
     access: signedIn,
     input: z.object(personal),
     async handler({ ctx, caller, input }) {
-      const found = await findSnippet(ctx, caller, input.id)
+      const found = await getSnippet(ctx, caller, input.id)
       requireOwner(caller, found)
       await deleteSnippet(ctx, found)
     },
@@ -148,7 +148,7 @@ export const snippets = [
     input: z.object(inProject),
     output: Snippet,
     async handler({ ctx, caller, subject, input, view }) {
-      return presentSnippet(await findProjectSnippet(ctx, subject, caller, input.snippet_id), view)
+      return presentSnippet(await getProjectSnippet(ctx, subject, caller, input.snippet_id), view)
     },
   }),
   endpoint({
@@ -158,7 +158,7 @@ export const snippets = [
     raw: ['text/plain'],
     access: onProjectSignedIn('read_snippet'),
     input: z.object(inProject),
-    handler: async ({ ctx, caller, subject, input }) => raw(await findProjectSnippet(ctx, subject, caller, input.snippet_id)),
+    handler: async ({ ctx, caller, subject, input }) => raw(await getProjectSnippet(ctx, subject, caller, input.snippet_id)),
   }),
   endpoint({
     method: 'POST',
@@ -169,7 +169,7 @@ export const snippets = [
     output: Snippet,
     async handler({ ctx, caller, subject, input, view }) {
       const id = await createSnippet(ctx, caller, subject.project.id, input)
-      return presentSnippet(await findProjectSnippet(ctx, subject, caller, id), view)
+      return presentSnippet(await getProjectSnippet(ctx, subject, caller, id), view)
     },
   }),
   endpoint({
@@ -180,10 +180,10 @@ export const snippets = [
     input: needsOneOf(z.object({ ...inProject, ...changeable }), ...names),
     output: Snippet,
     async handler({ ctx, caller, subject, input, view }) {
-      const found = await findProjectSnippet(ctx, subject, caller, input.snippet_id)
+      const found = await getProjectSnippet(ctx, subject, caller, input.snippet_id)
       requireProjectEditor(subject, caller, found)
       await updateSnippet(ctx, caller, found, input)
-      return presentSnippet(await findProjectSnippet(ctx, subject, caller, input.snippet_id), view)
+      return presentSnippet(await getProjectSnippet(ctx, subject, caller, input.snippet_id), view)
     },
   }),
   endpoint({
@@ -193,7 +193,7 @@ export const snippets = [
     access: onProjectSignedIn('read_snippet'),
     input: z.object(inProject),
     async handler({ ctx, caller, subject, input }) {
-      const found = await findProjectSnippet(ctx, subject, caller, input.snippet_id)
+      const found = await getProjectSnippet(ctx, subject, caller, input.snippet_id)
       requireProjectEditor(subject, caller, found)
       await deleteSnippet(ctx, found)
     },

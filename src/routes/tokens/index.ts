@@ -8,7 +8,7 @@ import { title } from '../../http/texts.js'
 import {
   createOwnToken,
   createToken,
-  findToken,
+  getToken,
   isActive,
   listTokens,
   revokeToken,
@@ -82,7 +82,7 @@ export const tokens = [
     input: byId,
     output: Token,
     async handler({ ctx, caller, input }) {
-      const token = await findToken(ctx, caller, input.id)
+      const token = await getToken(ctx, caller, input.id)
       return presentToken(token, isActive(ctx, token))
     },
   }),
@@ -96,7 +96,7 @@ export const tokens = [
     input: z.object({ id: z.string(), expires_at: opt(date()) }),
     output: TokenWithValue,
     async handler({ ctx, caller, input }) {
-      const { token, value } = await rotateToken(ctx, caller, await findToken(ctx, caller, input.id), input.expires_at)
+      const { token, value } = await rotateToken(ctx, caller, await getToken(ctx, caller, input.id), input.expires_at)
       return { ...presentToken(token, isActive(ctx, token)), token: value }
     },
   }),
@@ -108,7 +108,7 @@ export const tokens = [
     scope: 'self',
     input: byId,
     async handler({ ctx, caller, input }) {
-      await revokeToken(ctx, await findToken(ctx, caller, input.id))
+      await revokeToken(ctx, await getToken(ctx, caller, input.id))
     },
   }),
 ]

@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authenticate } from '../../access/authenticate.js'
-import { findGroupFor, findProjectFor } from '../../access/rules.js'
+import { getGroupFor, getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, notFound } from '../../failures.js'
 import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
@@ -31,7 +31,7 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
       if (number === null) throw noSuchRoute()
       if (kind === 'user' && file === IDENTICON_FILE)
         return sendImage(reply.header('cache-control', GENERATED_CACHE_CONTROL), 'image/svg+xml', identicon(`user ${number}`))
-      await checkReadable(ctx, kind, id, request.headers, request.query as ParameterBag, request.ip)
+      await checkReadable(ctx, kind, id, request)
       const image = await readAvatar(ctx, kind, number, file)
       if (!image) throw notFound()
       return sendImage(reply, image.type, image.data)
@@ -40,16 +40,9 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
 }
 
 /** Throws 404 if the caller cannot see the avatar's project or group. */
-async function checkReadable(
-  ctx: Context,
-  kind: AvatarKind,
-  id: string,
-  headers: Parameters<typeof authenticate>[1],
-  query: ParameterBag,
-  address: string,
-) {
+async function checkReadable(ctx: Context, kind: AvatarKind, id: string, { headers, query, ip }: FastifyRequest) {
   if (kind === 'user') return
-  const bag: ParameterBag = Object.assign(emptyParameterBag(), query)
-  const caller = await authenticate(ctx, headers, bag, { method: 'GET', path: `/${kind}s/:id` }, address)
-  await (kind === 'project' ? findProjectFor : findGroupFor)(ctx, caller, id)
+  const bag: ParameterBag = Object.assign(emptyParameterBag(), query as ParameterBag)
+  const caller = await authenticate(ctx, headers, bag, { method: 'GET', path: `/${kind}s/:id` }, ip)
+  await (kind === 'project' ? getProjectFor : getGroupFor)(ctx, caller, id)
 }

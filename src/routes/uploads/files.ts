@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { findProjectFor, onProjectSignedIn } from '../../access/rules.js'
+import { getProjectFor, onProjectSignedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { presentUpload, UploadedFile } from '../../entities/projects/upload.js'
 import { noSuchRoute, notFound } from '../../failures.js'
@@ -42,7 +42,7 @@ export async function serveUpload(ctx: Context, request: FastifyRequest, reply: 
   const type = inlineType(filename)
   if (type === null) {
     const caller = await callerOf(ctx, request, '/projects/:id')
-    await findProjectFor(ctx, caller, String(upload.project_id)).catch(() => {
+    await getProjectFor(ctx, caller, String(upload.project_id)).catch(() => {
       throw notFound()
     })
   }

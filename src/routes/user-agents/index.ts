@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { adminFirst, findProjectFor } from '../../access/rules.js'
+import { adminFirst, getProjectFor } from '../../access/rules.js'
 import { presentUserAgent, UserAgentDetail } from '../../entities/identity/user-agent.js'
 import { endpoint } from '../../http/endpoint.js'
 import { rowId } from '../../http/params.js'
-import { findProjectSnippet, findSnippet } from '../../services/content/snippets.js'
+import { getProjectSnippet, getSnippet } from '../../services/content/snippets.js'
 import { userAgentOf, userAgentOfIssue } from '../../services/identity/user-agents.js'
 
 /** The user agents that created issues and snippets, for administrators who investigate spam (UA-1). */
@@ -25,8 +25,8 @@ export const userAgents = [
     input: z.object({ id: z.string(), snippet_id: rowId() }),
     output: UserAgentDetail,
     async handler({ ctx, caller, input }) {
-      const subject = await findProjectFor(ctx, caller, input.id)
-      const { snippet } = await findProjectSnippet(ctx, subject, caller, input.snippet_id)
+      const subject = await getProjectFor(ctx, caller, input.id)
+      const { snippet } = await getProjectSnippet(ctx, subject, caller, input.snippet_id)
       return presentUserAgent(await userAgentOf(ctx, { snippet_id: snippet.id }))
     },
   }),
@@ -38,7 +38,7 @@ export const userAgents = [
     input: z.object({ id: rowId() }),
     output: UserAgentDetail,
     async handler({ ctx, caller, input }) {
-      const { snippet } = await findSnippet(ctx, caller, input.id)
+      const { snippet } = await getSnippet(ctx, caller, input.id)
       return presentUserAgent(await userAgentOf(ctx, { snippet_id: snippet.id }))
     },
   }),

@@ -8,7 +8,7 @@ import { date, described, list, oneOf, opt, orDefault, paging, rowId, str } from
 import { title } from '../../http/texts.js'
 import {
   createImpersonationToken,
-  findImpersonationToken,
+  getImpersonationToken,
   listImpersonationTokens,
   revokeImpersonationToken,
   STATES,
@@ -44,7 +44,7 @@ export const impersonationTokens = [
     output: ImpersonationToken,
     async handler({ ctx, caller, input }) {
       const account = await accountById(ctx, input.user_id)
-      return present(await findImpersonationToken(ctx, account, input.impersonation_token_id), caller)
+      return present(await getImpersonationToken(ctx, account, input.impersonation_token_id), caller)
     },
   }),
   endpoint({
@@ -72,7 +72,7 @@ export const impersonationTokens = [
     access: adminFirst,
     input: byId,
     async handler({ ctx, input, unchangedSince }) {
-      const found = await findImpersonationToken(ctx, await accountById(ctx, input.user_id), input.impersonation_token_id)
+      const found = await getImpersonationToken(ctx, await accountById(ctx, input.user_id), input.impersonation_token_id)
       unchangedSince(found.token.updated_at)
       await revokeImpersonationToken(ctx, found)
     },

@@ -3,8 +3,8 @@ import { anyone, signedIn } from '../../access/rules.js'
 import { presentUserStatus, UserStatus } from '../../entities/identity/user-status.js'
 import { endpoint } from '../../http/endpoint.js'
 import { clearable, described, oneOf, opt, str } from '../../http/params.js'
-import { getUserStatus, setUserStatus } from '../../services/identity/user-statuses.js'
-import { findUserNamed } from '../../services/identity/users.js'
+import { findUserStatus, setUserStatus } from '../../services/identity/user-statuses.js'
+import { getUserNamed } from '../../services/identity/users.js'
 
 /** User statuses (OT-3, OT-4). */
 export const status = [
@@ -15,7 +15,7 @@ export const status = [
     access: signedIn,
     input: z.object({}),
     output: UserStatus,
-    handler: async ({ ctx, caller }) => presentUserStatus(await getUserStatus(ctx, caller.user.id)),
+    handler: async ({ ctx, caller }) => presentUserStatus(await findUserStatus(ctx, caller.user.id)),
   }),
   endpoint({
     method: 'PUT',
@@ -38,8 +38,8 @@ export const status = [
     input: z.object({ user_id: z.string() }),
     output: UserStatus,
     async handler({ ctx, caller, input }) {
-      const user = await findUserNamed(ctx, caller, input.user_id)
-      return presentUserStatus(await getUserStatus(ctx, user.id))
+      const user = await getUserNamed(ctx, caller, input.user_id)
+      return presentUserStatus(await findUserStatus(ctx, user.id))
     },
   }),
 ]

@@ -20,13 +20,14 @@ import {
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { count, decoded } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { EVENT_ACTIONS, EVENT_SUBJECTS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { findUserByName, getUser } from '../identity/users.js'
@@ -34,7 +35,7 @@ import { findUserByName, getUser } from '../identity/users.js'
 type Row = typeof events.$inferInsert
 
 /** An event as lists show it. */
-export type EventRecord = Awaited<ReturnType<ReturnType<typeof listQuery>['execute']>>[number]
+export type EventRecord = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number]
 
 /**
  * Records an event and updates the project's last activity (EV-7, G-86). A confidential event does not update it,
@@ -92,18 +93,21 @@ interface Shape {
   viewerKind: ViewerKind
   /** What the caller sees in the one project; null when it is decided per project. */
   reach: NoteReach | null
-  filters: string[]
+  filters: FilterNames<EventFilter>[]
   descending: boolean
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
 
-const FILTERS: Record<string, () => SQL> = {
-  action: () => eq(events.action, sql.placeholder('action')),
-  target_type: () => sql`${events.target_type} = any(${sql.placeholder('target_type')}::text[])`,
-  before: () => sql`${events.created_at} < ${sql.placeholder('before')}::date`,
-  after: () => sql`${events.created_at} >= ${sql.placeholder('after')}::date + 1`,
-}
+const FILTERS = {
+  action: { where: (action) => eq(events.action, action), value: ({ action }) => action },
+  target_type: {
+    where: (types) => sql`${events.target_type} = any(${types}::text[])`,
+    value: ({ target_type }) => target_type && [...TARGETS[target_type]],
+  },
+  before: { where: (day) => sql`${events.created_at} < ${day}::date`, value: ({ before }) => before ?? undefined },
+  after: { where: (day) => sql`${events.created_at} >= ${day}::date + 1`, value: ({ after }) => after ?? undefined },
+} satisfies Filters<EventFilter, FilterNames<EventFilter>>
 
 const SCOPES: Record<EventScope, () => SQL> = {
   author: () => eq(events.author_id, sql.placeholder('of')),
@@ -157,9 +161,9 @@ function shownTo({ viewerKind, reach }: Pick<Shape, 'viewerKind' | 'reach'>): SQ
   return reach ? visible : sql`(${visibleProjects(viewerKind, user)} and ${visible})`
 }
 
-const matchesFilters = ({ of, filters }: Pick<Shape, 'of' | 'filters'>) => and(SCOPES[of](), ...filters.map((name) => FILTERS[name]?.()))
+const matchesFilters = ({ of, filters }: Pick<Shape, 'of' | 'filters'>) => and(SCOPES[of](), ...conditionsOf(FILTERS, filters, null))
 
-const countQuery = statement('count of events', (db, shape: Omit<Shape, 'descending'>) => {
+const selectTotal = statement('count of events', (db, shape: Omit<Shape, 'descending'>) => {
   const query = db.select({ total: count() }).from(events)
   return (shape.reach ? query : query.innerJoin(projects, eq(projects.id, events.project_id))).where(and(matchesFilters(shape), shownTo(shape)))
 })
@@ -179,7 +183,7 @@ const noteableColumn = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
  * Selects the ids of one page first, so that only their rows are joined with the displayed columns. The ids are read in
  * index order up to the end of the page; a join with projects would read and sort all events.
  */
-const listQuery = statement('events', (db, { descending, ...shape }: Shape) => {
+const selectEvents = statement('events', (db, { descending, ...shape }: Shape) => {
   const direction = descending ? desc : asc
   const shown = shape.reach ? shownTo(shape) : sql`(select ${shownTo(shape)} from ${projects} where ${projects.id} = ${events.project_id})`
   const page = db
@@ -227,24 +231,14 @@ async function list(
   { of, id, reach = null }: ScopeRef,
   filter: EventFilter,
 ): Promise<Page<EventRecord>> {
-  const given = {
-    action: filter.action,
-    target_type: filter.target_type && [...TARGETS[filter.target_type]],
-    before: filter.before ?? undefined,
-    after: filter.after ?? undefined,
-  }
-  const filters = Object.entries(given)
-    .filter(([, value]) => value !== undefined)
-    .map(([name]) => name)
-  const shape: Omit<Shape, 'descending'> = { of, viewerKind: viewerKindOf(viewer), reach, filters }
-  const values = { ...given, of: id, user: viewer?.id ?? 0 }
-  const [items, [all]] = await Promise.all([
-    listQuery(ctx.db, { ...shape, descending: filter.sort === 'desc' }).execute({ ...values, ...limits(filter) }),
-    countQuery(ctx.db, shape).execute(values),
-  ])
-  const texts = items.flatMap(({ note }) => note ?? [])
+  const used = usedFilters(FILTERS, filter)
+  const shape: Omit<Shape, 'descending'> = { of, viewerKind: viewerKindOf(viewer), reach, filters: used.names }
+  const values = { ...used.values, of: id, user: viewer?.id ?? 0 }
+  const query = selectEvents(ctx.db, { ...shape, descending: filter.sort === 'desc' })
+  const page = await pageAndTotal(query, selectTotal(ctx.db, shape), values, filter)
+  const texts = page.items.flatMap(({ note }) => note ?? [])
   await completeTexts(ctx, LONG_TEXTS.notes, texts, 'page')
-  return { items, total: all?.total ?? 0 }
+  return page
 }
 
 /** The caller's own events or, with `all`, those of the projects they are a member of (EV-1). */

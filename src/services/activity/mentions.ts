@@ -18,9 +18,10 @@ export async function mentionedNames(slices: Slices, text: string): Promise<{ al
   const all = new Set<string>()
   const direct = new Set<string>()
   let addressedUntil = 0
-  for (const { kind, start, end, ...reference } of await referencesIn(slices, text)) {
-    if (kind !== 'user' || all.size >= MAX_NAMES) continue
-    const name = (reference as unknown as { name: string }).name.toLowerCase()
+  for (const reference of await referencesIn(slices, text)) {
+    if (reference.kind !== 'user' || all.size >= MAX_NAMES) continue
+    const { start, end } = reference
+    const name = reference.name.toLowerCase()
     if (addressedUntil >= 0 && /^[\s,]*$/.test(text.slice(addressedUntil, Math.min(start, addressedUntil + 100))) && start - addressedUntil <= 100) {
       direct.add(name)
       addressedUntil = end

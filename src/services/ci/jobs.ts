@@ -7,7 +7,7 @@ import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { basicColumns, getPipeline, type PipelineBasicRecord } from './pipelines.js'
@@ -26,7 +26,7 @@ interface Shape {
 }
 
 /** Selects the ids of a page first, so that only its rows are joined with the displayed columns. */
-const find = statement('jobs', (db, { of, scope }: Shape) => {
+const selectJobs = statement('jobs', (db, { of, scope }: Shape) => {
   const page = db
     .select({ id: commitStatuses.id, total: sql<number>`count(*) over ()`.as('total') })
     .from(commitStatuses)
@@ -85,15 +85,14 @@ export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pi
 }
 
 async function list(ctx: Context, subject: ProjectSubject, { scope, ...paging }: JobFilter, pipelineId: number | null): Promise<Page<JobRecord>> {
-  const query = find(ctx.db, { of: pipelineId === null ? 'project' : 'pipeline', scope: Boolean(scope && scope.length > 0) })
-  const run = (at: Paging) => query.execute({ project: subject.project.id, pipeline: pipelineId, scope, ...limits(at) })
-  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const query = selectJobs(ctx.db, { of: pipelineId === null ? 'project' : 'pipeline', scope: Boolean(scope && scope.length > 0) })
+  const { items, total } = await pageFrom(query, { project: subject.project.id, pipeline: pipelineId, scope }, paging)
   return { items: await withCommits(ctx, subject, items), total }
 }
 
 /** One job: any status, including replaced ones (PL-11). */
 export async function getJob(ctx: Context, subject: ProjectSubject, id: number): Promise<JobRecord> {
-  const rows = await find(ctx.db, { of: 'job', scope: false }).execute({ project: subject.project.id, id, limit: 1, offset: 0 })
+  const rows = await selectJobs(ctx.db, { of: 'job', scope: false }).execute({ project: subject.project.id, id, limit: 1, offset: 0 })
   const [job] = await withCommits(ctx, subject, rows)
   if (!job) throw notFound()
   return job

@@ -5,6 +5,7 @@ import type { Context } from '../../context.js'
 import type { Sender } from '../../db/client.js'
 import { decoded, totalCount } from '../../db/decoded.js'
 import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
@@ -12,7 +13,7 @@ import { notFound } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
 import { PIPELINE_STATES, type PipelineState } from '../../rules/pipeline-states.js'
 import { nextIid } from '../core/iids.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 
@@ -144,7 +145,7 @@ export const basicColumns = {
   updated_at: pipelines.updated_at,
 }
 
-const newestOf = statement('newest pipeline of a commit', (db) =>
+const selectNewest = statement('newest pipeline of a commit', (db) =>
   db
     .select(basicColumns)
     .from(pipelines)
@@ -155,7 +156,7 @@ const newestOf = statement('newest pipeline of a commit', (db) =>
 
 /** The newest pipeline of a commit on any ref (C-7, PL-6). */
 export async function lastPipelineOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<PipelineBasicRecord | null> {
-  const [found] = await newestOf(ctx.db, null).execute({ project: project.id, sha })
+  const [found] = await selectNewest(ctx.db, null).execute({ project: project.id, sha })
   return found ?? null
 }
 
@@ -179,7 +180,7 @@ interface ListShape {
   scope: PipelineFilter['scope'] | null
   order: PipelineFilter['order_by']
   descending: boolean
-  filters: string[]
+  filters: FilterNames<PipelineFilter, 'scope'>[]
 }
 
 const SCOPE_CONDITIONS: Record<(typeof SCOPES)[number], SQL> = {
@@ -190,23 +191,31 @@ const SCOPE_CONDITIONS: Record<(typeof SCOPES)[number], SQL> = {
   tags: sql`${pipelines.tag}`,
 }
 
-/** The condition of each filter; its value is a placeholder of the same name. */
-const FILTERS: Record<string, SQL> = {
-  status: eq(pipelines.status, sql.placeholder('status')),
-  ref: eq(pipelines.ref, sql.placeholder('ref')),
-  sha: eq(pipelines.sha, sql.placeholder('sha')),
-  username: sql`${pipelines.user_id} = (select u.id from ${users} u where lower(u.username) = lower(${sql.placeholder('username')}))`,
-  source: eq(pipelines.source, sql.placeholder('source')),
-  updated_after: sql`${pipelines.updated_at} >= ${sql.placeholder('updated_after')}::timestamptz`,
-  updated_before: sql`${pipelines.updated_at} <= ${sql.placeholder('updated_before')}::timestamptz`,
-}
+const FILTERS = {
+  status: { where: (status) => eq(pipelines.status, status), value: ({ status }) => status },
+  ref: { where: (ref) => eq(pipelines.ref, ref), value: ({ ref }) => ref || undefined },
+  sha: { where: (sha) => eq(pipelines.sha, sha), value: ({ sha }) => sha || undefined },
+  username: {
+    where: (name) => sql`${pipelines.user_id} = (select u.id from ${users} u where lower(u.username) = lower(${name}))`,
+    value: ({ username }) => username || undefined,
+  },
+  source: { where: (source) => eq(pipelines.source, source), value: ({ source }) => source || undefined },
+  updated_after: {
+    where: (time) => sql`${pipelines.updated_at} >= ${time}::timestamptz`,
+    value: ({ updated_after }) => updated_after?.toISOString(),
+  },
+  updated_before: {
+    where: (time) => sql`${pipelines.updated_at} <= ${time}::timestamptz`,
+    value: ({ updated_before }) => updated_before?.toISOString(),
+  },
+} satisfies Filters<PipelineFilter, FilterNames<PipelineFilter, 'scope'>>
 
-const listQuery = statement('pipelines', (db, { scope, order, descending, filters }: ListShape) => {
+const selectPipelines = statement('pipelines', (db, { scope, order, descending, filters }: ListShape) => {
   const direction = descending ? desc : asc
   return db
     .select({ ...basicColumns, total: totalCount() })
     .from(pipelines)
-    .where(and(ofProject, scope ? SCOPE_CONDITIONS[scope] : undefined, ...filters.map((name) => FILTERS[name])))
+    .where(and(ofProject, scope ? SCOPE_CONDITIONS[scope] : undefined, ...conditionsOf(FILTERS, filters, null)))
     .orderBy(direction(pipelines[order]), ...(order === 'id' ? [] : [direction(pipelines.id)]))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
@@ -214,24 +223,14 @@ const listQuery = statement('pipelines', (db, { scope, order, descending, filter
 
 /** The pipelines of a project (PL-8); blank filters are ignored. */
 export async function listPipelines(ctx: Context, { project }: ProjectSubject, filter: PipelineFilter): Promise<Page<PipelineBasicRecord>> {
-  const values = {
-    status: filter.status,
-    ref: filter.ref || undefined,
-    sha: filter.sha || undefined,
-    username: filter.username || undefined,
-    source: filter.source || undefined,
-    updated_after: filter.updated_after?.toISOString(),
-    updated_before: filter.updated_before?.toISOString(),
-  }
-  const filters = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  const query = listQuery(ctx.db, { scope: filter.scope ?? null, order: filter.order_by, descending: filter.sort === 'desc', filters })
-  const run = (at: Paging) => query.execute({ ...values, project: project.id, ...limits(at) })
-  return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+  const { names: filters, values } = usedFilters(FILTERS, filter)
+  const query = selectPipelines(ctx.db, { scope: filter.scope ?? null, order: filter.order_by, descending: filter.sort === 'desc', filters })
+  return pageFrom(query, { ...values, project: project.id }, filter)
 }
 
 const ofPipeline = sql`from ${commitStatuses} s where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest`
 
-const pipelineQuery = statement('pipeline', (db, by: 'id' | 'ref') =>
+const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref') =>
   db
     .select({
       ...basicColumns,
@@ -254,14 +253,14 @@ const pipelineQuery = statement('pipeline', (db, by: 'id' | 'ref') =>
 
 /** One pipeline (PL-9). */
 export async function getPipeline(ctx: Context, { project }: ProjectSubject, id: number): Promise<PipelineRecord> {
-  const [found] = await pipelineQuery(ctx.db, 'id').execute({ project: project.id, id })
+  const [found] = await selectPipeline(ctx.db, 'id').execute({ project: project.id, id })
   if (!found) throw notFound()
   return found
 }
 
 /** The newest pipeline of a ref, by default the default branch (PL-9). */
 export async function latestPipeline(ctx: Context, { project }: ProjectSubject, ref: string | undefined): Promise<PipelineRecord> {
-  const [found] = await pipelineQuery(ctx.db, 'ref').execute({ project: project.id, ref: ref || project.default_branch })
+  const [found] = await selectPipeline(ctx.db, 'ref').execute({ project: project.id, ref: ref || project.default_branch })
   if (!found) throw notFound()
   return found
 }

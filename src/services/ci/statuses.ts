@@ -11,9 +11,9 @@ import type { Oid } from '../../git/types.js'
 import { isUrl } from '../../lib/url.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type PipelineState, STAGE } from '../../rules/pipeline-states.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
-import { findCommit } from '../repository/commits/read.js'
+import { getCommit } from '../repository/commits/read.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { createPipeline, lockPipeline, matchesSelector, type PipelineShape, shapeOf, updatePipelineStatus } from './pipelines.js'
 
@@ -213,7 +213,7 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
 /** The full id of the commit in the path; for full ids the cache is used. */
 async function commitOf(ctx: Context, subject: ProjectSubject, revision: string): Promise<Oid> {
   const known = /^[0-9a-f]{40}$/.test(revision) && (await repositoryOf(ctx, subject.project).commit(revision))
-  return (known || (await findCommit(ctx, subject, revision))).oid
+  return (known || (await getCommit(ctx, subject, revision))).oid
 }
 
 const HEADS = 'refs/heads/'
@@ -254,7 +254,7 @@ interface ListShape {
 }
 
 /** Selects the ids of a page first, so that only its rows are joined with their authors. */
-const listQuery = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
+const selectStatuses = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
   const page = db
     .select({ id: commitStatuses.id, sha: pipelines.sha, ref: pipelines.ref, total: sql<number>`count(*) over ()`.as('total') })
     .from(pipelines)
@@ -303,6 +303,5 @@ export async function listStatuses(ctx: Context, subject: ProjectSubject, filter
   // for a commit that is not on the default branch, all refs are listed (ST-5)
   const ref = filter.ref || ((await inDefaultBranch(ctx, subject, sha)) ? project.default_branch : '')
   const shape = { all: filter.all === true, ref: ref !== '', name: Boolean(filter.name) }
-  const run = (at: Paging) => listQuery(ctx.db, shape).execute({ project: project.id, sha, ref, name: filter.name, ...limits(at) })
-  return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+  return pageFrom(selectStatuses(ctx.db, shape), { project: project.id, sha, ref, name: filter.name }, filter)
 }

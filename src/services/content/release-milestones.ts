@@ -34,7 +34,7 @@ export async function setReleaseMilestones(tx: Transaction, releaseId: number, m
       select ${releaseId}::bigint, m.id from ${milestones} m where m.id = any(${sql.param(milestoneIds)}::bigint[]) order by m.id for key share`)
 }
 
-const listed = statement('milestones of releases', (db) =>
+const selectMilestones = statement('milestones of releases', (db) =>
   db
     .select({
       release: releaseMilestones.release_id,
@@ -52,7 +52,7 @@ const listed = statement('milestones of releases', (db) =>
 export async function milestonesOfReleases(ctx: Context, releaseIds: number[]): Promise<Map<number, MilestoneRecord[]>> {
   const found = new Map<number, MilestoneRecord[]>(releaseIds.map((id) => [id, []]))
   if (releaseIds.length === 0) return found
-  const rows = await listed(ctx.db, null).execute({ releases: releaseIds })
+  const rows = await selectMilestones(ctx.db, null).execute({ releases: releaseIds })
   const texts = rows.map(({ milestone }) => milestone)
   await completeTexts(ctx, LONG_TEXTS.milestones, texts, 'page')
   for (const { release, ...record } of rows) found.get(release)?.push(record)

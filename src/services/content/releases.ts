@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded, totalCount } from '../../db/decoded.js'
+import { count, totalCount } from '../../db/decoded.js'
 import { completeTexts, LONG_TEXTS, prefixOf } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
 import { releaseLinks, releases, users } from '../../db/schema/index.js'
@@ -14,8 +14,9 @@ import type { Commit } from '../../git/types.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { parseUrl } from '../../lib/url.js'
+import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { isFilepath, lengthOf, tooLong } from '../../rules/path.js'
-import { limits, type Page, type Paging, pageFrom, slice } from '../core/page.js'
+import { type Page, type Paging, pageFrom, slice } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 import { repositoryOf } from '../repository/repositories.js'
@@ -41,7 +42,7 @@ interface Shape {
   descending: boolean
 }
 
-const listed = statement('releases', (db, { one, order, descending }: Shape) => {
+const selectReleases = statement('releases', (db, { one, order, descending }: Shape) => {
   const direction = descending ? desc : asc
   return db
     .select({
@@ -58,7 +59,7 @@ const listed = statement('releases', (db, { one, order, descending }: Shape) => 
     .offset(sql.placeholder('offset'))
 })
 
-type Selected = Awaited<ReturnType<ReturnType<typeof listed>['execute']>>[number]
+type Selected = Awaited<ReturnType<ReturnType<typeof selectReleases>['execute']>>[number]
 
 /** A release with everything that its entity shows. */
 export interface ReleaseRecord extends Omit<Selected, 'total'> {
@@ -98,9 +99,8 @@ export async function listReleases(
   subject: ProjectSubject,
   { order_by, sort, ...paging }: { order_by: Shape['order']; sort: 'asc' | 'desc' } & Paging,
 ): Promise<Page<ReleaseRecord>> {
-  const query = listed(ctx.db, { one: false, order: order_by, descending: sort === 'desc' })
-  const run = (at: Paging) => query.execute({ project: subject.project.id, ...limits(at) })
-  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const query = selectReleases(ctx.db, { one: false, order: order_by, descending: sort === 'desc' })
+  const { items, total } = await pageFrom(query, { project: subject.project.id }, paging)
   return { items: await completeReleases(ctx, subject, items, 'page'), total }
 }
 
@@ -108,7 +108,7 @@ const noRelease = () => notFound('Release')
 
 /** One release by its tag (RL-2). */
 export async function getRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
-  const query = listed(ctx.db, { one: true, order: 'released_at', descending: true })
+  const query = selectReleases(ctx.db, { one: true, order: 'released_at', descending: true })
   const [release] = await completeReleases(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }), 'whole')
   if (!release) throw noRelease()
   return release
@@ -180,7 +180,7 @@ async function tagExists(ctx: Context, { project }: ProjectSubject, tag: string)
 
 async function findRelease(ctx: Context, { project }: ProjectSubject, tag: string) {
   const [row] = await ctx.db.write.select({ id: releases.id }).from(releases).where(ofTag(project.id, tag))
-  return row
+  return row ?? null
 }
 
 const ofTag = (projectId: number, tag: string) => and(eq(releases.project_id, projectId), eq(releases.tag, tag))
@@ -343,11 +343,8 @@ export async function createLink(ctx: Context, subject: ProjectSubject, tag: str
     () =>
       ctx.db.transaction(async (tx) => {
         await lockRelease(tx, id)
-        const [{ count } = { count: 0 }] = await tx
-          .select({ count: decoded(sql<number>`count(*)`, Number) })
-          .from(releaseLinks)
-          .where(eq(releaseLinks.release_id, id))
-        if (count >= MAX_LINKS) throw refused(TOO_MANY_LINKS)
+        const [{ held } = { held: 0 }] = await tx.select({ held: count() }).from(releaseLinks).where(eq(releaseLinks.release_id, id))
+        if (held >= MAX_LINKS) throw refused(TOO_MANY_LINKS)
         const link = onlyRow(
           await tx
             .insert(releaseLinks)
@@ -408,7 +405,6 @@ const linkValues = (release_id: number, { name = '', url = '', filepath, link_ty
 
 /** Maximum lengths in characters (SEC-63). */
 const MAX_NAME = 255
-const MAX_DESCRIPTION = 1_000_000
 const MAX_URL = 2_048
 const MAX_LINKS = 100
 const TOO_MANY_LINKS = `A release has at most ${MAX_LINKS} links`

@@ -5,7 +5,7 @@ import { seesInProject, seesPersonal } from '../../access/snippets.js'
 import { type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
@@ -15,7 +15,7 @@ import { lengthOf, tooLong } from '../../rules/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../rules/visibility.js'
 import { removeNotesAndEmoji } from '../activity/note-removal.js'
 import { createdNow } from '../core/created-now.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { recordUserAgent } from '../identity/user-agents.js'
 import { userRefColumns } from '../identity/user-ref.js'
@@ -55,7 +55,7 @@ const conditions = ({ of, viewerKind, single }: Shape) =>
     single ? eq(snippets.id, sql.placeholder('id')) : undefined,
   )
 
-const listed = statement('snippets', (db, shape: Shape) =>
+const selectSnippets = statement('snippets', (db, shape: Shape) =>
   db
     .select({
       snippet: READ_COLUMNS.snippets,
@@ -73,21 +73,13 @@ const listed = statement('snippets', (db, shape: Shape) =>
     .offset(sql.placeholder('offset')),
 )
 
-const counted = statement('number of snippets', (db, shape: Shape) =>
-  db
-    .select({ total: decoded(sql<number>`count(*)`, Number) })
-    .from(snippets)
-    .where(conditions(shape)),
-)
+const selectTotal = statement('number of snippets', (db, shape: Shape) => db.select({ total: count() }).from(snippets).where(conditions(shape)))
 
 async function listPage(ctx: Context, shape: Shape, values: { user: number; project?: number }, paging: Paging): Promise<Page<SnippetRecord>> {
-  const [items, [count]] = await Promise.all([
-    listed(ctx.db, shape).execute({ ...values, ...limits(paging) }),
-    counted(ctx.db, shape).execute(values),
-  ])
-  const texts = items.map(({ snippet }) => snippet)
+  const page = await pageAndTotal(selectSnippets(ctx.db, shape), selectTotal(ctx.db, shape), values, paging)
+  const texts = page.items.map(({ snippet }) => snippet)
   await completeTexts(ctx, LONG_TEXTS.snippets, texts, 'page')
-  return { items, total: count?.total ?? 0 }
+  return page
 }
 
 /** The caller's personal snippets (SN-1). */
@@ -108,7 +100,7 @@ export const listProjectSnippets = (ctx: Context, { project, user, level }: Proj
   )
 
 const loadSnippet = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
-  const [found] = await listed(ctx.db, { of, viewerKind: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
+  const [found] = await selectSnippets(ctx.db, { of, viewerKind: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
   if (found) {
     await completeTexts(ctx, LONG_TEXTS.snippets, [found.snippet], 'whole')
     await completeTexts(ctx, LONG_TEXTS.snippetContents, [found.snippet], 'whole')
@@ -117,14 +109,14 @@ const loadSnippet = async (ctx: Context, of: 'public' | 'project', values: { id:
 }
 
 /** A personal snippet; 404 if the caller does not see it (SN-3). */
-export async function findSnippet(ctx: Context, { user }: Caller, id: number): Promise<SnippetRecord> {
+export async function getSnippet(ctx: Context, { user }: Caller, id: number): Promise<SnippetRecord> {
   const found = await loadSnippet(ctx, 'public', { id })
   if (!found || !seesPersonal(user, found.snippet)) throw notFound('Snippet')
   return found
 }
 
 /** A snippet of a project; 404 if the caller does not see it (SN-8). */
-export async function findProjectSnippet(ctx: Context, { project, level }: ProjectSubject, { user }: SignedIn, id: number): Promise<SnippetRecord> {
+export async function getProjectSnippet(ctx: Context, { project, level }: ProjectSubject, { user }: SignedIn, id: number): Promise<SnippetRecord> {
   const found = await loadSnippet(ctx, 'project', { id, project: project.id })
   if (!found || !seesInProject({ user, level }, found.snippet)) throw notFound('Snippet')
   return found

@@ -129,8 +129,8 @@ export async function getWikiPage(
   return { slug: page.slug, format: page.format, content: await contentOf(repository, page) }
 }
 
-async function findPage(repository: GitRepository, commit: Oid, slug: string): Promise<PageFile | undefined> {
-  return (await pagesAt(repository, commit)).find((page) => page.slug === slug)
+async function findPage(repository: GitRepository, commit: Oid, slug: string): Promise<PageFile | null> {
+  return (await pagesAt(repository, commit)).find((page) => page.slug === slug) ?? null
 }
 
 export interface WikiChange {

@@ -130,7 +130,7 @@ export class ListCache {
     const cached = key === null ? undefined : this.#lists.get(name)
     const cachedPage = cached ? pageOf(cached.ids) : []
     if (cached && cachedPage.length === 0) {
-      const [now] = await currentVersion(db, kind).execute()
+      const [now] = await selectVersion(db, kind).execute()
       if (now?.version === cached.version) return { items: [], total: start + cached.ids.length }
     }
     const loaded = cachedPage.length > 0 ? await list.rows(cachedPage) : []
@@ -176,7 +176,7 @@ export const idList = (query: SQL) => sql<string>`array(${query})::text`
 export const versionOf = (kind: ListKind) =>
   sql<Version>`(select coalesce(sum(v.version), 0) || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind = ${kind})`
 
-const currentVersion = statement('version of a list', (db, kind: ListKind) => db.select({ version: versionOf(kind) }).from(sql`(select 1) as one`))
+const selectVersion = statement('version of a list', (db, kind: ListKind) => db.select({ version: versionOf(kind) }).from(sql`(select 1) as one`))
 
 /** The version of the lists over all projects, which also depend on who may see which project. */
 export const everywhereVersionOf = (kind: ProjectListKind) =>

@@ -1,6 +1,6 @@
 import { asc, eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { findGroupFor } from '../../access/rules.js'
+import { getGroupFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { applicationSettings, users } from '../../db/schema/index.js'
 import { invalidRecord, nullOnFailure } from '../../failures.js'
@@ -9,7 +9,7 @@ import { parseDuration } from '../../rules/duration.js'
 import { emailFault } from '../../rules/email.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { audit } from './audit.js'
-import { storedSettings } from './settings-cache.js'
+import { selectSettings } from './settings-cache.js'
 import { DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName, type Settings, withDefaults } from './settings-table.js'
 import { unsealed } from './unsealed.js'
 
@@ -39,7 +39,7 @@ export async function showSettings(ctx: Context): Promise<SettingsRecord> {
   return { ...row, values: decrypted(ctx, row.values as Stored) }
 }
 
-const readRow = async (ctx: Context) => (await storedSettings(ctx.db, null).execute())[0]
+const readRow = async (ctx: Context) => (await selectSettings(ctx.db, null).execute())[0]
 
 /** The settings are as old as the installation, whose first user is created at the first start (AS-2). */
 async function createRow(ctx: Context) {
@@ -98,7 +98,7 @@ const definedOnly = (given: SettingsInput) =>
 /** The id of a group given by full path or id; an unknown group clears the setting (AS-48). */
 async function groupNamed(ctx: Context, caller: SignedIn, named: string | null): Promise<string | null> {
   if (named === null || named.trim() === '') return null
-  const found = await nullOnFailure(findGroupFor(ctx, caller, named))
+  const found = await nullOnFailure(getGroupFor(ctx, caller, named))
   return found && String(found.group.id)
 }
 

@@ -7,7 +7,7 @@ import { members, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { createdNow } from '../core/created-now.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import type { UserRefRecord } from '../identity/user-ref.js'
 import {
   auditMember,
@@ -26,7 +26,7 @@ export interface AccessRequesterRecord {
   requested_at: Date
 }
 
-const listQuery = statement('access requests', (db, kind: MemberSource['kind']) =>
+const selectRequests = statement('access requests', (db, kind: MemberSource['kind']) =>
   db
     .select({ user: userColumns, requested_at: members.requested_at, total: totalCount() })
     .from(members)
@@ -44,8 +44,7 @@ const listQuery = statement('access requests', (db, kind: MemberSource['kind']) 
 
 /** Access requests, oldest first, without those of blocked users (AR-1). */
 export async function listRequests(ctx: Context, source: MemberSource, paging: Paging): Promise<Page<AccessRequesterRecord>> {
-  const run = (at: Paging) => listQuery(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
-  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const { items, total } = await pageFrom(selectRequests(ctx.db, source.kind), { source: source.id }, paging)
   return { items: items.map(({ user, requested_at }) => ({ user, requested_at: requested_at as Date })), total }
 }
 

@@ -3,6 +3,7 @@ import type { ActorUser } from '../../access/actor.js'
 import type { Namespace } from '../../access/rules.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaces, projects } from '../../db/schema/index.js'
+import { MAX_GROUP_DESCRIPTION } from '../../rules/descriptions.js'
 import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../../rules/path.js'
 import { type Visibility, visibilityName } from '../../rules/visibility.js'
 import { isRestricted, type Settings } from '../core/settings.js'
@@ -79,7 +80,7 @@ export async function groupFaults(
     const isOwnPath = path.toLowerCase() === self?.path.toLowerCase()
     if (!isOwnPath && (await isRouteTaken(tx, parent ? `${parent.full_path}/${path}` : path))) add('path', TAKEN)
   }
-  if (description && lengthOf(description) > 255) add('description', tooLong(255))
+  if (description && lengthOf(description) > MAX_GROUP_DESCRIPTION) add('description', tooLong(MAX_GROUP_DESCRIPTION))
   if (level !== undefined && level !== self?.visibility) {
     const word = visibilityName(level)
     if (!user.admin && isRestricted(settings, level)) add('visibility_level', `${word} has been restricted by your administrator`)

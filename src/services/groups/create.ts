@@ -1,10 +1,10 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
-import { findGroupFor, type Namespace } from '../../access/rules.js'
+import { getGroupFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { members, namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
@@ -30,7 +30,7 @@ const MAX_ANCESTORS = 20
 
 /** Creates a group with its creator as owner and returns its id (GR-21 to GR-34). */
 export async function createGroup(ctx: Context, caller: SignedIn, given: NewGroup): Promise<number> {
-  const parentSubject = given.parent_id === undefined ? null : await findGroupFor(ctx, caller, String(given.parent_id))
+  const parentSubject = given.parent_id === undefined ? null : await getGroupFor(ctx, caller, String(given.parent_id))
   if (parentSubject ? !canGroup(parentSubject, 'create_subgroup') : !caller.user.can_create_group) throw forbidden()
   const settings = await readSettings(ctx)
   const level = VISIBILITY_LEVEL[given.visibility ?? settings.default_group_visibility]
@@ -82,9 +82,6 @@ export async function insertGroup(
 
 /** Whether a child of this parent would be nested too deeply (GR-32). */
 export async function isTooDeep(tx: Transaction, parent: Namespace) {
-  const [depth] = await tx
-    .select({ count: decoded(sql<number>`count(*)`, Number) })
-    .from(namespaceAncestry)
-    .where(eq(namespaceAncestry.descendant_id, parent.id))
+  const [depth] = await tx.select({ count: count() }).from(namespaceAncestry).where(eq(namespaceAncestry.descendant_id, parent.id))
   return (depth?.count ?? 0) > MAX_ANCESTORS
 }

@@ -1,10 +1,11 @@
-import { and, asc, desc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, isNull, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
 import { listedGroups, restorableGroups, type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import { count, decoded } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { inIds } from '../../db/in-ids.js'
 import { namespaces, projects } from '../../db/schema/index.js'
@@ -31,72 +32,85 @@ export interface GroupFilter extends Paging {
 
 export type GroupRecord = Namespace
 
-interface Filters {
+type FilterName = FilterNames<GroupFilter, 'all_available' | 'search' | 'include_pending_delete'>
+
+/** What the total depends on. */
+interface Selection {
   viewerKind: ViewerKind
+  /** Also groups that are only open to the caller. */
   all: boolean
-  owned: boolean
-  level: boolean
-  top: boolean
-  skip: boolean
-  attributes: boolean
-  inParent: boolean
   waiting: boolean
+  filters: FilterName[]
   search: Fuzzy['shape']
 }
 
-interface Shape extends Filters {
+interface Shape extends Selection {
   order: 'name' | 'path'
   descending: boolean
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
 
-/** Groups with a direct membership as owner, not an inherited one (GR-9). */
-const owned = (viewerKind: ViewerKind): SQL =>
-  viewerKind === 'anonymous'
-    ? sql`false`
-    : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
+const FILTERS = {
+  /** Groups with a direct membership as owner, not an inherited one (GR-9). */
+  owned: {
+    where: (_, viewerKind) =>
+      viewerKind === 'anonymous'
+        ? sql`false`
+        : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`,
+    value: ({ owned }) => owned || undefined,
+  },
+  min_access_level: {
+    where: (level) =>
+      sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${level} and ${membershipCounts})`,
+    value: ({ min_access_level }) => min_access_level,
+  },
+  top_level_only: { where: () => sql`${namespaces.parent_id} is null`, value: ({ top_level_only }) => top_level_only || undefined },
+  parentId: { where: (id) => eq(namespaces.parent_id, id), value: ({ parentId }) => parentId },
+  skip_groups: {
+    where: (ids) => sql`${namespaces.id} <> all(${ids})`,
+    value: ({ skip_groups }) => (skip_groups && skip_groups.length > 0 ? skip_groups : undefined),
+  },
+  custom_attributes: {
+    where: () => hasCustomAttributes('group', namespaces.id),
+    value: ({ custom_attributes }) => attributePairs(custom_attributes),
+    cacheable: false,
+  },
+} satisfies Filters<GroupFilter, FilterName, ViewerKind>
 
-const listed = (shape: Filters) =>
-  shape.owned
+const listed = ({ viewerKind, all, filters }: Selection) =>
+  filters.includes('owned')
     ? isNull(namespaces.marked_for_deletion_at)
     : // a list of subgroups shows what is open to the caller in any case (GR-14)
-      listedGroups(shape.viewerKind, shape.all || shape.inParent, user)
+      listedGroups(viewerKind, all || filters.includes('parentId'), user)
 
-const conditions = (shape: Filters) =>
+const conditions = (selection: Selection) =>
   and(
     eq(namespaces.kind, 'group'),
-    shape.waiting ? sql`(${listed(shape)} or ${restorableGroups(shape.viewerKind, user)})` : listed(shape),
-    shape.owned ? owned(shape.viewerKind) : undefined,
-    shape.level
-      ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${membershipCounts})`
-      : undefined,
-    shape.top ? sql`${namespaces.parent_id} is null` : undefined,
-    shape.inParent ? eq(namespaces.parent_id, sql.placeholder('parent')) : undefined,
-    shape.skip ? sql`${namespaces.id} <> all(${sql.placeholder('skip')})` : undefined,
-    shape.attributes ? hasCustomAttributes('group', namespaces.id) : undefined,
-    fuzzyMatch([namespaces.name, namespaces.path], shape.search),
+    selection.waiting ? sql`(${listed(selection)} or ${restorableGroups(selection.viewerKind, user)})` : listed(selection),
+    ...conditionsOf(FILTERS, selection.filters, selection.viewerKind),
+    fuzzyMatch([namespaces.name, namespaces.path], selection.search),
   )
 
-const ids = statement('ids of groups', (db, { order, descending, ...filters }: Shape) => {
+const selectIds = statement('ids of groups', (db, { order, descending, ...selection }: Shape) => {
   const found = db
     .select({ id: namespaces.id })
     .from(namespaces)
-    .where(conditions(filters))
+    .where(conditions(selection))
     .orderBy((descending ? desc : asc)(sql`lower(${namespaces[order]})`), asc(namespaces.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
   return db.select({ ids: idList(found.getSQL()), version: versionOf('groups') }).from(sql`(select 1) as one`)
 })
 
-const countQuery = statement('number of groups', (db, filters: Filters) =>
+const selectTotal = statement('number of groups', (db, selection: Selection) =>
   db
-    .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('groups') })
+    .select({ total: count(), version: versionOf('groups') })
     .from(namespaces)
-    .where(conditions(filters)),
+    .where(conditions(selection)),
 )
 
-const rows = statement('listed groups', (db) =>
+const selectGroups = statement('listed groups', (db) =>
   db
     .select({ id: namespaces.id, group: namespaces, version: versionOf('groups') })
     .from(namespaces)
@@ -106,34 +120,21 @@ const rows = statement('listed groups', (db) =>
 /** The groups that the caller may list (GR-5 to GR-11). */
 export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: GroupFilter): Promise<Page<GroupRecord>> {
   const search = fuzzy(filter.search)
-  const custom_attributes = attributePairs(filter.custom_attributes)
-  const filters: Filters = {
+  const used = usedFilters(FILTERS, viewer ? filter : { ...filter, min_access_level: undefined })
+  const selection: Selection = {
     viewerKind: viewerKindOf(viewer),
-    attributes: custom_attributes !== undefined,
     all: filter.all_available ?? false,
-    owned: filter.owned ?? false,
-    level: filter.min_access_level !== undefined && viewer !== null,
-    top: filter.top_level_only ?? false,
-    skip: (filter.skip_groups?.length ?? 0) > 0,
-    inParent: filter.parentId !== undefined,
     waiting: filter.include_pending_delete ?? false,
+    filters: used.names,
     search: search.shape,
   }
-  const shape: Shape = { ...filters, order: filter.order_by, descending: filter.sort === 'desc' }
-  const values = {
-    ...search.values,
-    custom_attributes,
-    user: viewer?.id ?? 0,
-    skip: filter.skip_groups ?? [],
-    parent: filter.parentId,
-    level: filter.min_access_level,
-  }
-  // custom attributes are not part of the list's version
-  const key = custom_attributes === undefined ? JSON.stringify([shape, values]) : null
+  const shape: Shape = { ...selection, order: filter.order_by, descending: filter.sort === 'desc' }
+  const values = { ...search.values, ...used.values, user: viewer?.id ?? 0 }
+  const key = used.cacheable ? JSON.stringify([shape, values]) : null
   const { items, total } = await ctx.caches.lists.pageByIds(ctx.db, 'groups', key, filter, {
-    ids: (at) => ids(ctx.db, shape).execute({ ...values, ...at }),
-    count: () => countQuery(ctx.db, filters).execute(values),
-    rows: (wanted) => rows(ctx.db, null).execute({ ids: wanted }),
+    ids: (at) => selectIds(ctx.db, shape).execute({ ...values, ...at }),
+    count: () => selectTotal(ctx.db, selection).execute(values),
+    rows: (wanted) => selectGroups(ctx.db, null).execute({ ids: wanted }),
   })
   return { items: items.map(({ group }) => group), total }
 }
@@ -144,7 +145,7 @@ export interface GroupStatistics {
   lfs_objects_size: number
 }
 
-const groupSizes = statement('sizes of groups', (db) =>
+const selectSizes = statement('sizes of groups', (db) =>
   db
     .select({
       id: projects.namespace_id,
@@ -164,7 +165,7 @@ export async function statisticsFor(
   groups: GroupRecord[],
 ): Promise<Map<number, GroupStatistics> | null> {
   if (!statistics || !viewer?.admin) return null
-  const found = await groupSizes(ctx.db, null).execute({ ids: groups.map(({ id }) => id) })
-  const sizesById = new Map(found.map(({ id, ...groupSizes }) => [id, groupSizes]))
+  const found = await selectSizes(ctx.db, null).execute({ ids: groups.map(({ id }) => id) })
+  const sizesById = new Map(found.map(({ id, ...sizes }) => [id, sizes]))
   return new Map(groups.map(({ id }) => [id, sizesById.get(id) ?? { repository_size: 0, lfs_objects_size: 0 }]))
 }

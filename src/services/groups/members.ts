@@ -11,10 +11,11 @@ import { inIds } from '../../db/in-ids.js'
 import { members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
+import { dayOf } from '../../lib/text/day.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
@@ -76,7 +77,7 @@ const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
   ...(single ? [sql`${users.id} = ${sql.placeholder('single')}`] : []),
 ]
 
-const direct = statement('direct members', (db, shape: Shape) =>
+const selectDirectMembers = statement('direct members', (db, shape: Shape) =>
   db
     .select({
       user: userColumns,
@@ -109,7 +110,7 @@ export const effectiveMemberships = (kind: MemberSource['kind']) => {
 }
 
 /** Each user once, with their highest level (ME-2). */
-const effective = statement('effective members', (db, shape: Shape) => {
+const selectEffectiveMembers = statement('effective members', (db, shape: Shape) => {
   const best = sql`(select distinct on (r.user_id) r.* from (${effectiveMemberships(shape.kind)}) r order by r.user_id, r.access_level desc) best`
   return db
     .select({
@@ -134,15 +135,14 @@ export async function listMembers(
   { inherited, query, user_ids, ...paging }: { inherited: boolean; query?: string | undefined; user_ids?: number[] | undefined } & Paging,
 ): Promise<Page<MemberRecord>> {
   const shape = { kind: source.kind, query: Boolean(query), ids: Boolean(user_ids && user_ids.length > 0), single: false }
-  const find = (inherited ? effective : direct)(ctx.db, shape)
+  const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, shape)
   const values = { source: source.id, query: substring(query ?? ''), email: query ?? '', ids: user_ids ?? [] }
-  const run = (at: Paging) => find.execute({ ...values, ...limits(at) })
-  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return pageFrom(find, values, paging)
 }
 
 /** One direct member (ME-3) or, with `inherited`, one member with their effective level (ME-4). */
 export async function getMember(ctx: Context, source: MemberSource, userId: number, inherited = false): Promise<MemberRecord> {
-  const find = (inherited ? effective : direct)(ctx.db, { kind: source.kind, query: false, ids: false, single: true })
+  const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, { kind: source.kind, query: false, ids: false, single: true })
   const [member] = await find.execute({ source: source.id, single: userId, limit: 1, offset: 0 })
   if (!member) throw notFound()
   return member
@@ -158,7 +158,7 @@ const GROUP_LEVELS = [10, 20, 30, 40, 50]
 export function checkGrant(ctx: Pick<Context, 'now'>, source: MemberSource, level: number, expires: string | null | undefined) {
   const faults: Record<string, string[]> = {}
   if (!(source.kind === 'project' ? PROJECT_LEVELS : GROUP_LEVELS).includes(level)) faults['access_level'] = ['is not included in the list']
-  if (expires && expires <= ctx.now().toISOString().slice(0, 10)) faults['expires_at'] = ['cannot be a date in the past']
+  if (expires && expires <= dayOf(ctx.now())) faults['expires_at'] = ['cannot be a date in the past']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   if (level > source.level) throw forbidden()
 }
@@ -274,7 +274,7 @@ export async function recordMembership(ctx: Pick<Context, 'now'>, tx: Transactio
  * expiry (ME-10, EV-5).
  */
 export async function endExpiredMemberships(ctx: Context): Promise<void> {
-  const today = ctx.now().toISOString().slice(0, 10)
+  const today = dayOf(ctx.now())
   await ctx.db.transaction(async (tx) => {
     const expired = await tx.delete(members).where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`).returning({
       user_id: members.user_id,
@@ -291,7 +291,7 @@ export async function endExpiredMemberships(ctx: Context): Promise<void> {
   })
 }
 
-export const isExpired = (ctx: Pick<Context, 'now'>, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
+export const isExpired = (ctx: Pick<Context, 'now'>, day: string | null) => day !== null && day <= dayOf(ctx.now())
 
 /** Changes level or expiry of a membership (ME-6). */
 export async function changeMember(

@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm'
 import { CHAIN_HEADER, sealChain } from '../../access/hook-chain.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
@@ -10,7 +10,7 @@ import { Failure, notFound } from '../../failures.js'
 import { currentHookChain } from '../../lib/async/hook-chain.js'
 import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { type Hook, secretsOf, targetRules } from './hooks.js'
 
@@ -127,18 +127,21 @@ function failureColumns(now: Date) {
 const LISTED_DAYS = 7
 
 /** The condition of each value of `status`; numbers use `exact`. */
-const STATUS_FILTERS: Record<string, SQL | undefined> = {
+const STATUS_FILTERS = {
   all: undefined,
   successful: and(gte(hookAttempts.status, 200), lt(hookAttempts.status, 300)),
   client_failure: and(gte(hookAttempts.status, 400), lt(hookAttempts.status, 500)),
   server_failure: sql`(${hookAttempts.status} >= 500 or ${hookAttempts.status} is null)`,
   exact: eq(hookAttempts.status, sql.placeholder('status')),
 }
+type StatusFilter = keyof typeof STATUS_FILTERS
+
+const isNamed = (status: string): status is StatusFilter => Object.hasOwn(STATUS_FILTERS, status)
 
 /** The most attempts that are listed. */
 const MAX_LISTED = 100
 
-const newest = (db: ReadDatabase) =>
+const newestIds = (db: ReadDatabase) =>
   db
     .select({ id: hookAttempts.id })
     .from(hookAttempts)
@@ -146,37 +149,33 @@ const newest = (db: ReadDatabase) =>
     .orderBy(desc(hookAttempts.id))
     .limit(MAX_LISTED)
 
-const listed = statement('hook attempts', (db, wanted: string) =>
+const selectAttempts = statement('hook attempts', (db, wanted: StatusFilter) =>
   db
     .select({ attempt: hookAttempts, delivery: { trigger: hookDeliveries.trigger, body: hookDeliveries.body } })
     .from(hookAttempts)
     .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
-    .where(and(inArray(hookAttempts.id, newest(db)), STATUS_FILTERS[wanted]))
+    .where(and(inArray(hookAttempts.id, newestIds(db)), STATUS_FILTERS[wanted]))
     .orderBy(desc(hookAttempts.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
-const counted = statement('number of hook attempts', (db, wanted: string) =>
+const selectTotal = statement('number of hook attempts', (db, wanted: StatusFilter) =>
   db
     .select({ total: count() })
     .from(hookAttempts)
-    .where(and(inArray(hookAttempts.id, newest(db)), STATUS_FILTERS[wanted])),
+    .where(and(inArray(hookAttempts.id, newestIds(db)), STATUS_FILTERS[wanted])),
 )
 
 /** The newest attempts of a hook, newest first (HK-6). */
-export async function listAttempts(
+export function listAttempts(
   ctx: Context,
   hook: Hook,
   { status = 'all', ...paging }: { status?: string | undefined } & Paging,
 ): Promise<Page<HookAttempt>> {
   const values = { hook: hook.id, since: new Date(ctx.now().getTime() - LISTED_DAYS * DAY_MS), status: Number(status) }
-  const wanted = Object.hasOwn(STATUS_FILTERS, status) ? status : 'exact'
-  const [items, [all]] = await Promise.all([
-    listed(ctx.db, wanted).execute({ ...values, ...limits(paging) }),
-    counted(ctx.db, wanted).execute(values),
-  ])
-  return { items, total: all?.total ?? 0 }
+  const wanted = isNamed(status) ? status : 'exact'
+  return pageAndTotal(selectAttempts(ctx.db, wanted), selectTotal(ctx.db, wanted), values, paging)
 }
 
 const unprocessable = (message: string) => new Failure('unprocessable', { message })

@@ -134,7 +134,13 @@ async function insertDeliveries(ctx: Pick<Context, 'random'>, tx: Transaction, e
 
 /** What the list of deliveries shows of one that was not attempted (HK-32). */
 const droppedAttempt = (delivery: number, hook: number, url: string) => ({
-  ...{ delivery_id: delivery, hook_id: hook, url, request_headers: {}, response_headers: {}, response_body: '', duration: 0 },
+  delivery_id: delivery,
+  hook_id: hook,
+  url,
+  request_headers: {},
+  response_headers: {},
+  response_body: '',
+  duration: 0,
   fault: `Not sent: ${MAX_PENDING} deliveries to this webhook were waiting`,
 })
 

@@ -11,7 +11,7 @@ import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { lockName } from '../core/lock-name.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { unsealed } from '../core/unsealed.js'
 
 /** The owner of hooks: a project, a group, or the system. */
@@ -90,13 +90,13 @@ const recordAudit = (
 
 const ofKind = (kind: HookSource['kind']) => of({ kind, id: sql.placeholder('source') })
 
-const listed = statement('hooks', (db, kind: HookSource['kind']) =>
+const selectHooks = statement('hooks', (db, kind: HookSource['kind']) =>
   db.select().from(webHooks).where(ofKind(kind)).orderBy(asc(webHooks.id)).limit(sql.placeholder('limit')).offset(sql.placeholder('offset')),
 )
 
-const counted = statement('number of hooks', (db, kind: HookSource['kind']) => db.select({ total: count() }).from(webHooks).where(ofKind(kind)))
+const selectTotal = statement('number of hooks', (db, kind: HookSource['kind']) => db.select({ total: count() }).from(webHooks).where(ofKind(kind)))
 
-const found = statement('hook', (db, kind: HookSource['kind']) =>
+const selectHook = statement('hook', (db, kind: HookSource['kind']) =>
   db
     .select()
     .from(webHooks)
@@ -104,17 +104,13 @@ const found = statement('hook', (db, kind: HookSource['kind']) =>
 )
 
 /** The hooks of a source by id (HK-1, HK-8). */
-export async function listHooks(ctx: Context, source: HookSource, paging: Paging): Promise<Page<Hook>> {
-  const [items, [all]] = await Promise.all([
-    listed(ctx.db, source.kind).execute({ source: source.id, ...limits(paging) }),
-    counted(ctx.db, source.kind).execute({ source: source.id }),
-  ])
-  return { items, total: all?.total ?? 0 }
+export function listHooks(ctx: Context, source: HookSource, paging: Paging): Promise<Page<Hook>> {
+  return pageAndTotal(selectHooks(ctx.db, source.kind), selectTotal(ctx.db, source.kind), { source: source.id }, paging)
 }
 
 /** One hook (HK-1, HK-8). */
 export async function getHook(ctx: Context, source: HookSource, id: number): Promise<Hook> {
-  const [hook] = await found(ctx.db, source.kind).execute({ source: source.id, id })
+  const [hook] = await selectHook(ctx.db, source.kind).execute({ source: source.id, id })
   if (!hook) throw missing(source)
   return hook
 }

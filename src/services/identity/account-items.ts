@@ -10,7 +10,7 @@ import { invalidRecord, notFound } from '../../failures.js'
 import { type Audited, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { lockName } from '../core/lock-name.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** The account that SSH keys, GPG keys and e-mail addresses belong to. */
 export interface Owner {
@@ -33,7 +33,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
   const table = given as typeof emails
 
   const ofOwner = eq(table.user_id, sql.placeholder('owner'))
-  const listQuery = statement(
+  const selectItems = statement(
     `list ${type}`,
     (db) =>
       db
@@ -45,7 +45,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
         .offset(sql.placeholder('offset')),
     'once',
   )
-  const findQuery = statement(`find ${type}`, (db) =>
+  const selectItem = statement(`find ${type}`, (db) =>
     db
       .select({ item: table })
       .from(table)
@@ -61,14 +61,13 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
   return {
     /** The items of an account, by id (K-1). */
     async list(ctx: Context, owner: Owner, paging: Paging): Promise<Page<Row>> {
-      const run = (where: Paging) => listQuery(ctx.db, null).execute({ owner: owner.id, ...limits(where) })
-      const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+      const { items, total } = await pageFrom(selectItems(ctx.db, null), { owner: owner.id }, paging)
       return { items: items.map(({ item }) => item as Row), total }
     },
 
     /** One item; 404 also for those of other accounts (K-2). */
     async find(ctx: Context, owner: Owner, id: number): Promise<Row> {
-      const [found] = await findQuery(ctx.db, null).execute({ owner: owner.id, id })
+      const [found] = await selectItem(ctx.db, null).execute({ owner: owner.id, id })
       if (!found) throw notFound(noun)
       return found.item as Row
     },

@@ -1,6 +1,7 @@
 import { asc, gte, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { users } from '../../db/schema/index.js'
+import { dayOf } from '../../lib/text/day.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 
 export interface Activity {
@@ -33,5 +34,5 @@ export async function listActivities(ctx: Context, { from, ...paging }: { from?:
 function monthsBefore(now: Date, months: number): string {
   const day = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months + 1, 0))
   day.setUTCDate(Math.min(day.getUTCDate(), now.getUTCDate()))
-  return day.toISOString().slice(0, 10)
+  return dayOf(day)
 }

@@ -54,7 +54,7 @@ export async function listImpersonationTokens(
 }
 
 /** One impersonation token; 404 for tokens of other users and of other kinds (T-2). */
-export async function findImpersonationToken(ctx: Context, user: Owner, id: number): Promise<ImpersonationToken> {
+export async function getImpersonationToken(ctx: Context, user: Owner, id: number): Promise<ImpersonationToken> {
   const [token] = await ctx.db.read
     .select()
     .from(tokens)

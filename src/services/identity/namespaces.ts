@@ -10,7 +10,7 @@ import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schem
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 
 export interface NamespaceRecord {
   id: number
@@ -149,7 +149,7 @@ const conditions = ({ admin, search }: ListShape) =>
 const planOf = ({ search }: ListShape) => (search ? 'each' : 'auto')
 
 /** Selects the page first, so that members are counted only for its rows. */
-const listQuery = statement(
+const selectNamespaces = statement(
   'namespaces of a caller',
   (db, shape: ListShape) => {
     const page = db
@@ -168,7 +168,7 @@ const listQuery = statement(
   planOf,
 )
 
-const countQuery = statement(
+const selectTotal = statement(
   'number of namespaces',
   (db, shape: ListShape) => db.select({ total: count() }).from(namespaces).where(conditions(shape)),
   planOf,
@@ -187,14 +187,11 @@ export async function listNamespaces(
 ): Promise<Page<NamespaceRecord>> {
   const shape = { admin: caller.user.admin, search: Boolean(search) }
   const values = { user: caller.user.id, search: substring(search ?? '') }
-  const [items, [all]] = await Promise.all([
-    listQuery(ctx.db, shape).execute({ ...values, ...limits(paging) }),
-    countQuery(ctx.db, shape).execute(values),
-  ])
-  return { items: items.map(toRecord), total: all?.total ?? 0 }
+  const { items, total } = await pageAndTotal(selectNamespaces(ctx.db, shape), selectTotal(ctx.db, shape), values, paging)
+  return { items: items.map(toRecord), total }
 }
 
-const namespaceQuery = statement('namespace for caller', (db, { admin, by }: { admin: boolean; by: 'id' | 'path' }) => {
+const selectNamespace = statement('namespace for caller', (db, { admin, by }: { admin: boolean; by: 'id' | 'path' }) => {
   const query = db.select({ ...columns, members_count: membersCount(admin) }).from(namespaces)
   return by === 'id'
     ? query.where(and(accessible(admin), eq(namespaces.id, sql.placeholder('value'))))
@@ -204,13 +201,13 @@ const namespaceQuery = statement('namespace for caller', (db, { admin, by }: { a
 /** A namespace that `listNamespaces` would list, by id or full path; otherwise 404 (NS-2). */
 export async function getNamespace(ctx: Context, caller: SignedIn, named: string): Promise<NamespaceRecord> {
   const id = numericId(named)
-  const query = namespaceQuery(ctx.db, { admin: caller.user.admin, by: id === null ? 'path' : 'id' })
+  const query = selectNamespace(ctx.db, { admin: caller.user.admin, by: id === null ? 'path' : 'id' })
   const [row] = await query.execute({ user: caller.user.id, value: id ?? named.toLowerCase() })
   if (!row) throw notFound('Namespace')
   return toRecord(row)
 }
 
-const existing = statement('namespace paths taken', (db) =>
+const selectTakenPaths = statement('namespace paths taken', (db) =>
   db
     .select({ key: routes.key })
     .from(routes)
@@ -227,7 +224,7 @@ export async function namespaceExists(ctx: Context, path: string, parentId: numb
   }
   const candidates = [path, ...Array.from({ length: 10 }, (_, i) => `${path}${i + 1}`)]
   const taken = new Set(
-    (await existing(ctx.db, null).execute({ keys: candidates.map((candidate) => prefix + candidate.toLowerCase()) })).map(({ key }) => key),
+    (await selectTakenPaths(ctx.db, null).execute({ keys: candidates.map((candidate) => prefix + candidate.toLowerCase()) })).map(({ key }) => key),
   )
   const exists = taken.has(prefix + path.toLowerCase())
   const free = candidates.find((candidate) => !taken.has(prefix + candidate.toLowerCase()))

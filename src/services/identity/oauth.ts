@@ -7,6 +7,7 @@ import { onlyRow } from '../../db/only-row.js'
 import { accountLinks, tokens, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
+import { dayOf } from '../../lib/text/day.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { removeInitialPassword } from './initial-password.js'
 import { auditSignIn, checkSignIn, mustChange, mustConfirm, recordRefusal } from './passwords.js'
@@ -55,7 +56,7 @@ export async function grantByPassword(
     .set({
       last_sign_in_at: sql`coalesce(${users.current_sign_in_at}, ${now.toISOString()})`,
       current_sign_in_at: now,
-      last_activity_on: now.toISOString().slice(0, 10),
+      last_activity_on: dayOf(now),
     })
     .where(eq(users.id, user.id))
   await auditSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, null)

@@ -17,7 +17,7 @@ export interface SshLogin {
   deploy: boolean
 }
 
-const findLogin = statement('ssh login', (db, by: 'id' | 'sha256') =>
+const selectLogin = statement('ssh login', (db, by: 'id' | 'sha256') =>
   db
     .select({ key: sshKeys, user: users })
     .from(sshKeys)
@@ -30,7 +30,7 @@ const findLogin = statement('ssh login', (db, by: 'id' | 'sha256') =>
  * (GS-2, GS-5).
  */
 export async function findSshLogin(ctx: Context, by: { id: number } | { sha256: string }): Promise<SshLogin | null> {
-  const [row] = await ('id' in by ? findLogin(ctx.db, 'id').execute({ value: by.id }) : findLogin(ctx.db, 'sha256').execute({ value: by.sha256 }))
+  const [row] = await ('id' in by ? selectLogin(ctx.db, 'id').execute({ value: by.id }) : selectLogin(ctx.db, 'sha256').execute({ value: by.sha256 }))
   if (!row || (row.key.expires_at && row.key.expires_at <= ctx.now())) return null
   const deploy = row.key.user_id === null
   if (!deploy && !row.user) return null

@@ -3,12 +3,13 @@ import type { SignedIn } from '../../access/actor.js'
 import { SCOPES, type Scope } from '../../access/scopes.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { onlyRow } from '../../db/only-row.js'
 import { tokens, users } from '../../db/schema/index.js'
 import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
+import { dayOf } from '../../lib/text/day.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
@@ -153,7 +154,7 @@ export interface TokenFilter extends Paging {
   sort: (typeof SORTS)[number]
 }
 
-const today = (ctx: Pick<Context, 'now'>) => ctx.now().toISOString().slice(0, 10)
+const today = (ctx: Pick<Context, 'now'>) => dayOf(ctx.now())
 
 /** Neither revoked nor expired (T-4, SEC-13). */
 export const isActive = (ctx: Context, token: Token) => !token.revoked && (token.expires_at === null || token.expires_at > today(ctx))
@@ -184,7 +185,7 @@ export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFi
   const order = direction === 'asc' ? asc : desc
   const { limit, offset } = limits(filter)
   const where = and(...conditions)
-  const [items, [count]] = await Promise.all([
+  const [items, [all]] = await Promise.all([
     ctx.db.read
       .select()
       .from(tokens)
@@ -192,12 +193,9 @@ export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFi
       .orderBy(sql`${order(column)} nulls last`, order(tokens.id))
       .limit(limit)
       .offset(offset),
-    ctx.db.read
-      .select({ total: decoded(sql<number>`count(*)`, Number) })
-      .from(tokens)
-      .where(where),
+    ctx.db.read.select({ total: count() }).from(tokens).where(where),
   ])
-  return { items, total: count?.total ?? 0 }
+  return { items, total: all?.total ?? 0 }
 }
 
 function splitSort(sort: (typeof SORTS)[number]) {
@@ -209,7 +207,7 @@ function splitSort(sort: (typeof SORTS)[number]) {
  * A token by id, or `self` for the token of the call. Missing tokens and those of others are 401; for administrators
  * missing tokens are 404 (CR-19).
  */
-export async function findToken(ctx: Context, caller: SignedIn, named: string): Promise<Token> {
+export async function getToken(ctx: Context, caller: SignedIn, named: string): Promise<Token> {
   const missing = caller.user.admin ? notFound() : unauthenticated()
   const id = named === 'self' ? caller.token.id : /^\d{1,10}$/.test(named) ? Number(named) : 0
   const [token] = await ctx.db.read.select().from(tokens).where(eq(tokens.id, id))
@@ -234,7 +232,7 @@ export async function rotateToken(
 ): Promise<{ token: Token; value: string }> {
   checkMayMakeTokens(caller)
   const value = newSecret(ctx.random)
-  const inAWeek = new Date(ctx.now().getTime() + 7 * 86_400_000).toISOString().slice(0, 10)
+  const inAWeek = dayOf(new Date(ctx.now().getTime() + 7 * 86_400_000))
   const own = token.user_id === caller.user.id
   const expires_at = own ? await cappedExpiry(ctx, caller, expiresAt, inAWeek) : (expiresAt ?? inAWeek)
   return ctx.db.transaction(async (tx) => {

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { findIssueFor } from '../../access/issues.js'
-import { findProjectFor } from '../../access/rules.js'
+import { getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { userAgentDetails } from '../../db/schema/index.js'
@@ -39,7 +39,7 @@ export async function userAgentOf(ctx: Context, item: CreatedItem): Promise<User
 
 /** The recorded user agent of an issue, by project and iid. */
 export async function userAgentOfIssue(ctx: Context, caller: SignedIn, project: string, iid: number): Promise<UserAgentDetail> {
-  const subject = await findProjectFor(ctx, caller, project)
+  const subject = await getProjectFor(ctx, caller, project)
   const found = subject.can('read_issue') ? await findIssueFor(ctx, caller, subject, iid) : null
   if (!found) throw notFound()
   return userAgentOf(ctx, { issue_id: found.issue.id })

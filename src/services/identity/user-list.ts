@@ -1,7 +1,8 @@
-import { and, asc, desc, eq, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, or, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { inIds } from '../../db/in-ids.js'
 import { emails, identities, users } from '../../db/schema/index.js'
@@ -34,24 +35,38 @@ export interface UserFilter extends Paging {
 /** What the SQL text of the list query depends on. */
 interface ListShape {
   admin: boolean
-  filters: string[]
+  filters: FilterName[]
   search: Fuzzy['shape']
   order: (typeof USER_ORDERS)[number]
   descending: boolean
 }
 
-/** The condition of each filter; its values are placeholders of the same name. */
-const FILTERS: Record<string, () => SQL> = {
-  active: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`,
-  blocked: () => sql`${users.state} <> 'active'`,
-  external: () => sql`${users.external}`,
-  username: () => eq(users.username, sql.placeholder('username')),
-  extern_uid: () =>
-    sql`${users.id} in (select i.user_id from ${identities} i where i.provider = ${sql.placeholder('provider')} and lower(i.extern_uid) = lower(${sql.placeholder('extern_uid')}))`,
-  created_before: () => sql`${users.created_at} <= ${sql.placeholder('created_before')}::timestamptz`,
-  created_after: () => sql`${users.created_at} >= ${sql.placeholder('created_after')}::timestamptz`,
-  custom_attributes: () => hasCustomAttributes('user', users.id),
-}
+type FilterName = FilterNames<UserFilter, 'search' | 'provider'>
+
+const FILTERS = {
+  active: { where: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`, value: ({ active }) => active || undefined },
+  blocked: { where: () => sql`${users.state} <> 'active'`, value: ({ blocked }) => blocked || undefined },
+  external: { where: () => sql`${users.external}`, value: ({ external }) => external || undefined },
+  username: { where: (name) => eq(users.username, name), value: ({ username }) => username },
+  extern_uid: {
+    where: (uid) =>
+      sql`${users.id} in (select i.user_id from ${identities} i where i.provider = ${sql.placeholder('provider')} and lower(i.extern_uid) = lower(${uid}))`,
+    value: ({ extern_uid }) => extern_uid,
+  },
+  created_before: {
+    where: (time) => sql`${users.created_at} <= ${time}::timestamptz`,
+    value: ({ created_before }) => created_before?.toISOString(),
+  },
+  created_after: {
+    where: (time) => sql`${users.created_at} >= ${time}::timestamptz`,
+    value: ({ created_after }) => created_after?.toISOString(),
+  },
+  custom_attributes: {
+    where: () => hasCustomAttributes('user', users.id),
+    value: ({ custom_attributes }) => attributePairs(custom_attributes),
+    cacheable: false,
+  },
+} satisfies Filters<UserFilter, FilterName>
 
 const wholeTerm = sql`lower(${sql.placeholder('whole')})`
 
@@ -72,12 +87,12 @@ const matches = (admin: boolean, search: Fuzzy['shape']) =>
       )
 
 /** Filters that name an account or ask for external ones; without them others do not see external accounts (U-10). */
-const FINDS_EXTERNAL = ['external', 'username', 'extern_uid']
+const FINDS_EXTERNAL: FilterName[] = ['external', 'username', 'extern_uid']
 
 const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filters' | 'search'>) =>
   and(
     admin || search !== 'all' || filters.some((name) => FINDS_EXTERNAL.includes(name)) ? undefined : sql`not ${users.external}`,
-    ...filters.map((name) => FILTERS[name]?.()),
+    ...conditionsOf(FILTERS, filters, null),
     search === 'all' ? undefined : matches(admin, search),
   )
 
@@ -92,7 +107,7 @@ export interface ListedUser {
   key: string
 }
 
-const records = statement('user records', (db, admin: boolean) =>
+const selectUsers = statement('user records', (db, admin: boolean) =>
   db
     .select({ user: users, ...(admin && extendedColumns), key: admin ? adminKey : basicKey })
     .from(users)
@@ -101,12 +116,12 @@ const records = statement('user records', (db, admin: boolean) =>
 
 /** Users by id, in any order. The columns beyond the row are filled only for administrators. */
 export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<(UserRecord & ListedUser)[]> {
-  const rows = await records(ctx.db, viewer?.admin ?? false).execute({ ids })
+  const rows = await selectUsers(ctx.db, viewer?.admin ?? false).execute({ ids })
   return rows.map((row) => ({ ...toRecord({ ...NO_EXTENDED_COLUMNS, ...row }), key: row.key }))
 }
 
 /** Selects the ids of one page first, so that only their rows are joined with the displayed columns. */
-const listQuery = statement('users', (db, shape: ListShape) => {
+const selectPage = statement('users', (db, shape: ListShape) => {
   const { admin, search, order, descending } = shape
   const direction = descending ? desc : asc
   const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
@@ -134,7 +149,7 @@ const listQuery = statement('users', (db, shape: ListShape) => {
     .orderBy(...ordered)
 })
 
-const countQuery = statement('number of users', (db, shape: Omit<ListShape, 'order' | 'descending'>) =>
+const selectTotal = statement('number of users', (db, shape: Omit<ListShape, 'order' | 'descending'>) =>
   db
     .select({ total: count(), version: versionOf('users') })
     .from(users)
@@ -149,27 +164,15 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
   const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
   if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
   const words = fuzzy(filter.search, 'part')
-  const given = {
-    active: filter.active || undefined,
-    blocked: filter.blocked || undefined,
-    external: filter.external || undefined,
-    username: filter.username,
-    extern_uid: filter.extern_uid,
-    created_before: viewer ? filter.created_before?.toISOString() : undefined,
-    created_after: viewer ? filter.created_after?.toISOString() : undefined,
-    custom_attributes: attributePairs(filter.custom_attributes),
-  }
-  const filters = Object.entries(given)
-    .filter(([, value]) => value !== undefined)
-    .map(([name]) => name)
-  const shape = { admin, filters, search: words.shape }
-  const values = { ...given, ...words.values, provider: filter.provider, whole: filter.search?.trim() ?? '', viewer: viewer?.id ?? null }
-  const rows = await listQuery(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
+  const used = usedFilters(FILTERS, viewer ? filter : { ...filter, created_before: undefined, created_after: undefined })
+  const shape = { admin, filters: used.names, search: words.shape }
+  const values = { ...used.values, ...words.values, provider: filter.provider, whole: filter.search?.trim() ?? '', viewer: viewer?.id ?? null }
+  const rows = await selectPage(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
     ...values,
     ...limits(filter),
   })
-  const count = () => countQuery(ctx.db, shape).execute(values)
-  // custom attributes and secondary addresses are not part of the list's version
-  const key = given.custom_attributes === undefined && !(admin && words.shape !== 'all') ? JSON.stringify([shape, values]) : null
+  const count = () => selectTotal(ctx.db, shape).execute(values)
+  // secondary addresses are not part of the list's version
+  const key = used.cacheable && !(admin && words.shape !== 'all') ? JSON.stringify([shape, values]) : null
   return ctx.caches.lists.page('users', key, rows, filter, count)
 }

@@ -7,7 +7,7 @@ import { lengthOf, tooLong } from '../../rules/path.js'
 export type UserStatus = typeof userStatuses.$inferSelect
 
 /** The user's status; null if none is set. */
-export async function getUserStatus(ctx: Context, userId: number): Promise<UserStatus | null> {
+export async function findUserStatus(ctx: Context, userId: number): Promise<UserStatus | null> {
   const [status] = await ctx.db.read.select().from(userStatuses).where(eq(userStatuses.user_id, userId))
   return status ?? null
 }

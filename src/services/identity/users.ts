@@ -11,6 +11,7 @@ import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
+import { dayOf } from '../../lib/text/day.js'
 import { emailFault, normaliseEmail } from '../../rules/email.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../../rules/path.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
@@ -225,7 +226,7 @@ export async function userConflict(tx: Transaction, { email, username }: UserDra
   return null
 }
 
-const byId = statement('user by id', (db) =>
+const selectById = statement('user by id', (db) =>
   db
     .select()
     .from(users)
@@ -233,12 +234,12 @@ const byId = statement('user by id', (db) =>
 )
 
 export async function getUser(ctx: Context, id: number): Promise<User> {
-  const [user] = await byId(ctx.db, null).execute({ id })
+  const [user] = await selectById(ctx.db, null).execute({ id })
   if (!user) throw notFound('User')
   return user
 }
 
-const byName = statement('user by username', (db) =>
+const selectByName = statement('user by username', (db) =>
   db
     .select()
     .from(users)
@@ -246,12 +247,12 @@ const byName = statement('user by username', (db) =>
 )
 
 /** By username, case-insensitively. */
-export async function findUserByName(ctx: Context, username: string): Promise<User | undefined> {
-  return (await byName(ctx.db, null).execute({ username }))[0]
+export async function findUserByName(ctx: Context, username: string): Promise<User | null> {
+  return (await selectByName(ctx.db, null).execute({ username }))[0] ?? null
 }
 
 /** By id (digits) or by username; 404 when there is none or the caller may not see users. */
-export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
+export async function getUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
   const id = numericId(named)
   const user = id === null ? await findUserByName(ctx, named) : await getUser(ctx, id)
@@ -259,7 +260,7 @@ export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller,
   return user
 }
 
-const byLogin = statement('user by login', (db) =>
+const selectByLogin = statement('user by login', (db) =>
   db
     .select()
     .from(users)
@@ -267,8 +268,8 @@ const byLogin = statement('user by login', (db) =>
 )
 
 /** By username or primary address, as typed at sign-in. */
-export async function findUserByLogin(ctx: Context, login: string): Promise<User | undefined> {
-  return (await byLogin(ctx.db, null).execute({ login }))[0]
+export async function findUserByLogin(ctx: Context, login: string): Promise<User | null> {
+  return (await selectByLogin(ctx.db, null).execute({ login }))[0] ?? null
 }
 
 const personalProjectCount = qualified(
@@ -294,7 +295,7 @@ export interface UserRecord extends User {
   personal_projects: number
 }
 
-const userRecord = statement('user record', (db) =>
+const selectUserRecord = statement('user record', (db) =>
   db
     .select({ user: users, ...extendedColumns })
     .from(users)
@@ -303,7 +304,7 @@ const userRecord = statement('user record', (db) =>
 
 /** The user's record; 404 when there is none. */
 export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
-  const [row] = await userRecord(ctx.db, null).execute({ id })
+  const [row] = await selectUserRecord(ctx.db, null).execute({ id })
   if (!row) throw notFound('User')
   return toRecord(row)
 }
@@ -318,7 +319,7 @@ export async function showUser(ctx: Context, { user: viewer }: Pick<Caller, 'use
 
 /** Sets the user's last activity to today, at most once a day (EV-6). */
 export async function recordActivity(ctx: Context, userId: number): Promise<void> {
-  const today = ctx.now().toISOString().slice(0, 10)
+  const today = dayOf(ctx.now())
   await ctx.db.write
     .update(users)
     .set({ last_activity_on: today })

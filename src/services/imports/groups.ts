@@ -1,6 +1,7 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import { namespaces } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
+import { MAX_GROUP_DESCRIPTION } from '../../rules/descriptions.js'
 import { groupNameFaults, namespacePathFaults } from '../../rules/path.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { audit } from '../core/audit.js'
@@ -113,7 +114,7 @@ async function prepareGroup(run: Run, record: GroupRecord): Promise<Write> {
     const values = {
       name,
       path,
-      description: [...description].slice(0, MAX_DESCRIPTION).join(''),
+      description: [...description].slice(0, MAX_GROUP_DESCRIPTION).join(''),
       visibility: level,
       lfs_enabled,
       request_access_enabled,
@@ -123,8 +124,6 @@ async function prepareGroup(run: Run, record: GroupRecord): Promise<Write> {
     return made.id
   }
 }
-
-const MAX_DESCRIPTION = 255
 
 async function importGroupContents(run: Run, imported: ImportedItem): Promise<void> {
   const scope: Scope = { key: imported.key, path: imported.path }

@@ -65,12 +65,16 @@ export async function commonColumns(run: Run, record: IssueRecord | MergeRequest
   return {
     title,
     ...(await descriptionColumns(ctx, description)),
-    ...{ discussion_locked, closed_at, time_estimate, total_time_spent },
+    discussion_locked,
+    closed_at,
+    time_estimate,
+    total_time_spent,
     author_id: await personId(run, record.author),
     assignee_id: await maybePersonId(run, record.assignee),
     closed_by_id: await maybePersonId(run, record.closed_by),
     milestone_id: await milestoneId(run, record.milestone, projectId),
-    ...{ created_at, updated_at: record.updated_at ?? created_at },
+    created_at,
+    updated_at: record.updated_at ?? created_at,
   }
 }
 

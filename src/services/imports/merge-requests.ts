@@ -61,10 +61,23 @@ async function prepareMergeRequest(run: Run, record: MergeRequestRecord, scope: 
   const { force_remove_source_branch, should_remove_source_branch, allow_collaboration } = given
   return async (tx) => {
     const values = {
-      ...{ project_id: project.id, iid, source_project_id: source, original_source_project_id: source ?? project.id },
-      ...{ ...shared, source_branch, target_branch, state, squash, merge_commit_sha, merged_at, merged_by_id },
-      ...{ reviewer_id, review_requested_at: reviewer_id === null ? null : shared.updated_at },
-      ...{ force_remove_source_branch, should_remove_source_branch, allow_collaboration },
+      project_id: project.id,
+      iid,
+      source_project_id: source,
+      original_source_project_id: source ?? project.id,
+      ...shared,
+      source_branch,
+      target_branch,
+      state,
+      squash,
+      merge_commit_sha,
+      merged_at,
+      merged_by_id,
+      reviewer_id,
+      review_requested_at: reviewer_id === null ? null : shared.updated_at,
+      force_remove_source_branch,
+      should_remove_source_branch,
+      allow_collaboration,
       // recomputed for open merge requests
       merge_status: (state === 'opened' ? null : record.merge_status) ?? ('unchecked' as const),
     }

@@ -78,12 +78,19 @@ async function rowOf(run: Run, { type: noteable_type, projectId }: NoteTarget, i
   const { discussion, type, body, system, position } = note
   const created_at = note.created_at ?? run.ctx.now()
   return {
-    ...{ project_id: projectId, noteable_type, noteable_id: id, author_id: await personId(run, note.author), note: body, system, type },
+    project_id: projectId,
+    noteable_type,
+    noteable_id: id,
+    author_id: await personId(run, note.author),
+    note: body,
+    system,
+    type,
     ...(discussion !== null && { discussion_id: discussion }),
     position: position && { ...position, position_type: 'text' },
     resolved_at: note.resolved ? (note.resolved_at ?? created_at) : null,
     resolved_by_id: note.resolved ? await maybePersonId(run, note.resolved_by) : null,
-    ...{ created_at, updated_at: note.updated_at ?? created_at },
+    created_at,
+    updated_at: note.updated_at ?? created_at,
   }
 }
 

@@ -3,6 +3,7 @@ import type { Namespace, ProjectSubject } from '../../access/rules.js'
 import type { Transaction } from '../../db/client.js'
 import { members, namespaces, projectShares, projects, users } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
+import { MAX_PROJECT_DESCRIPTION } from '../../rules/descriptions.js'
 import { projectNameFaults, projectPathFaults } from '../../rules/path.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { audit } from '../core/audit.js'
@@ -117,12 +118,14 @@ function columnsOf({ name, description, archived, features, settings, ...times }
       typeof projects.$inferInsert,
       'issues_access_level' | 'merge_requests_access_level' | 'wiki_access_level' | 'snippets_access_level' | 'builds_access_level'
     >),
-    ...{ name, archived, description: description && [...description].slice(0, MAX_DESCRIPTION).join('') },
-    ...{ created_at, updated_at: times.updated_at ?? created_at, last_activity_at: times.last_activity_at ?? created_at },
+    name,
+    archived,
+    description: description && [...description].slice(0, MAX_PROJECT_DESCRIPTION).join(''),
+    created_at,
+    updated_at: times.updated_at ?? created_at,
+    last_activity_at: times.last_activity_at ?? created_at,
   }
 }
-
-const MAX_DESCRIPTION = 2_000
 
 async function refuseFaults(tx: Transaction, { id, full_path }: Namespace, { name, path }: { name: string; path: string }): Promise<void> {
   const faults: Record<string, string[]> = {}

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { actingAs, type SignedIn } from '../../access/actor.js'
-import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import { getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context, PushEvent } from '../../context.js'
 import { refIntents, users } from '../../db/schema/index.js'
 import { type Commit, type GitRepository, type Oid, type RefUpdate, ZERO } from '../../git/types.js'
@@ -51,7 +51,7 @@ export async function processCommitMessages(ctx: Context, { projectId, moves, in
   }
   if (closing.length + mentions.length === 0) return
   const caller = await actorOfIntent(ctx, intent)
-  const subject = caller && (await findProjectFor(ctx, caller, String(projectId)).catch(() => null))
+  const subject = caller && (await getProjectFor(ctx, caller, String(projectId)).catch(() => null))
   if (!caller || !subject) return
   await closeReferencedIssues(ctx, caller, subject, closing)
   await recordCommitMentions(ctx, caller, subject, mentions)

@@ -18,10 +18,11 @@ import { conflict, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { parseColor } from '../../lib/text/color.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
+import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { setSubscribed } from '../activity/subscriptions.js'
 import { projectVersionOf, type Version } from '../core/list-cache.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** Where labels are looked up: a project (including its groups) or a group. */
 export type LabelSource = { project: ProjectSubject } | { group: GroupSubject }
@@ -104,7 +105,7 @@ const matching = (shape: Shape) => {
   return and(belongsTo(shape), which)
 }
 
-const listed = statement('labels', (db, shape: Shape) => {
+const selectLabels = statement('labels', (db, shape: Shape) => {
   const page = db
     .select({ id: labels.id, total: sql<number>`count(*) over ()`.as('total') })
     .from(labels)
@@ -128,7 +129,7 @@ const listed = statement('labels', (db, shape: Shape) => {
   )
 })
 
-const counted = statement('totals of labels', (db, shape: Pick<Shape, 'from' | 'issues' | 'requests'>) =>
+const selectTotals = statement('totals of labels', (db, shape: Pick<Shape, 'from' | 'issues' | 'requests'>) =>
   db
     .select({
       id: labels.id,
@@ -154,10 +155,10 @@ async function run(
   { user: viewer }: Pick<Caller, 'user'>,
   source: LabelSource,
   { shape, value }: { shape: Shape; value: unknown },
-  paging: Paging,
+  at: { limit: number; offset: number },
 ) {
   const values = { user: viewer?.id ?? 0, group: groupOf(source), project: 'project' in source ? source.project.project.id : 0 }
-  const rows = await listed(ctx.db, shape).execute({ ...values, value, search: value, ...limits(paging) })
+  const rows = await selectLabels(ctx.db, shape).execute({ ...values, value, search: value, ...at })
   const size = shape.by === 'all' || shape.by === 'search' ? 'page' : 'whole'
   const shown = rows.map(({ label }) => label)
   const { from, issues, requests } = shape
@@ -175,7 +176,7 @@ async function run(
 }
 
 async function totalsOf(ctx: Context, shape: Pick<Shape, 'from' | 'issues' | 'requests'>, values: Record<string, unknown>) {
-  const rows = await counted(ctx.db, shape).execute(values)
+  const rows = await selectTotals(ctx.db, shape).execute(values)
   return rows.map(({ id, issues, requests, version }) => ({ id, version, totals: [issues?.open ?? 0, issues?.closed ?? 0, requests] }))
 }
 
@@ -188,11 +189,11 @@ export async function listLabels(
 ): Promise<Page<LabelRecord>> {
   const text = search?.trim()
   const shape = shapeOf(source, caller.user, text ? 'search' : 'all', include_ancestor_groups ? 'inherited' : 'own')
-  const at = (where: Paging) => run(ctx, caller, source, { shape, value: text ? substring(text) : undefined }, where)
-  return pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
+  const value = text ? substring(text) : undefined
+  return pageFrom({ execute: (at) => run(ctx, caller, source, { shape, value }, at) }, {}, paging)
 }
 
-const FIRST_MATCH: Paging = { page: 1, per_page: 2 }
+const FIRST_MATCH = { limit: 2, offset: 0 }
 const noLabel = () => notFound('Label')
 
 /** A label by its id or its name (LB-2); digits are taken as an id first. */
@@ -213,9 +214,8 @@ export async function getLabel(
   return label
 }
 
-/** Maximum lengths of title and description, in characters (SEC-63). */
+/** In characters (SEC-63). */
 export const MAX_LABEL_TITLE = 255
-const MAX_DESCRIPTION = 1_000_000
 
 function titleFaults(title: string) {
   return [...(title === '' || title.includes(',') ? ['is invalid'] : []), ...(lengthOf(title) > MAX_LABEL_TITLE ? [tooLong(MAX_LABEL_TITLE)] : [])]

@@ -2,18 +2,19 @@ import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { ViewerKind } from '../../access/visible.js'
 import { count } from '../../db/decoded.js'
+import { conditionsOf, type Filters } from '../../db/filters.js'
 import { type Fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { iidCounters, labels, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { IidKind } from '../core/iids.js'
 import { everywhereVersionOf, projectVersionOf } from '../core/list-cache.js'
-import { type Conditions, conditionsOf, hasLabels, type IssuableTables, type ORDER_COLUMNS } from './filters.js'
+import { type At, filtersOf, hasLabels, type IssuableFilter, type IssuableTables, type ORDER_COLUMNS } from './filters.js'
 
 /** How lists of issues and lists of merge requests differ. */
-export interface IssuableKind<Reach extends string> extends IssuableTables {
+export interface IssuableKind<Reach extends string, Filter extends IssuableFilter> extends IssuableTables {
   list: 'issues' | 'merge_requests'
-  /** Conditions of filters that only this kind has. */
-  filters: Conditions
+  /** Filters that only this kind has. */
+  filters: Filters<At<Filter>>
   /** Which issuables of a project the caller sees, given that they may read some there. */
   reach(subject: ProjectSubject): Reach
   /** The condition for that, if one is needed. */
@@ -47,12 +48,13 @@ const IID_KINDS = { issues: 'issue', merge_requests: 'merge_request' } as const 
 const user = sql`${sql.placeholder('user')}::bigint`
 const value = (name: string) => sql.placeholder(name)
 
-export type ListStatements = ReturnType<typeof listStatements>
+export type ListStatements = Omit<ReturnType<typeof listStatements>, 'filters'>
 
 /** The prepared statements for lists of one kind. */
-export function listStatements<Reach extends string>(kind: IssuableKind<Reach>) {
+export function listStatements<Reach extends string, Filter extends IssuableFilter>(kind: IssuableKind<Reach, Filter>) {
   const { issuables, issuableLabels, list } = kind
-  const conditions = conditionBuilder(kind)
+  const filters: Filters<At<Filter>> = { ...filtersOf(kind), ...kind.filters }
+  const conditions = conditionBuilder(kind, filters)
 
   const versionIn = (source: Shape['in']) =>
     source === 'project' ? projectVersionOf(list, sql`${value('source')}::bigint`) : everywhereVersionOf(list)
@@ -63,7 +65,7 @@ export function listStatements<Reach extends string>(kind: IssuableKind<Reach>) 
       ? sql<number | null>`(select c.last from ${iidCounters} c where c.project_id = ${value('source')} and c.kind = ${IID_KINDS[list]})`
       : sql<null>`null::integer`
 
-  const versioned = statement(`version of ${list}`, (db, source: Shape['in']) =>
+  const selectVersion = statement(`version of ${list}`, (db, source: Shape['in']) =>
     db.select({ version: versionIn(source), newest: newestIn(source) }).from(sql`(select 1) as one`),
   )
 
@@ -71,7 +73,7 @@ export function listStatements<Reach extends string>(kind: IssuableKind<Reach>) 
    * The ids of one page. A separate statement joins what is shown of them: in a single statement, Postgres would plan
    * seven joins anew for each call, which takes longer than running them.
    */
-  const listed = statement(
+  const selectIds = statement(
     `ids of ${list}`,
     (db, { by, descending, sorted, ...shape }: Shape & Order) => {
       const direction = descending ? desc : asc
@@ -90,7 +92,7 @@ export function listStatements<Reach extends string>(kind: IssuableKind<Reach>) 
     ({ search }) => planFor(search),
   )
 
-  const counted = statement(
+  const selectTotal = statement(
     `number of ${list}`,
     (db, shape: Shape) => {
       const from = db
@@ -102,35 +104,34 @@ export function listStatements<Reach extends string>(kind: IssuableKind<Reach>) 
     ({ search }) => planFor(search),
   )
 
-  const labelIds = statement(`labels of ${list} in a project`, (db) =>
+  const selectLabelIds = statement(`labels of ${list} in a project`, (db) =>
     db
       .select({ id: labels.id, title: labels.title })
       .from(labels)
       .where(
         sql`${labels.title} = any(${value('titles')}::text[]) and (${labels.project_id} = ${value('project')}
-          or ${labels.namespace_id} is not null and exists (select 1 from ${issuableLabels.issue_id.table} where ${issuableLabels.label_id} = ${labels.id} and ${issuableLabels.project_id} = ${value('project')}))`,
+          or ${labels.namespace_id} is not null and exists (select 1 from ${issuableLabels} where ${issuableLabels.label_id} = ${labels.id} and ${issuableLabels.project_id} = ${value('project')}))`,
       ),
   )
 
-  return { versioned, listed, counted, labelIds }
+  return { filters, selectVersion, selectIds, selectTotal, selectLabelIds }
 }
 
 /** Returns a function that builds the `where` condition of a list. */
-function conditionBuilder<Reach extends string>(kind: IssuableKind<Reach>) {
-  const { issuables, issuableLabels } = kind
-  const knownFilters = { ...conditionsOf(kind), ...kind.filters }
+function conditionBuilder<Reach extends string, Filter extends IssuableFilter>(kind: IssuableKind<Reach, Filter>, filters: Filters<At<Filter>>) {
+  const { issuables, issuableLabels, labelled_id } = kind
 
-  return ({ in: source, access, filters, labels: labelCount, search, fields }: Shape) =>
+  return ({ in: source, access, filters: names, labels: labelCount, search, fields }: Shape) =>
     and(
       source === 'project' ? eq(issuables.project_id, value('source')) : kind.visible(access as ViewerKind, user),
       source === 'project' ? kind.inReach(access as Reach, user) : undefined,
       source === 'group'
         ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${value('source')})`
         : undefined,
-      ...filters.map((name) => knownFilters[name]?.()),
+      ...conditionsOf(filters, names, null),
       ...Array.from({ length: labelCount }, (_, i) =>
         source === 'project'
-          ? sql`${issuables.id} in (select ${issuableLabels.issue_id} from ${issuableLabels.issue_id.table} where ${issuableLabels.label_id} = any(${value(`label${i}`)}::bigint[]))`
+          ? sql`${issuables.id} in (select ${labelled_id} from ${issuableLabels} where ${issuableLabels.label_id} = any(${value(`label${i}`)}::bigint[]))`
           : sql`${issuables.id} in (${hasLabels(kind, sql`l.title = ${value(`label${i}`)}`)})`,
       ),
       fuzzyMatch(

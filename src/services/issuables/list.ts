@@ -2,10 +2,10 @@ import type { Caller } from '../../access/actor.js'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
 import { viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { usedFilters } from '../../db/filters.js'
 import { fuzzy } from '../../db/fuzzy.js'
-import { dayOf } from '../../lib/text/day.js'
 import { limits, type Paging } from '../core/page.js'
-import { type IssuableFilter, UNCACHEABLE_FILTERS, valuesOf } from './filters.js'
+import type { IssuableFilter } from './filters.js'
 import { type IssuableKind, type ListStatements, listStatements, type Order, type Shape } from './list-statements.js'
 
 /** What is listed: one project, the projects of a group and its descendants, or all projects. */
@@ -35,11 +35,11 @@ interface ListRequest {
 }
 
 /** Creates a function that reads the ids of a page, in order, and the total. */
-function pageReaderOf({ versioned, listed, counted }: ListStatements, list: IssuableKind<string>['list']) {
+function pageReaderOf({ selectVersion, selectIds, selectTotal }: ListStatements, list: 'issues' | 'merge_requests') {
   /** Reads the total before the page. */
   async function totalOf(ctx: Context, { shape, values, key }: ListRequest): Promise<KnownTotal> {
-    const [now] = await versioned(ctx.db, shape.in).execute(values)
-    const total = await ctx.caches.lists.total(list, key, now?.version ?? null, () => counted(ctx.db, shape).execute(values))
+    const [now] = await selectVersion(ctx.db, shape.in).execute(values)
+    const total = await ctx.caches.lists.total(list, key, now?.version ?? null, () => selectTotal(ctx.db, shape).execute(values))
     return { ...total, newest: now?.newest ?? null }
   }
 
@@ -49,7 +49,7 @@ function pageReaderOf({ versioned, listed, counted }: ListStatements, list: Issu
     const here = Math.min(limit, total - offset)
     if (here <= 0 || total - offset > offset) return null
     const backwards = { ...shape, ...order, descending: !order.descending }
-    const rows = await listed(ctx.db, backwards).execute({ ...values, limit: here, offset: total - offset - here })
+    const rows = await selectIds(ctx.db, backwards).execute({ ...values, limit: here, offset: total - offset - here })
     return rows.length === here && rows.every((row) => row.version === version) ? rows.reverse() : null
   }
 
@@ -61,20 +61,20 @@ function pageReaderOf({ versioned, listed, counted }: ListStatements, list: Issu
     const order = { ...request.order, sorted: searched && known !== null && isSorted(known) }
     const rows =
       (far && known && (await readBackwards(ctx, request, order, known))) ||
-      (await listed(ctx.db, { ...shape, ...order }).execute({ ...values, ...limits(paging) }))
-    const count = async () => (known && known.version === rows[0]?.version ? [known] : counted(ctx.db, shape).execute(values))
+      (await selectIds(ctx.db, { ...shape, ...order }).execute({ ...values, ...limits(paging) }))
+    const count = async () => (known && known.version === rows[0]?.version ? [known] : selectTotal(ctx.db, shape).execute(values))
     const [{ total }, items] = await Promise.all([ctx.caches.lists.page(list, key, rows, paging, count), load(rows.map((row) => row.id))])
     return { items, total }
   }
 }
 
 /**
- * Creates the list function of one kind: it returns a page and the total. `extraValues` are the values of the filters
- * that only this kind has. The caller must already be authorised for the source and, in a project, to read this kind.
+ * Creates the list function of one kind: it returns a page and the total. The caller must already be authorised for the
+ * source and, in a project, to read this kind.
  */
-export function listerOf<Reach extends string>(kind: IssuableKind<Reach>) {
+export function listerOf<Reach extends string, Filter extends IssuableFilter>(kind: IssuableKind<Reach, Filter>) {
   const statements = listStatements(kind)
-  const { labelIds } = statements
+  const { filters, selectLabelIds } = statements
   const page = pageReaderOf(statements, kind.list)
 
   /**
@@ -83,7 +83,7 @@ export function listerOf<Reach extends string>(kind: IssuableKind<Reach>) {
    */
   async function labelValues(ctx: Context, at: IssuableSource, titles: string[]): Promise<Record<string, unknown> | null> {
     if (at === 'everywhere' || 'group' in at || titles.length === 0) return Object.fromEntries(titles.map((title, i) => [`label${i}`, title]))
-    const found = await labelIds(ctx.db, null).execute({ titles, project: at.project.project.id })
+    const found = await selectLabelIds(ctx.db, null).execute({ titles, project: at.project.project.id })
     const ids = titles.map((title) => found.filter((label) => label.title === title).map((label) => label.id))
     return ids.some((each) => each.length === 0) ? null : Object.fromEntries(ids.map((each, i) => [`label${i}`, each]))
   }
@@ -98,21 +98,20 @@ export function listerOf<Reach extends string>(kind: IssuableKind<Reach>) {
     ctx: Context,
     { user: viewer }: Pick<Caller, 'user'>,
     at: IssuableSource,
-    { filter, extraValues }: { filter: IssuableFilter; extraValues: Record<string, unknown> },
+    filter: Filter,
     load: (ids: number[]) => Promise<T[]>,
   ): Promise<{ items: T[]; total: number }> => {
     if (!viewer && filter.scope !== 'all') return { items: [], total: 0 }
     const { id, ...where } = scopeOf(at, viewer)
     const words = fuzzy(filter.search)
-    const given = { ...valuesOf(filter, dayOf(ctx.now())), ...extraValues }
-    const filters = Object.keys(given).filter((name) => given[name] !== undefined)
+    const used = usedFilters(filters, { ...filter, now: ctx.now() })
     const wanted = Array.isArray(filter.labels) ? [...new Set(filter.labels)] : []
-    const shape: Shape = { ...where, filters, labels: wanted.length, search: words.shape, fields: words.shape === 'all' ? [] : filter.in }
+    const shape: Shape = { ...where, filters: used.names, labels: wanted.length, search: words.shape, fields: words.shape === 'all' ? [] : filter.in }
     const labelIdValues = await labelValues(ctx, at, wanted)
     if (!labelIdValues) return { items: [], total: 0 }
-    const values = { ...given, ...words.values, ...labelIdValues, source: id, user: viewer?.id ?? 0 }
+    const values = { ...used.values, ...words.values, ...labelIdValues, source: id, user: viewer?.id ?? 0 }
     // the version does not cover titles of labels
-    const cacheable = (where.in === 'project' || wanted.length === 0) && !filters.some((name) => UNCACHEABLE_FILTERS.includes(name))
+    const cacheable = (where.in === 'project' || wanted.length === 0) && used.cacheable
     const order = { by: filter.order_by, descending: filter.sort === 'desc' }
     return page(ctx, { shape, values, key: cacheable ? JSON.stringify([shape, values]) : null, order, paging: filter }, load)
   }

@@ -4,6 +4,7 @@ import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { totalCount } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
@@ -11,10 +12,11 @@ import { milestones, namespaceAncestry, projects } from '../../db/schema/index.j
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
+import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { recordEvent } from '../activity/events.js'
 import { nextGroupIid, nextIid } from '../core/iids.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** The owner of milestones: a project or a group. */
 export type MilestoneSource = { project: ProjectSubject } | { group: GroupSubject }
@@ -29,25 +31,25 @@ export interface MilestoneRecord {
 
 interface Shape {
   of: 'project' | 'group'
-  filters: string[]
+  filters: (keyof typeof FILTERS)[]
   search: Fuzzy['shape']
 }
 
 const FILTERS = {
-  id: () => eq(milestones.id, sql.placeholder('id')),
-  state: () => eq(milestones.state, sql.placeholder('state')),
-  iids: () => sql`${milestones.iid} = any(${sql.placeholder('iids')}::integer[])`,
-  title: () => eq(milestones.title, sql.placeholder('title')),
-}
+  id: { where: (id) => eq(milestones.id, id), value: ({ id }) => id },
+  state: { where: (state) => eq(milestones.state, state), value: ({ state }) => (state === 'all' ? undefined : state) },
+  iids: { where: (iids) => sql`${milestones.iid} = any(${iids}::integer[])`, value: ({ iids }) => iids },
+  title: { where: (title) => eq(milestones.title, title), value: ({ title }) => title || undefined },
+} satisfies Filters<Partial<MilestoneFilter> & { id?: number }, 'id' | FilterNames<MilestoneFilter, 'search'>>
 
-const listed = statement('milestones', (db, { of, filters, search }: Shape) =>
+const selectMilestones = statement('milestones', (db, { of, filters, search }: Shape) =>
   db
     .select({ milestone: READ_COLUMNS.milestones, total: totalCount() })
     .from(milestones)
     .where(
       and(
         eq(of === 'project' ? milestones.project_id : milestones.namespace_id, sql.placeholder('source')),
-        ...filters.map((name) => FILTERS[name as keyof typeof FILTERS]()),
+        ...conditionsOf(FILTERS, filters, null),
         fuzzyMatch([milestones.title, milestones.description], search),
       ),
     )
@@ -72,13 +74,9 @@ export interface MilestoneFilter extends Paging {
 export async function listMilestones(ctx: Context, source: MilestoneSource, filter: MilestoneFilter): Promise<Page<MilestoneRecord>> {
   const { of, id, path } = ofSource(source)
   const words = fuzzy(filter.search)
-  const given = { state: filter.state === 'all' ? undefined : filter.state, iids: filter.iids, title: filter.title || undefined }
-  const filters = Object.entries(given)
-    .filter(([, value]) => value !== undefined)
-    .map(([name]) => name)
-  const query = listed(ctx.db, { of, filters, search: words.shape })
-  const run = (at: Paging) => query.execute({ ...given, ...words.values, source: id, ...limits(at) })
-  const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+  const used = usedFilters(FILTERS, filter)
+  const query = selectMilestones(ctx.db, { of, filters: used.names, search: words.shape })
+  const { items, total } = await pageFrom(query, { ...used.values, ...words.values, source: id }, filter)
   const found = items.map(({ milestone }) => milestone)
   await completeTexts(ctx, LONG_TEXTS.milestones, found, 'page')
   return { items: found.map((milestone) => ({ milestone, path })), total }
@@ -87,7 +85,7 @@ export async function listMilestones(ctx: Context, source: MilestoneSource, filt
 /** One milestone by its id (MI-2). */
 export async function getMilestone(ctx: Context, source: MilestoneSource, milestoneId: number): Promise<MilestoneRecord> {
   const { of, id, path } = ofSource(source)
-  const [row] = await listed(ctx.db, { of, filters: ['id'], search: 'all' }).execute({ source: id, id: milestoneId, limit: 1, offset: 0 })
+  const [row] = await selectMilestones(ctx.db, { of, filters: ['id'], search: 'all' }).execute({ source: id, id: milestoneId, limit: 1, offset: 0 })
   if (!row) throw notFound()
   await completeTexts(ctx, LONG_TEXTS.milestones, [row.milestone], 'whole')
   return { milestone: row.milestone, path }
@@ -101,9 +99,8 @@ export interface MilestoneAttributes {
   due_date?: string | null | undefined
 }
 
-/** Maximum lengths of title and description, in characters (SEC-63). */
+/** In characters (SEC-63). */
 const MAX_TITLE = 255
-const MAX_DESCRIPTION = 1_000_000
 
 /** Validates these values and returns the columns to store; `before` is the current milestone of an update. */
 export function milestoneColumns(given: MilestoneAttributes, before?: Milestone) {

@@ -7,7 +7,7 @@ import { statement } from '../../db/statement.js'
 import { mentionedIn } from '../activity/mentions.js'
 import { setSubscribed, type Target } from '../activity/subscriptions.js'
 import { createTodos, hasPendingTodo } from '../activity/todos.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { ISSUABLE_PARAMETERS } from './readers.js'
 import { getTodo, type TodoRecord } from './todo-list.js'
@@ -82,7 +82,6 @@ export async function participantsOf(
     reviewer: thing.reviewer_id ?? 0,
     confidential: thing.confidential ?? false,
   }
-  const pageAt = (where: Paging) => selectParticipants(ctx.db, null).execute({ ...values, ...limits(where) })
-  const { items, total } = await pageFrom(await pageAt(paging), paging, () => pageAt({ page: 1, per_page: 1 }))
+  const { items, total } = await pageFrom(selectParticipants(ctx.db, null), values, paging)
   return { items: items.map(({ user }) => user), total }
 }

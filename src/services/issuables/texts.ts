@@ -1,10 +1,10 @@
 import { invalidRecord } from '../../failures.js'
+import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { labelListFaults } from './labels.js'
 
 /** Maximum lengths of title and description, in characters (SEC-63). */
 const MAX_TITLE = 255
-export const MAX_DESCRIPTION = 1_000_000
 
 interface Texts {
   title?: string | undefined

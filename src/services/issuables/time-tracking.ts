@@ -14,7 +14,7 @@ export interface TimeRecord {
 }
 
 /** The table with the tracked time of each kind of issuable. */
-const TABLES = { Issue: issues, MergeRequest: mergeRequests as unknown as typeof issues }
+const TABLES = { Issue: issues, MergeRequest: mergeRequests }
 
 export type TimedTarget = Target & { type: keyof typeof TABLES }
 

@@ -1,13 +1,14 @@
-import { and, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, desc, eq, type SQLWrapper, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { type ViewerKind, viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { completeTexts, LONG_TEXTS, nullablePrefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { type IssueRecord, loadIssues } from './issues/list.js'
 import { loadWithSubscription, type MergeRequestWithSubscription } from './merge-requests/reading/load.js'
@@ -37,21 +38,23 @@ export interface TodoFilter {
 
 interface Shape {
   viewerKind: ViewerKind
-  filters: string[]
+  filters: FilterNames<TodoFilter>[]
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
 
-const FILTERS: Record<string, () => SQL> = {
-  id: () => eq(todos.id, sql.placeholder('id')),
-  state: () => eq(todos.state, sql.placeholder('state')),
-  action: () => eq(todos.action, sql.placeholder('action')),
-  author_id: () => eq(todos.author_id, sql.placeholder('author_id')),
-  project_id: () => eq(todos.project_id, sql.placeholder('project_id')),
-  type: () => eq(todos.target_type, sql.placeholder('type')),
-  group_id: () =>
-    sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${sql.placeholder('group_id')})`,
-}
+const FILTERS = {
+  id: { where: (id) => eq(todos.id, id), value: ({ id }) => id },
+  state: { where: (state) => eq(todos.state, state), value: ({ state }) => state },
+  action: { where: (action) => eq(todos.action, action), value: ({ action }) => action },
+  author_id: { where: (id) => eq(todos.author_id, id), value: ({ author_id }) => author_id },
+  project_id: { where: (id) => eq(todos.project_id, id), value: ({ project_id }) => project_id },
+  type: { where: (type) => eq(todos.target_type, type), value: ({ type }) => type },
+  group_id: {
+    where: (id) => sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${id})`,
+    value: ({ group_id }) => group_id,
+  },
+} satisfies Filters<Partial<TodoFilter>, FilterNames<TodoFilter>>
 
 /** For rows of `todos` joined with `projects`: whether a user sees the target (SEC-119). */
 export const targetIsVisible = (viewerKind: ViewerKind, userId: SQLWrapper) =>
@@ -62,9 +65,9 @@ export const targetIsVisible = (viewerKind: ViewerKind, userId: SQLWrapper) =>
 
 /** A user's own todos whose targets they still see. */
 const matching = ({ viewerKind, filters }: Shape) =>
-  and(sql`${todos.user_id} = ${user}`, ...filters.map((name) => FILTERS[name]?.()), targetIsVisible(viewerKind, user))
+  and(sql`${todos.user_id} = ${user}`, ...conditionsOf(FILTERS, filters, null), targetIsVisible(viewerKind, user))
 
-const listed = statement('todos', (db, shape: Shape) =>
+const selectTodos = statement('todos', (db, shape: Shape) =>
   db
     .select({
       todo: todos,
@@ -89,7 +92,7 @@ const listed = statement('todos', (db, shape: Shape) =>
     .offset(sql.placeholder('offset')),
 )
 
-const counted = statement(
+const selectTotal = statement(
   'number of todos',
   (db, shape: Shape) => db.select({ total: count() }).from(todos).innerJoin(projects, eq(projects.id, todos.project_id)).where(matching(shape)),
   'once',
@@ -97,18 +100,15 @@ const counted = statement(
 
 const shapeFor = ({ user: viewer }: SignedIn, filter: Partial<TodoFilter>): Shape => ({
   viewerKind: viewerKindOf(viewer),
-  filters: Object.keys(filter).filter((name) => filter[name as keyof TodoFilter] !== undefined),
+  filters: usedFilters(FILTERS, filter).names,
 })
 
 /** The caller's todos, newest first (TO-1). */
-export async function listTodos(ctx: Context, caller: SignedIn, { page, per_page, ...filter }: TodoFilter & Paging): Promise<Page<TodoRecord>> {
+export async function listTodos(ctx: Context, caller: SignedIn, filter: TodoFilter & Paging): Promise<Page<TodoRecord>> {
   const shape = shapeFor(caller, filter)
   const values = { ...filter, user: caller.user.id }
-  const [rows, [all]] = await Promise.all([
-    listed(ctx.db, shape).execute({ ...values, ...limits({ page, per_page }) }),
-    counted(ctx.db, shape).execute(values),
-  ])
-  return { items: await withTargets(ctx, caller, rows), total: all?.total ?? 0 }
+  const { items, total } = await pageAndTotal(selectTodos(ctx.db, shape), selectTotal(ctx.db, shape), values, filter)
+  return { items: await withTargets(ctx, caller, items), total }
 }
 
 async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord, 'target'>[]): Promise<TodoRecord[]> {
@@ -130,7 +130,7 @@ async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord
 
 /** One of the caller's own todos. */
 export async function getTodo(ctx: Context, caller: SignedIn, id: number): Promise<TodoRecord> {
-  const rows = await listed(ctx.db, shapeFor(caller, { id })).execute({ id, user: caller.user.id, limit: 1, offset: 0 })
+  const rows = await selectTodos(ctx.db, shapeFor(caller, { id })).execute({ id, user: caller.user.id, limit: 1, offset: 0 })
   const [record] = await withTargets(ctx, caller, rows)
   if (!record) throw notFound()
   return record

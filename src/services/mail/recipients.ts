@@ -208,7 +208,7 @@ async function loadCandidates(
     queries.map(([reason, people]) => sql`select w.user_id, ${reason}::text as reason, ${REASONS.indexOf(reason)}::int as rank from ${people} w`),
     sql` union all `,
   )
-  const { rows } = await ctx.db.write.execute<Record<string, unknown>>(sql`with people as (
+  const { rows } = await ctx.db.write.execute<Omit<Candidate, 'user'> & { user_id: string }>(sql`with people as (
       select w.user_id, array_agg(distinct w.reason) as reasons, min(w.rank) as rank from (${all}) w
       join ${users} u on u.id = w.user_id and u.state = 'active' and u.kind = 'human'
       where w.user_id is distinct from ${target === 'Pipeline' ? null : actor}::bigint
@@ -220,7 +220,7 @@ async function loadCandidates(
       order by case when n.project_id is not null then 0 else coalesce(array_position(${array(groups)}, n.namespace_id), 1000000) end limit 1) s on true
     left join ${subscriptions} x on x.target_type = ${target} and x.target_id = ${id}::bigint and x.user_id = p.user_id
     order by p.rank, p.user_id`)
-  return rows.map((row) => ({ ...(row as unknown as Omit<Candidate, 'user'>), user: Number(row['user_id']) }))
+  return rows.map((row) => ({ ...row, user: Number(row.user_id) }))
 }
 
 /** The strongest reason for which the candidate's settings allow the mail; null: none does (ML-3, ML-4). */

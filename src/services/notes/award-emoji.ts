@@ -1,13 +1,13 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import { count, decoded } from '../../db/decoded.js'
 import { awardEmoji, issues, mergeRequests, notes, snippets, todos, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import { notFound, unauthenticated } from '../../failures.js'
 import { mainEmojiName } from '../../lib/text/emoji.js'
 import type { TargetType } from '../activity/subscriptions.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import type { Noteable } from './noteables.js'
 
@@ -35,7 +35,7 @@ const onAwardable = and(
 )
 const awardableValues = ({ type, id, noteable }: Awardable) => ({ project: noteable.project_id, type, thing: id })
 
-const listed = statement('award emoji of a thing', (db) =>
+const selectAwards = statement('award emoji of a thing', (db) =>
   db
     .select(shown)
     .from(awardEmoji)
@@ -46,14 +46,9 @@ const listed = statement('award emoji of a thing', (db) =>
     .offset(sql.placeholder('offset')),
 )
 
-const counted = statement('number of award emoji of a thing', (db) =>
-  db
-    .select({ total: decoded(sql<number>`count(*)`, Number) })
-    .from(awardEmoji)
-    .where(onAwardable),
-)
+const selectTotal = statement('number of award emoji of a thing', (db) => db.select({ total: count() }).from(awardEmoji).where(onAwardable))
 
-const single = statement('one award emoji', (db) =>
+const selectAward = statement('one award emoji', (db) =>
   db
     .select(shown)
     .from(awardEmoji)
@@ -62,17 +57,13 @@ const single = statement('one award emoji', (db) =>
 )
 
 /** The awards of an awardable (AE-1). */
-export async function listAwards(ctx: Context, awardable: Awardable, paging: Paging): Promise<Page<AwardRecord>> {
-  const [items, [all]] = await Promise.all([
-    listed(ctx.db, null).execute({ ...awardableValues(awardable), ...limits(paging) }),
-    counted(ctx.db, null).execute(awardableValues(awardable)),
-  ])
-  return { items, total: all?.total ?? 0 }
+export function listAwards(ctx: Context, awardable: Awardable, paging: Paging): Promise<Page<AwardRecord>> {
+  return pageAndTotal(selectAwards(ctx.db, null), selectTotal(ctx.db, null), awardableValues(awardable), paging)
 }
 
 /** One award of this awardable (AE-2, SEC-31). */
 export async function getAward(ctx: Context, awardable: Awardable, id: number): Promise<AwardRecord> {
-  const [record] = await single(ctx.db, null).execute({ ...awardableValues(awardable), id })
+  const [record] = await selectAward(ctx.db, null).execute({ ...awardableValues(awardable), id })
   if (!record) throw notFound('Award Emoji')
   return record
 }
@@ -95,8 +86,10 @@ const insertAward = step('give an emoji', (db, type: Row['awardable_type']) => {
     .as(sql`insert into ${awardEmoji} (project_id, awardable_type, awardable_id, user_id, name, created_at, updated_at)
     select ${value('project')}, ${type}, thing.id, ${value('user')}, ${value('name')}, ${now}, ${now} from thing on conflict do nothing returning id`)
   const counts = isVoted(type)
-    ? [db.$with('voted', {}).as(sql`update ${VOTED_TABLES[type]} t set ${voteColumns(sql`${value('ups')}::integer`, sql`${value('downs')}::integer`)}
-        from award where t.id = ${value('thing')} and (${value('ups')}::integer, ${value('downs')}::integer) <> (0, 0)`)] // biome-ignore format: one statement
+    ? [
+        db.$with('voted', {}).as(sql`update ${VOTED_TABLES[type]} t set ${voteColumns(sql`${value('ups')}::integer`, sql`${value('downs')}::integer`)}
+        from award where t.id = ${value('thing')} and (${value('ups')}::integer, ${value('downs')}::integer) <> (0, 0)`),
+      ]
     : []
   const done = db.$with('done', {}).as(sql`update ${todos} t set state = 'done', updated_at = ${now} from award
     where t.project_id = ${value('project')} and t.target_type = ${value('about')} and t.target_id = ${value('noteable')}

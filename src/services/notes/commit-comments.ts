@@ -6,14 +6,14 @@ import { totalCount } from '../../db/decoded.js'
 import { completeTexts, LONG_TEXTS, prefixOf } from '../../db/long-text.js'
 import { notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import type { UserRefRecord } from '../identity/user-ref.js'
-import { findCommit } from '../repository/commits/read.js'
+import { getCommit } from '../repository/commits/read.js'
 import { aboutCommit, type NoteableSubject } from './noteables.js'
 import { commitRange, threadAtLine } from './positions.js'
 import { checkBody, createNote, type ThreadColumns } from './write.js'
 
-const comments = statement('comments on a commit', (db) =>
+const selectComments = statement('comments on a commit', (db) =>
   db
     .select({
       id: notes.id,
@@ -44,7 +44,7 @@ const comments = statement('comments on a commit', (db) =>
 )
 
 /** A comment on a commit, with its author. */
-export type CommitCommentRecord = Omit<Awaited<ReturnType<ReturnType<typeof comments>['execute']>>[number], 'id' | 'total'>
+export type CommitCommentRecord = Omit<Awaited<ReturnType<ReturnType<typeof selectComments>['execute']>>[number], 'id' | 'total'>
 
 /** The comments on the commit in this project, oldest first (C-58). */
 export async function listCommitComments(
@@ -52,9 +52,8 @@ export async function listCommitComments(
   subject: ProjectSubject,
   { sha, ...paging }: { sha: string } & Paging,
 ): Promise<Page<CommitCommentRecord>> {
-  const { oid } = await findCommit(ctx, subject, sha)
-  const run = (at: Paging) => comments(ctx.db, null).execute({ project: subject.project.id, commit: oid, ...limits(at) })
-  const page = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const { oid } = await getCommit(ctx, subject, sha)
+  const page = await pageFrom(selectComments(ctx.db, null), { project: subject.project.id, commit: oid }, paging)
   await completeTexts(ctx, LONG_TEXTS.notes, page.items, 'page')
   return page
 }

@@ -11,7 +11,7 @@ import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { canSeeMentioner, textOfNote } from '../activity/cross-references.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal, pageFrom } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { isAbout, isIssuable, keyOf, type Noteable } from './noteables.js'
 
@@ -37,7 +37,7 @@ const resolvers = alias(users, 'resolver')
 const author = userRefColumns(users)
 const resolver = userRefColumns(resolvers)
 
-const selectNotes = (db: ReadDatabase) =>
+const notesQuery = (db: ReadDatabase) =>
   db
     .select({ note: { ...getTableColumns(notes), note: prefixOf(textOfNote()) }, author, resolved_by: resolver })
     .from(notes)
@@ -69,9 +69,9 @@ interface Shape extends View {
 const matching = ({ activity, ...view }: Shape) =>
   and(onNoteable(view), activity === 'all_notes' ? undefined : activity === 'only_activity' ? sql`${notes.system}` : sql`not ${notes.system}`)
 
-const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter, 'order_by' | 'sort'>) => {
+const selectNotes = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter, 'order_by' | 'sort'>) => {
   const direction = shape.sort === 'asc' ? asc : desc
-  return selectNotes(db)
+  return notesQuery(db)
     .where(matching(shape))
     .orderBy(direction(notes[shape.order_by]), direction(notes.id))
     .limit(sql.placeholder('limit'))
@@ -79,7 +79,7 @@ const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter
 })
 
 /** Issues and merge requests store the number of user notes; system notes are counted with an index of their own. */
-const counted = statement('number of notes of a thing', (db, shape: Shape) => {
+const selectTotal = statement('number of notes of a thing', (db, shape: Shape) => {
   const { type, activity } = shape
   if (!isIssuable(type)) return db.select({ total: count() }).from(notes).where(matching(shape))
   const thing = type === 'Issue' ? issues : mergeRequests
@@ -103,26 +103,23 @@ const completeNotes = (ctx: Context, rows: Pick<NoteRecord, 'note'>[], size: 'wh
 /** The notes on a noteable (NT-1). */
 export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
   const shape = { ...viewOf(reader, noteable), activity: filter.activity_filter }
-  const at = valuesOf(reader, noteable)
-  const [rows, [all]] = await Promise.all([
-    listed(ctx.db, { ...shape, order_by: filter.order_by, sort: filter.sort }).execute({ ...at, ...limits(filter) }),
-    counted(ctx.db, shape).execute(at),
-  ])
-  await completeNotes(ctx, rows, 'page')
-  return { items: rows.map((row) => ({ ...row, iid: noteable.iid })), total: all?.total ?? 0 }
+  const query = selectNotes(ctx.db, { ...shape, order_by: filter.order_by, sort: filter.sort })
+  const { items, total } = await pageAndTotal(query, selectTotal(ctx.db, shape), valuesOf(reader, noteable), filter)
+  await completeNotes(ctx, items, 'page')
+  return { items: items.map((row) => ({ ...row, iid: noteable.iid })), total }
 }
 
-const inDiscussions = statement('notes of discussions', (db, view: View) =>
-  selectNotes(db)
+const selectNotesOfDiscussions = statement('notes of discussions', (db, view: View) =>
+  notesQuery(db)
     .where(sql`${onNoteable(view)} and ${notes.discussion_id} = any(${value('discussions')}::text[])`)
     .orderBy(asc(notes.created_at), asc(notes.id)),
 )
 
-const single = statement('note of a thing', (db, view: View) => selectNotes(db).where(sql`${onNoteable(view)} and ${notes.id} = ${value('id')}`))
+const selectNote = statement('note of a thing', (db, view: View) => notesQuery(db).where(sql`${onNoteable(view)} and ${notes.id} = ${value('id')}`))
 
 /** One note on this noteable, and if `discussion` is given, of that discussion (NT-2, SEC-31). */
 export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
-  const [row] = await single(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), id })
+  const [row] = await selectNote(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), id })
   if (!row || (discussion !== undefined && row.note.discussion_id !== discussion)) throw notFound()
   await completeNotes(ctx, [row], 'whole')
   return { ...row, iid: noteable.iid }
@@ -135,7 +132,7 @@ export interface DiscussionRecord {
 }
 
 /** The ids of one page of discussions, ordered by their first notes. */
-const discussionIds = statement('discussions of a thing', (db, view: View) =>
+const selectDiscussions = statement('discussions of a thing', (db, view: View) =>
   db
     .select({ id: notes.discussion_id, total: totalCount() })
     .from(notes)
@@ -149,7 +146,7 @@ const discussionIds = statement('discussions of a thing', (db, view: View) =>
 async function loadDiscussions(ctx: Context, reader: Reader, noteable: Noteable, ids: string[]): Promise<DiscussionRecord[]> {
   if (ids.length === 0) return []
   const found = new Map(ids.map((id) => [id, [] as NoteRecord[]]))
-  const rows = await inDiscussions(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids })
+  const rows = await selectNotesOfDiscussions(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids })
   await completeNotes(ctx, rows, 'page')
   for (const row of rows) found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
   // all notes of a discussion may have been deleted meanwhile
@@ -158,8 +155,7 @@ async function loadDiscussions(ctx: Context, reader: Reader, noteable: Noteable,
 
 /** The discussions on a noteable, oldest first (DI-1). */
 export async function listDiscussions(ctx: Context, reader: Reader, noteable: Noteable, paging: Paging): Promise<Page<DiscussionRecord>> {
-  const run = (at: Paging) => discussionIds(ctx.db, viewOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), ...limits(at) })
-  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const { items, total } = await pageFrom(selectDiscussions(ctx.db, viewOf(reader, noteable)), valuesOf(reader, noteable), paging)
   const ids = items.map(({ id }) => id)
   return { items: await loadDiscussions(ctx, reader, noteable, ids), total }
 }

@@ -11,7 +11,7 @@ import type { Commit } from '../../git/types.js'
 import type { Target, TargetType } from '../activity/subscriptions.js'
 import { readersAmong } from '../issuables/issues/readers.js'
 import { readersAmong as requestReaders } from '../issuables/merge-requests/reading/readers.js'
-import { findCommit } from '../repository/commits/read.js'
+import { getCommit } from '../repository/commits/read.js'
 
 /** What notes can be about: an issue, merge request, snippet or commit. */
 export interface Noteable {
@@ -66,7 +66,7 @@ export const aboutSnippet = (subject: SnippetSubject): NoteableSubject => {
 
 /** The commit with this id or ref; commenting on it needs an ability of its own. */
 export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<NoteableSubject> {
-  const commit = await findCommit(ctx, subject, sha)
+  const commit = await getCommit(ctx, subject, sha)
   return {
     ...subject,
     noteable: { type: 'Commit', project_id: subject.project.id, id: null, iid: null, author_id: null, commit },

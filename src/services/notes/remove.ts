@@ -18,7 +18,10 @@ export async function removeNotesOf(ctx: Context, authorId: number): Promise<voi
         .limit(BATCH_SIZE)
         .for('update')
       const counted = (type: Noteable['type']) => rows.filter((row) => row.type === type && !row.system).map(({ thing }) => thing as number)
-      for (const [type, table] of [['Issue', issues], ['MergeRequest', mergeRequests]] as const) // biome-ignore format: a table
+      for (const [type, table] of [
+        ['Issue', issues],
+        ['MergeRequest', mergeRequests],
+      ] as const)
         await tx.execute(sql`update ${table} t set user_notes_count = t.user_notes_count - c.gone
           from (select id, count(*) as gone from unnest(${sql.param(counted(type))}::bigint[]) id group by id) c where t.id = c.id`)
       await removeNotes(

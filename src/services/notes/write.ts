@@ -166,7 +166,12 @@ export async function createNote(
     commit_id,
     author_id: caller.user.id,
     note: given.body,
-    ...{ type, discussion_id, position, path, line, line_type },
+    type,
+    discussion_id,
+    position,
+    path,
+    line,
+    line_type,
     created_at,
     updated_at: created_at,
   }

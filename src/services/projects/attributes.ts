@@ -1,5 +1,6 @@
 import type { ActorUser } from '../../access/actor.js'
 import type { projects } from '../../db/schema/index.js'
+import { MAX_PROJECT_DESCRIPTION } from '../../rules/descriptions.js'
 import { templateFaults } from '../../rules/message-templates.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import type { SQUASH_OPTIONS } from '../../rules/squash.js'
@@ -100,7 +101,7 @@ export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$in
 /** Field → messages for attributes that can be validated without other rows. */
 export function attributeFaults(given: ProjectAttributes): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
-  if (given.description && lengthOf(given.description) > 2_000) faults['description'] = [tooLong(2_000)]
+  if (given.description && lengthOf(given.description) > MAX_PROJECT_DESCRIPTION) faults['description'] = [tooLong(MAX_PROJECT_DESCRIPTION)]
   if (given.ci_config_path && lengthOf(given.ci_config_path) > 255) faults['ci_config_path'] = [tooLong(255)]
   if ([...(given.tag_list ?? []), ...(given.topics ?? [])].some((tag) => lengthOf(tag) > 255)) faults['tag_list'] = [tooLong(255)]
   for (const name of ['issue_branch_template', 'suggestion_commit_message'] as const)

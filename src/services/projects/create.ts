@@ -2,10 +2,10 @@ import { randomInt } from 'node:crypto'
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { ActorUser, SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
-import { findGroupFor, findProjectFor, type Namespace } from '../../access/rules.js'
+import { getGroupFor, getProjectFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
@@ -38,7 +38,9 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const settings = await readSettings(ctx)
   const target = await targetNamespace(ctx, caller, given.namespace_id)
   const planned: PlannedProject = {
-    ...{ given, settings, target },
+    given,
+    settings,
+    target,
     path: given.path || pathFromName(given.name ?? ''),
     name: given.name || (given.path ?? ''),
     branch: given.default_branch || ctx.config.defaultBranch,
@@ -144,7 +146,7 @@ async function checkedVisibility(
 }
 
 async function commitReadme(ctx: Context, caller: SignedIn, id: number, { given, name, branch }: PlannedProject): Promise<void> {
-  const subject = await findProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
+  const subject = await getProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
   const content = `# ${name}\n\n${given.description ? `${given.description}\n` : ''}`
   const commit: NewCommit = { branch, commit_message: 'Initial commit', actions: [{ action: 'create', file_path: 'README.md', content }] }
   await createCommit(ctx, subject, caller, commit, { bypassProtection: true })
@@ -159,7 +161,7 @@ export interface ProjectNamespace {
 
 const invalidNamespace = () => invalidRecord({ namespace: ['is not valid'] })
 
-const findNamespace = statement('namespace of a new project', (db, by: 'id' | 'owner_id') =>
+const selectNamespace = statement('namespace of a new project', (db, by: 'id' | 'owner_id') =>
   db
     .select()
     .from(namespaces)
@@ -171,8 +173,8 @@ async function targetNamespace(ctx: Context, caller: SignedIn, namespaceId: numb
   const invalid = invalidNamespace()
   const [row] =
     namespaceId === undefined
-      ? await findNamespace(ctx.db, 'owner_id').execute({ value: caller.user.id })
-      : await findNamespace(ctx.db, 'id').execute({ value: namespaceId })
+      ? await selectNamespace(ctx.db, 'owner_id').execute({ value: caller.user.id })
+      : await selectNamespace(ctx.db, 'id').execute({ value: namespaceId })
   if (!row) throw invalid
   const target = await namespaceFor(ctx, caller, row)
   if (!target) throw invalid
@@ -187,7 +189,7 @@ export async function namespaceFor(ctx: Context, caller: SignedIn, namespace: Na
     if (owner_id !== caller.user.id && !caller.user.admin) return null
     return { id, personal: true, owner_id }
   }
-  const group = await nullOnFailure(findGroupFor(ctx, caller, String(id)))
+  const group = await nullOnFailure(getGroupFor(ctx, caller, String(id)))
   if (!group || !canGroup(group, 'create_project')) return null
   return { id, personal: false, owner_id: null }
 }
@@ -225,7 +227,7 @@ const limitReached = (limit: number) =>
 export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
   if (user.admin) return
   const [row] = await tx
-    .select({ count: decoded(sql<number>`count(*)`, Number) })
+    .select({ count: count() })
     .from(projects)
     .where(and(eq(projects.namespace_id, namespaceId), isNull(projects.marked_for_deletion_at)))
   if ((row?.count ?? 0) >= user.projects_limit) throw limitReached(user.projects_limit)

@@ -71,7 +71,7 @@ async function linked(db: Pick<Transaction, 'select'>, projectId: number, keyId:
   return found ?? null
 }
 
-export async function findDeployKey(ctx: Context, { id }: Project, keyId: number): Promise<DeployKey> {
+export async function getDeployKey(ctx: Context, { id }: Project, keyId: number): Promise<DeployKey> {
   const found = await linked(ctx.db.write, id, keyId)
   if (!found) throw missing()
   return found
@@ -182,7 +182,7 @@ export interface AnyKey {
 }
 
 /** Any SSH key, by its id or its MD5 or SHA256 fingerprint (OT-6). */
-export async function findAnyKey(ctx: Context, by: { id: number } | { fingerprint: string }): Promise<AnyKey> {
+export async function getAnyKey(ctx: Context, by: { id: number } | { fingerprint: string }): Promise<AnyKey> {
   const [key] = await ctx.db.write
     .select()
     .from(sshKeys)

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import { getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
@@ -84,7 +84,7 @@ interface Fork {
 
 /** The error for a caller who lost access to the source's code meanwhile: 404 or 403. */
 async function notReadable(ctx: Context, caller: SignedIn, id: number): Promise<Failure> {
-  await findProjectFor(ctx, caller, String(id))
+  await getProjectFor(ctx, caller, String(id))
   return forbidden()
 }
 
@@ -236,7 +236,7 @@ async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, stora
 /** Sets the fork relation to a source that the caller may fork (PR-20). Nothing is copied. */
 export async function linkFork(ctx: Context, caller: SignedIn, subject: ProjectSubject, named: string): Promise<void> {
   const { id } = subject.project
-  const source = await findProjectFor(ctx, caller, named, 'Source Project')
+  const source = await getProjectFor(ctx, caller, named, 'Source Project')
   if (!source.can('fork')) throw forbidden()
   await ctx.db.transaction(async (tx) => {
     const locked = await tx

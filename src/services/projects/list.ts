@@ -1,9 +1,10 @@
-import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, type Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
 import { restorableProjects, type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor, substring } from '../../db/fuzzy.js'
 import { inIds } from '../../db/in-ids.js'
 import { namespaces, projects } from '../../db/schema/index.js'
@@ -62,7 +63,9 @@ interface Shape {
   viewerKind: ViewerKind
   order: (typeof ORDERS)[number]
   descending: boolean
-  filters: string[]
+  filters: FilterName[]
+  /** Which projects the filter `group` selects. */
+  scope: GroupScope
   words: Fuzzy['shape']
   waiting: boolean
 }
@@ -71,44 +74,91 @@ const user = sql`${sql.placeholder('user')}::bigint`
 const isFeatureOpen = (feature: SQL, viewerKind: ViewerKind) =>
   viewerKind === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
 
-/** The condition of each filter; its values are placeholders of the same name. */
-const FILTERS: Record<string, (viewerKind: ViewerKind) => SQL> = {
-  archived: () => eq(projects.archived, sql.placeholder('archived')),
-  visibility: () => eq(projects.visibility, sql.placeholder('visibility')),
-  search: () =>
-    sql`(${projects.name} ilike ${sql.placeholder('search')} or ${projects.path} ilike ${sql.placeholder('search')} or ${projects.description} ilike ${sql.placeholder('search')})`,
-  owned: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
-    union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts})`,
-  membership: () => withLevel(projects, user, ANY_LEVEL),
-  starred: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
-  with_issues_enabled: (viewerKind) => isFeatureOpen(sql`${projects.issues_access_level}`, viewerKind),
-  with_merge_requests_enabled: (viewerKind) =>
-    sql`(${isFeatureOpen(sql`${projects.merge_requests_access_level}`, viewerKind)} and ${isFeatureOpen(sql`${projects.repository_access_level}`, viewerKind)})`,
-  min_access_level: () => withLevel(projects, user, sql`${sql.placeholder('min_access_level')}::integer`),
-  id_after: () => sql`${projects.id} > ${sql.placeholder('id_after')}`,
-  id_before: () => sql`${projects.id} < ${sql.placeholder('id_before')}`,
-  last_activity_after: () => sql`${projects.last_activity_at} >= ${sql.placeholder('last_activity_after')}::timestamptz`,
-  last_activity_before: () => sql`${projects.last_activity_at} <= ${sql.placeholder('last_activity_before')}::timestamptz`,
-  topic: () => sql`${projects.tag_list} @> ${sql.placeholder('topic')}::text[]`,
-  custom_attributes: () => hasCustomAttributes('project', projects.id),
-  ownerId: () => sql`${projects.namespace_id} = (select n.id from ${namespaces} n where n.owner_id = ${sql.placeholder('ownerId')})`,
-  forkedFrom: () => eq(projects.forked_from_id, sql.placeholder('forkedFrom')),
-  direct: () => inGroup,
-  tree: () => inTree,
-  shared: () => sharedWith,
-  'direct or shared': () => sql`(${inGroup} or ${sharedWith})`,
-  'tree or shared': () => sql`(${inTree} or ${sharedWith})`,
+const inGroup = (group: Placeholder) => eq(projects.namespace_id, group)
+const inTree = (group: Placeholder) =>
+  sql`${projects.namespace_id} in (select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group})`
+const sharedWith = (group: Placeholder) =>
+  sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts})`
+
+const GROUP_SCOPES = {
+  direct: inGroup,
+  tree: inTree,
+  shared: sharedWith,
+  'direct or shared': (group: Placeholder) => sql`(${inGroup(group)} or ${sharedWith(group)})`,
+  'tree or shared': (group: Placeholder) => sql`(${inTree(group)} or ${sharedWith(group)})`,
 }
+type GroupScope = keyof typeof GROUP_SCOPES
 
-const group = sql.placeholder('group')
-const inGroup = eq(projects.namespace_id, group)
-const inTree = sql`${projects.namespace_id} in (select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group})`
-const sharedWith = sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts})`
+type FilterName = FilterNames<ProjectFilter, 'words' | 'include_pending_delete' | 'pagination'>
 
-const conditions = ({ viewerKind, filters, words, waiting }: Omit<Shape, 'order' | 'descending'>) =>
+/** Filters on data that does not raise the list's version are not cacheable. */
+const FILTERS = {
+  archived: { where: (archived) => eq(projects.archived, archived), value: ({ archived }) => archived },
+  visibility: {
+    where: (level) => eq(projects.visibility, level),
+    value: ({ visibility }) => visibility && VISIBILITY_LEVEL[visibility],
+  },
+  search: {
+    where: (pattern) => sql`(${projects.name} ilike ${pattern} or ${projects.path} ilike ${pattern} or ${projects.description} ilike ${pattern})`,
+    value: ({ search }) => (search ? substring(search) : undefined),
+  },
+  owned: {
+    where: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
+      union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts})`,
+    value: ({ owned }) => owned || undefined,
+  },
+  membership: { where: () => withLevel(projects, user, ANY_LEVEL), value: ({ membership }) => membership || undefined },
+  starred: {
+    where: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
+    value: ({ starred }) => starred || undefined,
+    cacheable: false,
+  },
+  with_issues_enabled: {
+    where: (_, { viewerKind }) => isFeatureOpen(sql`${projects.issues_access_level}`, viewerKind),
+    value: ({ with_issues_enabled }) => with_issues_enabled || undefined,
+  },
+  with_merge_requests_enabled: {
+    where: (_, { viewerKind }) =>
+      sql`(${isFeatureOpen(sql`${projects.merge_requests_access_level}`, viewerKind)} and ${isFeatureOpen(sql`${projects.repository_access_level}`, viewerKind)})`,
+    value: ({ with_merge_requests_enabled }) => with_merge_requests_enabled || undefined,
+  },
+  min_access_level: {
+    where: (level) => withLevel(projects, user, sql`${level}::integer`),
+    value: ({ min_access_level }) => min_access_level,
+  },
+  id_after: { where: (id) => sql`${projects.id} > ${id}`, value: ({ id_after }) => id_after },
+  id_before: { where: (id) => sql`${projects.id} < ${id}`, value: ({ id_before }) => id_before },
+  last_activity_after: {
+    where: (time) => sql`${projects.last_activity_at} >= ${time}::timestamptz`,
+    value: ({ last_activity_after }) => last_activity_after?.toISOString(),
+    cacheable: false,
+  },
+  last_activity_before: {
+    where: (time) => sql`${projects.last_activity_at} <= ${time}::timestamptz`,
+    value: ({ last_activity_before }) => last_activity_before?.toISOString(),
+    cacheable: false,
+  },
+  topic: {
+    where: (topics) => sql`${projects.tag_list} @> ${topics}::text[]`,
+    value: ({ topic }) => (topic && topic.length > 0 ? topic : undefined),
+  },
+  custom_attributes: {
+    where: () => hasCustomAttributes('project', projects.id),
+    value: ({ custom_attributes }) => attributePairs(custom_attributes),
+    cacheable: false,
+  },
+  ownerId: {
+    where: (id) => sql`${projects.namespace_id} = (select n.id from ${namespaces} n where n.owner_id = ${id})`,
+    value: ({ ownerId }) => ownerId,
+  },
+  forkedFrom: { where: (id) => eq(projects.forked_from_id, id), value: ({ forkedFrom }) => forkedFrom, cacheable: false },
+  group: { where: (id, { scope }) => GROUP_SCOPES[scope](id), value: ({ group }) => group?.id },
+} satisfies Filters<ProjectFilter, FilterName, Pick<Shape, 'viewerKind' | 'scope'>>
+
+const conditions = ({ viewerKind, filters, scope, words, waiting }: Omit<Shape, 'order' | 'descending'>) =>
   and(
     orRestorable(viewerKind, waiting, visibleProjects(viewerKind, user)),
-    ...filters.map((name) => FILTERS[name]?.(viewerKind)),
+    ...conditionsOf(FILTERS, filters, { viewerKind, scope }),
     fuzzyMatch([projects.path, projects.name, projects.description], words),
   )
 
@@ -117,7 +167,7 @@ const orRestorable = (viewerKind: ViewerKind, waiting: boolean, visible: SQL) =>
 
 const planOf = ({ filters, words }: Pick<Shape, 'filters' | 'words'>) => (filters.includes('search') ? 'each' : planFor(words))
 
-const ids = statement(
+const selectIds = statement(
   'ids of projects',
   (db, { order, descending, ...shape }: Shape) => {
     const direction = descending ? desc : asc
@@ -134,18 +184,18 @@ const ids = statement(
   planOf,
 )
 
-const countQuery = statement(
+const selectTotal = statement(
   'number of projects',
   (db, shape: Omit<Shape, 'order' | 'descending'>) =>
     db
-      .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('projects') })
+      .select({ total: count(), version: versionOf('projects') })
       .from(projects)
       .where(conditions(shape)),
   planOf,
 )
 
 /** Visibility is checked again for these rows, because the ids may come from the cache. */
-const rows = statement('listed projects', (db, { viewerKind, waiting }: Pick<Shape, 'viewerKind' | 'waiting'>) => {
+const selectProjects = statement('listed projects', (db, { viewerKind, waiting }: Pick<Shape, 'viewerKind' | 'waiting'>) => {
   const shown = orRestorable(viewerKind, waiting, visibleProject(viewerKind, user))
   return keyedProjects(db, viewerKind, { version: versionOf('projects') }, sql`${inIds(projects.id)} and ${shown}`)
 })
@@ -157,9 +207,6 @@ export interface ListedProject {
   version: Version
 }
 
-/** Filters on data that does not raise the list's version: stars, activity, custom attributes, the source of forks. */
-const UNVERSIONED_FILTERS = new Set(['starred', 'last_activity_after', 'last_activity_before', 'custom_attributes', 'forkedFrom'])
-
 /**
  * The projects that the caller may see and that match the filters (PR-1, PR-2, PR-9, GR-15); the query itself filters
  * by visibility (SEC-33).
@@ -170,47 +217,28 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   // after or before a row, there is only a first page (G-91)
   const paging = filter.pagination === 'keyset' && order === 'id' ? { page: 1, per_page: filter.per_page } : filter
   const words = fuzzy(text)
-  const switches = {
-    owned: filter.owned,
-    membership: filter.membership,
-    starred: viewer ? filter.starred : undefined,
-    with_issues_enabled: filter.with_issues_enabled,
-    with_merge_requests_enabled: filter.with_merge_requests_enabled,
-    ...(filter.group && { [groupScope(filter.group)]: true }),
+  const used = usedFilters(FILTERS, viewer ? filter : { ...filter, starred: undefined })
+  const shape: Omit<Shape, 'order' | 'descending'> = {
+    viewerKind: viewerKindOf(viewer),
+    filters: used.names,
+    scope: groupScope(filter.group),
+    words: words.shape,
+    waiting: filter.include_pending_delete ?? false,
   }
-  const given = {
-    archived: filter.archived,
-    visibility: filter.visibility && VISIBILITY_LEVEL[filter.visibility],
-    search: filter.search ? substring(filter.search) : undefined,
-    min_access_level: filter.min_access_level,
-    id_after: filter.id_after,
-    id_before: filter.id_before,
-    last_activity_after: filter.last_activity_after?.toISOString(),
-    last_activity_before: filter.last_activity_before?.toISOString(),
-    topic: filter.topic && filter.topic.length > 0 ? filter.topic : undefined,
-    custom_attributes: attributePairs(filter.custom_attributes),
-    ownerId: filter.ownerId,
-    forkedFrom: filter.forkedFrom,
-  }
-  const filters = [...Object.entries(switches).filter(([, on]) => on), ...Object.entries(given).filter(([, value]) => value !== undefined)].map(
-    ([name]) => name,
-  )
-  const viewerKind = viewerKindOf(viewer)
-  const shape: Omit<Shape, 'order' | 'descending'> = { viewerKind, filters, words: words.shape, waiting: filter.include_pending_delete ?? false }
   const descending = filter.sort === 'desc'
-  const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }
-  const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED_FILTERS.has(name))
+  const values = { ...used.values, ...words.values, user: viewer?.id ?? 0 }
+  const versioned = order !== 'updated_at' && order !== 'last_activity_at' && used.cacheable
   // the total does not depend on the order
-  const totalKey = filters.some((name) => UNVERSIONED_FILTERS.has(name)) ? null : JSON.stringify([shape, values])
+  const totalKey = used.cacheable ? JSON.stringify([shape, values]) : null
   return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, paging, {
     totalKey,
-    ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
-    count: () => countQuery(ctx.db, shape).execute(values),
-    rows: (wanted) => rows(ctx.db, shape).execute({ ids: wanted, user: values.user }),
+    ids: (at) => selectIds(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
+    count: () => selectTotal(ctx.db, shape).execute(values),
+    rows: (wanted) => selectProjects(ctx.db, shape).execute({ ids: wanted, user: values.user }),
   })
 }
 
-function groupScope({ only, subgroups, shared }: NonNullable<ProjectFilter['group']>) {
+function groupScope({ only, subgroups, shared }: Partial<GroupFilter> = {}): GroupScope {
   if (only) return only
   const scope = subgroups ? 'tree' : 'direct'
   return shared ? `${scope} or shared` : scope

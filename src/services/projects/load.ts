@@ -111,7 +111,7 @@ export const keyedProjects = <Columns extends SelectedFields>(
   where: SQL,
 ) => joined(db, viewerKind, { key: recordKey, ...columns }, where)
 
-const records = statement('project records', (db, { viewerKind, keyed }: { viewerKind: ViewerKind; keyed: boolean }) => {
+const selectProjects = statement('project records', (db, { viewerKind, keyed }: { viewerKind: ViewerKind; keyed: boolean }) => {
   const columns = {
     // as expensive as all other columns together, so only for lists
     ...(keyed && { key: recordKey }),
@@ -131,7 +131,7 @@ const records = statement('project records', (db, { viewerKind, keyed }: { viewe
   return joined(db, viewerKind, columns, inIds(projects.id))
 })
 
-type JoinedRow = Awaited<ReturnType<ReturnType<typeof records>['execute']>>[number]
+type JoinedRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]
 
 function recordOf({ shared, source, sourceNamespace, ...row }: JoinedRow, viewer: ActorUser | null) {
   const owns = row.owner !== null && row.owner.id === viewer?.id
@@ -141,13 +141,13 @@ function recordOf({ shared, source, sourceNamespace, ...row }: JoinedRow, viewer
 
 /** Projects as this viewer sees them, in any order. Visibility must have been checked. */
 export async function loadProjects(ctx: Context, viewer: ActorUser | null, ids: number[]): Promise<(ProjectRecord & { id: number; key: string })[]> {
-  const rows = await records(ctx.db, { viewerKind: viewerKindOf(viewer), keyed: true }).execute({ ids, user: viewer?.id ?? 0 })
+  const rows = await selectProjects(ctx.db, { viewerKind: viewerKindOf(viewer), keyed: true }).execute({ ids, user: viewer?.id ?? 0 })
   return rows.map((row) => recordOf(row, viewer) as ProjectRecord & { id: number; key: string })
 }
 
 /** One project as this viewer sees it. Visibility must have been checked. */
 export async function loadProject(ctx: Context, viewer: ActorUser | null, id: number): Promise<ProjectRecord> {
-  const [row] = await records(ctx.db, { viewerKind: viewerKindOf(viewer), keyed: false }).execute({ ids: [id], user: viewer?.id ?? 0 })
+  const [row] = await selectProjects(ctx.db, { viewerKind: viewerKindOf(viewer), keyed: false }).execute({ ids: [id], user: viewer?.id ?? 0 })
   // removed since the request began
   if (!row) throw notFound('Project')
   return recordOf(row, viewer)

@@ -6,11 +6,11 @@ import { totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { effectiveMemberships } from '../groups/members.js'
 import type { UserRefRecord } from '../identity/user-ref.js'
 
-const projectUsers = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
+const selectUsers = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
   db
     .select({
       id: users.id,
@@ -39,13 +39,12 @@ export async function listProjectUsers(
   projectId: number,
   { search, skip_users, ...paging }: { search?: string | undefined; skip_users?: number[] | undefined } & Paging,
 ): Promise<Page<UserRefRecord>> {
-  const query = projectUsers(ctx.db, { search: Boolean(search), skip: Boolean(skip_users && skip_users.length > 0) })
+  const query = selectUsers(ctx.db, { search: Boolean(search), skip: Boolean(skip_users && skip_users.length > 0) })
   const values = { source: projectId, search: substring(search ?? ''), skip: skip_users ?? [] }
-  const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
-  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return pageFrom(query, values, paging)
 }
 
-const ancestors = statement('groups above a project', (db, { viewerKind }: { viewerKind: ViewerKind }) =>
+const selectAncestors = statement('groups above a project', (db, { viewerKind }: { viewerKind: ViewerKind }) =>
   db
     .select({
       id: namespaces.id,
@@ -70,7 +69,6 @@ const ancestors = statement('groups above a project', (db, { viewerKind }: { vie
 
 /** The ancestor groups of a project that the caller may see (PR-6, SEC-38). */
 export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, paging: Paging) {
-  const query = ancestors(ctx.db, { viewerKind: viewerKindOf(viewer) })
-  const run = (at: Paging) => query.execute({ namespace: namespaceId, user: viewer?.id ?? 0, ...limits(at) })
-  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const query = selectAncestors(ctx.db, { viewerKind: viewerKindOf(viewer) })
+  return pageFrom(query, { namespace: namespaceId, user: viewer?.id ?? 0 }, paging)
 }

@@ -1,10 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { findGroupFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import { fullPathOf, getGroupFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
 import { conflict, invalidRecord, notFound, refused } from '../../failures.js'
+import { dayOf } from '../../lib/text/day.js'
 import { audit } from '../core/audit.js'
 import { lockNamespace } from '../identity/namespaces.js'
 
@@ -22,8 +23,8 @@ export async function shareProject(
   given: NewShare,
 ): Promise<typeof projectShares.$inferSelect> {
   const { id } = subject.project
-  const { group } = await findGroupFor(ctx, caller, String(given.group_id))
-  const today = ctx.now().toISOString().slice(0, 10)
+  const { group } = await getGroupFor(ctx, caller, String(given.group_id))
+  const today = dayOf(ctx.now())
   if (given.expires_at && given.expires_at <= today) throw invalidRecord({ expires_at: ['cannot be a date in the past'] })
   return ctx.db.transaction(async (tx) => {
     const [project] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id)).for('update')

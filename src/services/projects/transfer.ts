@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { findGroupFor, fullPathOf, type Namespace, type Project } from '../../access/rules.js'
+import { fullPathOf, getGroupFor, type Namespace, type Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { members, namespaces, projects, routes } from '../../db/schema/index.js'
@@ -90,7 +90,7 @@ export async function transferTarget(ctx: Context, caller: SignedIn, named: stri
       id !== null ? eq(namespaces.id, id) : sql`${namespaces.id} = (select r.namespace_id from ${routes} r where r.key = ${named.toLowerCase()})`,
     )
   if (!namespace) throw notFound('Namespace')
-  if (namespace.kind === 'group') await findGroupFor(ctx, caller, String(namespace.id), 'Namespace')
+  if (namespace.kind === 'group') await getGroupFor(ctx, caller, String(namespace.id), 'Namespace')
   else if (namespace.owner_id !== caller.user.id && !caller.user.admin) throw notFound('Namespace')
   // external users may neither create nor transfer projects (AC-8)
   if (caller.user.external && !caller.user.admin) throw forbidden()

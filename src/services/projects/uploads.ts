@@ -94,7 +94,7 @@ export async function storeUpload(
   }
 }
 
-const uploadByUrl = statement('upload by address', (db) =>
+const selectUpload = statement('upload by address', (db) =>
   db
     .select({ project_id: projectUploads.project_id, size: projectUploads.size })
     .from(projectUploads)
@@ -110,7 +110,7 @@ export async function findUpload(
   ctx: Context,
   { path, secret, filename }: { path: string; secret: string; filename: string },
 ): Promise<{ project_id: number; size: number } | null> {
-  const [row] = await uploadByUrl(ctx.db, null).execute({ path: path.toLowerCase(), secret, filename })
+  const [row] = await selectUpload(ctx.db, null).execute({ path: path.toLowerCase(), secret, filename })
   return row ?? null
 }
 

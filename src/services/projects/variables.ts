@@ -10,7 +10,7 @@ import { invalidRecord, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { unsealed } from '../core/unsealed.js'
 
 /** The project or group that variables belong to. */
@@ -54,7 +54,7 @@ const decrypted = (
 const auditVariable = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, key: string) =>
   audit(ctx, tx, { action, target: { type: kind, id, name: fullPath }, changes: { key } })
 
-const listQuery = statement('variables', (db, kind: VariableSource['kind']) =>
+const selectVariables = statement('variables', (db, kind: VariableSource['kind']) =>
   db
     .select({
       key: variables.key,
@@ -71,8 +71,7 @@ const listQuery = statement('variables', (db, kind: VariableSource['kind']) =>
 
 /** The variables of a project or group, ordered by id (V-2). */
 export async function listVariables(ctx: Context, source: VariableSource, paging: Paging): Promise<Page<Variable>> {
-  const run = (at: Paging) => listQuery(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
-  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const { items, total } = await pageFrom(selectVariables(ctx.db, source.kind), { source: source.id }, paging)
   return { items: items.map((row) => decrypted(ctx, source, row)), total }
 }
 

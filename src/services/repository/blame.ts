@@ -5,7 +5,7 @@ import type { Commit } from '../../git/types.js'
 import { Slice } from '../../lib/async/yield.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { MAX_JSON_BLOB } from './blobs.js'
-import { findFile } from './files.js'
+import { getFile } from './files.js'
 import { repositoryOf } from './repositories.js'
 
 /** Consecutive lines that were last changed by one commit. */
@@ -32,7 +32,7 @@ export async function blameFile(
   { path, ref, range, signal }: { path: string; ref: string; range?: LineRange | undefined; signal: AbortSignal },
 ): Promise<BlamedLines[]> {
   const repository = repositoryOf(ctx, subject.project)
-  const { entry, commit } = await findFile(ctx, subject, path, ref)
+  const { entry, commit } = await getFile(ctx, subject, path, ref)
   const info = await repository.objectInfo(entry.oid)
   if (info && info.size > MAX_JSON_BLOB) throw tooLarge()
   const content = info && (await repository.blob(entry.oid))

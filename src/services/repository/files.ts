@@ -35,7 +35,7 @@ interface FileLocation {
  * The file at a path of a revision, by default of the default branch. 404 `Commit` for an unknown revision, 404 `File`
  * for an unknown path.
  */
-export async function findFile(ctx: Context, { project }: ProjectSubject, path: string, ref = 'HEAD'): Promise<FileLocation> {
+export async function getFile(ctx: Context, { project }: ProjectSubject, path: string, ref = 'HEAD'): Promise<FileLocation> {
   const repository = repositoryOf(ctx, project)
   const named = ref === 'HEAD' ? project.default_branch : ref
   const found = await repository.resolve(named)
@@ -56,7 +56,7 @@ export async function fileMetadata(
   ref: string | undefined,
   signal: AbortSignal,
 ): Promise<FileMetadata> {
-  const location = await findFile(ctx, subject, path, ref)
+  const location = await getFile(ctx, subject, path, ref)
   const repository = repositoryOf(ctx, subject.project)
   const info = await repository.objectInfo(location.entry.oid)
   const content =
@@ -73,7 +73,7 @@ export async function fileMetadata(
 /** The metadata and content of a file (RF-1); 413 when it is too large for JSON. */
 export async function readFile(ctx: Context, subject: ProjectSubject, path: string, ref: string): Promise<FileRecord> {
   const repository = repositoryOf(ctx, subject.project)
-  const location = await findFile(ctx, subject, path, ref)
+  const location = await getFile(ctx, subject, path, ref)
   const info = await repository.objectInfo(location.entry.oid)
   if (info && info.size > MAX_JSON_BLOB) throw tooLarge()
   const content = info && (await repository.blob(location.entry.oid))

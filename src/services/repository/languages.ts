@@ -32,7 +32,7 @@ export async function updateLanguages(ctx: Context, projectId: number, repositor
     on conflict (project_id) do update set commit = excluded.commit, bytes = excluded.bytes`)
 }
 
-const languageBytes = statement('languages of a project', (db) =>
+const selectLanguages = statement('languages of a project', (db) =>
   db
     .select({ bytes: projectLanguages.bytes })
     .from(projectLanguages)
@@ -41,7 +41,7 @@ const languageBytes = statement('languages of a project', (db) =>
 
 /** The languages with their percentage of all bytes, the largest first (PR-5). */
 export async function languagesOf(ctx: Context, projectId: number): Promise<Record<string, number>> {
-  const [row] = await languageBytes(ctx.db, null).execute({ project: projectId })
+  const [row] = await selectLanguages(ctx.db, null).execute({ project: projectId })
   const byBytes = Object.entries(row?.bytes ?? {}).sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
   const total = byBytes.reduce((sum, [, bytes]) => sum + bytes, 0)
   return Object.fromEntries(byBytes.map(([name, bytes]) => [name, Math.round((bytes / total) * 10_000) / 100]))

@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { Oid, PatchKind } from '../../git/types.js'
 import type { CachedFile } from '../../lib/files/file-cache.js'
-import { findCommit } from './commits/read.js'
+import { getCommit } from './commits/read.js'
 import { repositoryOf } from './repositories.js'
 
 /** The changes between two commits; `from` null: all files of `to`. */
@@ -15,7 +15,7 @@ export interface CommitRange {
 
 /** The changes of a commit against its first parent. */
 export async function rangeOfCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<CommitRange> {
-  const { oid, parents } = await findCommit(ctx, subject, sha)
+  const { oid, parents } = await getCommit(ctx, subject, sha)
   return { from: parents[0] ?? null, to: oid }
 }
 

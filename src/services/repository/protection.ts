@@ -9,14 +9,14 @@ import type { Settings } from '../core/settings.js'
 export type ProtectedBranch = typeof protectedBranches.$inferSelect
 export type ProtectedTag = typeof protectedTags.$inferSelect
 
-const branchesOf = statement('protected branches', (db) =>
+const selectBranches = statement('protected branches', (db) =>
   db
     .select()
     .from(protectedBranches)
     .where(eq(protectedBranches.project_id, sql.placeholder('project')))
     .orderBy(protectedBranches.id),
 )
-const tagsOf = statement('protected tags', (db) =>
+const selectTags = statement('protected tags', (db) =>
   db
     .select()
     .from(protectedTags)
@@ -27,15 +27,15 @@ const tagsOf = statement('protected tags', (db) =>
 /** All protection entries of a project, in two queries. */
 export async function protectionsOf(ctx: Context, projectId: number): Promise<Protections> {
   const [branches, tags] = await Promise.all([
-    branchesOf(ctx.db, null).execute({ project: projectId }),
-    tagsOf(ctx.db, null).execute({ project: projectId }),
+    selectBranches(ctx.db, null).execute({ project: projectId }),
+    selectTags(ctx.db, null).execute({ project: projectId }),
   ])
   return new Protections(branches, tags)
 }
 
 /** The protection entries of a project's branches only. */
 export const branchProtectionsOf = async (ctx: Context, projectId: number): Promise<Protections> =>
-  new Protections(await branchesOf(ctx.db, null).execute({ project: projectId }), [])
+  new Protections(await selectBranches(ctx.db, null).execute({ project: projectId }), [])
 
 /**
  * Matches a name against a pattern, in which `*` stands for any characters, `/` included (BR-16). Takes linear time:

@@ -5,7 +5,7 @@ import { notFound } from '../../failures.js'
 import type { GitRepository } from '../../git/types.js'
 import { POINTER_BYTES, pointerIn } from '../../git/wire/lfs-pointers.js'
 import { openBlob } from './blobs.js'
-import { findFile } from './files.js'
+import { getFile } from './files.js'
 import { objectsOf, servesLfs } from './lfs/objects.js'
 import { repositoryOf } from './repositories.js'
 
@@ -41,7 +41,7 @@ export async function openRaw(ctx: Context, subject: ProjectSubject, text: strin
   const { project } = subject
   const repository = repositoryOf(ctx, project)
   const { ref, path } = await splitRevision(repository, text)
-  const { entry } = await findFile(ctx, subject, path, ref)
+  const { entry } = await getFile(ctx, subject, path, ref)
   const blob = await openBlob(ctx, subject, entry.oid, signal)
   if (servesLfs(project) && blob.size >= POINTER_BYTES.min && blob.size <= POINTER_BYTES.max) {
     const content = await repository.blob(entry.oid)

@@ -50,7 +50,7 @@ export async function listTags(
   return { items: await records(ctx, subject, items, 'page'), total }
 }
 
-const releasesOf = statement('releases of tags', (db) =>
+const selectReleases = statement('releases of tags', (db) =>
   db
     .select({ id: releases.id, tag_name: releases.tag, description: prefixOf(releases.description) })
     .from(releases)
@@ -65,7 +65,7 @@ async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[], s
     protectionsOf(ctx, project.id),
     commits,
     commits.then((known) => Promise.all(refs.map(({ oid }, i) => (known[i]?.oid === oid ? null : repository.tag(oid))))),
-    names.length > 0 ? releasesOf(ctx.db, null).execute({ project: project.id, tags: names }) : [],
+    names.length > 0 ? selectReleases(ctx.db, null).execute({ project: project.id, tags: names }) : [],
   ])
   await completeTexts(ctx, LONG_TEXTS.releases, releaseRows, size)
   const byTag = new Map(releaseRows.map(({ tag_name, description }) => [tag_name, { tag_name, description }]))

@@ -7,7 +7,7 @@ import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import type { IssuableSource } from '../issuables/list.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 
@@ -30,7 +30,7 @@ const conditions = ({ in: where, viewerKind, words }: Shape) =>
     fuzzyMatch([milestones.title, milestones.description], words),
   )
 
-const found = statement(
+const selectMilestones = statement(
   'milestones of a search',
   (db, shape: Shape) =>
     db
@@ -66,8 +66,7 @@ export async function searchMilestones(
         : { in: 'project' as const, id: at.project.project.id }
   const shape: Shape = { in: where.in, viewerKind: viewerKindOf(user), words: words.shape }
   const values = { ...words.values, source: where.id, user: user?.id ?? 0 }
-  const find = (page: Paging) => found(ctx.db, shape).execute({ ...values, ...limits(page) })
-  const { items, total } = await pageFrom(await find(paging), paging, () => find({ page: 1, per_page: 1 }))
+  const { items, total } = await pageFrom(selectMilestones(ctx.db, shape), values, paging)
   const texts = items.map(({ milestone }) => milestone)
   await completeTexts(ctx, LONG_TEXTS.milestones, texts, 'page')
   return { items, total }

@@ -11,7 +11,7 @@ import { inIds } from '../../db/in-ids.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import type { NoteRecord } from '../notes/list.js'
 
@@ -38,7 +38,7 @@ const conditions = ({ reach, viewerKind, words }: Shape) =>
   )
 
 /** The ids of one page, and the total. A separate statement loads the rest, so that its plan is cached. */
-const found = statement(
+const selectIds = statement(
   'ids of notes of a search',
   (db, shape: Shape) =>
     db
@@ -54,7 +54,7 @@ const found = statement(
   ({ words }) => planFor(words),
 )
 
-const loaded = statement('notes of a search', (db) =>
+const selectNotes = statement('notes of a search', (db) =>
   db
     .select({
       note: READ_COLUMNS.notes,
@@ -82,9 +82,8 @@ export async function searchNotes(
   const words = fuzzy(text)
   const shape: Shape = { reach: noteReach(subject), viewerKind: viewerKindOf(user), words: words.shape }
   const values = { ...words.values, project: subject.project.id, user: user.id }
-  const at = (where: Paging) => found(ctx.db, shape).execute({ ...values, ...limits(where) })
-  const { items: ids, total } = await pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
-  const items = ids.length === 0 ? [] : ((await loaded(ctx.db, null).execute({ ids: ids.map(({ id }) => id) })) as NoteRecord[])
+  const { items: ids, total } = await pageFrom(selectIds(ctx.db, shape), values, paging)
+  const items = ids.length === 0 ? [] : ((await selectNotes(ctx.db, null).execute({ ids: ids.map(({ id }) => id) })) as NoteRecord[])
   const texts = items.map(({ note }) => note)
   await completeTexts(ctx, LONG_TEXTS.notes, texts, 'page')
   return { items, total }

@@ -8,7 +8,7 @@ import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { ListedSnippet } from '../content/snippets.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 
 interface Shape {
@@ -25,7 +25,7 @@ const conditions = ({ by, viewerKind, words }: Shape) =>
 
 const { content: _, ...shown } = READ_COLUMNS.snippets
 
-const found = statement(
+const selectSnippets = statement(
   'snippets of a search',
   (db, shape: Shape) =>
     db
@@ -45,7 +45,7 @@ const found = statement(
   ({ words }) => planFor(words),
 )
 
-const counted = statement(
+const selectTotal = statement(
   'number of snippets of a search',
   (db, shape: Shape) =>
     db.select({ total: count() }).from(snippets).leftJoin(projects, eq(projects.id, snippets.project_id)).where(conditions(shape)),
@@ -57,8 +57,8 @@ export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape
   const words = fuzzy(text)
   const shape: Shape = { by, viewerKind: viewerKindOf(user), words: words.shape }
   const values = { ...words.values, user: user.id }
-  const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
-  const texts = items.map(({ snippet }) => snippet)
+  const page = await pageAndTotal(selectSnippets(ctx.db, shape), selectTotal(ctx.db, shape), values, paging)
+  const texts = page.items.map(({ snippet }) => snippet)
   await completeTexts(ctx, LONG_TEXTS.snippets, texts, 'page')
-  return { items, total: all?.total ?? 0 }
+  return page
 }

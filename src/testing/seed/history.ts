@@ -1,5 +1,5 @@
 import type { SignedIn } from '../../access/actor.js'
-import { findProjectFor } from '../../access/rules.js'
+import { getProjectFor } from '../../access/rules.js'
 import { type Change, type GitRepository, type HistoryDraft, type Oid, type Signature, ZERO } from '../../git/types.js'
 import { parseActions } from '../../services/repository/commits/create.js'
 import { moveRefs } from '../../services/repository/push/door.js'
@@ -28,7 +28,7 @@ export async function seedHistory(seeder: Seeder, at: string, given: SeedProject
   const { files, commits = [], branches } = given
   const { ctx } = seeder.world
   const caller = await seeder.caller(at, history.creator)
-  const subject = await findProjectFor(ctx, caller, String(history.project))
+  const subject = await getProjectFor(ctx, caller, String(history.project))
   const builder = new HistoryBuilder(seeder, repositoryOf(ctx, subject.project), caller, history.defaultBranch)
   if (files) await builder.add({ message: 'Initial commit', files }, at)
   for (const [commit, position] of entries(at, 'commits', commits)) await builder.add(commit, position)

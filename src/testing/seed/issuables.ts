@@ -1,4 +1,4 @@
-import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import { getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import { createIssue } from '../../services/issuables/issues/create.js'
 import type { SeedIssue, SeedMergeRequest, SeedNote } from './declaration.js'
 import { type ProjectContainer, seedStatus } from './groups.js'
@@ -30,7 +30,7 @@ async function seedIssue(
   const params = await issuableParams(seeder, container, issue, at)
   const caller = await seeder.caller(below(at, 'author'), author)
   const id = container.path.slice('/projects/'.length)
-  const subject = subjects.get(author) ?? (await withPosition(below(at, 'author'), findProjectFor(ctx, caller, id)))
+  const subject = subjects.get(author) ?? (await withPosition(below(at, 'author'), getProjectFor(ctx, caller, id)))
   subjects.set(author, subject)
   if (!subject.can('create_issue')) throw seedFault(below(at, 'author'), `${author} may not make issues here`)
   if (created_at !== undefined && !subject.can('admin_issue')) throw seedFault(below(at, 'created_at'), `${author} may not set it`)
@@ -55,8 +55,13 @@ export async function seedMergeRequests(seeder: Seeder, container: ProjectContai
     if (head === undefined) throw seedFault(below(at, 'source'), `there is no branch ${source} in this seed`)
     const params = await issuableParams(seeder, container, request, at)
     const body = {
-      ...{ title: draft ? `WIP: ${title}` : title, source_branch: source, target_branch: target },
-      ...{ description, squash, remove_source_branch, ...params },
+      title: draft ? `WIP: ${title}` : title,
+      source_branch: source,
+      target_branch: target,
+      description,
+      squash,
+      remove_source_branch,
+      ...params,
     }
     const made = await seeder.call({ at, method: 'POST', path: `${container.path}/merge_requests`, as: author, body })
     const path = `${container.path}/merge_requests/${made.iid}`

@@ -41,10 +41,25 @@ async function createProject(seeder: Seeder, project: SeedProject, at: string): 
   const { issues_access_level, merge_requests_access_level, wiki_access_level, snippets_access_level } = rest
   const { builds_access_level, repository_access_level, request_access_enabled, lfs_enabled, ci_config_path } = rest
   const body = {
-    ...{ name: name ?? last, path: last, description, visibility, default_branch, ...(group && { namespace_id: group.id }) },
-    ...{ topics, merge_method, only_allow_merge_if_pipeline_succeeds, only_allow_merge_if_all_discussions_are_resolved },
-    ...{ issues_access_level, merge_requests_access_level, wiki_access_level, snippets_access_level },
-    ...{ builds_access_level, repository_access_level, request_access_enabled, lfs_enabled, ci_config_path },
+    name: name ?? last,
+    path: last,
+    description,
+    visibility,
+    default_branch,
+    ...(group && { namespace_id: group.id }),
+    topics,
+    merge_method,
+    only_allow_merge_if_pipeline_succeeds,
+    only_allow_merge_if_all_discussions_are_resolved,
+    issues_access_level,
+    merge_requests_access_level,
+    wiki_access_level,
+    snippets_access_level,
+    builds_access_level,
+    repository_access_level,
+    request_access_enabled,
+    lfs_enabled,
+    ci_config_path,
   }
   const { id } = await seeder.call({ at, method: 'POST', path: '/projects', as, body })
   seeder.projects.set(path, id)

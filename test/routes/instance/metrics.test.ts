@@ -111,7 +111,7 @@ describe('metrics for a token', () => {
     expect(lineOf(text, 'roost_job_seconds_count{kind="repository upkeep",end="done"}')).toBeGreaterThan(0)
     expect(lineOf(text, 'roost_database_connections{state="waiting"}')).toBe(0)
     expect(text).toContain('nodejs_eventloop_lag_p99_seconds')
-    expect(text).toContain('roost_cache_lookups{cache="fragments",result="miss"}')
+    expect(text).toContain('roost_cache_lookups{cache="rendered",result="miss"}')
     for (const secret of [project.fullPath, project.creator.username, project.creator.token]) expect(text).not.toContain(secret)
   })
 

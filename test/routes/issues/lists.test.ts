@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { canIssue, seesIssue } from '../../../src/access/can.js'
-import { findProjectFor } from '../../../src/access/rules.js'
+import { getProjectFor } from '../../../src/access/rules.js'
 import { issues, projects } from '../../../src/db/schema/index.js'
 import { Failure } from '../../../src/failures.js'
 import { testApp } from '../../support/app.js'
@@ -357,7 +357,7 @@ describe('who sees which issue', () => {
       for (let page = 1; page < 9; page++)
         for (const { id } of (await t.api('get', `/issues?scope=all&per_page=100&page=${page}`, person).expect(200)).body) listed.add(id)
       for (const project of made) {
-        const subject = await findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)).catch((error: unknown) => {
+        const subject = await getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)).catch((error: unknown) => {
           if (error instanceof Failure) return null
           throw error
         })

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { canMergeRequest, seesMergeRequest } from '../../../src/access/can.js'
-import { findProjectFor } from '../../../src/access/rules.js'
+import { getProjectFor } from '../../../src/access/rules.js'
 import { awardEmoji, mergeRequests, milestones, projects } from '../../../src/db/schema/index.js'
 import { Failure } from '../../../src/failures.js'
 import { testApp } from '../../support/app.js'
@@ -369,7 +369,7 @@ describe('who sees which merge request', () => {
       for (let page = 1; page < 4; page++)
         for (const { id } of (await t.api('get', `/merge_requests?scope=all&per_page=100&page=${page}`, person).expect(200)).body) listed.add(id)
       for (const project of made) {
-        const subject = await findProjectFor(t.ctx, { user: person.caller.user }, String(project.id)).catch((error: unknown) => {
+        const subject = await getProjectFor(t.ctx, { user: person.caller.user }, String(project.id)).catch((error: unknown) => {
           if (error instanceof Failure) return null
           throw error
         })

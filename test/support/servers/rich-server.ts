@@ -61,7 +61,13 @@ export async function richServer(t: TestApp): Promise<RichServer> {
 
 type Call = (method: 'post' | 'put', path: string, body: Body, caller?: TestUser) => Promise<Answer>
 
-const commit = (call: Call, id: number, file: string, on: { branch: string; start_branch?: string }, caller?: TestUser, content = file) =>
+const commit = (
+  call: Call,
+  id: number,
+  file: string,
+  { content = file, ...on }: { branch: string; start_branch?: string; content?: string },
+  caller?: TestUser,
+) =>
   call(
     'post',
     `/projects/${id}/repository/commits`,
@@ -113,7 +119,7 @@ async function fillProject(t: TestApp, call: Call, id: number, { admin, ada, gra
   const snippet = await call('post', `${at}/snippets`, { title: 'how', file_name: 'how.md', content: '# How\n', visibility: 'internal' }, grace)
   await call('post', `${at}/snippets/${snippet.id}/notes`, { body: 'nice' }, ada)
   await lfsClient(t).upload('works/engines/analytical', admin, PICTURE)
-  await commit(call, id, 'picture.bin', { branch: 'main' }, admin, PICTURE.pointer)
+  await commit(call, id, 'picture.bin', { branch: 'main', content: PICTURE.pointer }, admin)
   await call('post', `${at}/wikis`, { title: 'home', content: 'welcome' }, ada)
 }
 

@@ -89,7 +89,10 @@ async function updateOf(data: PayloadData, project: ProjectData, actor: number |
     project: project.id,
     body: {
       event_name: 'repository_update',
-      ...{ user_id, user_name, user_email, user_avatar },
+      user_id,
+      user_name,
+      user_email,
+      user_avatar,
       project_id: project.id,
       project: projectObject(data, project),
       changes: moves.map(({ ref, old, new: to }) => ({ before: old, after: to, ref })),

@@ -64,7 +64,13 @@ const organization = z
       return z.NEVER
     }
     return {
-      ...{ key, full_path: path.data, parent: null, name: full_name || path.data, description, lfs_enabled: true, request_access_enabled: false },
+      key,
+      full_path: path.data,
+      parent: null,
+      name: full_name || path.data,
+      description,
+      lfs_enabled: true,
+      request_access_enabled: false,
       visibility: visibility === 'limited' ? ('internal' as const) : visibility,
       created_at: null,
     }
@@ -81,7 +87,9 @@ const team = z
     includes_all_repositories: flag(false),
   })
   .transform(({ id: key, name, permission, units_map, includes_all_repositories }) => ({
-    ...{ key, name, level: levelOf(permission, units_map ?? {}) },
+    key,
+    name,
+    level: levelOf(permission, units_map ?? {}),
     everywhere: permission === 'owner' || includes_all_repositories,
   }))
 
@@ -102,7 +110,10 @@ const teamMember = ({ level = 20 }: Scope) =>
 const member = z
   .intersection(z.object({ id, permissions: z.object({ admin: flag(false), push: flag(false) }).nullish() }), person)
   .transform(({ id: key, permissions, ...person }) => ({
-    ...{ key, person, expires_at: null, created_at: null },
+    key,
+    person,
+    expires_at: null,
+    created_at: null,
     level: permissions ? (permissions.admin ? PERMISSION_LEVELS.admin : permissions.push ? PERMISSION_LEVELS.write : PERMISSION_LEVELS.read) : null,
   }))
 
@@ -139,8 +150,14 @@ const project = z
       mirror: flag(false),
       archived: flag(false),
     },
-    ...{ default_branch: maybeText(255), owner, parent: z.object({ full_name: fullPath }).nullish().catch(null) },
-    ...{ has_issues: flag(true), has_wiki: flag(true), has_pull_requests: flag(true), created_at: timestamp, updated_at: timestamp },
+    default_branch: maybeText(255),
+    owner,
+    parent: z.object({ full_name: fullPath }).nullish().catch(null),
+    has_issues: flag(true),
+    has_wiki: flag(true),
+    has_pull_requests: flag(true),
+    created_at: timestamp,
+    updated_at: timestamp,
     topics: z.array(name).max(1_000).nullish(),
   })
   .transform(
@@ -173,8 +190,12 @@ const project = z
       creator: null,
       forked_from: parent?.full_name ?? null,
       features: {
-        ...{ issues: has_issues ? 20 : 0, merge_requests: has_pull_requests ? 20 : 0, wiki: has_wiki ? 20 : 0 },
-        ...{ snippets: 20, builds: 20, repository: 20 },
+        issues: has_issues ? 20 : 0,
+        merge_requests: has_pull_requests ? 20 : 0,
+        wiki: has_wiki ? 20 : 0,
+        snippets: 20,
+        builds: 20,
+        repository: 20,
       },
       settings: topics ? { tag_list: topics } : {},
       shares: [],
@@ -190,7 +211,11 @@ const labelTitle = name.transform((given) => given.replaceAll(',', ';'))
 const label = z
   .object({ id, name: labelTitle, color: z.string().max(50), description: maybeText(LONG) })
   .transform(({ id: key, name: title, color, description }) => ({
-    ...{ key, title, color: color.startsWith('#') ? color : `#${color}`, description, priority: null },
+    key,
+    title,
+    color: color.startsWith('#') ? color : `#${color}`,
+    description,
+    priority: null,
   }))
 
 const milestone = z
@@ -205,7 +230,15 @@ const milestone = z
     updated_at: timestamp,
   })
   .transform(({ id: key, title, description, state, due_on, created_at, updated_at }) => ({
-    ...{ key, iid: null, title, description, closed: state === 'closed', start_date: null, due_date: due_on, created_at, updated_at },
+    key,
+    iid: null,
+    title,
+    description,
+    closed: state === 'closed',
+    start_date: null,
+    due_date: due_on,
+    created_at,
+    updated_at,
   }))
 
 const issuable = {
@@ -225,7 +258,11 @@ const issuable = {
     .max(1_000)
     .nullish(),
   milestone: z.object({ id }).nullish().catch(null),
-  ...{ created_at: timestamp, updated_at: timestamp, closed_at: timestamp, due_date: dayOfTimestamp, comments: count },
+  created_at: timestamp,
+  updated_at: timestamp,
+  closed_at: timestamp,
+  due_date: dayOfTimestamp,
+  comments: count,
 }
 const issuableFields = z.object(issuable)
 
@@ -233,7 +270,16 @@ function sharedOf(given: z.infer<typeof issuableFields>) {
   const { id: key, number: iid, title, body, user, assignee, assignees, labels, milestone, is_locked, created_at, updated_at } = given
   const all = assignees?.length ? assignees : assignee ? [assignee] : []
   return {
-    ...{ key, iid, title, description: body, author: user, created_at, updated_at, closed_by: null, time_estimate: 0, total_time_spent: 0 },
+    key,
+    iid,
+    title,
+    description: body,
+    author: user,
+    created_at,
+    updated_at,
+    closed_by: null,
+    time_estimate: 0,
+    total_time_spent: 0,
     assignee: all[0] ?? null,
     more_assignees: Math.max(all.length - 1, 0),
     labels: (labels ?? []).map(({ name }) => name),
@@ -276,12 +322,16 @@ const pullRequest = issuableFields
       source_project: head.repo?.id ?? null,
       merge_status: null,
       // the target branch has moved on since the merge, so only open ones are compared with its head
-      ...{ sha: head.sha, start: isOpen ? (base.sha ?? merge_base) : (merge_base ?? base.sha) },
+      sha: head.sha,
+      start: isOpen ? (base.sha ?? merge_base) : (merge_base ?? base.sha),
       merge_commit_sha: merged ? merge_commit_sha : null,
       merged_at: merged ? merged_at : null,
       merged_by: merged ? merged_by : null,
       reviewer: null,
-      ...{ squash: false, force_remove_source_branch: false, should_remove_source_branch: null, allow_collaboration: false },
+      squash: false,
+      force_remove_source_branch: false,
+      should_remove_source_branch: null,
+      allow_collaboration: false,
     }
   })
 

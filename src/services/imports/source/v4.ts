@@ -175,10 +175,19 @@ const project = z
   })
 
 const labelFields = z.object({
-  ...{ id, name, color: z.string().max(50), description: maybeText(LONG), priority: z.int().nullish(), is_project_label: flag(true) },
+  id,
+  name,
+  color: z.string().max(50),
+  description: maybeText(LONG),
+  priority: z.int().nullish(),
+  is_project_label: flag(true),
 })
 const labelOf = ({ id: key, name: title, color, description, priority }: z.infer<typeof labelFields>) => ({
-  ...{ key, title, color, description, priority: priority ?? null },
+  key,
+  title,
+  color,
+  description,
+  priority: priority ?? null,
 })
 const groupLabel = labelFields.transform(labelOf)
 /** A project's list may include the labels of its groups; these are ignored. */
@@ -186,8 +195,15 @@ const label = labelFields.transform((given) => (given.is_project_label ? labelOf
 
 const milestone = z
   .object({
-    ...{ id, iid: number, title: name, description: text(LONG), state: z.enum(['active', 'closed']) },
-    ...{ start_date: day, due_date: day, created_at: timestamp, updated_at: timestamp },
+    id,
+    iid: number,
+    title: name,
+    description: text(LONG),
+    state: z.enum(['active', 'closed']),
+    start_date: day,
+    due_date: day,
+    created_at: timestamp,
+    updated_at: timestamp,
   })
   .transform(({ id: key, state, ...given }) => ({ key, ...given, closed: state === 'closed' }))
 
@@ -293,8 +309,16 @@ const path = z.string().max(4_096)
 const position = z.object({ base_sha: oid, start_sha: oid, head_sha: oid, old_path: path, new_path: path, old_line: line, new_line: line })
 
 const note = z.object({
-  ...{ id, body: text(LONG), system: flag(false), author: maybePerson, created_at: timestamp, updated_at: timestamp },
-  ...{ type: z.string().nullish(), resolved: flag(false), resolved_by: maybePerson, resolved_at: timestamp },
+  id,
+  body: text(LONG),
+  system: flag(false),
+  author: maybePerson,
+  created_at: timestamp,
+  updated_at: timestamp,
+  type: z.string().nullish(),
+  resolved: flag(false),
+  resolved_by: maybePerson,
+  resolved_at: timestamp,
   // positions of other types, such as in an image, are dropped
   position: position.nullish().catch(null),
 })
@@ -344,7 +368,10 @@ const levels = z
 const protectedBranch = z
   .object({ name, push_access_levels: levels, merge_access_levels: levels, allow_force_push: flag(false) })
   .transform(({ name: key, push_access_levels: push_level, merge_access_levels: merge_level, allow_force_push }) => ({
-    ...{ key, push_level, merge_level, allow_force_push },
+    key,
+    push_level,
+    merge_level,
+    allow_force_push,
   }))
 
 const protectedTag = z

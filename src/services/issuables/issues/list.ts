@@ -59,7 +59,7 @@ const labelDetails = labelsOf(
 const user = sql`${sql.placeholder('user')}::bigint`
 
 /** Selects everything that is shown of issues; the caller adds the condition. */
-function selectIssues<More extends Record<string, SQL>>(db: ReadDatabase, details: boolean, extra: More) {
+function issuesQuery<More extends Record<string, SQL>>(db: ReadDatabase, details: boolean, extra: More) {
   return db
     .select({
       issue: READ_COLUMNS.issues,
@@ -81,10 +81,8 @@ function selectIssues<More extends Record<string, SQL>>(db: ReadDatabase, detail
     .leftJoin(milestones, eq(milestones.id, issues.milestone_id))
 }
 
-const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list with details') =>
-  selectIssues(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(
-    inIds(issues.id),
-  ),
+const selectIssues = statement('issues by id', (db, view: 'single' | 'list' | 'list with details') =>
+  issuesQuery(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(inIds(issues.id)),
 )
 
 /**
@@ -93,7 +91,7 @@ const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list wi
  */
 export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<IssueRecord[]> {
   if (ids.length === 0) return []
-  return withTexts(ctx, (await loaded(ctx.db, 'single').execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[], 'page')
+  return withTexts(ctx, (await selectIssues(ctx.db, 'single').execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[], 'page')
 }
 
 async function withTexts(ctx: Context, records: IssueRecord[], size: 'whole' | 'page'): Promise<IssueRecord[]> {
@@ -105,7 +103,7 @@ async function withTexts(ctx: Context, records: IssueRecord[], size: 'whole' | '
 
 /** One issue as its single view shows it. */
 export async function loadIssue(ctx: Context, caller: Pick<Caller, 'user'>, id: number): Promise<IssueRecord> {
-  const found = (await loaded(ctx.db, 'single').execute({ ids: [id], user: caller.user?.id ?? 0 })) as IssueRecord[]
+  const found = (await selectIssues(ctx.db, 'single').execute({ ids: [id], user: caller.user?.id ?? 0 })) as IssueRecord[]
   const [record] = await withTexts(ctx, found, 'whole')
   if (!record) throw new Error(`issue ${id} vanished while it was loaded`)
   return record
@@ -118,36 +116,35 @@ export interface IssueFilter extends IssuableFilter {
   with_labels_details: boolean
 }
 
-const list = listerOf<IssueReach>({
+const list = listerOf<IssueReach, IssueFilter>({
   type: 'Issue',
   list: 'issues',
   issuables: issues,
   issuableLabels: issueLabels,
+  labelled_id: issueLabels.issue_id,
   reach: issueReach,
   inReach: issuesInReach,
   visible: visibleIssues,
   filters: {
-    confidential: () => eq(issues.confidential, sql.placeholder('confidential')),
-    due_none: () => sql`${issues.due_date} is null`,
-    due_from: () => sql`${issues.due_date} >= ${sql.placeholder('due_from')}::date`,
-    due_to: () => sql`${issues.due_date} <= ${sql.placeholder('due_to')}::date`,
+    confidential: { where: (confidential) => eq(issues.confidential, confidential), value: ({ confidential }) => confidential },
+    due_none: { where: () => sql`${issues.due_date} is null`, value: ({ due_date }) => due_date === '0' || undefined },
+    due_from: { where: (day) => sql`${issues.due_date} >= ${day}::date`, value: ({ due_date, now }) => dueDays(due_date, now).from },
+    due_to: { where: (day) => sql`${issues.due_date} <= ${day}::date`, value: ({ due_date, now }) => dueDays(due_date, now).to },
   },
 })
 
 /** The first and the last day of the period that `due_date` names. */
-function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; due_from?: string; due_to?: string } {
+function dueDays(due: IssueFilter['due_date'], now: Date): { from?: string; to?: string } {
   const at = (year: number, month: number, date: number) => dayOf(new Date(Date.UTC(year, month, date)))
   const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const monday = date - ((now.getUTCDay() + 6) % 7)
   switch (due) {
-    case '0':
-      return { due_none: true }
     case 'overdue':
-      return { due_to: at(year, month, date - 1) }
+      return { to: at(year, month, date - 1) }
     case 'week':
-      return { due_from: at(year, month, monday), due_to: at(year, month, monday + 6) }
+      return { from: at(year, month, monday), to: at(year, month, monday + 6) }
     case 'month':
-      return { due_from: at(year, month, 1), due_to: at(year, month + 1, 0) }
+      return { from: at(year, month, 1), to: at(year, month + 1, 0) }
     default:
       return {}
   }
@@ -158,13 +155,11 @@ function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; du
  * see the source and, in a project, to read its issues.
  */
 export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: IssuableSource, filter: IssueFilter): Promise<Page<IssueRecord>> =>
-  list(ctx, caller, at, { filter, extraValues: { confidential: filter.confidential, ...dueDays(filter.due_date, ctx.now()) } }, (ids) =>
-    loadInOrder(ctx, ids, filter.with_labels_details),
-  )
+  list(ctx, caller, at, filter, (ids) => loadInOrder(ctx, ids, filter.with_labels_details))
 
 async function loadInOrder(ctx: Context, ids: number[], details: boolean): Promise<IssueRecord[]> {
   if (ids.length === 0) return []
-  const records = await withTexts(ctx, (await loaded(ctx.db, details ? 'list with details' : 'list').execute({ ids })) as IssueRecord[], 'page')
+  const records = await withTexts(ctx, (await selectIssues(ctx.db, details ? 'list with details' : 'list').execute({ ids })) as IssueRecord[], 'page')
   const byId = new Map(records.map((record) => [record.issue.id, record]))
   return ids.map((id) => byId.get(id)).filter((record) => record !== undefined)
 }

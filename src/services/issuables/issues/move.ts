@@ -1,13 +1,14 @@
 import { eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { IssueSubject } from '../../../access/issues.js'
-import { findProjectFor, fullPathOf, type Project, type ProjectSubject } from '../../../access/rules.js'
+import { fullPathOf, getProjectFor, type Project, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { onlyRow } from '../../../db/only-row.js'
 import { awardEmoji, issueLabels, issues, labels, mentions, milestones, notes, subscriptions } from '../../../db/schema/index.js'
 import { notFound, refused } from '../../../failures.js'
 import type { Slices } from '../../../lib/async/slices.js'
+import { MAX_DESCRIPTION } from '../../../rules/descriptions.js'
 import { referencesIn } from '../../../rules/references.js'
 import { recordEvent } from '../../activity/events.js'
 import { writeSystemNotes } from '../../activity/system-notes.js'
@@ -15,13 +16,12 @@ import { finishTodos } from '../../activity/todos.js'
 import { nextIid } from '../../core/iids.js'
 import { actAs } from '../../outbox/acting.js'
 import { labelIdsOf } from '../labels.js'
-import { MAX_DESCRIPTION } from '../texts.js'
 import { firstAssignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 
 /** Moves an issue: creates a copy in the other project, closes this one, and adds system notes to both (IS-8). */
 export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, toProjectId: number): Promise<IssueRecord> {
-  const target = await findProjectFor(ctx, caller, String(toProjectId))
+  const target = await getProjectFor(ctx, caller, String(toProjectId))
   if (target.project.id === subject.project.id) throw refused('Cannot move issue to project it originates from!')
   if (!target.can('move_issue')) throw refused('Cannot move issue due to insufficient permissions!')
   const id = await ctx.db.transaction(async (tx) => {

@@ -7,7 +7,7 @@ import { mayPushTo, type Protections, protectionsOf } from '../protection.js'
 import { PROTECTED_BRANCH } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
-import { findCommit } from './read.js'
+import { getCommit } from './read.js'
 import { commitToBranch } from './write.js'
 
 export interface PickTarget {
@@ -27,7 +27,7 @@ export async function cherryPick(
   caller: SignedIn,
   { sha, branch, dry_run: dryRun = false }: PickTarget,
 ): Promise<Commit | null> {
-  const picked = await findCommit(ctx, subject, sha)
+  const picked = await getCommit(ctx, subject, sha)
   return pick(ctx, { subject, caller, branch, dryRun }, 'cherry-pick', {
     commit: picked.oid,
     author: picked.author,
@@ -42,7 +42,7 @@ export async function revert(
   caller: SignedIn,
   { sha, branch, dry_run: dryRun = false }: PickTarget,
 ): Promise<Commit | null> {
-  const reverted = await findCommit(ctx, subject, sha)
+  const reverted = await getCommit(ctx, subject, sha)
   const [first, ...others] = reverted.parents
   const merge = others.length > 0 ? `, reversing\nchanges made to ${first}` : ''
   const subjectLine = reverted.message.replace(/^\s*\n/, '').split('\n', 1)[0] ?? ''

@@ -53,7 +53,7 @@ async function tipOf(repository: GitRepository, revision: string): Promise<Oid[]
 }
 
 /** The commit of a branch, tag, id or abbreviation; 404 when there is none (C-8). */
-export async function findCommit(ctx: Context, { project }: ProjectSubject, revision: string): Promise<Commit> {
+export async function getCommit(ctx: Context, { project }: ProjectSubject, revision: string): Promise<Commit> {
   const repository = repositoryOf(ctx, project)
   const found = await repository.resolve(revision)
   const commit = found && (await repository.commit(found.commit))
@@ -62,7 +62,7 @@ export async function findCommit(ctx: Context, { project }: ProjectSubject, revi
 }
 
 /** The best common ancestor of all these revisions (RE-5). */
-export async function findMergeBase(ctx: Context, { project }: ProjectSubject, refs: string[]): Promise<Commit> {
+export async function getMergeBase(ctx: Context, { project }: ProjectSubject, refs: string[]): Promise<Commit> {
   if (refs.length < 2) throw refused('At least two refs are needed')
   const repository = repositoryOf(ctx, project)
   const found = await Promise.all(refs.map((ref) => repository.resolve(ref)))
@@ -87,7 +87,7 @@ export async function refsOf(
   subject: ProjectSubject,
   { sha, type, ...paging }: { sha: string; type: keyof typeof PREFIXES } & Paging,
 ): Promise<Page<CommitRef>> {
-  const { oid } = await findCommit(ctx, subject, sha)
+  const { oid } = await getCommit(ctx, subject, sha)
   const repository = repositoryOf(ctx, subject.project)
   const found = await Promise.all(PREFIXES[type].map((prefix) => repository.refsContaining(oid, prefix)))
   const refs = found.flat().map((ref): CommitRef => {

@@ -9,7 +9,7 @@ import { readSshSignature } from '../../../lib/crypto/ssh-signature.js'
 import type { GpgKey } from '../../identity/gpg-keys.js'
 import type { SshKey } from '../../identity/keys.js'
 import { repositoryOf } from '../repositories.js'
-import { findCommit } from './read.js'
+import { getCommit } from './read.js'
 
 /** The result of verifying a signature (RE-11). */
 export type VerificationStatus = 'verified' | 'unverified' | 'same_user_different_email' | 'other_user' | 'unverified_key' | 'unknown_key'
@@ -27,7 +27,7 @@ const NAMESPACE = 'git'
 
 /** The signature of a commit, verified with the keys that users have stored (RE-11); 404 when there is none. */
 export async function signatureOfCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<CommitSignature> {
-  const commit = await findCommit(ctx, subject, sha)
+  const commit = await getCommit(ctx, subject, sha)
   const signed = await repositoryOf(ctx, subject.project).signedCommit(commit.oid)
   if (!signed || signed.signature.length > MAX_SIGNATURE_LENGTH) throw notFound('GPG Signature')
   const found = signed.signature.startsWith('-----BEGIN SSH SIGNATURE-----')

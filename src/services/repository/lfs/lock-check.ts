@@ -18,7 +18,7 @@ export interface LockedMoves {
   repository: Pick<GitRepository, 'changedPath'>
 }
 
-const locksOfOthers = statement('locks of others', (db) =>
+const selectLocksOfOthers = statement('locks of others', (db) =>
   db
     .select({ path: lfsLocks.path, owner: users.name })
     .from(lfsLocks)
@@ -34,7 +34,9 @@ const locksOfOthers = statement('locks of others', (db) =>
 export async function lockRefusal(ctx: Context, { project, actorId, moves, merges, repository }: LockedMoves): Promise<string | null> {
   const written = moves.filter(({ ref, new: to }) => to !== ZERO && /^refs\/(heads|tags)\//.test(ref))
   if (written.length === 0 || !servesLfs(project)) return null
-  const locks = new Map((await locksOfOthers(ctx.db, null).execute({ project: project.id, user: actorId })).map(({ path, owner }) => [path, owner]))
+  const locks = new Map(
+    (await selectLocksOfOthers(ctx.db, null).execute({ project: project.id, user: actorId })).map(({ path, owner }) => [path, owner]),
+  )
   if (locks.size === 0) return null
   const compared = written.filter(({ ref, old }) => old !== ZERO && (merges || ref === `refs/heads/${project.default_branch}`))
   const changes = { commits: written.map(({ new: to }) => to), pairs: compared.map(({ old, new: to }) => [old, to] as const) }

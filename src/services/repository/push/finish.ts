@@ -70,7 +70,7 @@ export async function applyMoves(ctx: Context, { projectId, moves, intent, setti
     event.repository().then((git) => (git ? pushDataOf(git, moves) : [])),
     updateDefaultBranch(ctx, projectId, moves, settings),
     deleteReleases(ctx, projectId, moves),
-    ...ctx.listeners.push.map((follower) => follower(ctx, event)),
+    ...ctx.listeners.push.map((listener) => listener(ctx, event)),
   ])
   const now = ctx.now().toISOString()
   const pushed = sql`insert into ${events} (project_id, author_id, action, push, about_type, created_at)

@@ -4,7 +4,7 @@ import { mergeRequests, todos } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { findReadyDeferredMerges, runDeferredMerges } from './accept.js'
 
-const ofHead = statement('open merge requests of a head', (db) =>
+const selectRequestsOfHead = statement('open merge requests of a head', (db) =>
   db
     .select({ id: mergeRequests.id })
     .from(mergeRequests)
@@ -16,7 +16,7 @@ const ofHead = statement('open merge requests of a head', (db) =>
 /** Adds a todo for the authors of open merge requests whose head pipeline has failed, unless they have one (ST-22). */
 export async function addFailureTodos(ctx: Context, { caller, projectId, sha, status }: StatusEvent): Promise<void> {
   if (status !== 'failed') return
-  const heads = await ofHead(ctx.db, null).execute({ source: projectId, sha })
+  const heads = await selectRequestsOfHead(ctx.db, null).execute({ source: projectId, sha })
   if (heads.length === 0) return
   const now = ctx.now().toISOString()
   await ctx.db.write.execute(sql`insert into ${todos} (user_id, author_id, project_id, target_type, target_id, action, created_at, updated_at)
@@ -24,7 +24,7 @@ export async function addFailureTodos(ctx: Context, { caller, projectId, sha, st
     from ${mergeRequests} r where r.id = any(${`{${heads.map(({ id }) => id).join(',')}}`}::bigint[]) on conflict do nothing`)
 }
 
-const requestsWaitingFor = statement('merge requests that wait for a pipeline', (db) =>
+const selectWaitingRequests = statement('merge requests that wait for a pipeline', (db) =>
   db
     .select({ id: mergeRequests.id })
     .from(mergeRequests)
@@ -40,7 +40,7 @@ const COALESCE_DELAY_MS = 50
 export async function mergeAfterPipeline(ctx: Context, { pipeline, status }: StatusEvent): Promise<void> {
   if (status !== 'success') return
   ctx.jobs.coalesce(`deferred merges ${pipeline}`, COALESCE_DELAY_MS, 'deferred merges', async () => {
-    for (const { id } of await requestsWaitingFor(ctx.db, null).execute({ pipeline }))
+    for (const { id } of await selectWaitingRequests(ctx.db, null).execute({ pipeline }))
       await runDeferredMerges(ctx, await findReadyDeferredMerges(ctx, id))
   })
 }

@@ -26,7 +26,11 @@ async function endRequests(
   { by, note, action, now }: { by: number | null; note: string; action: 'merged' | 'closed'; now: Date },
 ): Promise<EndedRequest[]> {
   const { id, project_id, iid } = mergeRequests
-  const changed = tx.update(mergeRequests).set({ ...set, updated_at: now }).where(where).returning({ id, project_id, iid }) // biome-ignore format: one statement
+  const changed = tx
+    .update(mergeRequests)
+    .set({ ...set, updated_at: now })
+    .where(where)
+    .returning({ id, project_id, iid })
   const at = sql`${now.toISOString()}::timestamptz`
   const actor = sql`${by}::bigint`
   const { rows } = await tx.execute<Record<keyof EndedRequest, string>>(sql`with ended as ${changed}, noted as (

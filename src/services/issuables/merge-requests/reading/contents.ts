@@ -18,7 +18,7 @@ export type Version = typeof mergeRequestVersions.$inferSelect
 /** The most commits of a version whose messages are searched for closing references, newest first. */
 export const MAX_MESSAGES = 1_000
 
-const versionBy = statement('version of a merge request', (db) =>
+const selectVersion = statement('version of a merge request', (db) =>
   db
     .select()
     .from(mergeRequestVersions)
@@ -33,7 +33,7 @@ const versionBy = statement('version of a merge request', (db) =>
 
 async function newestVersion(ctx: Context, request: Pick<Request, 'id' | 'project_id' | 'version_id'>): Promise<Version | null> {
   if (request.version_id === null) return null
-  const [version] = await versionBy(ctx.db, null).execute({ project: request.project_id, request: request.id, version: request.version_id })
+  const [version] = await selectVersion(ctx.db, null).execute({ project: request.project_id, request: request.id, version: request.version_id })
   return version ?? null
 }
 
@@ -87,7 +87,7 @@ export const hasTruncatedChanges = ({ changes_count }: Pick<Request, 'changes_co
 export const listRequestDiffs = async (ctx: Context, project: Project, request: Request, paging: Paging): Promise<Page<FileDiff>> =>
   slice(await changesOfRequest(ctx, project, request), paging)
 
-const versions = statement('versions of a merge request', (db) =>
+const selectVersions = statement('versions of a merge request', (db) =>
   db
     .select({ version: mergeRequestVersions, total: totalCount() })
     .from(mergeRequestVersions)
@@ -101,8 +101,7 @@ const versions = statement('versions of a merge request', (db) =>
 
 /** The versions of a merge request, newest first (MR-90). */
 export async function listVersions(ctx: Context, { id, project_id }: Request, paging: Paging): Promise<Page<Version>> {
-  const run = (at: Paging) => versions(ctx.db, null).execute({ project: project_id, request: id, ...limits(at) })
-  const page = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const page = await pageFrom(selectVersions(ctx.db, null), { project: project_id, request: id }, paging)
   return { ...page, items: page.items.map(({ version }) => version) }
 }
 
@@ -117,7 +116,7 @@ const MAX_COMMITS = 1_000
 
 /** One version with its commits and diffs (MR-92). */
 export async function getVersion(ctx: Context, project: Project, request: Request, id: number): Promise<VersionDetails> {
-  const [version] = await versionBy(ctx.db, null).execute({ project: request.project_id, request: request.id, version: id })
+  const [version] = await selectVersion(ctx.db, null).execute({ project: request.project_id, request: request.id, version: id })
   if (!version) throw notFound()
   const repository = repositoryOf(ctx, project)
   const [{ commits }, diffs] = await Promise.all([commitsOf(repository, version, { skip: 0, limit: MAX_COMMITS }), diffsOf(repository, version)])

@@ -2,10 +2,10 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../../../access/actor.js'
 import { mergeRequestsInReach, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
-import { type issueLabels, type issues, mergeRequestApprovals, mergeRequestLabels, mergeRequests, users } from '../../../../db/schema/index.js'
+import { mergeRequestApprovals, mergeRequestLabels, mergeRequests, users } from '../../../../db/schema/index.js'
 import { DRAFT_MARK } from '../../../../rules/draft.js'
 import type { Page } from '../../../core/page.js'
-import { type Assignees, anyOrNone, type IssuableFilter } from '../../filters.js'
+import { type Assignees, any, distinct, type IssuableFilter, idOf, none, user } from '../../filters.js'
 import { type IssuableSource, listerOf } from '../../list.js'
 import { loadListed, type MergeRequestRecord } from './load.js'
 
@@ -24,43 +24,56 @@ export interface MergeRequestFilter extends IssuableFilter {
 /** `isDraft` for every row. */
 const isDraft = sql`${mergeRequests.title} ~* ${DRAFT_MARK}`
 
-const value = (name: string) => sql.placeholder(name)
 const isApproved = sql`exists (select 1 from ${mergeRequestApprovals} a where a.merge_request_id = ${mergeRequests.id})`
 /** The merge requests that as many of the users that match have approved as there are values. */
 const approvedByAll = (users: SQL, values: SQL) => sql`${mergeRequests.id} in (select a.merge_request_id from ${mergeRequestApprovals} a
   where a.user_id in (${users}) group by a.merge_request_id having count(*) = cardinality(${values}))`
-const ids = sql`${value('approved_by_ids')}::bigint[]`
-const usernames = sql`${value('approved_by_usernames')}::text[]`
 
-const list = listerOf<'all' | 'own'>({
+const list = listerOf<'all' | 'own', MergeRequestFilter>({
   type: 'MergeRequest',
   list: 'merge_requests',
-  issuables: mergeRequests as unknown as typeof issues,
-  issuableLabels: { ...mergeRequestLabels, issue_id: mergeRequestLabels.merge_request_id } as unknown as typeof issueLabels,
+  issuables: mergeRequests,
+  issuableLabels: mergeRequestLabels,
+  labelled_id: mergeRequestLabels.merge_request_id,
   reach: (subject) => (subject.can('read_merge_request') ? 'all' : 'own'),
   inReach: mergeRequestsInReach,
   visible: visibleMergeRequests,
   filters: {
-    source_branch: () => eq(mergeRequests.source_branch, sql.placeholder('source_branch')),
-    target_branch: () => eq(mergeRequests.target_branch, sql.placeholder('target_branch')),
-    draft: () => isDraft,
-    ready: () => sql`not ${isDraft}`,
-    for_my_review: () => sql`${mergeRequests.reviewer_id} = ${value('user')}::bigint`,
-    reviewer_ids: () => sql`${mergeRequests.reviewer_id} = any(${value('reviewer_ids')}::bigint[])`,
-    reviewer_any: () => sql`${mergeRequests.reviewer_id} is not null`,
-    reviewer_none: () => sql`${mergeRequests.reviewer_id} is null`,
-    reviewer_username: () =>
-      sql`${mergeRequests.reviewer_id} = (select u.id from ${users} u where lower(u.username) = lower(${value('reviewer_username')}))`,
-    approved_by_ids: () => approvedByAll(sql`select unnest(${ids})`, ids),
-    approved_by_usernames: () => approvedByAll(sql`select u.id from ${users} u where lower(u.username) = any(${usernames})`, usernames),
-    approved_any: () => isApproved,
-    approved_none: () => sql`not ${isApproved}`,
+    source_branch: { where: (branch) => eq(mergeRequests.source_branch, branch), value: ({ source_branch }) => source_branch || undefined },
+    target_branch: { where: (branch) => eq(mergeRequests.target_branch, branch), value: ({ target_branch }) => target_branch || undefined },
+    draft: { where: () => isDraft, value: ({ draft }) => draft || undefined },
+    ready: { where: () => sql`not ${isDraft}`, value: ({ draft }) => draft === false || undefined },
+    for_my_review: { where: () => sql`${mergeRequests.reviewer_id} = ${user}`, value: ({ scope }) => scope === 'reviews_for_me' || undefined },
+    reviewer_ids: {
+      where: (ids) => sql`${mergeRequests.reviewer_id} = any(${ids}::bigint[])`,
+      value: ({ reviewer_id }) => distinct(reviewer_id),
+    },
+    reviewer_any: { where: () => sql`${mergeRequests.reviewer_id} is not null`, value: ({ reviewer_id }) => any(reviewer_id, undefined) },
+    reviewer_none: { where: () => sql`${mergeRequests.reviewer_id} is null`, value: ({ reviewer_id }) => none(reviewer_id, undefined) },
+    reviewer_username: {
+      where: (name) => sql`${mergeRequests.reviewer_id} = ${idOf(name)}`,
+      value: ({ reviewer_username }) => reviewer_username || undefined,
+      cacheable: false,
+    },
+    approved_by_ids: {
+      where: (ids) => approvedByAll(sql`select unnest(${ids}::bigint[])`, sql`${ids}::bigint[]`),
+      value: ({ approved_by_ids }) => distinct(approved_by_ids),
+    },
+    approved_by_usernames: {
+      where: (names) => approvedByAll(sql`select u.id from ${users} u where lower(u.username) = any(${names}::text[])`, sql`${names}::text[]`),
+      value: ({ approved_by_usernames }) => distinct(approved_by_usernames),
+      cacheable: false,
+    },
+    approved_any: {
+      where: () => isApproved,
+      value: ({ approved_by_ids, approved_by_usernames }) => any(approved_by_ids, undefined) ?? any(approved_by_usernames, undefined),
+    },
+    approved_none: {
+      where: () => sql`not ${isApproved}`,
+      value: ({ approved_by_ids, approved_by_usernames }) => none(approved_by_ids, undefined) ?? none(approved_by_usernames, undefined),
+    },
   },
 })
-
-/** Each value once; users' names in lower case. */
-const listOf = <T extends number | string>(given: T[] | 'any' | 'none' | undefined) =>
-  Array.isArray(given) ? [...new Set(given.map((each) => (typeof each === 'string' ? each.toLowerCase() : each)))] : undefined
 
 /**
  * The merge requests that the caller may read and that match the filters (MR-13). The caller must already see the
@@ -71,27 +84,4 @@ export const listMergeRequests = (
   caller: Pick<Caller, 'user'>,
   at: IssuableSource,
   filter: MergeRequestFilter,
-): Promise<Page<MergeRequestRecord>> =>
-  list(
-    ctx,
-    caller,
-    at,
-    {
-      filter,
-      extraValues: {
-        source_branch: filter.source_branch || undefined,
-        target_branch: filter.target_branch || undefined,
-        draft: filter.draft === true || undefined,
-        ready: filter.draft === false || undefined,
-        for_my_review: filter.scope === 'reviews_for_me' || undefined,
-        reviewer_ids: listOf(filter.reviewer_id),
-        ...anyOrNone('reviewer', filter.reviewer_id),
-        reviewer_username: filter.reviewer_username || undefined,
-        approved_by_ids: listOf(filter.approved_by_ids),
-        ...anyOrNone('approved', filter.approved_by_ids),
-        approved_by_usernames: listOf(filter.approved_by_usernames),
-        ...anyOrNone('approved', filter.approved_by_usernames),
-      },
-    },
-    (ids) => loadListed(ctx, ids),
-  )
+): Promise<Page<MergeRequestRecord>> => list(ctx, caller, at, filter, (ids) => loadListed(ctx, ids))

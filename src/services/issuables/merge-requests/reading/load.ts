@@ -96,7 +96,7 @@ const columns = {
 }
 
 /** Selects `relatedColumns` and extra columns. */
-const selectRelated = <Extra extends SelectedFields>(db: ReadDatabase, extra: Extra) =>
+const relatedQuery = <Extra extends SelectedFields>(db: ReadDatabase, extra: Extra) =>
   db
     .select({ ...relatedColumns, ...extra })
     .from(mergeRequests)
@@ -107,16 +107,18 @@ const selectRelated = <Extra extends SelectedFields>(db: ReadDatabase, extra: Ex
     .leftJoin(closers, eq(closers.id, mergeRequests.closed_by_id))
     .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))
 
-const selectRequests = <Extra extends Record<string, SQL>>(db: ReadDatabase, extra: Extra) =>
-  selectRelated(db, { ...columns, ...extra })
+const requestsQuery = <Extra extends Record<string, SQL>>(db: ReadDatabase, extra: Extra) =>
+  relatedQuery(db, { ...columns, ...extra })
     .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
 
 const subscribed = isSubscribed('MergeRequest', mergeRequests, sql`${sql.placeholder('user')}::bigint`)
 
-const loaded = statement('merge requests by id', (db) => selectRequests(db, {}).where(inIds(mergeRequests.id)))
+const selectRequests = statement('merge requests by id', (db) => requestsQuery(db, {}).where(inIds(mergeRequests.id)))
 
-const loadedWithSubscription = statement('followed merge requests by id', (db) => selectRequests(db, { subscribed }).where(inIds(mergeRequests.id)))
+const selectRequestsWithSubscription = statement('followed merge requests by id', (db) =>
+  requestsQuery(db, { subscribed }).where(inIds(mergeRequests.id)),
+)
 
 async function completeRequests(ctx: Context, records: Pick<MergeRequestRecord, 'request' | 'milestone'>[], size: 'whole' | 'page'): Promise<void> {
   const descriptions = records.map(({ request }) => request)
@@ -134,7 +136,7 @@ const completeMilestones = (ctx: Context, records: Pick<MergeRequestRecord, 'mil
 /** Merge requests as lists show them, in the order of `ids`. The caller must already be authorised to read them. */
 export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequestRecord[]> {
   if (ids.length === 0) return []
-  const records = (await loaded(ctx.db, null).execute({ ids })) as MergeRequestRecord[]
+  const records = (await selectRequests(ctx.db, null).execute({ ids })) as MergeRequestRecord[]
   await completeRequests(ctx, records, 'page')
   const byId = new Map(records.map((record) => [record.request.id, record]))
   return ids.flatMap((id) => byId.get(id) ?? [])
@@ -143,10 +145,11 @@ export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequ
 /** Loads a page of merge requests from a statement that finds their ids and the total. */
 export async function loadPage(
   ctx: Context,
+  query: Parameters<typeof pageFrom<{ id: number; total: number }>>[0],
+  values: Record<string, unknown>,
   paging: Paging,
-  find: (paging: Paging) => Promise<{ id: number; total: number }[]>,
 ): Promise<Page<MergeRequestRecord>> {
-  const { items, total } = await pageFrom(await find(paging), paging, () => find({ page: 1, per_page: 1 }))
+  const { items, total } = await pageFrom(query, values, paging)
   const ids = items.map(({ id }) => id)
   return { items: await loadListed(ctx, ids), total }
 }
@@ -154,7 +157,7 @@ export async function loadPage(
 /** Merge requests as todos show them, in no particular order. */
 export async function loadWithSubscription(ctx: Context, { user }: SignedIn, ids: number[]): Promise<MergeRequestWithSubscription[]> {
   if (ids.length === 0) return []
-  const records = (await loadedWithSubscription(ctx.db, null).execute({ ids, user: user.id })) as MergeRequestWithSubscription[]
+  const records = (await selectRequestsWithSubscription(ctx.db, null).execute({ ids, user: user.id })) as MergeRequestWithSubscription[]
   await completeRequests(ctx, records, 'page')
   return records
 }
@@ -165,8 +168,8 @@ type ChangeMarkers = Pick<Request, (typeof CHANGE_MARKERS)[number]>
 
 const { state, updated_at, version_id, head_pipeline_id } = mergeRequests
 
-const single = statement('merge request', (db, row: 'whole' | 'markers') =>
-  selectRelated(db, {
+const selectRequest = statement('merge request', (db, row: 'whole' | 'markers') =>
+  relatedQuery(db, {
     request: row === 'whole' ? READ_COLUMNS.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
     subscribed,
     pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
@@ -177,7 +180,7 @@ const single = statement('merge request', (db, row: 'whole' | 'markers') =>
   }).where(eq(mergeRequests.id, sql.placeholder('id'))),
 )
 
-/** A row of `single`. */
+/** A row of `selectRequest`. */
 type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head_pipeline' | 'source_path' | 'can_merge'> & { request: Row }
 
 /**
@@ -185,7 +188,7 @@ type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head
  */
 export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<SingleMergeRequest> {
   const [[row], protections] = await Promise.all([
-    single(ctx.db, 'whole').execute({ id, user: caller.user.id }) as Promise<Single<Request>[]>,
+    selectRequest(ctx.db, 'whole').execute({ id, user: caller.user.id }) as Promise<Single<Request>[]>,
     branchProtectionsOf(ctx, subject.project.id),
   ])
   // it existed when the call began
@@ -198,7 +201,7 @@ export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: 
 export async function completeMergeRequest(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
   const { request } = subject
   const [[row], protections] = await Promise.all([
-    single(ctx.db, 'markers').execute({ id: request.id, user: caller.user.id }) as Promise<Single<ChangeMarkers>[]>,
+    selectRequest(ctx.db, 'markers').execute({ id: request.id, user: caller.user.id }) as Promise<Single<ChangeMarkers>[]>,
     branchProtectionsOf(ctx, subject.project.id),
   ])
   const unchanged = row && CHANGE_MARKERS.every((name) => row.request[name]?.valueOf() === request[name]?.valueOf())

@@ -6,11 +6,11 @@ import type { Context } from '../../../../context.js'
 import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestCommits, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
-import { limits, type Page, type Paging } from '../../../core/page.js'
-import { findCommit } from '../../../repository/commits/read.js'
+import type { Page, Paging } from '../../../core/page.js'
+import { getCommit } from '../../../repository/commits/read.js'
 import { loadPage, type MergeRequestRecord } from './load.js'
 
-const found = statement('merge requests of a commit', (db, viewerKind: ViewerKind) =>
+const selectRequests = statement('merge requests of a commit', (db, viewerKind: ViewerKind) =>
   db
     .select({ id: mergeRequests.id, total: totalCount() })
     .from(mergeRequests)
@@ -40,8 +40,7 @@ export async function listRequestsOfCommit(
   subject: ProjectSubject,
   { sha, ...paging }: { sha: string } & Paging,
 ): Promise<Page<MergeRequestRecord>> {
-  const { oid } = await findCommit(ctx, subject, sha)
+  const { oid } = await getCommit(ctx, subject, sha)
   const values = { project: subject.project.id, sha: oid, user: caller.user.id }
-  const run = (at: Paging) => found(ctx.db, viewerKindOf(caller.user)).execute({ ...values, ...limits(at) })
-  return loadPage(ctx, paging, run)
+  return loadPage(ctx, selectRequests(ctx.db, viewerKindOf(caller.user)), values, paging)
 }

@@ -9,7 +9,7 @@ import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/sche
 import { statement } from '../../../../db/statement.js'
 import { type IssueReference, referencesIn } from '../../../../rules/references.js'
 import { projectResolver } from '../../../activity/referenced-issues.js'
-import { limits, type Page, type Paging } from '../../../core/page.js'
+import type { Page, Paging } from '../../../core/page.js'
 import { loadPage, type MergeRequestRecord } from './load.js'
 
 interface Shape {
@@ -18,7 +18,7 @@ interface Shape {
 }
 
 /** Merge requests linked to an issue that the caller may read; `extra` are ids of others to include. */
-const found = statement('merge requests of an issue', (db, { viewerKind, which }: Shape) => {
+const selectRequests = statement('merge requests of an issue', (db, { viewerKind, which }: Shape) => {
   const linked = db.select({ id: mergeRequestIssues.merge_request_id }).from(mergeRequestIssues)
   const issue = eq(mergeRequestIssues.issue_id, sql.placeholder('issue'))
   return db
@@ -44,14 +44,8 @@ async function list(
   { issue }: IssueSubject,
   { which, extraIds, ...paging }: { which: Shape['which']; extraIds: number[] } & Paging,
 ): Promise<Page<MergeRequestRecord>> {
-  const run = (at: Paging) =>
-    found(ctx.db, { viewerKind: viewerKindOf(user), which }).execute({
-      issue: issue.id,
-      user: user?.id ?? 0,
-      ...(which === 'related' && { extra: extraIds }),
-      ...limits(at),
-    })
-  return loadPage(ctx, paging, run)
+  const query = selectRequests(ctx.db, { viewerKind: viewerKindOf(user), which })
+  return loadPage(ctx, query, { issue: issue.id, user: user?.id ?? 0, extra: extraIds }, paging)
 }
 
 /** Open merge requests that will close the issue when they are merged (IS-14, PR-42). */

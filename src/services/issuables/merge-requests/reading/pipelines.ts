@@ -8,10 +8,10 @@ import { mergeRequestCommits, pipelines } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { forbidden } from '../../../../failures.js'
 import { basicColumns, type PipelineBasicRecord } from '../../../ci/pipelines.js'
-import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
+import { type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { sourceOf } from './load.js'
 
-const pipelinesOf = statement('pipelines of a merge request', (db) =>
+const selectPipelines = statement('pipelines of a merge request', (db) =>
   db
     .select({ ...basicColumns, total: totalCount() })
     .from(pipelines)
@@ -41,7 +41,8 @@ export async function listRequestPipelines(
   const { request } = subject
   const source = await sourceOf(ctx, caller, subject, request)
   if (!source?.can('read_pipeline')) return { page: { items: [], total: 0 }, fullPath: '' }
-  const run = (at: Paging) =>
-    pipelinesOf(ctx.db, null).execute({ source: source.project.id, branch: request.source_branch, request: request.id, ...limits(at) })
-  return { page: await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 })), fullPath: fullPathOf(source.project) }
+  return {
+    page: await pageFrom(selectPipelines(ctx.db, null), { source: source.project.id, branch: request.source_branch, request: request.id }, paging),
+    fullPath: fullPathOf(source.project),
+  }
 }

@@ -23,7 +23,7 @@ const HEADS = 'refs/heads/'
 const MAX_TITLES = 100
 const MAX_COMMITS = 10_000
 
-const requestsOfBranches = statement('open merge requests of branches', (db) =>
+const selectRequestsOfBranches = statement('open merge requests of branches', (db) =>
   selectMergeRequestRefs(
     db,
     and(
@@ -59,7 +59,7 @@ async function onBranchMoves(ctx: Context, event: PushEvent): Promise<void> {
   const { projectId, moves } = event
   const byBranch = new Map(moves.filter(({ ref }) => ref.startsWith(HEADS)).map((move) => [move.ref.slice(HEADS.length), move]))
   if (byBranch.size === 0) return
-  const requests = await requestsOfBranches(ctx.db, null).execute({ project: projectId, branches: [...byBranch.keys()] })
+  const requests = await selectRequestsOfBranches(ctx.db, null).execute({ project: projectId, branches: [...byBranch.keys()] })
   if (requests.length === 0) return
   const repository = await event.repository()
   if (!repository) return

@@ -1,6 +1,6 @@
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../../../access/actor.js'
-import { findProjectFor } from '../../../../access/rules.js'
+import { getProjectFor } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { issues, mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
@@ -43,7 +43,7 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
       .from(mergeRequests)
       .where(and(eq(mergeRequests.id, id), mergeRequests.links_due))
     if (!request) return
-    const subject = await findProjectFor(ctx, viewer, String(request.project_id)).catch(() => null)
+    const subject = await getProjectFor(ctx, viewer, String(request.project_id)).catch(() => null)
     if (!subject) return
     const texts = await textsOf(ctx, subject.project, request)
     const mentioned: IssueReference[] = []
