@@ -1,5 +1,12 @@
-import { and, eq, isNull, type SQL } from 'drizzle-orm'
+import { and, type Column, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import { mergeRequests } from './schema/index.js'
 
 /** Open merge requests; changes of branches affect only these (MR-75). */
 export const isOpen = and(eq(mergeRequests.state, 'opened'), isNull(mergeRequests.deleted_at)) as SQL
+
+/**
+ * Whether the column is one of the ids in a placeholder. The subquery hides the length of the array from Postgres,
+ * which would otherwise plan each call with few ids anew, at a higher cost than running it.
+ */
+export const inIds = (column: Column, placeholder = 'ids'): SQL =>
+  sql`${column} = any(array(select unnest(${sql.placeholder(placeholder)}::bigint[])))`

@@ -89,13 +89,15 @@ export class PageAnswer {
     readonly perPage: number,
     /** Headers in addition to those of every page. */
     readonly headers: Record<string, string> = {},
-    /** Set if the next page begins after a row, not at a number (G-91). */
-    readonly keyset?: Keyset | undefined,
   ) {}
 
-  /** The same page with keyset pagination, unless it is undefined. */
-  with(keyset: Keyset | undefined): PageAnswer {
-    return new PageAnswer(this.items, this.total, this.page, this.perPage, this.headers, keyset)
+  /** Set if the next page begins after a row, not at a number (G-91). */
+  keyset: Keyset | undefined
+
+  /** Makes this a page of keyset pagination, unless it is undefined. */
+  with(keyset: Keyset | undefined): this {
+    this.keyset = keyset
+    return this
   }
 }
 

@@ -134,7 +134,7 @@ export const SETTINGS = {
     default: null as 'ssh' | 'http' | null,
     effect: 'the only protocol that Git clients may use; null: both',
   },
-  avatarsvc_enabled: bool(true, 'whether users without an avatar of their own get one from the avatar service, if one is configured'),
+  avatarsvc_enabled: bool(true, 'whether users without an avatar get one from the avatar service, if one is configured'),
   help_page_hide_commercial_content: bool(false),
   help_page_support_url: text(null, 'url'),
   home_page_url: text('where the root page redirects callers who are not signed in', 'url'),
@@ -256,7 +256,7 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   clientside_errtracker_enabled: NO_TRACKER,
   container_registry_token_expire_delay: 'there is no container registry',
   default_artifacts_expire_in: NO_ARTIFACTS,
-  disabled_oauth_sign_in_sources: 'nobody signs in through other services',
+  disabled_oauth_sign_in_sources: 'there is no sign-in through other services',
   help_page_hide_commercial_content: NO_PAGES,
   help_page_support_url: NO_PAGES,
   webide_enabled: NO_PAGES,
@@ -288,9 +288,9 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   signup_enabled: 'users are created by administrators only',
   terminal_max_session_time: 'there is no web terminal',
   two_factor_grace_period: NO_SECOND_FACTOR,
-  usage_ping_enabled: 'the service reports to nobody',
+  usage_ping_enabled: 'the service sends no reports',
   user_oauth_applications: 'there are no OAuth applications',
-  version_check_enabled: 'the service asks nobody for newer versions',
+  version_check_enabled: 'the service does not look for newer versions',
 }
 
 /** The settings that a switch requires when it is on, in the order of AS-10. */

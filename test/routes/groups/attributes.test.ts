@@ -44,7 +44,7 @@ describe('attributes of groups', () => {
     expect(created.body).toMatchObject(changed)
   })
 
-  it('refuses to require a second factor, which nobody could have (GR-55)', async () => {
+  it('refuses to require a second factor, which does not exist (GR-55)', async () => {
     const group = await aGroup(t.ctx)
     const put = (sent: object) => t.api('put', group.path, group.creator).send(sent)
     const refusal = await put({ require_two_factor_authentication: true }).expect(400)

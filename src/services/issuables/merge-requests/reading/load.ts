@@ -5,7 +5,7 @@ import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { fullPathOf, type Project, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { ReadDatabase } from '../../../../db/client.js'
-import { inIds } from '../../../../db/in-ids.js'
+import { inIds } from '../../../../db/conditions.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../../../db/long-text.js'
 import {
   labels,
