@@ -123,6 +123,9 @@ async function restore(folder: string, json?: boolean): Promise<void> {
   await checkStorages(whole, config)
   await mkdir(config.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   await restoreSecretKey(whole, config.dataDir)
+  // with the rows in the database, a new storage would count as one whose disk is not mounted
+  const { claimStorage } = await import('../../git/storage/create.js')
+  for (const path of Object.values(config.storages)) await claimStorage(path, async () => false)
   await withContext(
     config,
     async (ctx) => {
