@@ -5,8 +5,8 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import ssh2 from 'ssh2'
 import { call, gitProcesses, startService } from './kill.mjs'
+import { sshKeyPair } from './ssh-keys.mjs'
 
 /**
  * Runs all attacks on the built service at once for some minutes, next to an ordinary reader, and prints the results:
@@ -80,11 +80,7 @@ need(await call(url, 'POST', `/projects/${id}/repository/commits`, { branch: 'ma
 for (let i = 0; i < 20; i++)
   need(await call(url, 'POST', `/projects/${id}/issues`, { title: `issue ${i}`, description: '\u0001'.repeat(1_000_000) }), 201, 'an issue')
 
-const { private: privateKey, public: publicKey } = (function pair() {
-  const made = ssh2.utils.generateKeyPairSync('ed25519')
-  // ssh2 cannot parse 1 in 256 of the keys it generates
-  return ssh2.utils.parseKey(made.private) instanceof Error ? pair() : made
-})()
+const { private: privateKey, public: publicKey } = sshKeyPair()
 need(await call(url, 'POST', '/user/keys', { title: 'bench', key: publicKey }), 201, 'a key')
 const ssh = { port: Number(new URL(project.ssh_url_to_repo).port), privateKey }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import ssh2 from 'ssh2'
 import { call, startService } from './kill.mjs'
+import { sshKeyPair } from './ssh-keys.mjs'
 
 /**
  * Random and hostile conversations with the SSH port of the built service, then many concurrent connections, next to an
@@ -23,11 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'roost-ssh-conversations-'))
 chmodSync(folder, 0o711)
 const service = await startService(join(folder, 'data'), { SSH_PORT: '0', LOG_LEVEL: 'warn' })
 
-const { private: privateKey, public: publicKey } = (function pair() {
-  const made = ssh2.utils.generateKeyPairSync('ed25519')
-  // ssh2 cannot parse 1 in 256 of the keys it generates
-  return ssh2.utils.parseKey(made.private) instanceof Error ? pair() : made
-})()
+const { private: privateKey, public: publicKey } = sshKeyPair()
 const need = (answer, status) => {
   if (answer?.status !== status) throw new Error(`${answer?.status} ${JSON.stringify(answer?.body)}`)
   return answer.body

@@ -48,7 +48,7 @@ export async function openBlob(
 }
 
 /** The offsets of the first and the last byte. */
-interface ByteRange {
+export interface ByteRange {
   start: number
   end: number
 }

@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { Oid, PatchKind } from '../../git/types.js'
 import type { CachedFile } from '../../lib/files/file-cache.js'
-import { getCommit } from './commits/read.js'
+import { type Compared, getCommit, resolveCompared } from './commits/read.js'
 import { repositoryOf } from './repositories.js'
 
 /** The changes between two commits; `from` null: all files of `to`. */
@@ -19,16 +19,9 @@ export async function rangeOfCommit(ctx: Context, subject: ProjectSubject, sha: 
   return { from: parents[0] ?? null, to: oid }
 }
 
-/** The changes of `to` since its merge base with `from` or, with `straight`, since `from` itself; 404 without one. */
-export async function rangeOfComparison(
-  ctx: Context,
-  { project }: ProjectSubject,
-  { from, to, straight }: { from: string; to: string; straight: boolean },
-): Promise<CommitRange> {
-  const repository = repositoryOf(ctx, project)
-  const [left, right] = await Promise.all([repository.resolve(from), repository.resolve(to)])
-  if (!left || !right) throw notFound('Ref')
-  const base = straight ? left.commit : await repository.mergeBase(left.commit, right.commit)
+/** The differences of a comparison; 404 without a merge base. */
+export async function rangeOfComparison(ctx: Context, subject: ProjectSubject, compared: Compared): Promise<CommitRange> {
+  const { right, base } = await resolveCompared(ctx, subject, compared)
   if (base === null) throw notFound('Ref')
   return { from: base, to: right.commit }
 }

@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { GitRepository } from '../../git/types.js'
 import { POINTER_BYTES, pointerIn } from '../../git/wire/lfs-pointers.js'
-import { openBlob } from './blobs.js'
+import { type ByteRange, openBlob } from './blobs.js'
 import { getFile } from './files.js'
 import { objectsOf, servesLfs } from './lfs/objects.js'
 import { repositoryOf } from './repositories.js'
@@ -33,22 +33,21 @@ export interface RawFile {
   path: string
   size: number
   type: string
-  open(part?: { start: number; end: number }): Promise<Readable | Buffer>
+  open(part?: ByteRange): Promise<Readable | Buffer>
 }
 
 /** The file that `main/docs/a.md` names; in place of a pointer of Git LFS, the object that it points to (WA-2). */
 export async function openRaw(ctx: Context, subject: ProjectSubject, text: string, signal: AbortSignal): Promise<RawFile> {
   const { project } = subject
-  const repository = repositoryOf(ctx, project)
-  const { ref, path } = await splitRevision(repository, text)
+  const { ref, path } = await splitRevision(repositoryOf(ctx, project), text)
   const { entry } = await getFile(ctx, subject, path, ref)
   const blob = await openBlob(ctx, subject, entry.oid, signal)
   if (servesLfs(project) && blob.size >= POINTER_BYTES.min && blob.size <= POINTER_BYTES.max) {
-    const content = await repository.blob(entry.oid)
-    const pointer = content && pointerIn(content)
-    const size = pointer && (await objectsOf(ctx, project.id, [pointer.oid])).get(pointer.oid)
-    if (pointer && size !== undefined && size !== null) {
-      const open = async (part?: { start: number; end: number }) => {
+    const content = await blob.open()
+    const pointer = Buffer.isBuffer(content) ? pointerIn(content) : null
+    const size = pointer ? (await objectsOf(ctx, project.id, [pointer.oid])).get(pointer.oid) : undefined
+    if (pointer && size !== undefined) {
+      const open = async (part?: ByteRange) => {
         const stream = await ctx.lfs.get(pointer.oid, part)
         if (!stream) throw notFound('File')
         return stream

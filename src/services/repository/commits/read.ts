@@ -122,16 +122,29 @@ export interface Comparison {
 
 const MAX_COMPARED_COMMITS = 1_000
 
-/** Compares two revisions (RE-4): the diff is from their merge base or, with `straight`, from `from` itself. */
-export async function compare(
-  ctx: Context,
-  { project }: ProjectSubject,
-  { from, to, straight }: { from: string; to: string; straight: boolean },
-): Promise<Comparison> {
+/** Two revisions to compare. */
+export interface Compared {
+  from: string
+  to: string
+  straight: boolean
+}
+
+/**
+ * The commits that two revisions name, and where their differences begin: at the merge base, if there is one, or with
+ * `straight` at `from` itself.
+ */
+export async function resolveCompared(ctx: Context, { project }: ProjectSubject, { from, to, straight }: Compared) {
   const repository = repositoryOf(ctx, project)
   const [left, right] = await Promise.all([repository.resolve(from), repository.resolve(to)])
   if (!left || !right) throw notFound('Ref')
   const base = straight ? left.commit : await repository.mergeBase(left.commit, right.commit)
+  return { left, right, base }
+}
+
+/** Compares two revisions (RE-4). */
+export async function compare(ctx: Context, subject: ProjectSubject, compared: Compared): Promise<Comparison> {
+  const repository = repositoryOf(ctx, subject.project)
+  const { left, right, base } = await resolveCompared(ctx, subject, compared)
   const log = await repository.log({ from: [right.commit], exclude: [left.commit], skip: 0, limit: MAX_COMPARED_COMMITS })
   const diff = await repository.diff(base, right.commit, DIFF_LIMITS)
   return {
