@@ -54,6 +54,7 @@ module.exports = {
       'rules/',
       'lib/',
     ]),
+    row('web', '^src/web/', ['web/', 'http/', 'access/', 'entities/', 'services/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     row('services', '^src/services/', ['services/', 'db/', 'git/', 'access/', 'jobs/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     {
@@ -61,7 +62,7 @@ module.exports = {
       name: 'records-belong-to-loaders',
       severity: 'error',
       from: { path: '^src/(services|access|http|git|db|jobs|rules|lib)/' },
-      to: { path: '^src/(entities|routes)/' },
+      to: { path: '^src/(entities|routes|web)/' },
     },
     ...ROOMS.slice(0, -1).map(room),
     { name: 'no-flat-services', severity: 'error', from: {}, to: { path: '^src/services/[^/]+\\.ts$' } },

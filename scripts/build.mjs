@@ -8,6 +8,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const program = join(root, 'dist/main.js')
 const stamp = join(root, 'dist/sources')
 const REFERENCE = 'src/http/reference'
+/** The stylesheet, the script and the icon of the pages. */
+const ASSETS = 'src/web/assets'
 
 /** Packages that the program loads from node_modules: native code, and libraries that many services never load. */
 export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'nodemailer', 'openpgp']
@@ -28,6 +30,8 @@ export async function build() {
   // assets of the reference page
   for (const name of readdirSync(join(root, REFERENCE)))
     if (!name.endsWith('.ts')) copyFileSync(join(root, REFERENCE, name), join(root, 'dist/reference', name))
+  mkdirSync(join(root, 'dist/assets'), { recursive: true })
+  for (const name of readdirSync(join(root, ASSETS))) copyFileSync(join(root, ASSETS, name), join(root, 'dist/assets', name))
   // Files are replaced atomically, the stamp last: an interrupted build is repeated.
   const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
   // V8 code caches of former builds

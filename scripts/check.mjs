@@ -71,7 +71,7 @@ async function forbidden() {
   const faults = []
   let files = 0
   for (const file of readdirSync(join(root, 'src'), { recursive: true })) {
-    if (!file.endsWith('.ts')) continue
+    if (!/\.tsx?$/.test(file)) continue
     files++
     const path = `src/${file}`
     const source = ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true)

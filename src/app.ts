@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Context } from './context.js'
@@ -9,7 +10,6 @@ import { costOf } from './http/cost.js'
 import { type Drain, drainOf } from './http/drain.js'
 import { renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
-import { homeRoute } from './http/home.js'
 import { family, largeCallQueues } from './http/mount.js'
 import { ROUTER, refuseOtherMethods, servedBy, templateOf } from './http/path-methods.js'
 import { referenceRoutes } from './http/reference.js'
@@ -25,13 +25,13 @@ import { sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
 import { oauthRoutes } from './routes/oauth/index.js'
-import { accountPages } from './routes/pages/accounts.js'
-import { unsubscribePage } from './routes/pages/unsubscribe.js'
 import { referenceOf } from './routes/reference/index.js'
 import { asksForReleaseFile, serveReleaseFile } from './routes/releases/downloads.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
-import { serveUpload } from './routes/uploads/files.js'
-import { gitHttp } from './transport/http.js'
+import { asksForUpload, serveUpload } from './routes/uploads/files.js'
+import { gitHttp, isGitPath } from './transport/http.js'
+import { openSite } from './web/index.js'
+import { type Site, wantsHtml } from './web/site.js'
 
 /** Maximum size of a JSON or form body, in bytes (SEC-71). */
 const BODY_LIMIT = 8 * 1024 * 1024
@@ -73,6 +73,7 @@ export async function buildApp(
   { minimumRate = MINIMUM_RATE, requestId = requestIds(), prepare }: AppOptions = {},
 ): Promise<FastifyInstance> {
   const app = createServer(ctx, requestId)
+  const site = openSite(ctx)
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
   })
@@ -82,7 +83,11 @@ export async function buildApp(
   prepare?.(app)
   checkRequests(app, refuseOthers)
   app.addHook('onSend', closeUnreadBodies())
-  app.setErrorHandler(refuse)
+  app.setErrorHandler(async (error, request, reply) => {
+    const cause = databaseError(error)
+    const isShown = isPage(request) && (await site.refuse(cause, request, reply))
+    return isShown ? reply : renderFailure(cause, request, reply)
+  })
   app.setNotFoundHandler(() => {
     throw noSuchRoute()
   })
@@ -90,17 +95,15 @@ export async function buildApp(
   await app.register(gitHttp, {
     ctx,
     minimumRate,
-    fallback: (request, reply) => serveBelowProject(ctx, request, reply),
+    fallback: (request, reply) => serveBelowProject(ctx, site, request, reply),
   })
   await app.register(async (scope) => {
     await parseBodies(scope, ctx, minimumRate)
-    homeRoute(scope, ctx)
     healthRoutes(scope, ctx)
     metricsRoute(scope, ctx)
     oauthRoutes(scope, ctx)
     avatarRoutes(scope, ctx)
-    accountPages(scope, ctx)
-    unsubscribePage(scope, ctx)
+    site.register(scope)
     const queues = largeCallQueues(ctx)
     for (const section of sections) scope.register(family, { prefix: '/api/v4', ctx, queues, ...section })
     referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
@@ -109,11 +112,39 @@ export async function buildApp(
 }
 
 /** What is not Git and not at a fixed path: addresses below projects, whose paths have any depth. */
-function serveBelowProject(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
+function serveBelowProject(ctx: Context, site: Site, request: FastifyRequest, reply: FastifyReply) {
   if (asksForGoImport(request)) return sendGoImport(ctx, request, reply)
   if (asksForReleaseFile(request)) return serveReleaseFile(ctx, request, reply)
   const address = addressOf((request.params as { '*': string })['*'])
-  return address ? serveAddress(ctx, address, request, reply) : serveUpload(ctx, request, reply)
+  if (address) return serveAddress(ctx, address, request, reply)
+  return isPage(request) && !asksForUpload(request) ? site.serveBelow(request, reply) : serveUpload(ctx, request, reply)
+}
+
+/** Whether a browser asks for a page: anything but the API, for those who want HTML (WB-1). */
+const isPage = (request: FastifyRequest) =>
+  wantsHtml(request) && !/^\/(?:api|oauth|-\/(?:liveness|readiness|health|metrics))(?:\/|\?|$)/.test(request.url)
+
+/**
+ * Tells the router which POST is a form of a page: the other requests at such paths are those of Git and LFS, which read
+ * their bodies themselves.
+ */
+const FORM_POSTS = {
+  name: 'form',
+  storage() {
+    let store: unknown = null
+    return {
+      get: (form: unknown) => (form === 'yes' ? store : null),
+      set: (_form: unknown, value: unknown) => {
+        store = value
+      },
+    }
+  },
+  deriveConstraint({ headers, url = '' }: IncomingMessage) {
+    const type = headers['content-type'] ?? ''
+    return /^(?:application\/x-www-form-urlencoded|multipart\/form-data)/i.test(type) && !isGitPath(url.split('?', 1).join('').slice(1))
+      ? 'yes'
+      : undefined
+  },
 }
 
 function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): FastifyInstance {
@@ -131,7 +162,7 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
     genReqId: (request) => requestId(request.headers['x-request-id']),
     trustProxy: [...ctx.config.trustedProxies],
     // `%2F` is data, which the router does not decode to a slash
-    routerOptions: { querystringParser: (text) => ({ text }), ...ROUTER },
+    routerOptions: { querystringParser: (text) => ({ text }), ...ROUTER, constraints: { form: FORM_POSTS as never } },
     exposeHeadRoutes: true,
     rewriteUrl: ({ url }) => withoutPrefix(url ?? '/', ctx.links.prefix),
     // called before any hook has run

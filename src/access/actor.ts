@@ -14,8 +14,9 @@ export interface ActorUser {
 
 /** The credential a call came with. */
 export interface ActorToken {
+  /** 0 for a session, which is no token. */
   id: number
-  kind: 'personal' | 'impersonation' | 'oauth'
+  kind: 'personal' | 'impersonation' | 'oauth' | 'session'
   scopes: Scope[]
 }
 

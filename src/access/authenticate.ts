@@ -11,7 +11,8 @@ import { type ActorUser, ANONYMOUS, type Caller, type SignedIn } from './actor.j
 import { checkAddress } from './addresses.js'
 import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
 
-const actorColumns = {
+/** What access checks need of a user. */
+export const actorColumns = {
   id: users.id,
   username: users.username,
   name: users.name,

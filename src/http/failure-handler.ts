@@ -30,7 +30,7 @@ export function sendJsonText(reply: FastifyReply, text: string) {
 
 const asItIs = (text: string) => text
 
-function asFailure(error: unknown, { headers }: FastifyRequest): Failure | undefined {
+export function asFailure(error: unknown, { headers }: FastifyRequest): Failure | undefined {
   if (error instanceof Failure) return error
   const unavailable = asUnavailable(error)
   if (unavailable)

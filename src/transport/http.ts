@@ -28,6 +28,8 @@ declare module 'fastify' {
 }
 
 const ROUTE = new RegExp(`^(.+?)(\\.git)?/(info/refs|git-upload-pack|git-receive-pack|${LFS_ACTION.source})$`)
+/** Whether a path, without its first slash, is one of Git or LFS. */
+export const isGitPath = (path: string): boolean => ROUTE.test(path)
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
 /** The headers of git http-backend, which prevent caching by old proxies too. */

@@ -14,6 +14,7 @@ const FROZEN = {
   '0007_merge_methods': 'de0a5ef887cab10e527aad0c73d7c05b23f6df32f9f552ff97d9cbbd33f96edb',
   '0008_reviewers_approvals': '9dacd68d820e4324a4c159f908a2f45e3857d49ada26f9d65f100da6d0e58457',
   '0009_attributes': 'f46830eb875b7d0ae19612c73fcd5f55649550fbed9fe8388900bf78ba4546d2',
+  '0010_sign_in': '9da8acb43c856d3bc5073f575ecd74012b933b969a84111a78151c55821878bc',
 }
 
 describe('migrations', () => {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { type AnyPgColumn, boolean, date, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { type AnyPgColumn, boolean, date, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 import { users } from './users.js'
 
@@ -120,4 +120,66 @@ export const accountLinks = pgTable(
     created_at: moment().notNull(),
   },
   (t) => [uniqueIndex('account_links_digest_key').on(t.digest), index('account_links_user_id_idx').on(t.user_id, t.purpose)],
+)
+
+/** A browser in which a user is signed in, or has given the password and not yet the second factor (WB-10). */
+export const sessions = pgTable(
+  'sessions',
+  {
+    id: id(),
+    user_id: owner(),
+    /** SHA-256 of the value of the cookie, hex. */
+    digest: text().notNull(),
+    /** Of the last use. */
+    address: text().notNull(),
+    user_agent: text().notNull(),
+    /** The user asked to stay signed in for two weeks. */
+    remembered: boolean().notNull().default(false),
+    awaits_second_factor: boolean().notNull().default(false),
+    created_at: moment().notNull(),
+    /** To the minute. */
+    last_used_at: moment().notNull(),
+  },
+  (t) => [
+    uniqueIndex('sessions_digest_key').on(t.digest),
+    index('sessions_user_id_idx').on(t.user_id, t.id),
+    index('sessions_last_used_at_idx').on(t.last_used_at),
+  ],
+)
+
+/** The secret of an authenticator application, which shows a code every 30 seconds (TOTP). */
+export const otpSecrets = pgTable('otp_secrets', {
+  user_id: ref()
+    .primaryKey()
+    .references(() => users.id, { onDelete: 'cascade' }),
+  /** Encrypted. */
+  sealed: text().notNull(),
+  /** The period of the last code that was accepted, in units of 30 seconds since 1970: no code works twice. */
+  last_period: integer().notNull().default(0),
+  created_at: moment().notNull(),
+})
+
+/** Codes that stand for the second factor once each. */
+export const recoveryCodes = pgTable('recovery_codes', { user_id: owner(), /** SHA-256, hex. */ digest: text().notNull() }, (t) => [
+  primaryKey({ columns: [t.user_id, t.digest] }),
+])
+
+/** A security key or a passkey (WebAuthn). */
+export const webauthnKeys = pgTable(
+  'webauthn_keys',
+  {
+    id: id(),
+    user_id: owner(),
+    name: text().notNull(),
+    /** Of the credential, base64url. */
+    credential_id: text().notNull(),
+    /** COSE, base64url. */
+    public_key: text().notNull(),
+    /** Signatures that the key has made, as far as it counts them: a lower number comes from a copy. */
+    counter: ref().notNull(),
+    transports: text().array().notNull(),
+    created_at: moment().notNull(),
+    last_used_at: moment(),
+  },
+  (t) => [uniqueIndex('webauthn_keys_credential_id_key').on(t.credential_id), index('webauthn_keys_user_id_idx').on(t.user_id, t.id)],
 )

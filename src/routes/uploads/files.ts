@@ -30,6 +30,9 @@ export const uploads = [
 
 const ADDRESS = /^([^\0]+)\/uploads\/([0-9a-f]{32})\/([\p{L}\p{M}\p{N}._+-]+)$/u
 
+/** Whether the path is that of an uploaded file. */
+export const asksForUpload = (request: FastifyRequest): boolean => ADDRESS.test((request.params as { '*': string })['*'])
+
 /**
  * Uploaded files, at the URLs returned by UP-1 (UP-2): images and videos for anyone with the URL, everything else
  * for users who can see the project.

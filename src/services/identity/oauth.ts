@@ -1,10 +1,10 @@
-import { and, eq, or, sql } from 'drizzle-orm'
+import { and, eq, ne, or, sql } from 'drizzle-orm'
 import { checkAddress } from '../../access/addresses.js'
 import { SCOPES } from '../../access/scopes.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { onlyRow } from '../../db/only-row.js'
-import { accountLinks, tokens, users } from '../../db/schema/index.js'
+import { accountLinks, sessions, tokens, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
 import { dayOf } from '../../lib/text/day.js'
@@ -50,6 +50,12 @@ export async function grantByPassword(
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
   await removeInitialPassword(ctx, password)
   await checkAddress(ctx, user.id, ctx.origin?.address ?? '')
+  await recordSignIn(ctx, user, username)
+  return issueTokens(ctx, user.id, scopes)
+}
+
+/** Records that a user has signed in. */
+export async function recordSignIn(ctx: Context, user: User, login = user.username): Promise<void> {
   const now = ctx.now()
   await ctx.db.write
     .update(users)
@@ -59,26 +65,28 @@ export async function grantByPassword(
       last_activity_on: dayOf(now),
     })
     .where(eq(users.id, user.id))
-  await auditSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, null)
-  return issueTokens(ctx, user.id, scopes)
+  await auditSignIn(ctx, { login, user, address: ctx.origin?.address ?? '' }, null)
 }
 
-/** The user that a login name and password sign in, or null; 429 when the address has guessed too often (CR-15). */
-export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
+/**
+ * The user that a login name and password sign in, or null; 429 when the address has guessed too often (CR-15).
+ * `asksForSecondFactor`: the caller asks a user who has a second factor for it; otherwise the password is refused.
+ */
+export async function userByPassword(ctx: Context, username: string, password: string, { asksForSecondFactor = false } = {}): Promise<User | null> {
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
   const guess = { login: username, user, address: ctx.origin?.address ?? '' }
   const matches = await checkSignIn(ctx, guess, password)
   // `checkSignIn` has recorded the refusal of a blocked account
   if (!user || !matches || user.state !== 'active' || user.kind !== 'human') return null
-  const refusal = refusalOf(ctx, user, settings)
+  const refusal = refusalOf(ctx, user, settings, asksForSecondFactor)
   if (refusal === null) return user
   await recordRefusal(ctx, guess, refusal)
   return null
 }
 
 /** Why the right password does not sign the user in; null if it does. */
-function refusalOf(ctx: Context, user: User, settings: Settings): string | null {
-  if (user.two_factor_enabled) return 'two-factor authentication is on'
+function refusalOf(ctx: Context, user: User, settings: Settings, asksForSecondFactor: boolean): string | null {
+  if (user.two_factor_enabled && !asksForSecondFactor) return 'two-factor authentication is on'
   if (mustConfirm(ctx, user, settings)) return 'the address is not confirmed'
   return settings.password_authentication_enabled_for_web ? null : 'the setting password_authentication_enabled_for_web is off'
 }
@@ -148,8 +156,16 @@ export async function grantByRefresh(ctx: Context, refresh: string): Promise<Gra
   })
 }
 
-/** When the password changes, revokes all password grants and deletes all reset links (CR-23, ML-20). */
-export async function revokeGrants(tx: Pick<Transaction, 'update' | 'delete'>, userId: number, now: Date): Promise<void> {
+/**
+ * When the password changes, revokes all password grants, deletes all reset links, and ends all sessions but the one that
+ * the call comes from (CR-23, ML-20, WB-11).
+ */
+export async function revokeGrants(
+  tx: Pick<Transaction, 'update' | 'delete'>,
+  userId: number,
+  { now, session = 0 }: { now: Date; session?: number | undefined },
+): Promise<void> {
+  await tx.delete(sessions).where(and(eq(sessions.user_id, userId), ne(sessions.id, session)))
   await tx.delete(accountLinks).where(and(eq(accountLinks.user_id, userId), eq(accountLinks.purpose, 'reset')))
   await tx
     .update(tokens)

@@ -17,8 +17,14 @@ export interface PasswordChange {
 
 /**
  * Changes the caller's own password, which needs the current one; without a token, `username` names the user (CR-24).
+ * `session` is the session that the call comes from, which goes on.
  */
-export async function changeOwnPassword(ctx: Context, caller: Caller, { username, current_password, password }: PasswordChange): Promise<void> {
+export async function changeOwnPassword(
+  ctx: Context,
+  caller: Caller,
+  { username, current_password, password }: PasswordChange,
+  session?: number,
+): Promise<void> {
   const user = caller.user ? await verifyCaller(ctx, caller.user.id, current_password) : await signIn(ctx, username, current_password)
   const fault = password === current_password ? 'must differ from the current one' : passwordFault(password)
   if (fault) throw invalidRecord({ password: [fault] })
@@ -31,7 +37,7 @@ export async function changeOwnPassword(ctx: Context, caller: Caller, { username
       .where(and(eq(users.id, user.id), eq(users.password_hash, user.password_hash ?? '')))
       .returning({ id: users.id })
     if (changed.length === 0) throw wrongPassword()
-    await revokeGrants(tx, user.id, ctx.now())
+    await revokeGrants(tx, user.id, { now: ctx.now(), session })
     await audit(ctx, tx, {
       action: 'user_updated',
       target: { type: 'user', id: user.id, name: user.username },
@@ -42,6 +48,13 @@ export async function changeOwnPassword(ctx: Context, caller: Caller, { username
 }
 
 const wrongPassword = () => invalidRecord({ current_password: ['is invalid'] })
+
+/** Throws unless this is the password of the account; guesses are limited like sign-ins. */
+export async function checkOwnPassword(ctx: Context, id: number, password: string): Promise<void> {
+  const user = await getUser(ctx, id)
+  const guess = { login: user.username, user, address: ctx.origin?.address ?? '' }
+  if (!(await checkSignIn(ctx, guess, password))) throw invalidRecord({ password: ['is not your password'] })
+}
 
 /** A token alone does not suffice to change the password, and does not exempt from the limit on guessing. */
 async function verifyCaller(ctx: Context, id: number, password: string): Promise<User> {

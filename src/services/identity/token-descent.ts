@@ -12,14 +12,14 @@ export function checkMayMakeTokens({ token }: SignedIn): void {
 }
 
 /**
- * The token that a new one is made with, and ends with (CR-25); null for a password grant, which stands for the password
- * (CR-22). The lock lasts for the transaction: a concurrent revocation waits for it and then sees the new token, or
+ * The token that a new one is made with, and ends with (CR-25); null for a password grant or a session, which stand for the
+ * password (CR-22). The lock lasts for the transaction: a concurrent revocation waits for it and then sees the new token, or
  * comes first and is seen here.
  */
 export async function parentOf(tx: Transaction, caller: SignedIn): Promise<number | null> {
   checkMayMakeTokens(caller)
   const { id, kind } = caller.token
-  if (kind === 'oauth') return null
+  if (kind === 'oauth' || kind === 'session') return null
   const [token] = await tx.select({ revoked: tokens.revoked }).from(tokens).where(eq(tokens.id, id)).for('share')
   if (!token || token.revoked) throw unauthenticated()
   return id

@@ -112,7 +112,9 @@ export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewT
   const { user, token } = caller
   const held = token.scopes
   const covered = (scope: string) =>
-    scope === 'sudo' ? user.admin && (held.includes('sudo') || token.kind === 'oauth') : held.includes('api') || held.includes(scope as Scope)
+    scope === 'sudo'
+      ? user.admin && (held.includes('sudo') || token.kind === 'oauth' || token.kind === 'session')
+      : held.includes('api') || held.includes(scope as Scope)
   const known = given.scopes.filter((scope) => (SCOPES as readonly string[]).includes(scope))
   if (!known.every(covered)) throw forbidden()
   return createToken(ctx, user, { ...given, expires_at: await cappedExpiry(ctx, caller, given.expires_at) }, { maker: caller })

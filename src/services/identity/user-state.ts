@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { users } from '../../db/schema/index.js'
+import { sessions, users } from '../../db/schema/index.js'
 import { forbidden, notFound } from '../../failures.js'
 import { audit } from '../core/audit.js'
 
@@ -42,6 +42,7 @@ export async function setBlocked(ctx: Context, id: number, blocked: boolean): Pr
     if (next === user.state) return false
     if (blocked && user.admin) await requireAnotherAdministrator(tx, id)
     await tx.update(users).set({ state: next, updated_at: ctx.now() }).where(eq(users.id, id))
+    if (blocked) await tx.delete(sessions).where(eq(sessions.user_id, id))
     await audit(ctx, tx, { action: blocked ? 'user_blocked' : 'user_unblocked', target: { type: 'user', id, name: user.username } })
     return true
   })

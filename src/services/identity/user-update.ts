@@ -101,7 +101,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...changesOf(user, next, ['password_hash']),
         ...(given.provider && { identity: [given.provider, given.extern_uid] }),
       }
-      if (password_hash !== undefined) await revokeGrants(tx, id, ctx.now())
+      if (password_hash !== undefined) await revokeGrants(tx, id, { now: ctx.now() })
       if (Object.keys(changes).length > 0)
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })
       return user

@@ -4,6 +4,7 @@ import type { Context } from '../../context.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob, type Job } from '../../jobs/kinds.js'
 import { endExpiredMemberships } from '../groups/members.js'
+import { oldSessions } from '../identity/sign-in/sessions.js'
 import { deferredMerges, dueMergeRequests } from '../issuables/merge-requests/merging/resume.js'
 import { finishDeletions, removeFiles } from '../projects/remove.js'
 import { removeOrphanedObjects, removeStalledUploads } from '../repository/lfs/objects.js'
@@ -94,6 +95,7 @@ export const recoveryJobs = [
   expiredMemberships,
   dueDeletions,
   oldCounters,
+  oldSessions,
 ]
 
 /**

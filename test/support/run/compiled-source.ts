@@ -8,6 +8,9 @@ const SOURCE = fileURLToPath(new URL('../../../src/', import.meta.url))
 /** Inside the project, so that imports of packages are resolved. */
 const COMPILED = fileURLToPath(new URL('../../../node_modules/.cache/roost-source/', import.meta.url))
 
+/** A module, with or without markup. */
+const SOURCE_FILE = /\.tsx?$/
+
 /** The files that are compiled already, for `server.deps.external`. */
 export const compiled = /\/node_modules\/\.cache\/roost-source\//
 
@@ -23,7 +26,7 @@ export function compiledSource(): Plugin {
     enforce: 'pre',
     configureVitest({ vitest }) {
       isOn = !vitest.config.watch
-      if (isOn) for (const name of readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })) if (name.endsWith('.ts')) compile(name)
+      if (isOn) for (const name of readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })) if (SOURCE_FILE.test(name)) compile(name)
     },
     resolveId(id, importer) {
       if (!isOn || !importer || !id.startsWith('.')) return null
@@ -36,7 +39,9 @@ export function compiledSource(): Plugin {
 function compile(name: string) {
   const source = join(SOURCE, name)
   const { code } = transformSync(readFileSync(source, 'utf8'), {
-    loader: 'ts',
+    loader: name.endsWith('x') ? 'tsx' : 'ts',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
     format: 'esm',
     target: 'node20',
     sourcemap: 'inline',
@@ -45,7 +50,7 @@ function compile(name: string) {
     // files relative to the module are in the source folder
     define: { 'import.meta.url': JSON.stringify(pathToFileURL(source).href) },
   })
-  const path = join(COMPILED, name.replace(/\.ts$/, '.js'))
+  const path = join(COMPILED, name.replace(SOURCE_FILE, '.js'))
   mkdirSync(dirname(path), { recursive: true })
   // replace atomically: another run may be loading the file
   writeFileSync(`${path}.${process.pid}`, code)

@@ -53,7 +53,7 @@ export async function setPassword(ctx: Context, token: string, password: string)
     const values: Partial<User> = { password_hash, password_expired: false, updated_at: ctx.now() }
     const [user] = await tx.update(users).set(values).where(eq(users.id, link.user_id)).returning({ username: users.username })
     await confirm(ctx, tx, link)
-    await revokeGrants(tx, link.user_id, ctx.now())
+    await revokeGrants(tx, link.user_id, { now: ctx.now() })
     const target = { type: 'user' as const, id: link.user_id, name: user?.username ?? '' }
     await audit(ctx, tx, { action: 'user_updated', target, actorId: link.user_id, changes: { password_hash: 'changed', by: 'reset link' } })
     return true

@@ -1,0 +1,91 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { parseCookie } from 'cookie'
+import { eq, sql } from 'drizzle-orm'
+import type { Context } from '../context.js'
+import { sessions, users } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
+import { digestOf } from '../lib/crypto/secret.js'
+import type { SignedIn } from './actor.js'
+import { checkAddress } from './addresses.js'
+import { actorColumns } from './authenticate.js'
+
+/** How long "remember me" keeps a session after its last use, in milliseconds. */
+export const REMEMBERED_MS = 14 * 86_400_000
+/** How long a session may wait for its second factor, in milliseconds. */
+export const SECOND_FACTOR_MS = 600_000
+/** Minimum time between two updates of `last_used_at`, in milliseconds. */
+const LAST_USED_INTERVAL_MS = 60_000
+
+/** The name of the cookie of a session; the prefix makes browsers refuse one that another host has set. */
+export const sessionCookie = (ctx: Pick<Context, 'links'>) => (ctx.links.base.startsWith('https:') ? '__Host-roost_session' : 'roost_session')
+
+/** The session of a browser (WB-10). */
+export interface Session {
+  id: number
+  caller: SignedIn
+  /** The file of the avatar, as in the `users` table. */
+  avatar: string | null
+  passwordExpired: boolean
+  twoFactor: boolean
+  /** The password was right; nothing is open before the second factor. */
+  awaitsSecondFactor: boolean
+  created_at: Date
+}
+
+const selectSession = statement('session by digest', (db) =>
+  db
+    .select({
+      user: actorColumns,
+      avatar: users.avatar,
+      state: users.state,
+      kind: users.kind,
+      removal: users.removal,
+      password_expired: users.password_expired,
+      two_factor_enabled: users.two_factor_enabled,
+      id: sessions.id,
+      remembered: sessions.remembered,
+      awaits_second_factor: sessions.awaits_second_factor,
+      created_at: sessions.created_at,
+      last_used_at: sessions.last_used_at,
+    })
+    .from(sessions)
+    .innerJoin(users, eq(users.id, sessions.user_id))
+    .where(eq(sessions.digest, sql.placeholder('digest'))),
+)
+
+/** The value of a session's cookie; undefined without one. */
+export function sessionValue(ctx: Pick<Context, 'links'>, headers: IncomingHttpHeaders): string | undefined {
+  return parseCookie(headers.cookie ?? '')[sessionCookie(ctx)]
+}
+
+/** The valid session of a cookie; null if it has ended (WB-11). */
+export async function findSession(ctx: Context, value: string | undefined, address: string): Promise<Session | null> {
+  if (!value) return null
+  const [found] = await selectSession(ctx.db, null).execute({ digest: digestOf(value) })
+  if (found?.state !== 'active' || found.kind !== 'human' || found.removal !== null) return null
+  const now = ctx.now()
+  if (found.last_used_at.getTime() + (await lifetimeOf(ctx, found)) <= now.getTime()) return null
+  await checkAddress(ctx, found.user.id, address)
+  if (now.getTime() - found.last_used_at.getTime() > LAST_USED_INTERVAL_MS && !found.awaits_second_factor) {
+    ctx.jobs.add('session last used', async () => {
+      await ctx.db.write.update(sessions).set({ last_used_at: now, address }).where(eq(sessions.id, found.id))
+    })
+  }
+  const { id, user, avatar, created_at } = found
+  return {
+    id,
+    caller: { user, token: { id: 0, kind: 'session', scopes: ['api'] } },
+    avatar,
+    passwordExpired: found.password_expired,
+    twoFactor: found.two_factor_enabled,
+    awaitsSecondFactor: found.awaits_second_factor,
+    created_at,
+  }
+}
+
+/** Milliseconds that a session lasts after its last use. */
+async function lifetimeOf(ctx: Context, { remembered, awaits_second_factor }: { remembered: boolean; awaits_second_factor: boolean }) {
+  if (awaits_second_factor) return SECOND_FACTOR_MS
+  const { session_expire_delay: minutes } = await ctx.caches.settings.read()
+  return Math.max(minutes * 60_000, remembered ? REMEMBERED_MS : 0)
+}

@@ -1,0 +1,104 @@
+import { and, desc, eq, lt, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { checkAddress } from '../../../access/addresses.js'
+import { REMEMBERED_MS } from '../../../access/sessions.js'
+import type { Context } from '../../../context.js'
+import { sessions, users } from '../../../db/schema/index.js'
+import { notFound } from '../../../failures.js'
+import { defineJob } from '../../../jobs/kinds.js'
+import { digestOf } from '../../../lib/crypto/secret.js'
+import { audit } from '../../core/audit.js'
+import { removeInitialPassword } from '../initial-password.js'
+import { recordSignIn, userByPassword } from '../oauth.js'
+import type { User } from '../users.js'
+
+export type SessionRow = typeof sessions.$inferSelect
+
+/** Sessions that a user may have; a further one ends the one that was not used for longest. */
+const MAX_SESSIONS = 100
+const MAX_USER_AGENT = 255
+
+export interface Credentials {
+  login: string
+  password: string
+  remember: boolean
+}
+
+/** A session that has begun: the value of its cookie, and whether the user has yet to give a second factor. */
+export interface StartedSession {
+  value: string
+  user: User
+  remembered: boolean
+  awaitsSecondFactor: boolean
+}
+
+/** Signs in with a login name and password; null if they are wrong, whatever the reason (WB-12). */
+export async function signIn(ctx: Context, { login, password, remember }: Credentials): Promise<StartedSession | null> {
+  const user = await userByPassword(ctx, login, password, { asksForSecondFactor: true })
+  if (!user) return null
+  await removeInitialPassword(ctx, password)
+  return startSession(ctx, user, { login, remembered: remember, awaitsSecondFactor: user.two_factor_enabled })
+}
+
+/** Begins a session of a user who has proved to be that user. */
+export async function startSession(
+  ctx: Context,
+  user: User,
+  { login, remembered = false, awaitsSecondFactor = false }: { login?: string; remembered?: boolean; awaitsSecondFactor?: boolean } = {},
+): Promise<StartedSession> {
+  const { address = '', userAgent = '' } = ctx.origin ?? {}
+  await checkAddress(ctx, user.id, address)
+  const value = ctx.random.bytes('session', 32).toString('base64url')
+  const now = ctx.now()
+  await ctx.db.transaction(async (tx) => {
+    await tx.select({ id: users.id }).from(users).where(eq(users.id, user.id)).for('no key update')
+    await tx.execute(sql`delete from ${sessions} where id in (
+      select id from ${sessions} where user_id = ${user.id} order by last_used_at desc, id desc offset ${MAX_SESSIONS - 1})`)
+    await tx.insert(sessions).values({
+      user_id: user.id,
+      digest: digestOf(value),
+      address,
+      user_agent: userAgent.slice(0, MAX_USER_AGENT),
+      remembered,
+      awaits_second_factor: awaitsSecondFactor,
+      created_at: now,
+      last_used_at: now,
+    })
+  })
+  if (!awaitsSecondFactor) await recordSignIn(ctx, user, login)
+  return { value, user, remembered, awaitsSecondFactor }
+}
+
+/** The sessions of a user, the one used last first. */
+export const listSessions = (ctx: Context, userId: number): Promise<SessionRow[]> =>
+  ctx.db.read
+    .select()
+    .from(sessions)
+    .where(and(eq(sessions.user_id, userId), eq(sessions.awaits_second_factor, false)))
+    .orderBy(desc(sessions.last_used_at), desc(sessions.id))
+    .limit(MAX_SESSIONS)
+
+/** Ends a session of the user; 404 if there is none. */
+export async function endSession(ctx: Context, user: { id: number; username: string }, id: number): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const ended = await tx
+      .delete(sessions)
+      .where(and(eq(sessions.id, id), eq(sessions.user_id, user.id)))
+      .returning({ id: sessions.id })
+    if (ended.length === 0) throw notFound()
+    await audit(ctx, tx, { action: 'session_ended', target: { type: 'user', id: user.id, name: user.username } })
+  })
+}
+
+/** Removes sessions that can no longer be valid. */
+export const oldSessions = defineJob({
+  kind: 'old sessions',
+  input: z.object({}),
+  async run(ctx: Context) {
+    const { session_expire_delay: minutes } = await ctx.caches.settings.read()
+    const oldest = new Date(ctx.now().getTime() - Math.max(minutes * 60_000, REMEMBERED_MS))
+    await ctx.db.write.delete(sessions).where(lt(sessions.last_used_at, oldest))
+  },
+  priority: 'low',
+  every: 3_600_000,
+})

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { FastifyInstance } from 'fastify'
+import { noSuchRoute } from '../failures.js'
+
+/** The addresses of the assets, which change with their contents. */
+export interface AssetLinks {
+  style: string
+  script: string
+  icon: string
+}
+
+interface Asset {
+  address: string
+  type: string
+  plain: Buffer
+  gzip: Buffer
+  br: Buffer
+}
+
+/** In the source folder, or where the build has put them. */
+const FOLDER = new URL('./assets/', import.meta.url)
+const FILES = {
+  style: ['style.css', 'text/css; charset=utf-8'],
+  script: ['script.js', 'text/javascript; charset=utf-8'],
+  icon: ['icon.svg', 'image/svg+xml'],
+} as const
+
+const [zip, brotli] = [promisify(gzip), promisify(brotliCompress)]
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }
+
+/** Reads and compresses the assets, once, when the first page is asked for. */
+export class Assets {
+  #loaded: Promise<Map<keyof AssetLinks, Asset>> | undefined
+
+  constructor(private readonly prefix: string) {}
+
+  /** The addresses for a page. */
+  async links(): Promise<AssetLinks> {
+    const assets = await this.#load()
+    const at = (name: keyof AssetLinks) => this.prefix + (assets.get(name)?.address ?? '')
+    return { style: at('style'), script: at('script'), icon: at('icon') }
+  }
+
+  /** Serves them; browsers ask for each content once (WB-7). */
+  serve(app: FastifyInstance): void {
+    app.get('/assets/:name', { config: { policy: 'anyone' } }, async (request, reply) => {
+      const wanted = `/assets/${(request.params as { name: string }).name}`
+      const asset = [...(await this.#load()).values()].find(({ address }) => address === wanted)
+      if (!asset) throw noSuchRoute()
+      const accepts = String(request.headers['accept-encoding'] ?? '')
+      const coding = /\bbr\b/.test(accepts) ? 'br' : /\bgzip\b/.test(accepts) ? 'gzip' : undefined
+      reply.headers({ 'content-type': asset.type, 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' })
+      if (coding) reply.header('content-encoding', coding)
+      return reply.send(coding ? asset[coding] : asset.plain)
+    })
+  }
+
+  #load(): Promise<Map<keyof AssetLinks, Asset>> {
+    this.#loaded ??= this.#read().catch((error: unknown) => {
+      this.#loaded = undefined
+      throw error
+    })
+    return this.#loaded
+  }
+
+  async #read() {
+    const read = async ([name, [file, type]]: [string, readonly [string, string]]) => {
+      const plain = await readFile(new URL(file, FOLDER))
+      const digest = createHash('sha256').update(plain).digest('hex').slice(0, 12)
+      const asset = {
+        address: `/assets/${file.replace('.', `-${digest}.`)}`,
+        type,
+        plain,
+        gzip: await zip(plain, { level: 9 }),
+        br: await brotli(plain, BROTLI),
+      }
+      return [name as keyof AssetLinks, asset] as const
+    }
+    return new Map(await Promise.all(Object.entries(FILES).map(read)))
+  }
+}

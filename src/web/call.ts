@@ -1,0 +1,107 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ANONYMOUS, type Caller } from '../access/actor.js'
+import { afterStorageMove } from '../access/storage-move.js'
+import { unlessRemoved } from '../access/unless-removed.js'
+import type { Context } from '../context.js'
+import { Failure, type FailureKind, failureText, unauthenticated } from '../failures.js'
+import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/form.js'
+import { countRequest, forCall } from '../http/mount.js'
+import { parseInput } from '../http/params.js'
+import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
+import type { Form, Html, Page, PageView, Submitted } from './page.js'
+import { Redirect } from './page.js'
+import { callerOfSession, sessionOf } from './session/caller.js'
+import { isFormToken, isFromElsewhere } from './session/form-token.js'
+import type { Site } from './site.js'
+import { seedOf, viewOf } from './view.js'
+
+/** Kinds of failures after which a form is shown again with what was typed (WB-6). */
+const SHOWN_AGAIN = new Set<FailureKind>(['invalid', 'conflict', 'unprocessable', 'too_many', 'method_not_allowed'])
+
+/** Pages that a user with an expired password may open (WB-13). */
+const PASSWORD_PAGE = '/-/profile/password/new'
+const OPEN_TO_EXPIRED = new Set([PASSWORD_PAGE, '/-/profile/password', '/users/sign_out'])
+
+/** Answers a request for a page or with a form, for a known address (WB-1). */
+export async function answerPage(site: Site, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
+  const { ctx } = site
+  const session = await sessionOf(ctx, request)
+  const caller = callerOfSession(session)
+  request.caller = caller
+  await countRequest(ctx, caller.user?.id ?? null, request, reply)
+  const call = forCall(ctx, request, caller)
+  const view = await viewOf(call, session, request, reply)
+  if ('submit' in declared) checkOrigin(ctx, declared, request)
+  if (session?.passwordExpired && caller.user && !OPEN_TO_EXPIRED.has(declared.at))
+    return site.send(view, new Redirect(PASSWORD_PAGE), request, reply)
+  const bag = joinBags(request.query as ParameterBag, withUnixLines(request.body as ParameterBag | undefined), params)
+  const run = () => ('submit' in declared ? submit(call, view, declared, bag, request) : show(call, view, declared, bag))
+  const result = await runAsHolder(holderOfCall(caller.user?.id, request.ip), run)
+  return site.send(view, result, request, reply)
+}
+
+/** Browsers end the lines of what is typed with CR and LF. */
+function withUnixLines<T>(value: T): T {
+  if (typeof value === 'string') return value.replace(/\r\n/g, '\n') as T
+  if (Array.isArray(value)) return value.map(withUnixLines) as T
+  if (isBag(value)) {
+    const bag: ParameterBag = value
+    for (const name of Object.keys(bag)) bag[name] = withUnixLines(bag[name])
+  }
+  return value
+}
+
+/** Loads the subject, as the access rule says. */
+function finderOf(ctx: Context, { access }: Page | Form, caller: Caller, bag: ParameterBag): () => Promise<unknown> {
+  if (access.signedIn && !caller.user) throw unauthenticated()
+  return () => access.find(ctx, caller as never, parseInput(access.path, bag))
+}
+
+const callerIn = (ctx: Context): Caller => ctx.origin?.caller ?? ANONYMOUS
+
+async function show(ctx: Context, view: PageView, page: Page, bag: ParameterBag): Promise<Html | Redirect> {
+  const caller = callerIn(ctx)
+  const subject = await finderOf(ctx, page, caller, bag)()
+  return page.show({ ctx, caller, subject, input: parseInput(page.input, bag), view })
+}
+
+async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBag, request: FastifyRequest): Promise<Html | Redirect> {
+  const caller = callerIn(ctx)
+  const load = finderOf(ctx, form, caller, bag)
+  const subject = await afterStorageMove(ctx, load)
+  try {
+    const input = parseInput(form.input, bag)
+    const work = () => form.submit({ ctx, caller, subject, input, view })
+    return await (form.method === 'DELETE' ? work() : unlessRemoved(request.log, load, work))
+  } catch (error) {
+    if (!form.on || !(error instanceof Failure) || !SHOWN_AGAIN.has(error.kind)) throw error
+    const shown = await show(ctx, { ...view, submitted: submittedOf(error, bag) }, form.on, pageParameters(bag, form.on))
+    if (shown instanceof Redirect) return shown
+    return { ...shown, status: error.kind === 'too_many' ? 429 : 422, headers: { ...shown.headers, ...error.headers } }
+  }
+}
+
+/** The parameters of the page of a form: those of its path and query, not what was typed. */
+function pageParameters(bag: ParameterBag, { access, input }: Page): ParameterBag {
+  const own = emptyParameterBag()
+  for (const name of [...Object.keys(access.path.shape), ...Object.keys(input.shape)]) if (bag[name] !== undefined) own[name] = bag[name]
+  return own
+}
+
+function submittedOf(failure: Failure, values: ParameterBag): Submitted {
+  const { body, kind, headers } = failure
+  if (kind === 'too_many') return { values, faults: {}, message: `Too many attempts. Try again in ${headers['retry-after'] ?? 'a few'} seconds.` }
+  const message = typeof body === 'object' && 'message' in body ? body.message : undefined
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) return { values, faults: {}, message: sentence(failureText(body)) }
+  const faults = Object.entries(message as Record<string, string | string[]>).map(([field, texts]) => [field, [texts].flat()] as const)
+  return { values, faults: Object.fromEntries(faults), message: null }
+}
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+
+/** Refuses a form that another site sent, or that was made for another browser (WB-5). */
+function checkOrigin(ctx: Context, { ownProof }: Form, request: FastifyRequest): void {
+  const token = (request.body as ParameterBag | undefined)?.['authenticity_token']
+  if (isFromElsewhere(ctx, request) || (!ownProof && !isFormToken(ctx, seedOf(ctx, request), token)))
+    throw new Failure('unprocessable', { error: 'This form has expired, or was sent by another site. Go back, reload the page and send it again.' })
+}

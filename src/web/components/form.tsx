@@ -1,0 +1,214 @@
+import type { ComponentChildren } from 'preact'
+import type { ParameterBag } from '../../http/form.js'
+import { isBag } from '../../http/form.js'
+import type { FormMethod, PageView } from '../page.js'
+import { Icon, type IconName } from './icon.js'
+
+interface FormProps {
+  view: PageView
+  /** Without the prefix of the service. */
+  action: string
+  method?: FormMethod
+  files?: boolean
+  class?: string
+  children: ComponentChildren
+}
+
+/** A form, with the hidden fields that each needs. */
+export const FormTag = ({ view, action, method = 'POST', files, class: name = 'form', children }: FormProps) => (
+  <form method="post" action={view.links.prefix + action} class={name} {...(files && { enctype: 'multipart/form-data' })}>
+    {method !== 'POST' && <input type="hidden" name="_method" value={method.toLowerCase()} />}
+    <input type="hidden" name="authenticity_token" value={view.formToken()} />
+    {children}
+  </form>
+)
+
+/** What is wrong with a form as a whole, and with fields that it does not show. */
+export function FormFaults({ view: { submitted }, fields = [] }: { view: PageView; fields?: string[] }) {
+  if (!submitted) return null
+  const others = Object.entries(submitted.faults).filter(([field]) => !fields.includes(field))
+  const texts = [
+    ...(submitted.message ? [submitted.message] : []),
+    ...others.flatMap(([field, faults]) => faults.map((fault) => `${labelOf(field)} ${fault}`)),
+  ]
+  if (texts.length === 0 && Object.keys(submitted.faults).length === 0) return null
+  return (
+    <div class="flash alert" role="alert">
+      {texts.length === 0 ? 'This was not saved: see the fields below.' : texts.map((text) => <p key={text}>{text}</p>)}
+    </div>
+  )
+}
+
+const labelOf = (field: string) => (field === 'base' ? 'This' : (field.charAt(0).toUpperCase() + field.slice(1)).replace(/_/g, ' '))
+
+/** The part of a field's name in the last brackets, which is the attribute of the API: `user[login]` → `login`. */
+const attributeOf = (name: string) => /\[([a-z_]+)\](?:\[\])?$/.exec(name)?.[1] ?? name
+
+/** The text that was typed into a field of a refused form. */
+export function typed({ submitted }: Pick<PageView, 'submitted'>, name: string): string | undefined {
+  if (!submitted) return undefined
+  let value: unknown = submitted.values
+  for (const part of name.replace(/\]/g, '').split('[')) value = isBag(value) ? (value as ParameterBag)[part] : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
+const faultsOf = ({ submitted }: PageView, name: string) => submitted?.faults[attributeOf(name)] ?? []
+const idOf = (name: string) => name.replace(/\W+/g, '_').replace(/_$/, '')
+
+interface FieldProps {
+  view: PageView
+  name: string
+  label: string
+  value?: string | null | undefined
+  hint?: ComponentChildren
+  required?: boolean
+  autofocus?: boolean
+}
+
+interface InputProps extends FieldProps {
+  type?: 'text' | 'email' | 'password' | 'url' | 'date' | 'number' | 'file' | 'search'
+  autocomplete?: string
+  inputmode?: 'numeric' | 'text'
+  maxlength?: number
+  accept?: string
+}
+
+/** A label, the field below it, a hint, and what is wrong with it. */
+export function Field({ view, name, label, value, hint, type = 'text', ...rest }: InputProps) {
+  const shown = type === 'password' || type === 'file' ? undefined : (typed(view, name) ?? value ?? '')
+  return (
+    <Labelled view={view} name={name} label={label} hint={hint}>
+      {(aria) => <input id={idOf(name)} name={name} type={type} value={shown} spellcheck={false} {...rest} {...aria} />}
+    </Labelled>
+  )
+}
+
+/** A field of several lines. */
+export function TextField({
+  view,
+  name,
+  label,
+  value,
+  hint,
+  rows = 6,
+  ...rest
+}: FieldProps & { rows?: number; class?: string; spellcheck?: boolean }) {
+  return (
+    <Labelled view={view} name={name} label={label} hint={hint}>
+      {(aria) => (
+        <textarea id={idOf(name)} name={name} rows={rows} {...rest} {...aria}>
+          {/* browsers drop the first line break */}
+          {`\n${typed(view, name) ?? value ?? ''}`}
+        </textarea>
+      )}
+    </Labelled>
+  )
+}
+
+export interface Choice {
+  value: string
+  label: string
+}
+
+/** One of several values. */
+export function SelectField({ view, name, label, value, hint, choices }: FieldProps & { choices: readonly Choice[] }) {
+  const chosen = typed(view, name) ?? value
+  return (
+    <Labelled view={view} name={name} label={label} hint={hint}>
+      {(aria) => (
+        <select id={idOf(name)} name={name} {...aria}>
+          {choices.map((choice) => (
+            <option key={choice.value} value={choice.value} selected={choice.value === chosen}>
+              {choice.label}
+            </option>
+          ))}
+        </select>
+      )}
+    </Labelled>
+  )
+}
+
+interface LabelledProps extends Pick<FieldProps, 'view' | 'name' | 'label' | 'hint'> {
+  children: (aria: Record<string, string>) => ComponentChildren
+}
+
+function Labelled({ view, name, label, hint, children }: LabelledProps) {
+  const id = idOf(name)
+  const faults = faultsOf(view, name)
+  const described = [...(faults.length > 0 ? [`${id}_fault`] : []), ...(hint ? [`${id}_hint`] : [])]
+  const aria = { ...(described.length > 0 && { 'aria-describedby': described.join(' ') }), ...(faults.length > 0 && { 'aria-invalid': 'true' }) }
+  return (
+    <div class={faults.length > 0 ? 'field wrong' : 'field'}>
+      <label for={id}>{label}</label>
+      {children(aria)}
+      {faults.length > 0 && (
+        <p class="fault" id={`${id}_fault`}>
+          {faults.map((fault) => `${label} ${fault}.`).join(' ')}
+        </p>
+      )}
+      {hint && (
+        <p class="hint" id={`${id}_hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
+interface CheckboxProps extends Omit<FieldProps, 'value' | 'required' | 'autofocus'> {
+  checked?: boolean
+  /** Sent if it is checked; nothing is sent if it is not. */
+  value?: string
+}
+
+export function Checkbox({ view, name, label, hint, checked = false, value = '1' }: CheckboxProps) {
+  const id = `${idOf(name)}_${value}`
+  const list = name.endsWith('[]')
+  const isChecked = view.submitted ? (list ? listed(view, name).includes(value) : typed(view, name) === value) : checked
+  return (
+    <div class="check">
+      <input type="checkbox" id={id} name={name} value={value} checked={isChecked} />
+      <label for={id}>{label}</label>
+      {hint && <p class="hint">{hint}</p>}
+    </div>
+  )
+}
+
+/** The values that were typed or chosen for a name that ends in `[]`. */
+function listed({ submitted }: PageView, name: string): string[] {
+  let value: unknown = submitted?.values
+  for (const part of name.slice(0, -2).replace(/\]/g, '').split('[')) value = isBag(value) ? value[part] : undefined
+  return Array.isArray(value) ? value.map(String) : []
+}
+
+export const Submit = ({ label, name, value, class: look = 'primary' }: { label: string; name?: string; value?: string; class?: string }) => (
+  <button type="submit" class={look} {...(name && { name, value })}>
+    {label}
+  </button>
+)
+
+interface ActionProps {
+  view: PageView
+  action: string
+  method?: FormMethod
+  label: string
+  icon?: IconName
+  class?: string
+  /** Says which of several equal buttons this is, to those who cannot see what it stands beside. */
+  what?: string
+  /** Hidden fields. */
+  fields?: Record<string, string>
+}
+
+/** A button that does something at once: a form of its own, as a link must change nothing. */
+export const ActionButton = ({ view, action, method = 'POST', label, icon, class: look = '', what, fields = {} }: ActionProps) => (
+  <FormTag view={view} action={action} method={method} class="action">
+    {Object.entries(fields).map(([name, value]) => (
+      <input type="hidden" key={name} name={name} value={value} />
+    ))}
+    <button type="submit" class={look} {...(what && { 'aria-label': `${label} ${what}` })}>
+      {icon && <Icon name={icon} />}
+      {label}
+    </button>
+  </FormTag>
+)

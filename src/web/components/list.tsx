@@ -1,0 +1,59 @@
+import type { ComponentChildren } from 'preact'
+import type { PageView } from '../page.js'
+
+/** Rows in a box; a sentence if there are none. */
+export const Rows = ({ children, empty }: { children: ComponentChildren[]; empty: ComponentChildren }) =>
+  children.length > 0 ? <ul class="rows">{children}</ul> : <p class="empty">{empty}</p>
+
+interface RowProps {
+  children: ComponentChildren
+  /** What can be done with it, at its end. */
+  actions?: ComponentChildren
+}
+
+export const Row = ({ children, actions }: RowProps) => (
+  <li>
+    <div class="what">{children}</div>
+    {actions && <div class="actions">{actions}</div>}
+  </li>
+)
+
+export const Badge = ({ children, kind = '' }: { children: ComponentChildren; kind?: '' | 'success' | 'danger' | 'waiting' | 'merged' }) => (
+  <span class={`badge ${kind}`}>{children}</span>
+)
+
+interface PagerProps {
+  view: PageView
+  page: number
+  perPage: number
+  total: number
+}
+
+/** Links to the pages around this one. */
+export function Pager({ view, page, perPage, total }: PagerProps) {
+  const last = Math.max(1, Math.ceil(total / perPage))
+  if (last === 1 && page === 1) return null
+  const to = (number: number) => {
+    const [path = '', query = ''] = view.address.split('?', 2)
+    const parameters = new URLSearchParams(query)
+    parameters.set('page', String(number))
+    return `${view.links.prefix}${path}?${parameters}`
+  }
+  return (
+    <nav class="pager" aria-label="Pages">
+      {page > 1 && (
+        <a href={to(Math.min(page - 1, last))} rel="prev">
+          Previous
+        </a>
+      )}
+      <span>
+        Page {page} of {last}
+      </span>
+      {page < last && (
+        <a href={to(page + 1)} rel="next">
+          Next
+        </a>
+      )}
+    </nav>
+  )
+}

@@ -1,0 +1,12 @@
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** A day as people write it: 25 Nov 2026. */
+export const dayText = (moment: Date) => `${moment.getUTCDate()} ${MONTHS[moment.getUTCMonth()]} ${moment.getUTCFullYear()}`
+const two = (n: number) => String(n).padStart(2, '0')
+
+/** A moment, with its time in UTC as its title; the page script shows how long ago it is. */
+export const Time = ({ at }: { at: Date }) => (
+  <time dateTime={at.toISOString()} title={`${dayText(at)}, ${two(at.getUTCHours())}:${two(at.getUTCMinutes())} UTC`}>
+    {dayText(at)}
+  </time>
+)

@@ -1,0 +1,49 @@
+import { renderToString } from 'preact-render-to-string'
+import type { AssetLinks } from '../assets.js'
+import { symbolsIn } from '../components/icon.js'
+import type { Html, PageView } from '../page.js'
+import { Header } from './header.js'
+
+/** The whole text of a page. */
+export function documentOf({ title, body, narrow = false }: Html, view: PageView, assets: AssetLinks): string {
+  const content = renderToString(
+    <>
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      {!narrow && <Header view={view} />}
+      <main id="content" class={narrow ? 'narrow' : 'wide'}>
+        <FlashMessage view={view} />
+        {body}
+      </main>
+      {!narrow && <Footer view={view} />}
+    </>,
+  )
+  const head = renderToString(<Head title={title} assets={assets} scripted={!narrow} />)
+  return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(content)}${content}</body></html>\n`
+}
+
+const Head = ({ title, assets, scripted }: { title: string; assets: AssetLinks; scripted: boolean }) => (
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width" />
+    <meta name="color-scheme" content="light dark" />
+    <title>{`${title} · Roost`}</title>
+    <link rel="stylesheet" href={assets.style} />
+    <link rel="icon" href={assets.icon} type="image/svg+xml" />
+    {scripted && <script src={assets.script} defer />}
+  </head>
+)
+
+const FlashMessage = ({ view: { flash } }: { view: PageView }) =>
+  flash && (
+    <p class={`flash ${flash.kind}`} role={flash.kind === 'alert' ? 'alert' : 'status'}>
+      {flash.text}
+    </p>
+  )
+
+const Footer = ({ view: { links } }: { view: PageView }) => (
+  <footer class="footer">
+    <a href={`${links.prefix}/api/docs`}>API</a>
+  </footer>
+)

@@ -1,0 +1,5 @@
+const MAX_LENGTH = 2_000
+
+/** A path of this service that a form or link may lead to afterwards; the default for anything else (WB-9). */
+export const localPath = (text: string | undefined, otherwise = '/'): string =>
+  text !== undefined && text.length <= MAX_LENGTH && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(text) ? text : otherwise

@@ -1,0 +1,127 @@
+import type { ComponentChildren } from 'preact'
+import type { z } from 'zod'
+import type { Access } from '../access/access.js'
+import type { Caller, SignedIn } from '../access/actor.js'
+import type { Session } from '../access/sessions.js'
+import type { Context } from '../context.js'
+import type { ParameterBag } from '../http/form.js'
+import type { View } from '../http/view.js'
+import type { Settings } from '../services/core/settings.js'
+
+/** A sentence shown once, at the top of the next page. */
+export interface Flash {
+  kind: 'notice' | 'alert'
+  text: string
+}
+
+/** A refused form, which is shown again with what was typed (WB-6). */
+export interface Submitted {
+  values: ParameterBag
+  /** Field → messages, with the names of the API. */
+  faults: Record<string, string[]>
+  /** What is wrong with no single field. */
+  message: string | null
+}
+
+/** What components need beside records. */
+export interface PageView extends View {
+  session: Session | null
+  settings: Settings
+  now: Date
+  /** The path and query of the page, without the prefix of the service. */
+  address: string
+  flash: Flash | null
+  submitted: Submitted | null
+  /** The hidden value that proves that a form comes from our page (WB-5). */
+  formToken(): string
+}
+
+/** A page to send. */
+export interface Html {
+  title: string
+  body: ComponentChildren
+  /** 200 by default. */
+  status?: number
+  headers?: Record<string, string>
+  /** A form alone in the middle, without the navigation. */
+  narrow?: boolean
+}
+
+interface Cookie {
+  name: string
+  /** Null removes it. */
+  value: string | null
+  /** Seconds; without it the cookie ends with the browser. */
+  maxAge?: number | undefined
+}
+
+/** Leads to another page. */
+export class Redirect {
+  readonly cookies: Cookie[]
+  readonly flash: Flash | null
+
+  /** `to`: a path of this service without its prefix, or a whole URL. */
+  constructor(
+    readonly to: string,
+    { notice, alert, cookies = [] }: { notice?: string; alert?: string; cookies?: Cookie[] } = {},
+  ) {
+    this.cookies = cookies
+    this.flash = notice !== undefined ? { kind: 'notice', text: notice } : alert !== undefined ? { kind: 'alert', text: alert } : null
+  }
+}
+
+export interface PageCall<Subject, Signed extends boolean, Input> {
+  ctx: Context
+  caller: Signed extends true ? SignedIn : Caller
+  /** As loaded by the access rule. */
+  subject: Subject
+  input: Input
+  view: PageView
+}
+
+/**
+ * A page or a form as data, like an endpoint of the API. `at` is its address: `/users/sign_in`, or below a project `P`, a
+ * group `G` or a user `U`, as `P/-/tree/*`. Read only by `serve.ts` and by tests.
+ */
+export interface Page {
+  at: string
+  access: Access
+  input: z.ZodObject
+  show(call: PageCall<unknown, boolean, unknown>): Promise<Html | Redirect>
+}
+
+export type FormMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface Form {
+  at: string
+  method: FormMethod
+  access: Access
+  input: z.ZodObject
+  /** Takes files, and so bodies of the configured maximum size. */
+  files?: boolean | undefined
+  /** It carries a secret of its own, or does nothing that another site could want: it needs no form token (WB-5). */
+  ownProof?: boolean | undefined
+  /** The page that has the form, which is shown again if the form is refused; without it an error page is shown. */
+  on?: Page | undefined
+  submit(call: PageCall<unknown, boolean, unknown>): Promise<Html | Redirect>
+}
+
+/** Declares a page; only adds types. */
+export const page = <Subject, Signed extends boolean, Input extends z.ZodObject>(declaration: {
+  at: string
+  access: Access<Subject, Signed>
+  input: Input
+  show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Html | Redirect>
+}) => declaration as unknown as Page
+
+/** Declares a form; only adds types. */
+export const form = <Subject, Signed extends boolean, Input extends z.ZodObject>(declaration: {
+  at: string
+  method: FormMethod
+  access: Access<Subject, Signed>
+  input: Input
+  files?: boolean
+  ownProof?: boolean
+  on?: Page
+  submit(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Html | Redirect>
+}) => declaration as unknown as Form

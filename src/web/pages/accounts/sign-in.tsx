@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { anyone, signedIn } from '../../../access/rules.js'
+import { REMEMBERED_MS, sessionCookie } from '../../../access/sessions.js'
+import type { Context } from '../../../context.js'
+import { refused } from '../../../failures.js'
+import { bool, opt, orDefault, str } from '../../../http/params.js'
+import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
+import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { localPath } from '../../local-path.js'
+import { form, page, Redirect } from '../../page.js'
+import { visitorCookie } from '../../session/cookies.js'
+
+const PATH = '/users/sign_in'
+const returnTo = { return_to: opt(str()) }
+
+export const signInPage = page({
+  at: PATH,
+  access: anyone,
+  input: z.object(returnTo),
+  async show({ ctx, input, view }) {
+    const to = localPath(input.return_to)
+    if (view.viewer) return new Redirect(to)
+    const { settings, links } = view
+    return {
+      title: 'Sign in',
+      narrow: true,
+      headers: { 'cache-control': 'no-store' },
+      body: (
+        <>
+          <h1>Sign in to Roost</h1>
+          {settings.sign_in_text && <p class="dim">{settings.sign_in_text}</p>}
+          {settings.password_authentication_enabled_for_web ? (
+            <FormTag view={view} action={PATH}>
+              <FormFaults view={view} />
+              <input type="hidden" name="return_to" value={to} />
+              <Field view={view} name="user[login]" label="Username or e-mail" autocomplete="username" required autofocus />
+              <Field view={view} name="user[password]" label="Password" type="password" autocomplete="current-password" required />
+              <div class="row">
+                <Checkbox view={view} name="user[remember_me]" label="Remember me" />
+                {ctx.mail && <a href={`${links.prefix}/users/password/new`}>Forgot it?</a>}
+              </div>
+              <Submit label="Sign in" />
+            </FormTag>
+          ) : (
+            <p>Signing in with a password is switched off here.</p>
+          )}
+        </>
+      ),
+    }
+  },
+})
+
+export const signInForm = form({
+  at: PATH,
+  method: 'POST',
+  access: anyone,
+  input: z.object({
+    ...returnTo,
+    user: z.object({ login: str(), password: str(), remember_me: orDefault(bool(), false) }),
+  }),
+  on: signInPage,
+  async submit({ ctx, input, view }) {
+    const { login, password, remember_me: remember } = input.user
+    const started = await signIn(ctx, { login: login.trim(), password, remember })
+    if (!started) throw refused('The username, address or password is wrong, or the account may not sign in')
+    if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
+    const to = localPath(input.return_to)
+    return enter(ctx, started, started.awaitsSecondFactor ? `/users/sign_in/second_factor?return_to=${encodeURIComponent(to)}` : to)
+  },
+})
+
+/** Hands a new session to the browser, and leads on. */
+export function enter(ctx: Pick<Context, 'links'>, { value, remembered }: StartedSession, to: string): Redirect {
+  const maxAge = remembered ? REMEMBERED_MS / 1000 : undefined
+  return new Redirect(to, {
+    cookies: [
+      { name: sessionCookie(ctx), value, maxAge },
+      { name: visitorCookie(ctx), value: null },
+    ],
+  })
+}
+
+export const signOutForm = form({
+  at: '/users/sign_out',
+  method: 'POST',
+  access: signedIn,
+  input: z.object({}),
+  async submit({ ctx, view }) {
+    if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
+    const { after_sign_out_path: to } = view.settings
+    return new Redirect(to ?? PATH, { notice: 'You are signed out.', cookies: [{ name: sessionCookie(ctx), value: null }] })
+  },
+})

@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { orDefault, rowId, str } from '../../../http/params.js'
+import { addEmail, findEmail, listEmails, removeEmail } from '../../../services/identity/emails.js'
+import { mailLink } from '../../../services/identity/links/mail.js'
+import { getUser } from '../../../services/identity/users.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Badge, Row, Rows } from '../../components/list.js'
+import { SettingsLayout } from '../../layout/settings.js'
+import { form, page, Redirect } from '../../page.js'
+import { changeOwn } from './profile.js'
+
+const AT = '/-/profile/emails'
+const byId = z.object({ email_id: rowId() })
+
+export const emailsPage = page({
+  at: AT,
+  access: signedIn,
+  input: z.object({}),
+  async show({ ctx, caller, view }) {
+    const [user, { items }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
+    return {
+      title: 'E-mail addresses',
+      body: (
+        <SettingsLayout view={view} at={AT} title="E-mail addresses">
+          <p>Commits with one of your confirmed addresses are shown as yours.</p>
+          <Rows empty="">
+            {[
+              <Row key="primary">
+                {user.email} <Badge>main</Badge> {user.confirmed_at === null && <Badge kind="waiting">not confirmed</Badge>}
+              </Row>,
+              ...items.map(({ id, email, confirmed_at }) => (
+                <Row
+                  key={id}
+                  actions={
+                    <>
+                      {confirmed_at === null
+                        ? ctx.mail && (
+                            <ActionButton
+                              view={view}
+                              action={`${AT}/${id}/resend_confirmation_instructions`}
+                              method="PUT"
+                              label="Send the link again"
+                              what={`to ${email}`}
+                            />
+                          )
+                        : ctx.mail && <ActionButton view={view} action={`${AT}/${id}/main`} method="PUT" label="Make main" what={email} />}
+                      <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={email} class="danger" />
+                    </>
+                  }
+                >
+                  {email} {confirmed_at === null && <Badge kind="waiting">not confirmed</Badge>}
+                </Row>
+              )),
+            ]}
+          </Rows>
+          <h2>Add an address</h2>
+          <FormTag view={view} action={AT}>
+            <FormFaults view={view} fields={['email']} />
+            <Field view={view} name="email[email]" label="E-mail address" type="email" autocomplete="email" required />
+            <Submit label="Add address" />
+          </FormTag>
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+export const emailForm = form({
+  at: AT,
+  method: 'POST',
+  access: signedIn,
+  input: z.object({ email: z.object({ email: orDefault(str(), '') }) }),
+  on: emailsPage,
+  async submit({ ctx, caller, input }) {
+    const { email } = await addEmail(ctx, caller.user, input.email.email)
+    return new Redirect(AT, { notice: ctx.mail ? `A link that confirms it is on its way to ${email}.` : `${email} is added.` })
+  },
+})
+
+export const emailRemoval = form({
+  at: `${AT}/:email_id`,
+  method: 'DELETE',
+  access: signedIn,
+  input: byId,
+  async submit({ ctx, caller, input }) {
+    const row = await findEmail(ctx, caller.user, input.email_id)
+    await removeEmail(ctx, caller.user, row)
+    return new Redirect(AT, { notice: `${row.email} is removed.` })
+  },
+})
+
+export const emailConfirmation = form({
+  at: `${AT}/:email_id/resend_confirmation_instructions`,
+  method: 'PUT',
+  access: signedIn,
+  input: byId,
+  async submit({ ctx, caller, input }) {
+    const { email } = await findEmail(ctx, caller.user, input.email_id)
+    await mailLink(ctx, ctx.db, 'confirm', email)
+    return new Redirect(AT, { notice: `A link that confirms it is on its way to ${email}.` })
+  },
+})
+
+/** The former main address becomes a secondary one. */
+export const mainEmail = form({
+  at: `${AT}/:email_id/main`,
+  method: 'PUT',
+  access: signedIn,
+  input: byId,
+  on: emailsPage,
+  async submit({ ctx, caller, input }) {
+    const { email } = await findEmail(ctx, caller.user, input.email_id)
+    await changeOwn(ctx, caller.user.id, { email })
+    return new Redirect(AT, { notice: `${email} is your main address now.` })
+  },
+})

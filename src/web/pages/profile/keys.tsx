@@ -1,0 +1,181 @@
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { date, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
+import { addKey, findKey, listKeys, removeKey } from '../../../services/identity/keys.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { SettingsLayout } from '../../layout/settings.js'
+import { form, page, Redirect } from '../../page.js'
+
+const SSH = '/-/profile/keys'
+const GPG = '/-/profile/gpg_keys'
+const byId = z.object({ key_id: rowId() })
+const ALL = { page: 1, per_page: 100 }
+
+export const sshKeysPage = page({
+  at: SSH,
+  access: signedIn,
+  input: z.object({}),
+  async show({ ctx, caller, view }) {
+    const { items } = await listKeys(ctx, caller.user, ALL)
+    return {
+      title: 'SSH keys',
+      body: (
+        <SettingsLayout view={view} at={SSH} title="SSH keys">
+          <p>A key lets you clone and push over SSH without a password.</p>
+          <Rows empty="You have no keys yet.">
+            {items.map(({ id, title, fingerprint_sha256, created_at, last_used_at, expires_at }) => (
+              <Row key={id} actions={<ActionButton view={view} action={`${SSH}/${id}`} method="DELETE" label="Remove" what={title} class="danger" />}>
+                <strong>{title}</strong>
+                <code class="dim">SHA256:{fingerprint_sha256}</code>
+                <span class="dim">
+                  Added <Time at={created_at} />
+                  {last_used_at ? (
+                    <>
+                      , last used <Time at={last_used_at} />
+                    </>
+                  ) : (
+                    ', never used'
+                  )}
+                  {expires_at && (
+                    <>
+                      , expires <Time at={expires_at} />
+                    </>
+                  )}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <h2>Add a key</h2>
+          <FormTag view={view} action={SSH}>
+            <FormFaults view={view} fields={['key', 'title', 'expires_at']} />
+            <TextField
+              view={view}
+              name="key[key]"
+              label="Public key"
+              rows={4}
+              class="code"
+              spellcheck={false}
+              hint={
+                <>
+                  The line in <code>~/.ssh/id_ed25519.pub</code>. Without one, run <code>ssh-keygen -t ed25519</code>.
+                </>
+              }
+              required
+            />
+            <Field
+              view={view}
+              name="key[title]"
+              label="Title"
+              hint="To know it by, such as the name of the computer. Empty: the comment of the key."
+            />
+            <Field view={view} name="key[expires_at]" label="Expires on" type="date" />
+            <Submit label="Add key" />
+          </FormTag>
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+/** The text after the key in a line of a public key file. */
+const commentOf = (line: string) => line.trim().split(/\s+/).slice(2).join(' ')
+
+export const sshKeyForm = form({
+  at: SSH,
+  method: 'POST',
+  access: signedIn,
+  input: z.object({ key: z.object({ key: orDefault(str(), ''), title: orDefault(str(), ''), expires_at: opt(date()) }) }),
+  on: sshKeysPage,
+  async submit({ ctx, caller, input: { key: given } }) {
+    const expires_at = given.expires_at === undefined ? undefined : new Date(given.expires_at)
+    const { title } = await addKey(ctx, caller.user, { key: given.key, title: given.title.trim() || commentOf(given.key), expires_at })
+    return new Redirect(SSH, { notice: `The key “${title}” is added.` })
+  },
+})
+
+export const sshKeyRemoval = form({
+  at: `${SSH}/:key_id`,
+  method: 'DELETE',
+  access: signedIn,
+  input: byId,
+  async submit({ ctx, caller, input }) {
+    const key = await findKey(ctx, caller.user, input.key_id)
+    await removeKey(ctx, caller.user, key)
+    return new Redirect(SSH, { notice: `The key “${key.title}” is removed.` })
+  },
+})
+
+export const gpgKeysPage = page({
+  at: GPG,
+  access: signedIn,
+  input: z.object({}),
+  async show({ ctx, caller, view }) {
+    const { items } = await listGpgKeys(ctx, caller.user, ALL)
+    return {
+      title: 'GPG keys',
+      body: (
+        <SettingsLayout view={view} at={GPG} title="GPG keys">
+          <p>Commits signed with one of your keys are shown as verified.</p>
+          <Rows empty="You have no keys yet.">
+            {items.map(({ id, fingerprint, created_at }) => (
+              <Row
+                key={id}
+                actions={<ActionButton view={view} action={`${GPG}/${id}`} method="DELETE" label="Remove" what={fingerprint} class="danger" />}
+              >
+                <code>{fingerprint}</code>
+                <span class="dim">
+                  Added <Time at={created_at} />
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <h2>Add a key</h2>
+          <FormTag view={view} action={GPG}>
+            <FormFaults view={view} fields={['key']} />
+            <TextField
+              view={view}
+              name="gpg_key[key]"
+              label="Public key"
+              rows={8}
+              class="code"
+              spellcheck={false}
+              hint={
+                <>
+                  The output of <code>gpg --armor --export</code> with your address.
+                </>
+              }
+              required
+            />
+            <Submit label="Add key" />
+          </FormTag>
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+export const gpgKeyForm = form({
+  at: GPG,
+  method: 'POST',
+  access: signedIn,
+  input: z.object({ gpg_key: z.object({ key: orDefault(str(), '') }) }),
+  on: gpgKeysPage,
+  async submit({ ctx, caller, input }) {
+    await addGpgKey(ctx, caller.user, input.gpg_key.key)
+    return new Redirect(GPG, { notice: 'The key is added.' })
+  },
+})
+
+export const gpgKeyRemoval = form({
+  at: `${GPG}/:key_id`,
+  method: 'DELETE',
+  access: signedIn,
+  input: byId,
+  async submit({ ctx, caller, input }) {
+    await removeGpgKey(ctx, caller.user, await findGpgKey(ctx, caller.user, input.key_id))
+    return new Redirect(GPG, { notice: 'The key is removed.' })
+  },
+})

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { list, oneOf, opt, orDefault, str } from '../../../http/params.js'
+import { MAIL_EVENTS, type MailEvent } from '../../../rules/notifications.js'
+import { listEmails } from '../../../services/identity/emails.js'
+import { showNotificationSetting, updateNotificationSetting } from '../../../services/mail/settings.js'
+import { Checkbox, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { SettingsLayout } from '../../layout/settings.js'
+import { form, page, Redirect } from '../../page.js'
+
+const AT = '/-/profile/notifications'
+const LEVELS = [
+  { value: 'participating', label: 'Threads that I take part in' },
+  { value: 'watch', label: 'Everything in my projects' },
+  { value: 'mention', label: 'When I am mentioned' },
+  { value: 'custom', label: 'What I choose below, and threads that I take part in' },
+  { value: 'disabled', label: 'Nothing' },
+] as const
+const EVENTS: Record<MailEvent, string> = {
+  new_note: 'A comment',
+  new_issue: 'A new issue',
+  reopen_issue: 'An issue is opened again',
+  close_issue: 'An issue is closed',
+  reassign_issue: 'An issue is assigned',
+  new_merge_request: 'A new merge request',
+  reopen_merge_request: 'A merge request is opened again',
+  close_merge_request: 'A merge request is closed',
+  reassign_merge_request: 'A merge request is assigned',
+  change_reviewer_merge_request: 'The reviewers of a merge request change',
+  merge_merge_request: 'A merge request is merged',
+  failed_pipeline: 'A pipeline fails',
+  success_pipeline: 'A pipeline passes',
+  new_release: 'A new release',
+}
+
+export const notificationsPage = page({
+  at: AT,
+  access: signedIn,
+  input: z.object({}),
+  async show({ ctx, caller, view }) {
+    const [setting, { items }] = await Promise.all([
+      showNotificationSetting(ctx, caller.user, 'everything'),
+      listEmails(ctx, caller.user, { page: 1, per_page: 100 }),
+    ])
+    const addresses = [caller.user.email, ...items.filter(({ confirmed_at }) => confirmed_at !== null).map(({ email }) => email)]
+    return {
+      title: 'Notifications',
+      body: (
+        <SettingsLayout view={view} at={AT} title="Notifications">
+          {!ctx.mail && <p class="flash alert">This server sends no mail: its administrator has not set up mail.</p>}
+          <FormTag view={view} action={AT} method="PUT">
+            <FormFaults view={view} />
+            <SelectField view={view} name="level" label="Mail me about" value={setting.level} choices={LEVELS} />
+            <SelectField
+              view={view}
+              name="notification_email"
+              label="At this address"
+              value={setting.notification_email}
+              choices={addresses.map((value) => ({ value, label: value }))}
+            />
+            <fieldset>
+              <legend>Chosen events</legend>
+              <div class="columns">
+                {MAIL_EVENTS.map((event) => (
+                  <Checkbox key={event} view={view} name="events[]" value={event} label={EVENTS[event]} checked={setting.events.includes(event)} />
+                ))}
+              </div>
+            </fieldset>
+            <Submit label="Save" />
+          </FormTag>
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+export const notificationsForm = form({
+  at: AT,
+  method: 'PUT',
+  access: signedIn,
+  input: z.object({
+    level: opt(oneOf(['disabled', 'participating', 'watch', 'mention', 'custom'])),
+    notification_email: opt(str()),
+    events: orDefault(list(oneOf(MAIL_EVENTS)), []),
+  }),
+  on: notificationsPage,
+  async submit({ ctx, caller, input: { events, ...change } }) {
+    const chosen = Object.fromEntries(MAIL_EVENTS.map((event) => [event, events.includes(event)]))
+    await updateNotificationSetting(ctx, caller.user, 'everything', { ...change, events: chosen })
+    return new Redirect(AT, { notice: 'Your notifications are saved.' })
+  },
+})

@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { sessionCookie } from '../../../access/sessions.js'
+import { invalidRecord } from '../../../failures.js'
+import { orDefault, str } from '../../../http/params.js'
+import { changeOwnPassword, checkOwnPassword } from '../../../services/identity/own-password.js'
+import { removeUser } from '../../../services/operations/user-removal.js'
+import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { SettingsLayout } from '../../layout/settings.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { accountPage } from './profile.js'
+
+const AT = '/-/profile/password/edit'
+const EXPIRED = '/-/profile/password/new'
+const FIELDS = ['current_password', 'password', 'password_confirmation']
+
+const Fields = ({ view, action, method }: { view: PageView; action: string; method: 'PUT' | 'POST' }) => (
+  <FormTag view={view} action={action} method={method}>
+    <FormFaults view={view} fields={FIELDS} />
+    <Field view={view} name="user[current_password]" label="Current password" type="password" autocomplete="current-password" required />
+    <Field view={view} name="user[password]" label="New password" type="password" hint="8 to 128 characters." autocomplete="new-password" required />
+    <Field view={view} name="user[password_confirmation]" label="New password again" type="password" autocomplete="new-password" required />
+    <Submit label="Change password" />
+  </FormTag>
+)
+
+export const ownPasswordPage = page({
+  at: AT,
+  access: signedIn,
+  input: z.object({}),
+  async show({ ctx, view }) {
+    return {
+      title: 'Password',
+      body: (
+        <SettingsLayout view={view} at={AT} title="Password">
+          <p>A new password ends your other sessions and the access of programs that signed in with the old one. Access tokens and keys stay.</p>
+          <Fields view={view} action="/-/profile/password" method="PUT" />
+          {ctx.mail && (
+            <p>
+              <a href={`${view.links.prefix}/users/password/new`}>I have forgotten my password</a>
+            </p>
+          )}
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+/** The only page that is open with a password that an administrator has set (WB-13). */
+export const expiredPasswordPage = page({
+  at: EXPIRED,
+  access: signedIn,
+  input: z.object({}),
+  async show({ view }) {
+    if (!view.session?.passwordExpired) return new Redirect(AT)
+    return {
+      title: 'Choose a new password',
+      narrow: true,
+      body: (
+        <>
+          <h1>Choose a new password</h1>
+          <p>An administrator has set your password. Choose one that only you know.</p>
+          <Fields view={view} action="/-/profile/password" method="POST" />
+        </>
+      ),
+    }
+  },
+})
+
+const input = z.object({
+  user: z.object({
+    current_password: orDefault(str(), ''),
+    password: orDefault(str(), ''),
+    password_confirmation: orDefault(str(), ''),
+  }),
+})
+
+const changing = (method: 'PUT' | 'POST', on: typeof ownPasswordPage, to: string) =>
+  form({
+    at: '/-/profile/password',
+    method,
+    access: signedIn,
+    input,
+    on,
+    async submit({ ctx, caller, input: { user }, view }) {
+      const { password_confirmation, ...change } = user
+      if (password_confirmation !== change.password) throw invalidRecord({ password_confirmation: ['is not the same as the new password'] })
+      await changeOwnPassword(ctx, caller, change, view.session?.id)
+      return new Redirect(to, { notice: 'Your password is changed.' })
+    },
+  })
+
+export const ownPasswordForm = changing('PUT', ownPasswordPage, AT)
+export const expiredPasswordForm = changing('POST', expiredPasswordPage, '/')
+
+export const removalForm = form({
+  at: '/users',
+  method: 'DELETE',
+  access: signedIn,
+  input: z.object({ password: orDefault(str(), '') }),
+  on: accountPage,
+  async submit({ ctx, caller, input: { password } }) {
+    await checkOwnPassword(ctx, caller.user.id, password)
+    await removeUser(ctx, caller.user.id, false, () => undefined)
+    return new Redirect('/users/sign_in', { notice: 'Your account is removed.', cookies: [{ name: sessionCookie(ctx), value: null }] })
+  },
+})

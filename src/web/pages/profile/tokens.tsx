@@ -1,0 +1,166 @@
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { SCOPES, type Scope } from '../../../access/scopes.js'
+import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { createOwnToken, getToken, isActive, listTokens, markRevoked } from '../../../services/identity/tokens.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { dayText, Time } from '../../components/time.js'
+import { SettingsLayout } from '../../layout/settings.js'
+import { form, page, Redirect } from '../../page.js'
+
+const AT = '/-/profile/personal_access_tokens'
+
+const MEANINGS: Record<Scope, string> = {
+  api: 'Everything that you may do, over the API and Git',
+  read_api: 'Read everything that you may read over the API',
+  read_user: 'Read your profile',
+  read_repository: 'Clone and fetch over HTTP',
+  write_repository: 'Clone, fetch and push over HTTP',
+  sudo: 'Act as any user (administrators)',
+}
+
+const DAY_MS = 86_400_000
+
+export const tokensPage = page({
+  at: AT,
+  access: signedIn,
+  // a program leads here with the name and the scopes that it wants
+  input: z.object({ name: opt(str()), scopes: opt(str()), page: paging.page }),
+  async show({ ctx, caller, input, view }) {
+    const filter = { user_id: caller.user.id, state: 'active', sort: 'created_desc', page: input.page, per_page: 50 } as const
+    const { items, total } = await listTokens(ctx, caller, filter)
+    const wanted = new Set((input.scopes ?? '').split(',').map((scope) => scope.trim()))
+    return {
+      title: 'Access tokens',
+      body: (
+        <SettingsLayout view={view} at={AT} title="Access tokens">
+          <p>A token stands for your password in scripts, CI jobs and other programs, and for Git over HTTP.</p>
+          <Rows empty="You have no active tokens.">
+            {items.map((token) => (
+              <Row
+                key={token.id}
+                actions={
+                  <ActionButton view={view} action={`${AT}/${token.id}/revoke`} method="PUT" label="Revoke" what={token.name} class="danger" />
+                }
+              >
+                <strong>{token.name}</strong>
+                <span>
+                  {token.scopes.map((scope) => (
+                    <>
+                      <Badge key={scope}>{scope}</Badge>{' '}
+                    </>
+                  ))}
+                </span>
+                <span class="dim">
+                  Created <Time at={token.created_at} />
+                  {token.last_used_at ? (
+                    <>
+                      , last used <Time at={token.last_used_at} />
+                    </>
+                  ) : (
+                    ', never used'
+                  )}
+                  {token.expires_at ? `, expires ${dayText(new Date(token.expires_at))}` : ', never expires'}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={50} total={total} />
+          <h2>New token</h2>
+          <FormTag view={view} action={AT}>
+            <FormFaults view={view} fields={['name', 'expires_at']} />
+            <Field
+              view={view}
+              name="personal_access_token[name]"
+              label="Name"
+              value={input.name}
+              hint="What it is for, so that you know which one to revoke."
+              required
+            />
+            <Field
+              view={view}
+              name="personal_access_token[expires_at]"
+              label="Expires on"
+              type="date"
+              value={new Date(view.now.getTime() + 365 * DAY_MS).toISOString().slice(0, 10)}
+              hint="Empty: it never expires."
+            />
+            <fieldset>
+              <legend>Scopes</legend>
+              {SCOPES.filter((scope) => scope !== 'sudo' || caller.user.admin).map((scope) => (
+                <Checkbox
+                  key={scope}
+                  view={view}
+                  name="personal_access_token[scopes][]"
+                  value={scope}
+                  label={scope}
+                  hint={MEANINGS[scope]}
+                  checked={wanted.has(scope)}
+                />
+              ))}
+            </fieldset>
+            <Submit label="Create token" />
+          </FormTag>
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+export const tokenForm = form({
+  at: AT,
+  method: 'POST',
+  access: signedIn,
+  input: z.object({
+    personal_access_token: z.object({ name: orDefault(str(), ''), expires_at: opt(date()), scopes: orDefault(list(str()), []) }),
+  }),
+  on: tokensPage,
+  async submit({ ctx, caller, input, view }) {
+    const { token, value } = await createOwnToken(ctx, caller, input.personal_access_token)
+    const git = view.links.http('GROUP/PROJECT').replace('://', `://${caller.user.username}@`)
+    return {
+      title: 'New access token',
+      headers: { 'cache-control': 'no-store' },
+      body: (
+        <SettingsLayout view={view} at={AT} title={`Token “${token.name}”`}>
+          <p>
+            <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
+          </p>
+          <p class="copied">
+            <input class="code" id="token" value={value} readonly aria-label="Token" />
+            <button type="button" class="copy" data-copy="token" hidden>
+              Copy
+            </button>
+          </p>
+          <h2>Use it</h2>
+          <p>With Git, as the password:</p>
+          <pre>
+            <code>git clone {git}</code>
+          </pre>
+          <p>With the API:</p>
+          <pre>
+            <code>{`curl -H "PRIVATE-TOKEN: $TOKEN" ${view.links.api('/user')}`}</code>
+          </pre>
+          <p>
+            <a href={view.links.prefix + AT}>All tokens</a>
+          </p>
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+export const tokenRevocation = form({
+  at: `${AT}/:token_id/revoke`,
+  method: 'PUT',
+  access: signedIn,
+  input: z.object({ token_id: rowId() }),
+  async submit({ ctx, caller, input }) {
+    // an administrator revokes the tokens of others elsewhere
+    const own = { ...caller, user: { ...caller.user, admin: false } }
+    const token = await getToken(ctx, own, String(input.token_id))
+    if (isActive(ctx, token)) await markRevoked(ctx, token)
+    return new Redirect(AT, { notice: `The token “${token.name}” is revoked.` })
+  },
+})

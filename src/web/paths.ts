@@ -1,0 +1,140 @@
+import type { FastifyRequest } from 'fastify'
+import findMyWay from 'find-my-way'
+import { findPathOwner } from '../access/path-owner.js'
+import type { Context } from '../context.js'
+import { emptyParameterBag, type ParameterBag } from '../http/form.js'
+import type { Form, Page } from './page.js'
+
+/** What is at an address. */
+interface Place {
+  page: Page | undefined
+  /** By method. */
+  forms: Map<string, Form>
+}
+
+/** A place below a project, a group or a user, as the router finds it. */
+interface PlaceBelow extends Place {
+  /** Reached without the `-` that its printed address has. */
+  older: boolean
+}
+
+type Found = { page: Page | undefined; forms: Map<string, Form>; params: ParameterBag } | { to: string } | null
+
+/** What an address is below: a project, a group or a user. */
+type Kind = 'P' | 'G' | 'U'
+const KINDS = { project: 'P', group: 'G', user: 'U' } as const
+
+const ROUTER = { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 4_096 }
+/** Parts of the path of a project that are looked at: groups have at most 20 levels. */
+const MAX_PARTS = 24
+
+/** Older and later addresses of the pages of an account, which lead to the present ones. */
+const ACCOUNT_ADDRESSES = [
+  ['/-/user_settings/profile', '/-/profile'],
+  ['/-/user_settings/password', '/-/profile/password/edit'],
+  ['/-/user_settings/password/edit', '/-/profile/password/edit'],
+  ['/-/user_settings/personal_access_tokens', '/-/profile/personal_access_tokens'],
+  ['/-/user_settings/ssh_keys', '/-/profile/keys'],
+  ['/-/user_settings/gpg_keys', '/-/profile/gpg_keys'],
+  ['/-/user_settings/active_sessions', '/-/profile/active_sessions'],
+  ['/-/user_settings/applications', '/-/profile/applications'],
+] as const
+
+/** Finds the page or form of a path (WB-2). */
+export class Paths {
+  /** Places whose address is fixed but for parameters of one part. */
+  readonly fixed = new Map<string, Place>()
+  /** Addresses that lead to another one. */
+  readonly moved: [string, string][] = []
+  readonly #below: Record<Kind, ReturnType<typeof findMyWay>> = { P: findMyWay(ROUTER), G: findMyWay(ROUTER), U: findMyWay(ROUTER) }
+
+  constructor(pages: readonly Page[], forms: readonly Form[]) {
+    const places = new Map<string, Place>()
+    const placeAt = (at: string) => {
+      const known = places.get(at) ?? { page: undefined, forms: new Map<string, Form>() }
+      places.set(at, known)
+      return known
+    }
+    for (const page of pages) placeAt(page.at).page = page
+    for (const form of forms) placeAt(form.at).forms.set(form.method, form)
+    for (const [at, place] of places) this.#add(at, place)
+    for (const [from, to] of ACCOUNT_ADDRESSES) if (this.fixed.has(to)) this.moved.push([from, to])
+  }
+
+  #add(at: string, place: Place): void {
+    if (at.startsWith('/')) {
+      this.fixed.set(at, place)
+      if (place.page && at.startsWith('/-/profile')) this.moved.push([at.slice(2), at])
+      return
+    }
+    const below = this.#below[at.charAt(0) as Kind]
+    const path = at.slice(1) || '/'
+    below.on('GET', path, () => undefined, { ...place, older: false } satisfies PlaceBelow)
+    if (path.startsWith('/-/')) below.on('GET', path.slice(2), () => undefined, { ...place, older: true } satisfies PlaceBelow)
+  }
+
+  /** The place of a request below a project, a group or a user, or where it has moved. */
+  async find(ctx: Context, request: FastifyRequest): Promise<Found> {
+    const [path = '/'] = request.url.split('?', 1)
+    const owner = await ownerOf(ctx, path)
+    if (!owner) return null
+    const found = this.#below[owner.kind].find('GET', owner.rest || '/')
+    const place = found?.store as PlaceBelow | undefined
+    if (!found || !place) return null
+    const query = request.url.slice(path.length)
+    const reads = request.method !== 'POST'
+    if (reads && place.page && (place.older || owner.moved)) {
+      const base = owner.kind === 'G' && owner.rest ? `/groups/${owner.fullPath}` : `/${owner.fullPath}`
+      const to = base.split('/').map(encodeURIComponent).join('/') + (place.older ? '/-' : '') + owner.rest
+      return { to: ctx.links.prefix + to + query }
+    }
+    const params = emptyParameterBag()
+    for (const [name, value] of Object.entries(found.params)) params[name === '*' ? 'path' : name] = value
+    params['id'] = owner.fullPath
+    return { page: place.page, forms: place.forms, params }
+  }
+}
+
+interface Owner {
+  kind: Kind
+  fullPath: string
+  /** What follows the path of the owner, as it was sent, from the slash on. */
+  rest: string
+  /** It was named by another case than its own. */
+  moved: boolean
+}
+
+/** The project, group or user that a path is below; the longest that exists, unless `/-/` says where its path ends. */
+async function ownerOf(ctx: Context, path: string): Promise<Owner | null> {
+  const inGroups = path.startsWith('/groups/')
+  const bare = inGroups ? path.slice('/groups'.length) : path
+  const dash = bare.indexOf('/-/')
+  const decoded = decodedParts(dash < 0 ? bare : bare.slice(0, dash))
+  if (!decoded) return null
+  if (dash >= 0) return { kind: inGroups ? 'G' : 'P', fullPath: decoded.join('/'), rest: bare.slice(dash), moved: false }
+  const keys = decoded.slice(0, MAX_PARTS).map((_, i) =>
+    decoded
+      .slice(0, i + 1)
+      .join('/')
+      .toLowerCase(),
+  )
+  const found = await findPathOwner(ctx, keys)
+  if (!found || (inGroups && found.kind !== 'group')) return null
+  const parts = found.fullPath.split('/').length
+  const rest = bare
+    .split('/')
+    .filter(Boolean)
+    .slice(parts)
+    .map((part) => `/${part}`)
+    .join('')
+  return { kind: KINDS[found.kind], fullPath: found.fullPath, rest, moved: decoded.slice(0, parts).join('/') !== found.fullPath }
+}
+
+function decodedParts(path: string): string[] | null {
+  try {
+    const parts = path.split('/').filter(Boolean).map(decodeURIComponent)
+    return parts.length > 0 && !parts.some((part) => part.includes('\0') || part.includes('/')) ? parts : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,41 @@
+import { stringifySetCookie } from 'cookie'
+import type { FastifyReply } from 'fastify'
+import type { Context } from '../../context.js'
+import type { Flash } from '../page.js'
+
+const isSecure = ({ links }: Pick<Context, 'links'>) => links.base.startsWith('https:')
+const nameOf = (ctx: Pick<Context, 'links'>, name: string) => `${isSecure(ctx) ? '__Host-' : ''}roost_${name}`
+
+/** The cookie of a visitor who is not signed in, which their forms are tied to. */
+export const visitorCookie = (ctx: Pick<Context, 'links'>) => nameOf(ctx, 'visitor')
+/** The cookie of the sentence on the next page. */
+export const flashCookie = (ctx: Pick<Context, 'links'>) => nameOf(ctx, 'flash')
+
+/** Sets or removes a cookie that no script reads and that other sites do not send (WB-10). */
+export function setCookie(
+  ctx: Pick<Context, 'links'>,
+  reply: FastifyReply,
+  { name, value, maxAge }: { name: string; value: string | null; maxAge?: number | undefined },
+): void {
+  const text = stringifySetCookie({
+    name,
+    value: value ?? '',
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: isSecure(ctx),
+    path: '/',
+    ...(value === null ? { maxAge: 0 } : maxAge !== undefined && { maxAge }),
+  })
+  // Fastify keeps several of this header
+  reply.header('set-cookie', text)
+}
+
+const MAX_FLASH = 500
+
+export const flashText = ({ kind, text }: Flash): string => `${kind === 'alert' ? '!' : '.'}${text.slice(0, MAX_FLASH)}`
+
+/** Reads a flash cookie; null for anything else. */
+export function readFlash(value: string | undefined): Flash | null {
+  if (!value || value.length < 2 || value.length > MAX_FLASH + 1) return null
+  return { kind: value.startsWith('!') ? 'alert' : 'notice', text: value.slice(1) }
+}

@@ -1,0 +1,160 @@
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../context.js'
+import { type Failure, noSuchRoute, unauthenticated } from '../failures.js'
+import { asFailure } from '../http/failure-handler.js'
+import { emptyParameterBag, type ParameterBag } from '../http/form.js'
+import { Assets } from './assets.js'
+import { answerPage } from './call.js'
+import { documentOf } from './layout/document.js'
+import { errorPage } from './layout/error.js'
+import type { Form, Html, Page, PageView } from './page.js'
+import { Redirect } from './page.js'
+import { Paths } from './paths.js'
+import { callerOfSession, sessionOf } from './session/caller.js'
+import { flashCookie, flashText, setCookie } from './session/cookies.js'
+import { viewOf } from './view.js'
+
+/** Bytes from which a page is compressed. */
+const COMPRESSED_FROM = 1_024
+const [zip, brotli] = [promisify(gzip), promisify(brotliCompress)]
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+
+/** Whether a client is a browser that opens a page, or says so. */
+export const wantsHtml = ({ headers, method }: FastifyRequest): boolean =>
+  (method === 'GET' || method === 'HEAD' || method === 'POST') && (headers.accept ?? '').includes('text/html')
+
+/** All pages and forms of the service (WB-1). */
+export class Site {
+  readonly assets: Assets
+  readonly #paths: Paths
+
+  constructor(
+    readonly ctx: Context,
+    pages: readonly Page[],
+    forms: readonly Form[],
+  ) {
+    this.assets = new Assets(ctx.links.prefix)
+    this.#paths = new Paths(pages, forms)
+  }
+
+  /** Registers the pages at fixed addresses, and the forms below projects, groups and users. */
+  register(app: FastifyInstance): void {
+    this.assets.serve(app)
+    for (const [url, { page, forms }] of this.#paths.fixed) {
+      const config = { policy: [...new Set([page, ...forms.values()].flatMap((each) => (each ? [each.access.rule] : [])))].join('; ') }
+      if (page) app.get(url, { config }, (request, reply) => answerPage(this, page, paramsOf(request), request, reply))
+      if (forms.size > 0)
+        app.post(url, { config, ...this.#takingForms(forms) }, (request, reply) => this.#submit(forms, paramsOf(request), request, reply))
+    }
+    for (const [from, to] of this.#paths.moved)
+      app.get(from, { config: { policy: 'anyone' } }, async (request, reply) => {
+        const rest = Object.entries(paramsOf(request)).reduce(
+          (path, [name, value]) => path.replace(`:${name}`, encodeURIComponent(String(value))),
+          to,
+        )
+        const query = request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : ''
+        return reply.redirect(this.ctx.links.prefix + rest + query, 302)
+      })
+    app.post(
+      '/*',
+      { config: { policy: 'that of the form below a project, group or user' }, constraints: { form: 'yes' }, ...this.#takingForms() },
+      (request, reply) => this.serveBelow(request, reply),
+    )
+  }
+
+  /** Larger bodies are read only from callers who are signed in (SEC-71). */
+  #takingForms(forms?: ReadonlyMap<string, Form>) {
+    const { ctx } = this
+    return {
+      ...((!forms || [...forms.values()].some(({ files }) => files)) && { bodyLimit: ctx.config.limits.bodyBytes }),
+      onRequest: async (request: FastifyRequest) => {
+        request.admit = async () => {
+          const caller = callerOfSession(await sessionOf(ctx, request))
+          if (!caller.user) throw unauthenticated()
+          request.caller = caller
+        }
+      },
+    }
+  }
+
+  /** Serves a page or form below a project, a group or a user; 404 if there is none. */
+  async serveBelow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const found = await this.#paths.find(this.ctx, request)
+    if (!found) throw noSuchRoute()
+    if ('to' in found) return reply.redirect(found.to, 302)
+    if (request.method === 'POST') return this.#submit(found.forms, found.params, request, reply)
+    if (!found.page) throw noSuchRoute()
+    return answerPage(this, found.page, found.params, request, reply)
+  }
+
+  async #submit(forms: ReadonlyMap<string, Form>, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
+    const override = (request.body as ParameterBag | undefined)?.['_method']
+    const form = forms.get(typeof override === 'string' && override !== '' ? override.toUpperCase() : 'POST')
+    if (!form) throw noSuchRoute()
+    return answerPage(this, form, params, request, reply)
+  }
+
+  /** Sends a page, or leads to another one. */
+  async send(view: PageView, result: Html | Redirect, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { ctx } = this
+    if (result instanceof Redirect) {
+      for (const cookie of result.cookies) setCookie(ctx, reply, cookie)
+      if (result.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: flashText(result.flash), maxAge: 60 })
+      const to = /^https?:/.test(result.to) ? result.to : ctx.links.prefix + result.to
+      // 303: the next page is fetched by GET, whatever the form's method was
+      return reply.header('cache-control', 'no-store').redirect(to, 303)
+    }
+    const text = documentOf(result, view, await this.assets.links())
+    if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
+    for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
+    reply.code(result.status ?? 200).headers({ ...headersOf(view), ...result.headers })
+    return this.#sendText(Buffer.from(text), request, reply)
+  }
+
+  async #sendText(bytes: Buffer, { headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const accepts = String(headers['accept-encoding'] ?? '')
+    const coding = bytes.length < COMPRESSED_FROM ? undefined : /\bbr\b/.test(accepts) ? 'br' : /\bgzip\b/.test(accepts) ? 'gzip' : undefined
+    if (!coding) return reply.send(bytes)
+    return reply.header('content-encoding', coding).send(await (coding === 'br' ? brotli(bytes, BROTLI) : zip(bytes, { level: 6 })))
+  }
+
+  /**
+   * Shows what went wrong as a page; a reader who is not signed in is led to sign-in and back where that may help
+   * (WB-3). False if the error is none that a caller is shown.
+   */
+  async refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const failure = asFailure(error, request)
+    if (!failure) return false
+    if (failure.kind === 'unavailable') request.log.warn({ err: error }, 'a page could not be served')
+    const session = await sessionOf(this.ctx, request).catch(() => null)
+    if (leadsToSignIn(failure, request) && (!session || session.awaitsSecondFactor)) {
+      const to = `/users/sign_in?return_to=${encodeURIComponent(request.url)}`
+      reply.header('cache-control', 'no-store').redirect(this.ctx.links.prefix + to, 302)
+      return true
+    }
+    const view = await viewOf(this.ctx, session, request, reply)
+    reply.headers(failure.headers)
+    await this.send({ ...view, flash: null }, errorPage(failure, view), request, reply)
+    return true
+  }
+}
+
+const leadsToSignIn = ({ kind }: Failure, { method }: FastifyRequest) =>
+  (method === 'GET' || method === 'HEAD') && (kind === 'unauthenticated' || kind === 'not_found')
+
+const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
+
+/** Only what comes from this service, and pictures of an avatar service (WB-4). */
+function headersOf({ avatarService }: PageView): Record<string, string> {
+  const pictures = avatarService ? ` ${new URL(avatarService.replace(/%\{\w+\}/g, '0')).origin}` : ''
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': `default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'${pictures}; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'same-origin',
+    'cache-control': 'private, no-cache',
+    vary: 'accept, accept-encoding, cookie',
+  }
+}

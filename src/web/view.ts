@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto'
+import { parseCookie } from 'cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Session, sessionValue } from '../access/sessions.js'
+import type { Context } from '../context.js'
+import type { PageView } from './page.js'
+import { callerOfSession } from './session/caller.js'
+import { flashCookie, readFlash, setCookie, visitorCookie } from './session/cookies.js'
+import { formTokenFor } from './session/form-token.js'
+
+/** What the forms of a browser are tied to: its session, or else its cookie of a visitor. */
+export const seedOf = (ctx: Pick<Context, 'links'>, { headers }: FastifyRequest): string | undefined =>
+  sessionValue(ctx, headers) ?? parseCookie(headers.cookie ?? '')[visitorCookie(ctx)]
+
+/** What the components of a page need. */
+export async function viewOf(ctx: Context, session: Session | null, request: FastifyRequest, reply: FastifyReply): Promise<PageView> {
+  const { settings } = ctx.caches
+  const cookies = parseCookie(request.headers.cookie ?? '')
+  const flash = readFlash(cookies[flashCookie(ctx)])
+  let seed = seedOf(ctx, request)
+  return {
+    links: ctx.links,
+    viewer: callerOfSession(session).user,
+    avatarService: await settings.avatarService(),
+    session,
+    settings: await settings.read(),
+    now: ctx.now(),
+    address: request.url,
+    flash,
+    submitted: null,
+    formToken() {
+      if (seed === undefined) {
+        seed = randomBytes(24).toString('base64url')
+        setCookie(ctx, reply, { name: visitorCookie(ctx), value: seed })
+      }
+      return formTokenFor(ctx, seed)
+    },
+  }
+}
