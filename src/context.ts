@@ -1,3 +1,4 @@
+import type { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { input, ZodType } from 'zod'
 import type { Caller, SignedIn } from './access/actor.js'
@@ -5,7 +6,7 @@ import type { AccessState } from './access/state.js'
 import type { Config } from './config.js'
 import type { Database, Transaction } from './db/client.js'
 import type { MergeIntent } from './db/schema/index.js'
-import type { Git, GitRepository, Oid, RefUpdate } from './git/types.js'
+import type { Commit, Git, GitRepository, Oid, RefUpdate } from './git/types.js'
 import type { RenderedCache } from './http/rendered-cache.js'
 import type { JobOptions } from './jobs/enqueue.js'
 import type { Jobs } from './jobs/jobs.js'
@@ -97,6 +98,8 @@ interface Mail {
 /** What may be dropped at any time: all of it is read or made again. */
 interface Caches {
   archives: FileCache
+  /** The commits that last changed the entries of a folder, by project, commit and path. */
+  lastChanges: LRUCache<string, Promise<ReadonlyMap<string, Commit>>>
   lists: ListCache
   /** Rendered list entries. */
   rendered: RenderedCache

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { createAccessState } from '../access/state.js'
 import type { Config } from '../config.js'
@@ -41,6 +42,9 @@ const JOB_STOP_TIMEOUT_MS = 2_000
 const MARKDOWN_PROGRAM = new URL('./markdown.js', import.meta.url)
 
 /** Options that differ between processes of the service. */
+/** Folders whose last changes are kept. */
+const LAST_CHANGES = 500
+
 export interface ContextOptions {
   /** Number of worker processes. */
   workers: number
@@ -100,7 +104,7 @@ export async function createContext(
     mail: config.mail === undefined ? null : { mailer: openMailer(config.mail), markdown: new MarkdownThread(markdown) },
     listeners: eventListeners,
     links: linksFor(config.baseUrl, config.ssh),
-    caches: { archives: openArchives(parts), lists, rendered, settings },
+    caches: { archives: openArchives(parts), lastChanges: new LRUCache({ max: LAST_CHANGES }), lists, rendered, settings },
     access: createAccessState(config, db, systemSource.now),
     cpu: { argon2: shared ?? new Argon2(config.argon2, workers), slices: new Slices() },
     process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },

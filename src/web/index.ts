@@ -3,7 +3,12 @@ import type { Form, Page } from './page.js'
 import * as links from './pages/accounts/links.js'
 import * as signIn from './pages/accounts/sign-in.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
+import * as blob from './pages/code/blob.js'
+import * as commits from './pages/code/commits.js'
+import * as refs from './pages/code/refs.js'
+import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
+import * as people from './pages/people/user.js'
 import * as emails from './pages/profile/emails.js'
 import * as keys from './pages/profile/keys.js'
 import * as notifications from './pages/profile/notifications.js'
@@ -19,6 +24,10 @@ const { passwordRequest, confirmationRequest } = links
 export const pages: Page[] = [
   home.homePage,
   home.dashboardPage,
+  home.starredPage,
+  home.explorePage,
+  people.userPage,
+  people.groupPage,
   signIn.signInPage,
   links.confirmationPage,
   links.passwordPage,
@@ -35,6 +44,17 @@ export const pages: Page[] = [
   keys.gpgKeysPage,
   tokens.tokensPage,
   sessions.sessionsPage,
+  tree.projectPage,
+  tree.treePage,
+  blob.blobPage,
+  blob.blamePage,
+  commits.commitsPage,
+  commits.defaultCommitsPage,
+  commits.commitPage,
+  commits.comparePage,
+  refs.branchesPage,
+  refs.tagsPage,
+  refs.switchPage,
 ]
 
 /** All forms, by family. */
@@ -64,6 +84,8 @@ export const forms: Form[] = [
   tokens.tokenForm,
   tokens.tokenRevocation,
   sessions.sessionEnd,
+  refs.branchForm,
+  refs.branchRemoval,
 ]
 
 export const openSite = (ctx: Context): Site => new Site(ctx, pages, forms)

@@ -16,6 +16,8 @@ interface Place {
 interface PlaceBelow extends Place {
   /** Reached without the `-` that its printed address has. */
   older: boolean
+  /** What stands before the `*` of its address; null without one. */
+  before: string | null
 }
 
 type Found = { page: Page | undefined; forms: Map<string, Form>; params: ParameterBag } | { to: string } | null
@@ -69,8 +71,12 @@ export class Paths {
     }
     const below = this.#below[at.charAt(0) as Kind]
     const path = at.slice(1) || '/'
-    below.on('GET', path, () => undefined, { ...place, older: false } satisfies PlaceBelow)
-    if (path.startsWith('/-/')) below.on('GET', path.slice(2), () => undefined, { ...place, older: true } satisfies PlaceBelow)
+    const add = (pattern: string, older: boolean) => {
+      const before = pattern.endsWith('*') ? pattern.slice(0, -1) : null
+      below.on('GET', pattern, () => undefined, { ...place, older, before } satisfies PlaceBelow)
+    }
+    add(path, false)
+    if (path.startsWith('/-/')) add(path.slice(2), true)
   }
 
   /** The place of a request below a project, a group or a user, or where it has moved. */
@@ -89,7 +95,11 @@ export class Paths {
       return { to: ctx.links.prefix + to + query }
     }
     const params = emptyParameterBag()
-    for (const [name, value] of Object.entries(found.params)) params[name === '*' ? 'path' : name] = value
+    for (const [name, value] of Object.entries(found.params)) if (name !== '*') params[name] = value
+    // the router leaves `%2F` in it
+    const rest = place.before === null ? undefined : decoded(owner.rest.slice(place.before.length))
+    if (rest === null) return null
+    if (rest !== undefined) params['path'] = rest
     params['id'] = owner.fullPath
     return { page: place.page, forms: place.forms, params }
   }
@@ -130,11 +140,17 @@ async function ownerOf(ctx: Context, path: string): Promise<Owner | null> {
   return { kind: KINDS[found.kind], fullPath: found.fullPath, rest, moved: decoded.slice(0, parts).join('/') !== found.fullPath }
 }
 
-function decodedParts(path: string): string[] | null {
+/** Decodes a part of a URL; null if it is malformed or has a NUL. */
+function decoded(text: string): string | null {
   try {
-    const parts = path.split('/').filter(Boolean).map(decodeURIComponent)
-    return parts.length > 0 && !parts.some((part) => part.includes('\0') || part.includes('/')) ? parts : null
+    const plain = decodeURIComponent(text)
+    return plain.includes('\0') ? null : plain
   } catch {
     return null
   }
+}
+
+function decodedParts(path: string): string[] | null {
+  const parts = path.split('/').filter(Boolean).map(decoded)
+  return parts.length > 0 && parts.every((part) => part !== null && !part.includes('/')) ? (parts as string[]) : null
 }

@@ -1,14 +1,16 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { formerProjectId, fullPathOf, getProjectFor } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { type Failure, noSuchRoute, unauthenticated } from '../failures.js'
+import { Failure, noSuchRoute, nullOnFailure, unauthenticated } from '../failures.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
 import { Assets } from './assets.js'
 import { answerPage } from './call.js'
 import { documentOf } from './layout/document.js'
 import { errorPage } from './layout/error.js'
+import { inUrl } from './links.js'
 import type { Form, Html, Page, PageView } from './page.js'
 import { Redirect } from './page.js'
 import { Paths } from './paths.js'
@@ -86,7 +88,27 @@ export class Site {
     if ('to' in found) return reply.redirect(found.to, 302)
     if (request.method === 'POST') return this.#submit(found.forms, found.params, request, reply)
     if (!found.page) throw noSuchRoute()
-    return answerPage(this, found.page, found.params, request, reply)
+    try {
+      return await answerPage(this, found.page, found.params, request, reply)
+    } catch (error) {
+      const present = await this.#presentAddress(error, String(found.params['id']), request)
+      if (present === null) throw error
+      return reply.redirect(present, 302)
+    }
+  }
+
+  /** Where a page has moved that was not found below the former path of a project; null if it was none. */
+  async #presentAddress(error: unknown, fullPath: string, request: FastifyRequest): Promise<string | null> {
+    const { ctx } = this
+    if (!(error instanceof Failure) || error.kind !== 'not_found') return null
+    const id = await formerProjectId(ctx, fullPath)
+    if (id === null) return null
+    const caller = callerOfSession(await sessionOf(ctx, request))
+    const moved = await nullOnFailure(getProjectFor(ctx, caller, String(id)))
+    const former = `/${inUrl(fullPath)}`
+    return moved && request.url.startsWith(former)
+      ? ctx.links.prefix + `/${inUrl(fullPathOf(moved.project))}` + request.url.slice(former.length)
+      : null
   }
 
   async #submit(forms: ReadonlyMap<string, Form>, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {

@@ -119,7 +119,7 @@ export const addresses: Address[] = [
   }),
   address({
     part: 'compare',
-    pattern: /^(?<from>[\s\S]+?)(?<dots>\.{2,3})(?<to>[\s\S]+)$/,
+    pattern: /^(?=[\s\S]+\.(?:diff|patch)$)(?<from>[\s\S]+?)(?<dots>\.{2,3})(?<to>[\s\S]+)$/,
     like: '/projects/:id/repository/compare',
     access: onProject('download_code'),
     async answer(call) {

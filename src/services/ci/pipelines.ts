@@ -160,6 +160,24 @@ export async function lastPipelineOf(ctx: Context, { project }: ProjectSubject, 
   return found ?? null
 }
 
+const selectStates = statement('last pipeline states of commits', (db) =>
+  db
+    .selectDistinctOn([pipelines.sha], { sha: pipelines.sha, id: pipelines.id, status: pipelines.status })
+    .from(pipelines)
+    .where(and(eq(pipelines.project_id, sql.placeholder('project')), sql`${pipelines.sha} = any(${sql.placeholder('shas')}::text[])`))
+    .orderBy(pipelines.sha, desc(pipelines.id)),
+)
+
+/** The newest pipeline of each of these commits that has one. */
+export async function lastPipelinesOf(
+  ctx: Context,
+  { project }: ProjectSubject,
+  shas: Oid[],
+): Promise<Map<Oid, { id: number; status: PipelineState }>> {
+  const rows = await selectStates(ctx.db, null).execute({ project: project.id, shas })
+  return new Map(rows.map(({ sha, id, status }) => [sha, { id, status }]))
+}
+
 export const SCOPES = ['running', 'pending', 'finished', 'branches', 'tags'] as const
 export const ORDERS = ['id', 'status', 'ref', 'updated_at', 'user_id'] as const
 

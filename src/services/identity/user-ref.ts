@@ -1,4 +1,7 @@
-import type { Column } from 'drizzle-orm'
+import { type Column, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { emails, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 
 export interface UserRefRecord {
   id: number
@@ -19,3 +22,23 @@ export const userRefColumns = <Users extends Record<Shown, Column>>({ id, name, 
   state,
   avatar,
 })
+
+const selectByAddresses = statement('users by e-mail addresses', (db) =>
+  db
+    .select({ address: sql<string>`a.address`, ...userRefColumns(users) })
+    .from(sql`unnest(${sql.placeholder('addresses')}::text[]) as a(address)`)
+    .innerJoin(
+      users,
+      sql`${users.id} = coalesce(
+        (select u.id from users u where lower(u.email) = a.address and u.confirmed_at is not null),
+        (select e.user_id from ${emails} e where lower(e.email) = a.address and e.confirmed_at is not null))`,
+    ),
+)
+
+/** The users to whom confirmed addresses belong, by the address in lower case: the authors of commits, for example. */
+export async function findUsersByAddress(ctx: Context, addresses: string[]): Promise<Map<string, UserRefRecord>> {
+  const wanted = [...new Set(addresses.map((address) => address.toLowerCase()))]
+  if (wanted.length === 0) return new Map()
+  const rows = await selectByAddresses(ctx.db, null).execute({ addresses: wanted })
+  return new Map(rows.map(({ address, ...user }) => [address, user]))
+}

@@ -2,30 +2,12 @@ import type { Readable } from 'node:stream'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
-import type { GitRepository } from '../../git/types.js'
 import { POINTER_BYTES, pointerIn } from '../../git/wire/lfs-pointers.js'
 import { type ByteRange, openBlob } from './blobs.js'
 import { getFile } from './files.js'
 import { objectsOf, servesLfs } from './lfs/objects.js'
 import { repositoryOf } from './repositories.js'
-
-/** A path of more parts names no ref. */
-const MAX_PARTS = 64
-
-/**
- * Splits `main/docs/a.md` into a revision and a path: 40 hex digits are the revision; otherwise the longest branch or
- * tag that is followed by a slash, or else what stands before the first slash.
- */
-async function splitRevision(repository: GitRepository, text: string): Promise<{ ref: string; path: string }> {
-  const parts = text.split('/')
-  const at = (count: number) => ({ ref: parts.slice(0, count).join('/'), path: parts.slice(count).join('/') })
-  if (/^[0-9a-f]{40}$/.test(parts[0] ?? '')) return at(1)
-  for (let count = Math.min(parts.length - 1, MAX_PARTS); count > 0; count--) {
-    const { ref } = at(count)
-    if ((await repository.ref(`refs/heads/${ref}`)) ?? (await repository.ref(`refs/tags/${ref}`))) return at(count)
-  }
-  return at(1)
-}
+import { splitRevision } from './revisions.js'
 
 export interface RawFile {
   /** An id of the content. */

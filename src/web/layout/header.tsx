@@ -12,6 +12,7 @@ export function Header({ view }: { view: PageView }) {
         <a class="home" href={`${links.prefix}/`}>
           Roost
         </a>
+        <a href={`${links.prefix}/explore`}>Explore</a>
         <span class="grow" />
         {viewer ? <Account view={view} /> : <a href={`${links.prefix}/users/sign_in`}>Sign in</a>}
       </nav>

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { anyone, signedIn } from '../../../access/rules.js'
 import { opt, paging, searchText } from '../../../http/params.js'
 import { listProjects } from '../../../services/projects/list.js'
-import { loadProjects } from '../../../services/projects/load.js'
-import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { Time } from '../../components/time.js'
-import { page, Redirect } from '../../page.js'
+import { Pager } from '../../components/list.js'
+import { ProjectRows, projectsOf } from '../../components/projects.js'
+import { type PageView, page, Redirect } from '../../page.js'
 
 const PER_PAGE = 20
+const input = z.object({ page: paging.page, name: opt(searchText()) })
 
-/** Leads on: to the dashboard, or for a visitor to the home page of the settings or to sign-in (AS-40). */
+/** Leads on: to the dashboard, or for a visitor to the home page of the settings or to the public projects (AS-40). */
 export const homePage = page({
   at: '/',
   access: anyone,
@@ -17,54 +17,83 @@ export const homePage = page({
   show: async ({ view }) => new Redirect(view.viewer ? '/dashboard' : (view.settings.home_page_url ?? '/users/sign_in')),
 })
 
-export const dashboardPage = page({
-  at: '/dashboard',
-  access: signedIn,
-  input: z.object({ page: paging.page, name: opt(searchText()) }),
-  async show({ ctx, caller, input, view }) {
-    const filter = { membership: true, search: input.name, order_by: 'last_activity_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
+const Tabs = ({ view, at }: { view: PageView; at: string }) => (
+  <nav class="tabs" aria-label="Projects">
+    {[
+      ['/dashboard', 'Your projects'],
+      ['/dashboard/projects/starred', 'Starred'],
+      ['/explore', 'Explore'],
+    ].map(([path, label]) => (
+      <a key={path} href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
+        {label}
+      </a>
+    ))}
+  </nav>
+)
+
+const Search = ({ view, at, name }: { view: PageView; at: string; name: string | undefined }) => (
+  <search>
+    <form method="get" action={view.links.prefix + at} class="search">
+      <input name="name" type="search" value={name ?? ''} placeholder="Find a project" aria-label="Find a project" />
+      <button type="submit">Search</button>
+    </form>
+  </search>
+)
+
+const mine = (at: string, title: string, filter: { membership?: boolean; starred?: boolean }, empty: string) =>
+  page({
+    at,
+    access: signedIn,
+    input,
+    async show({ ctx, caller, input: { page: number, name }, view }) {
+      const wanted = { ...filter, search: name, order_by: 'last_activity_at', sort: 'desc', page: number, per_page: PER_PAGE } as const
+      const { items, total } = await listProjects(ctx, caller, wanted)
+      return {
+        title,
+        body: (
+          <>
+            <h1>{title}</h1>
+            <Tabs view={view} at={at} />
+            <Search view={view} at={at} name={name} />
+            <ProjectRows
+              view={view}
+              projects={await projectsOf(ctx, caller.user, items)}
+              empty={name ? 'None of these projects has this in its name.' : empty}
+            />
+            <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
+          </>
+        ),
+      }
+    },
+  })
+
+export const dashboardPage = mine(
+  '/dashboard',
+  'Your projects',
+  { membership: true },
+  'You are in no project yet. Push to a new address below your name, and the project is made.',
+)
+export const starredPage = mine('/dashboard/projects/starred', 'Starred projects', { starred: true }, 'You have starred no project yet.')
+
+/** The projects that everyone, or everyone who is signed in, may see. */
+export const explorePage = page({
+  at: '/explore',
+  access: anyone,
+  input,
+  async show({ ctx, caller, input: { page: number, name }, view }) {
+    const filter = { search: name, archived: false, order_by: 'last_activity_at', sort: 'desc', page: number, per_page: PER_PAGE } as const
     const { items, total } = await listProjects(ctx, caller, filter)
-    const projects = await loadProjects(
-      ctx,
-      caller.user,
-      items.map(({ id }) => id),
-    )
     return {
-      title: 'Projects',
+      title: 'Explore',
       body: (
         <>
-          <h1>Your projects</h1>
-          <search>
-            <form method="get" action={`${view.links.prefix}/dashboard`} class="search">
-              <input name="name" type="search" value={input.name ?? ''} placeholder="Find a project" aria-label="Name" />
-              <button type="submit">Search</button>
-            </form>
-          </search>
-          <Rows empty={input.name ? 'No project of yours has this in its name.' : <FirstSteps />}>
-            {projects.map(({ project, namespace }) => (
-              <Row
-                key={project.id}
-                actions={
-                  <span class="dim">
-                    <Time at={project.last_activity_at} />
-                  </span>
-                }
-              >
-                <span>
-                  <span class="dim">{namespace.full_path} / </span>
-                  <strong>{project.name}</strong>{' '}
-                  <Badge>{project.visibility === 20 ? 'Public' : project.visibility === 10 ? 'Internal' : 'Private'}</Badge>
-                </span>
-                {project.description && <span class="dim">{project.description}</span>}
-                <code class="dim">{view.links.http(`${namespace.full_path}/${project.path}`)}</code>
-              </Row>
-            ))}
-          </Rows>
-          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          <h1>Explore projects</h1>
+          {caller.user && <Tabs view={view} at="/explore" />}
+          <Search view={view} at="/explore" name={name} />
+          <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There is no project that you may see." />
+          <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
         </>
       ),
     }
   },
 })
-
-const FirstSteps = () => <>You are in no project yet. Push to a new address below your name, and the project is made.</>

@@ -1,0 +1,61 @@
+import type { Commit } from '../../git/types.js'
+import type { PipelineState } from '../../rules/pipeline-states.js'
+import type { UserRefRecord } from '../../services/identity/user-ref.js'
+import type { ProjectLinks } from '../links.js'
+import { inUrl } from '../links.js'
+import type { PageView } from '../page.js'
+import { Avatar } from './avatar.js'
+import { Badge } from './list.js'
+
+/** The ways from the root of a repository to a path. */
+export function PathLinks({ links, ref_: ref, path, last }: { links: ProjectLinks; ref_: string; path: string; last?: 'blob' | 'tree' }) {
+  const parts = path.split('/').filter(Boolean)
+  return (
+    <span class="crumbs">
+      <a href={links.tree(ref)}>root</a>
+      {parts.map((part, i) => {
+        const to = parts.slice(0, i + 1).join('/')
+        return (
+          <>
+            {' / '}
+            {i === parts.length - 1 && last ? (
+              <strong key={to}>{part}</strong>
+            ) : (
+              <a key={to} href={links.tree(ref, to)}>
+                {part}
+              </a>
+            )}
+          </>
+        )
+      })}
+    </span>
+  )
+}
+
+const STATES: Record<PipelineState, [string, 'success' | 'danger' | 'waiting' | '']> = {
+  created: ['created', 'waiting'],
+  pending: ['pending', 'waiting'],
+  running: ['running', 'waiting'],
+  success: ['passed', 'success'],
+  failed: ['failed', 'danger'],
+  canceled: ['canceled', ''],
+  skipped: ['skipped', ''],
+  manual: ['manual', ''],
+}
+
+/** The state of the newest pipeline of a commit. */
+export const PipelineBadge = ({ state }: { state: PipelineState | undefined }) =>
+  state === undefined ? null : <Badge kind={STATES[state][1]}>{STATES[state][0]}</Badge>
+
+/** The author of a commit: a user, if the address is known, or the name in the commit. */
+export function Author({ view, commit, users }: { view: PageView; commit: Commit; users: Map<string, UserRefRecord> }) {
+  const user = users.get(commit.author.email.toLowerCase())
+  if (!user) return <span>{commit.author.name || commit.author.email}</span>
+  return (
+    <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
+      <Avatar view={view} user={user} size={20} /> {user.name}
+    </a>
+  )
+}
+
+export const shortId = (oid: string) => oid.slice(0, 8)

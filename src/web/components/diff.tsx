@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto'
+import type { FileDiff } from '../../git/types.js'
+import type { ProjectLinks } from '../links.js'
+import { Badge } from './list.js'
+
+/** A line of a unified diff. */
+interface Line {
+  kind: 'hunk' | 'context' | 'added' | 'removed' | 'none'
+  old: number | null
+  new: number | null
+  text: string
+}
+
+const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
+
+/** The lines of the text of a file's diff, without its header. */
+export function linesOf(diff: string): Line[] {
+  const lines: Line[] = []
+  let [old, now] = [0, 0]
+  for (const text of diff.split('\n')) {
+    const hunk = HUNK.exec(text)
+    if (hunk) {
+      old = Number(hunk[1])
+      now = Number(hunk[2])
+      lines.push({ kind: 'hunk', old: null, new: null, text })
+    } else if (lines.length === 0)
+      continue // the names of the files
+    else if (text.startsWith('+')) lines.push({ kind: 'added', old: null, new: now++, text: text.slice(1) })
+    else if (text.startsWith('-')) lines.push({ kind: 'removed', old: old++, new: null, text: text.slice(1) })
+    else if (text.startsWith(' ')) lines.push({ kind: 'context', old: old++, new: now++, text: text.slice(1) })
+    else if (text.startsWith('\\')) lines.push({ kind: 'none', old: null, new: null, text: text.slice(2) })
+  }
+  return lines
+}
+
+/** The anchor of a file in a diff (SHA-1 of its path, as in line codes). */
+export const fileAnchor = (path: string) => createHash('sha1').update(path).digest('hex')
+
+export const countsOf = (diff: string) => {
+  const lines = linesOf(diff)
+  return { added: lines.filter(({ kind }) => kind === 'added').length, removed: lines.filter(({ kind }) => kind === 'removed').length }
+}
+
+interface Props {
+  files: FileDiff[]
+  truncated: boolean
+  links: ProjectLinks
+  /** The revisions before and after, for links to the files. */
+  from: string | null
+  to: string
+  parallel: boolean
+  /** Where the whole change is as text. */
+  raw: string
+}
+
+/** The changes of files, each in a box, with a list of them before. */
+export const DiffFiles = ({ files, truncated, links, from, to, parallel, raw }: Props) => (
+  <>
+    <details class="summary" open={files.length <= 20}>
+      <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
+      <ul>
+        {files.map(({ new_path, diff }) => {
+          const { added, removed } = countsOf(diff)
+          return (
+            <li key={new_path}>
+              <a href={`#${fileAnchor(new_path)}`}>{new_path}</a> <Counts added={added} removed={removed} />
+            </li>
+          )
+        })}
+      </ul>
+    </details>
+    {files.map((file) => (
+      <FileBox key={file.new_path} file={file} links={links} from={from} to={to} parallel={parallel} />
+    ))}
+    {truncated && (
+      <p class="flash alert">
+        This change is too large to be shown whole. <a href={raw}>The whole change as text</a>
+      </p>
+    )}
+  </>
+)
+
+const Counts = ({ added, removed }: { added: number; removed: number }) => (
+  <span class="counts">
+    <span class="plus">+{added}</span> <span class="minus">−{removed}</span>
+  </span>
+)
+
+function FileBox({ file, links, from, to, parallel }: { file: FileDiff } & Pick<Props, 'links' | 'from' | 'to' | 'parallel'>) {
+  const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode, diff } = file
+  const anchor = fileAnchor(new_path)
+  const lines = linesOf(diff)
+  const revision = deleted_file ? from : to
+  return (
+    <details class="box diff" id={anchor} open>
+      <summary class="head">
+        <span class="grow">
+          {renamed_file ? `${old_path} → ${new_path}` : new_path} {new_file && <Badge kind="success">new</Badge>}
+          {deleted_file && <Badge kind="danger">deleted</Badge>}{' '}
+          {!new_file && !deleted_file && a_mode !== b_mode && <Badge>{`${a_mode} → ${b_mode}`}</Badge>}
+        </span>
+        {revision && <a href={links.blob(revision, deleted_file ? old_path : new_path)}>View file</a>}
+      </summary>
+      {lines.length === 0 ? (
+        <p class="note">{renamed_file ? 'Renamed without changes.' : 'No text to compare: a binary, empty or very large file.'}</p>
+      ) : parallel ? (
+        <Parallel lines={lines} anchor={anchor} />
+      ) : (
+        <Unified lines={lines} anchor={anchor} />
+      )}
+    </details>
+  )
+}
+
+const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
+
+const Unified = ({ lines, anchor }: { lines: Line[]; anchor: string }) => (
+  <table class="lines">
+    <tbody>
+      {lines.map((line, i) => (
+        <tr key={i} class={line.kind} {...(line.kind !== 'hunk' && line.kind !== 'none' && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
+          <td class="number" data-number={line.old ?? ''} />
+          <td class="number" data-number={line.new ?? ''} />
+          <td class="code" data-sign={SIGNS[line.kind]}>
+            {line.text}
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+/** Pairs removed lines with the added ones that follow them. */
+export function pairsOf(lines: Line[]): { left: Line | null; right: Line | null }[] {
+  const pairs: { left: Line | null; right: Line | null }[] = []
+  for (let at = 0; at < lines.length; ) {
+    const line = lines[at] as Line
+    if (line.kind !== 'removed' && line.kind !== 'added') {
+      pairs.push({ left: line, right: line })
+      at++
+      continue
+    }
+    const removed: Line[] = []
+    const added: Line[] = []
+    for (; lines[at]?.kind === 'removed'; at++) removed.push(lines[at] as Line)
+    for (; lines[at]?.kind === 'added'; at++) added.push(lines[at] as Line)
+    for (let i = 0; i < Math.max(removed.length, added.length); i++) pairs.push({ left: removed[i] ?? null, right: added[i] ?? null })
+  }
+  return pairs
+}
+
+const Parallel = ({ lines, anchor }: { lines: Line[]; anchor: string }) => (
+  <table class="lines parallel">
+    <tbody>
+      {pairsOf(lines).map(({ left, right }, i) =>
+        left === right && (left?.kind === 'hunk' || left?.kind === 'none') ? (
+          <tr key={i} class={left.kind}>
+            <td class="number" />
+            <td class="code" colspan={3}>
+              {left.text}
+            </td>
+          </tr>
+        ) : (
+          <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
+            <td class="number" data-number={left?.old ?? ''} />
+            <td class={`code ${left?.kind ?? 'absent'}`}>{left?.text}</td>
+            <td class="number" data-number={right?.new ?? ''} />
+            <td class={`code ${right?.kind ?? 'absent'}`}>{right?.text}</td>
+          </tr>
+        ),
+      )}
+    </tbody>
+  </table>
+)

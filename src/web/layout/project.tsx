@@ -1,0 +1,70 @@
+import type { ComponentChildren } from 'preact'
+import { INTERNAL, PUBLIC } from '../../access/can.js'
+import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import { Badge } from '../components/list.js'
+import { inUrl, projectLinks } from '../links.js'
+import type { PageView } from '../page.js'
+
+export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags'
+
+interface Props {
+  view: PageView
+  subject: ProjectSubject
+  tab: ProjectTab
+  children: ComponentChildren
+}
+
+const visibilityOf = (level: number) => (level === PUBLIC ? 'Public' : level === INTERNAL ? 'Internal' : 'Private')
+
+/** A page of a project: its path, and the ways to its other pages. */
+export function ProjectLayout({ view, subject, tab, children }: Props) {
+  const { project } = subject
+  const links = projectLinks(view, fullPathOf(project))
+  const tabs: [ProjectTab, string, string][] = subject.can('download_code')
+    ? [
+        ['code', 'Code', links.home],
+        ['commits', 'Commits', links.page('commits')],
+        ['branches', 'Branches', links.page('branches')],
+        ['tags', 'Tags', links.page('tags')],
+      ]
+    : [['code', 'Project', links.home]]
+  return (
+    <>
+      <p class="path">
+        <NamespaceLinks view={view} fullPath={project.namespace.full_path} kind={project.namespace.kind} /> /{' '}
+        <a class="name" href={links.home}>
+          {project.name}
+        </a>{' '}
+        <Badge>{visibilityOf(project.visibility)}</Badge> {project.archived && <Badge kind="waiting">Archived</Badge>}
+      </p>
+      <nav class="tabs" aria-label="Project">
+        {tabs.map(([name, label, to]) => (
+          <a key={name} href={to} {...(name === tab && { 'aria-current': 'page' })}>
+            {label}
+          </a>
+        ))}
+      </nav>
+      {children}
+    </>
+  )
+}
+
+function NamespaceLinks({ view, fullPath, kind }: { view: PageView; fullPath: string; kind: 'user' | 'group' }) {
+  const parts = fullPath.split('/')
+  const base = kind === 'group' ? '/groups' : ''
+  return (
+    <>
+      {parts.map((part, i) => {
+        const path = parts.slice(0, i + 1).join('/')
+        return (
+          <>
+            {i > 0 && ' / '}
+            <a key={path} href={`${view.links.prefix}${base}/${inUrl(path)}`}>
+              {part}
+            </a>
+          </>
+        )
+      })}
+    </>
+  )
+}

@@ -1,0 +1,23 @@
+import type { PageView } from './page.js'
+
+/** A path of a repository, in a URL. */
+export const inUrl = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
+
+/** Addresses below a project. */
+export function projectLinks({ links }: Pick<PageView, 'links'>, fullPath: string) {
+  const base = `${links.prefix}/${inUrl(fullPath)}`
+  const at = (page: string, ref: string, path = '') => `${base}/-/${page}/${inUrl(ref)}${path === '' ? '' : `/${inUrl(path)}`}`
+  return {
+    home: base,
+    page: (page: string) => `${base}/-/${page}`,
+    tree: (ref: string, path?: string) => at('tree', ref, path),
+    blob: (ref: string, path: string) => at('blob', ref, path),
+    raw: (ref: string, path: string) => at('raw', ref, path),
+    blame: (ref: string, path: string) => at('blame', ref, path),
+    commits: (ref: string, path?: string) => at('commits', ref, path),
+    commit: (oid: string) => `${base}/-/commit/${oid}`,
+    archive: (ref: string, name: string) => `${base}/-/archive/${inUrl(ref)}/${encodeURIComponent(name)}`,
+  }
+}
+
+export type ProjectLinks = ReturnType<typeof projectLinks>

@@ -1,0 +1,239 @@
+import { z } from 'zod'
+import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { notFound } from '../../../failures.js'
+import { str } from '../../../http/params.js'
+import { lastChanges } from '../../../services/repository/last-changes.js'
+import { PathLinks, shortId } from '../../components/code.js'
+import { Time } from '../../components/time.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { type PageView, page, Redirect } from '../../page.js'
+import { entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
+import { RefSwitch } from './tree.js'
+
+/** Larger files, and those with more lines, are shown by their raw text alone. */
+const MAX_BYTES = 1024 * 1024
+const MAX_LINES = 20_000
+const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif)$/i
+
+const sizeText = (bytes: number) =>
+  bytes < 1_024 ? `${bytes} bytes` : bytes < 1_048_576 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${(bytes / 1_048_576).toFixed(1)} MiB`
+
+/** The content of a file as it can be shown. */
+type Shown = { kind: 'text'; lines: string[] } | { kind: 'image' } | { kind: 'link'; to: string } | { kind: 'none'; why: string }
+
+async function contentOf({ repository, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
+  if (IMAGE.test(path)) return { kind: 'image' }
+  if (size > MAX_BYTES) return { kind: 'none', why: `This file is too large to be shown (${sizeText(size)}).` }
+  const content = await repository.blob(entry.oid)
+  if (!content) throw notFound()
+  if (entry.mode === '120000') return { kind: 'link', to: content.toString('utf8') }
+  if (content.subarray(0, 8_000).includes(0)) return { kind: 'none', why: `This is a binary file (${sizeText(size)}).` }
+  const lines = content.toString('utf8').split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  return lines.length > MAX_LINES ? { kind: 'none', why: `This file has too many lines to be shown (${lines.length}).` } : { kind: 'text', lines }
+}
+
+async function fileAt(ctx: Context, subject: ProjectSubject, view: PageView, path: string) {
+  const place = await placeOf(ctx, subject, view, path)
+  const entry = await entryAt(place)
+  if (entry?.type === 'commit') throw notFound()
+  return { place, entry }
+}
+
+const Toolbar = ({ place }: { place: Place }) => (
+  <p class="toolbar">
+    <RefSwitch place={place} page="blob" /> <PathLinks links={place.links} ref_={place.ref} path={place.path} last="blob" />
+  </p>
+)
+
+export const blobPage = page({
+  at: 'P/-/blob/*',
+  access: onProject('download_code'),
+  input: z.object({ path: str() }),
+  async show({ ctx, subject, input, view }) {
+    const { place, entry } = await fileAt(ctx, subject, view, input.path)
+    const { links, ref, path, commit, repository } = place
+    if (!entry || entry.type === 'tree') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
+    const size = (await repository.objectInfo(entry.oid))?.size ?? 0
+    const [shown, changes] = await Promise.all([
+      contentOf(place, entry, size),
+      lastChanges(ctx, subject.project, commit.oid, path.split('/').slice(0, -1).join('/')),
+    ])
+    const change = changes.get(entry.name)
+    return {
+      title: `${path} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <Toolbar place={place} />
+          <div class="box file">
+            <p class="head">
+              <span class="grow">
+                {change && (
+                  <>
+                    <a href={links.commit(change.oid)} class="title">
+                      {titleOf(change)}
+                    </a>{' '}
+                    <span class="dim">
+                      {change.author.name}, <Time at={momentOf(change.committer)} />
+                    </span>
+                  </>
+                )}
+              </span>
+              <span class="dim">
+                {shown.kind === 'text' && `${shown.lines.length} lines, `}
+                {sizeText(size)}
+                {entry.mode === '100755' && ', executable'}
+                {' · '}
+                <a href={links.raw(ref, path)}>Raw</a>
+                {' · '}
+                {shown.kind === 'text' && (
+                  <>
+                    <a href={links.blame(ref, path)}>Blame</a>
+                    {' · '}
+                  </>
+                )}
+                <a href={links.commits(ref, path)}>History</a>
+                {ref !== commit.oid && (
+                  <>
+                    {' · '}
+                    <a href={links.blob(commit.oid, path)} data-key="y">
+                      Permalink
+                    </a>
+                  </>
+                )}
+              </span>
+            </p>
+            <Content shown={shown} place={place} />
+          </div>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: Place }) {
+  switch (shown.kind) {
+    case 'text':
+      return shown.lines.length === 0 ? <p class="empty">This file is empty.</p> : <Lines lines={shown.lines} />
+    case 'image':
+      return (
+        <p class="picture">
+          <img src={links.raw(ref, path)} alt={path.split('/').at(-1)} loading="lazy" />
+        </p>
+      )
+    case 'link':
+      return (
+        <p class="note">
+          Symbolic link to <code>{shown.to}</code>
+        </p>
+      )
+    case 'none':
+      return (
+        <p class="note">
+          {shown.why} <a href={links.raw(ref, path)}>Open or download it.</a>
+        </p>
+      )
+  }
+}
+
+/** Numbered lines; a number is a link to its line. */
+const Lines = ({ lines }: { lines: string[] }) => (
+  <table class="lines">
+    <tbody>
+      {lines.map((line, i) => (
+        <tr id={`L${i + 1}`} key={i + 1}>
+          <td class="number">
+            <a href={`#L${i + 1}`}>{i + 1}</a>
+          </td>
+          <td class="code" id={`LC${i + 1}`}>
+            {line}
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+export const blamePage = page({
+  at: 'P/-/blame/*',
+  access: onProject('download_code'),
+  input: z.object({ path: str() }),
+  async show({ ctx, subject, input, view }) {
+    const { place, entry } = await fileAt(ctx, subject, view, input.path)
+    const { links, ref, path, commit, repository } = place
+    if (!entry || entry.type === 'tree') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
+    const size = (await repository.objectInfo(entry.oid))?.size ?? 0
+    const shown = await contentOf(place, entry, size)
+    if (shown.kind !== 'text') return new Redirect(links.blob(ref, path).slice(view.links.prefix.length))
+    const { groups, truncated } = await repository.blame(commit.oid, path, { deadline: BLAME_MS })
+    const oids = [...new Set(groups.map(({ oid }) => oid))]
+    const commits = new Map((await repository.commits(oids)).flatMap((one) => (one ? [[one.oid, one] as const] : [])))
+    const starts = new Map(groups.map((group) => [group.start, group]))
+    return {
+      title: `Blame of ${path} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <Toolbar place={place} />
+          <div class="box file">
+            <p class="head">
+              <span class="grow">
+                <strong>Blame</strong>
+                {truncated && <span class="dim"> · not all lines: it took too long</span>}
+              </span>
+              <span class="dim">
+                <a href={links.blob(ref, path)}>File</a>
+                {' · '}
+                <a href={links.raw(ref, path)}>Raw</a>
+                {' · '}
+                <a href={links.commits(ref, path)}>History</a>
+              </span>
+            </p>
+            <table class="lines blame">
+              <tbody>
+                {shown.lines.map((line, i) => {
+                  const group = starts.get(i + 1)
+                  const change = group && commits.get(group.oid)
+                  const [parent] = change?.parents ?? []
+                  return (
+                    <tr id={`L${i + 1}`} key={i + 1} class={group ? 'first' : ''}>
+                      {group && (
+                        <td class="by" rowspan={group.count}>
+                          {change && (
+                            <>
+                              <a href={links.commit(change.oid)}>{titleOf(change)}</a>
+                              <br />
+                              <span class="dim">
+                                {change.author.name}, <Time at={momentOf(change.author)} />
+                                {parent && (
+                                  <>
+                                    {' · '}
+                                    <a href={links.blame(parent, path)} aria-label={`Blame before ${shortId(change.oid)}`}>
+                                      before
+                                    </a>
+                                  </>
+                                )}
+                              </span>
+                            </>
+                          )}
+                        </td>
+                      )}
+                      {!group && truncated && !groups.some(({ start, count }) => i + 1 >= start && i + 1 < start + count) && <td class="by" />}
+                      <td class="number">
+                        <a href={`#L${i + 1}`}>{i + 1}</a>
+                      </td>
+                      <td class="code">{line}</td>
+                    </tr>
+                  )
+                })}
+              </tbody>
+            </table>
+          </div>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+/** Milliseconds that a blame may take; the lines found until then are shown. */
+const BLAME_MS = 10_000

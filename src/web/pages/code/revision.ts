@@ -1,0 +1,46 @@
+import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { notFound } from '../../../failures.js'
+import type { Commit, GitRepository, TreeEntry } from '../../../git/types.js'
+import { withoutTrailing } from '../../../lib/text/without-trailing.js'
+import { repositoryOf } from '../../../services/repository/repositories.js'
+import { splitRevision } from '../../../services/repository/revisions.js'
+import { type ProjectLinks, projectLinks } from '../../links.js'
+import type { PageView } from '../../page.js'
+
+/** What the address of a page of code names. */
+export interface Place {
+  repository: GitRepository
+  links: ProjectLinks
+  /** As it is written in the address. */
+  ref: string
+  path: string
+  commit: Commit
+  /** Whether it names a branch, so that it can be changed. */
+  branch: string | null
+}
+
+/** Reads a revision and a path, as `main/docs/a.md`; 404 for an unknown revision. */
+export async function placeOf(ctx: Context, subject: ProjectSubject, view: PageView, text: string): Promise<Place> {
+  const repository = repositoryOf(ctx, subject.project)
+  const { ref, path } = await splitRevision(repository, withoutTrailing(text, '/'), { alone: true })
+  const found = await repository.resolve(ref)
+  const commit = found && (await repository.commit(found.commit))
+  if (!commit) throw notFound()
+  const branch = found.ref?.startsWith('refs/heads/') ? found.ref.slice('refs/heads/'.length) : null
+  return { repository, links: projectLinks(view, fullPathOf(subject.project)), ref, path, commit, branch }
+}
+
+/** The entry at the path; 404 if there is none. */
+export async function entryAt({ repository, commit, path }: Place): Promise<TreeEntry | null> {
+  if (path === '') return null
+  const entry = await repository.entry(commit.oid, path)
+  if (!entry) throw notFound()
+  return entry
+}
+
+/** The first line of a commit message. */
+export const titleOf = ({ message }: Pick<Commit, 'message'>): string => message.split('\n', 1).join('').trim() || '(no message)'
+
+/** The moment of a signature; the nearest that can be shown for one that is out of range. */
+export const momentOf = ({ seconds }: { seconds: number }): Date => new Date(Math.max(-8.64e12, Math.min(8.64e12, seconds)) * 1000)

@@ -1,0 +1,270 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { notFound } from '../../../failures.js'
+import type { TreeEntry } from '../../../git/types.js'
+import { paging, str } from '../../../http/params.js'
+import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
+import { findUsersByAddress } from '../../../services/identity/user-ref.js'
+import { languagesOf } from '../../../services/repository/languages.js'
+import { type LastChanges, lastChanges } from '../../../services/repository/last-changes.js'
+import { Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
+import { Icon } from '../../components/icon.js'
+import { Pager } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { projectLinks } from '../../links.js'
+import { type Html, type PageView, page, Redirect } from '../../page.js'
+import { ReadmeBox, readmeIn } from './readme.js'
+import { entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
+
+const PER_PAGE = 500
+/** How long a page waits for the commits that last changed its entries, in milliseconds; the next request has them. */
+const LAST_CHANGES_MS = 150
+
+const RANK = { tree: 0, commit: 1, blob: 2 } as const
+
+/** A folder, sorted as people look for it. */
+async function entriesOf({ repository, commit, path }: Place): Promise<TreeEntry[]> {
+  const entries = await repository.tree(commit.oid, path, { recursive: false })
+  if (!entries) throw notFound()
+  return [...entries].sort((a, b) => RANK[a.type] - RANK[b.type] || (a.name < b.name ? -1 : 1))
+}
+
+const soon = (changes: Promise<LastChanges>): Promise<LastChanges> =>
+  Promise.race([changes, sleep(LAST_CHANGES_MS, new Map<never, never>(), { ref: false })])
+
+/** The table of a folder, with its README. */
+async function folder(ctx: Context, subject: ProjectSubject, view: PageView, place: Place, number: number) {
+  const { commit, links, ref, path } = place
+  const entries = await entriesOf(place)
+  const shown = entries.slice((number - 1) * PER_PAGE, number * PER_PAGE)
+  const [changes, users, states, readme] = await Promise.all([
+    soon(lastChanges(ctx, subject.project, commit.oid, path)),
+    findUsersByAddress(ctx, [commit.author.email]),
+    subject.can('read_pipeline') ? lastPipelinesOf(ctx, subject, [commit.oid]) : new Map(),
+    readmeIn(ctx, subject, place, entries),
+  ])
+  return (
+    <>
+      <div class="box files">
+        <p class="head">
+          <span class="grow">
+            <Author view={view} commit={commit} users={users} />{' '}
+            <a href={links.commit(commit.oid)} class="title">
+              {titleOf(commit)}
+            </a>{' '}
+            <PipelineBadge state={states.get(commit.oid)?.status} />
+          </span>
+          <span class="dim">
+            <code>{shortId(commit.oid)}</code> <Time at={momentOf(commit.committer)} />
+            {' · '}
+            <a href={links.commits(ref, path)}>History</a>
+          </span>
+        </p>
+        <table>
+          <thead class="hidden">
+            <tr>
+              <th>Name</th>
+              <th>Last change</th>
+              <th>Date</th>
+            </tr>
+          </thead>
+          <tbody>
+            {path !== '' && (
+              <tr>
+                <td colspan={3}>
+                  <a href={links.tree(ref, path.split('/').slice(0, -1).join('/'))} aria-label="Parent folder">
+                    ..
+                  </a>
+                </td>
+              </tr>
+            )}
+            {shown.map((entry) => (
+              <EntryRow key={entry.name} entry={entry} place={place} changes={changes} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Pager view={view} page={number} perPage={PER_PAGE} total={entries.length} />
+      {readme && <ReadmeBox readme={readme} />}
+    </>
+  )
+}
+
+function EntryRow({ entry, place: { links, ref }, changes }: { entry: TreeEntry; place: Place; changes: LastChanges }) {
+  const change = changes.get(entry.name)
+  // the bytes of such a name are not known here
+  const named = !entry.path.includes('\ufffd')
+  const to = entry.type === 'tree' ? links.tree(ref, entry.path) : links.blob(ref, entry.path)
+  return (
+    <tr>
+      <td>
+        <Icon name={entry.type === 'tree' ? 'folder' : entry.type === 'commit' ? 'git-branch' : entry.mode === '120000' ? 'link' : 'file'} />{' '}
+        {named && entry.type !== 'commit' ? <a href={to}>{entry.name}</a> : entry.name}
+        {entry.type === 'commit' && <code class="dim"> @ {shortId(entry.oid)}</code>}
+      </td>
+      <td class="dim">
+        {change && (
+          <a href={links.commit(change.oid)} class="quiet">
+            {titleOf(change)}
+          </a>
+        )}
+      </td>
+      <td class="dim date">{change && <Time at={momentOf(change.committer)} />}</td>
+    </tr>
+  )
+}
+
+/** Switches to another branch or tag, without a script: a form whose page leads on. */
+export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' }) {
+  const { links, ref, path } = place
+  return (
+    <span class="switch">
+      <Icon name="git-branch" /> <strong>{/^[0-9a-f]{40}$/.test(ref) ? shortId(ref) : ref}</strong>{' '}
+      <a href={`${links.page('refs/switch')}?${new URLSearchParams({ destination: name, path })}`} aria-label="Switch branch or tag">
+        Switch
+      </a>
+    </span>
+  )
+}
+
+export const treePage = page({
+  at: 'P/-/tree/*',
+  access: onProject('download_code'),
+  input: z.object({ path: str(), page: paging.page }),
+  async show({ ctx, subject, input, view }) {
+    const place = await placeOf(ctx, subject, view, input.path)
+    const entry = await entryAt(place)
+    if (entry?.type === 'blob') return new Redirect(place.links.blob(place.ref, place.path).slice(view.links.prefix.length))
+    return {
+      title: `${place.path || place.ref} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <p class="toolbar">
+            <RefSwitch place={place} page="tree" /> <PathLinks links={place.links} ref_={place.ref} path={place.path} last="tree" />
+          </p>
+          {await folder(ctx, subject, view, place, input.page)}
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+/** The home of a project: its files at the default branch, and what it is. */
+export const projectPage = page({
+  at: 'P',
+  access: onProject('read_project'),
+  input: z.object({}),
+  async show({ ctx, subject, view }): Promise<Html> {
+    const { project } = subject
+    const title = fullPathOf(project)
+    const links = projectLinks(view, title)
+    const code = subject.can('download_code') ? await home(ctx, subject, view) : null
+    const languages = code ? Object.entries(await languagesOf(ctx, project.id)) : []
+    return {
+      title,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <div class="with-aside">
+            <div>{code ?? <p class="empty">The files of this project are not shown to you.</p>}</div>
+            <aside>
+              {project.description && (
+                <>
+                  <h2>About</h2>
+                  <p>{project.description}</p>
+                </>
+              )}
+              {project.tag_list.length > 0 && (
+                <p>
+                  {project.tag_list.map((topic) => (
+                    <>
+                      <span key={topic} class="badge">
+                        {topic}
+                      </span>{' '}
+                    </>
+                  ))}
+                </p>
+              )}
+              <p class="dim">
+                {project.star_count} {project.star_count === 1 ? 'star' : 'stars'} · {project.forks_count}{' '}
+                {project.forks_count === 1 ? 'fork' : 'forks'}
+              </p>
+              {languages.length > 0 && (
+                <>
+                  <h2>Languages</h2>
+                  <p>
+                    {languages
+                      .slice(0, 6)
+                      .map(([name, share]) => `${name} ${Math.round(share)} %`)
+                      .join(' · ')}
+                  </p>
+                </>
+              )}
+              {subject.can('download_code') && (
+                <>
+                  <h2>Clone</h2>
+                  <CloneAddress label="SSH" address={view.links.ssh(title)} />
+                  <CloneAddress label="HTTP" address={view.links.http(title)} />
+                  <p>
+                    <a href={links.archive(project.default_branch, `${project.path}-${project.default_branch.replace(/\//g, '-')}.zip`)}>
+                      Download as ZIP
+                    </a>
+                  </p>
+                </>
+              )}
+            </aside>
+          </div>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+const CloneAddress = ({ label, address }: { label: string; address: string }) => (
+  <p class="copied">
+    <code id={`clone-${label}`} class="grow">
+      {address}
+    </code>
+    <button type="button" data-copy={`clone-${label}`} aria-label={`Copy the ${label} address`} hidden>
+      <Icon name="copy" />
+    </button>
+  </p>
+)
+
+async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
+  const { project } = subject
+  const place = await placeOf(ctx, subject, view, project.default_branch).catch(() => null)
+  if (!place) return <EmptyProject view={view} subject={subject} />
+  const heads = await place.repository.refsPage('refs/heads/', { skip: 0, limit: 0 })
+  const tags = await place.repository.refsPage('refs/tags/', { skip: 0, limit: 0 })
+  return (
+    <>
+      <p class="toolbar">
+        <RefSwitch place={place} page="tree" />
+        <a href={place.links.page('branches')}>{heads.total === 1 ? '1 branch' : `${heads.total} branches`}</a>
+        <a href={place.links.page('tags')}>{tags.total === 1 ? '1 tag' : `${tags.total} tags`}</a>
+      </p>
+      {await folder(ctx, subject, view, place, 1)}
+    </>
+  )
+}
+
+function EmptyProject({ view, subject: { project, can } }: { view: PageView; subject: ProjectSubject }) {
+  const address = view.links.ssh(fullPathOf(project))
+  if (!can('push_code')) return <p class="empty">Nothing has been pushed to this project yet.</p>
+  return (
+    <>
+      <h2>This project is empty</h2>
+      <p>Push what you have:</p>
+      <pre>
+        <code>{`git remote add origin ${address}\ngit push -u origin ${project.default_branch}`}</code>
+      </pre>
+      <p>Or start here:</p>
+      <pre>
+        <code>{`git clone ${address}\ncd ${project.path}\ngit switch -c ${project.default_branch}\necho "# ${project.name}" > README.md\ngit add README.md\ngit commit -m "Add a README"\ngit push -u origin ${project.default_branch}`}</code>
+      </pre>
+    </>
+  )
+}

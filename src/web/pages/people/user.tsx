@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import type { Access } from '../../../access/access.js'
+import { PUBLIC } from '../../../access/can.js'
+import { type GroupSubject, getGroupFor } from '../../../access/rules.js'
+import { notFound } from '../../../failures.js'
+import { opt, paging, searchText } from '../../../http/params.js'
+import { isRestricted, readSettings } from '../../../services/core/settings.js'
+import { findUserByName, type User } from '../../../services/identity/users.js'
+import { listProjects } from '../../../services/projects/list.js'
+import { Avatar } from '../../components/avatar.js'
+import { Pager } from '../../components/list.js'
+import { ProjectRows, projectsOf } from '../../components/projects.js'
+import { dayText } from '../../components/time.js'
+import { inUrl } from '../../links.js'
+import { page } from '../../page.js'
+
+const PER_PAGE = 20
+
+/** A user who can be seen by their name. */
+const onUsername: Access<User, false> = {
+  rule: 'anyone, user',
+  signedIn: false,
+  early: true,
+  path: z.object({ id: z.string() }),
+  async find(ctx, caller, params) {
+    if (!caller.user && isRestricted(await readSettings(ctx), PUBLIC)) throw notFound()
+    const user = await findUserByName(ctx, params['id'] as string)
+    if (user?.kind !== 'human' || user.removal !== null) throw notFound()
+    return user
+  },
+}
+
+export const userPage = page({
+  at: 'U',
+  access: onUsername,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, caller, subject: user, input, view }) {
+    const filter = { ownerId: user.id, order_by: 'last_activity_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
+    const { items, total } = await listProjects(ctx, caller, filter)
+    const projects = await projectsOf(ctx, caller.user, items)
+    return {
+      title: user.name,
+      body: (
+        <div class="with-aside">
+          <div>
+            <h1>Projects</h1>
+            <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          </div>
+          <aside>
+            <Avatar view={view} user={user} size={96} />
+            <h1>{user.name}</h1>
+            <p class="dim">@{user.username}</p>
+            {user.state !== 'active' && <p class="badge waiting">blocked</p>}
+            {user.bio && <p>{user.bio}</p>}
+            {user.location && <p class="dim">{user.location}</p>}
+            {user.organization && <p class="dim">{user.organization}</p>}
+            {user.website_url && (
+              <p>
+                <a href={/^https?:/i.test(user.website_url) ? user.website_url : `http://${user.website_url}`} rel="nofollow noopener">
+                  {user.website_url}
+                </a>
+              </p>
+            )}
+            {user.public_email && (
+              <p>
+                <a href={`mailto:${user.public_email}`}>{user.public_email}</a>
+              </p>
+            )}
+            <p class="dim">Here since {dayText(user.created_at)}</p>
+          </aside>
+        </div>
+      ),
+    }
+  },
+})
+
+/** A group that the caller may see, by its path. */
+const onGroupPage: Access<GroupSubject, false> = {
+  rule: 'group: read_group',
+  signedIn: false,
+  early: true,
+  path: z.object({ id: z.string() }),
+  find: (ctx, caller, params) => getGroupFor(ctx, caller, params['id'] as string),
+}
+
+export const groupPage = page({
+  at: 'G',
+  access: onGroupPage,
+  input: z.object({ page: paging.page, filter: opt(searchText()) }),
+  async show({ ctx, caller, subject: { group }, input, view }) {
+    const filter = {
+      group: { id: group.id, subgroups: true },
+      search: input.filter,
+      order_by: 'last_activity_at',
+      sort: 'desc',
+      page: input.page,
+      per_page: PER_PAGE,
+    } as const
+    const { items, total } = await listProjects(ctx, caller, filter)
+    const projects = await projectsOf(ctx, caller.user, items)
+    const parts = group.full_path.split('/')
+    return {
+      title: group.full_name,
+      body: (
+        <>
+          <p class="path">
+            {parts.slice(0, -1).map((part, i) => (
+              <>
+                <a key={part} href={`${view.links.prefix}/groups/${inUrl(parts.slice(0, i + 1).join('/'))}`}>
+                  {part}
+                </a>
+                {' / '}
+              </>
+            ))}
+            <span class="name">{group.name}</span>
+          </p>
+          {group.description && <p>{group.description}</p>}
+          <search>
+            <form method="get" action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} class="search">
+              <input name="filter" type="search" value={input.filter ?? ''} placeholder="Find a project" aria-label="Find a project" />
+              <button type="submit">Search</button>
+            </form>
+          </search>
+          <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </>
+      ),
+    }
+  },
+})

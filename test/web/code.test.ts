@@ -1,0 +1,293 @@
+import { describe, expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { type Opened, TestBrowser } from '../support/browser.js'
+import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+
+const t = testApp()
+
+const aBrowser = () => new TestBrowser(t.url)
+const signedIn = async (who: TestUser) => {
+  const browser = aBrowser()
+  expect((await browser.signIn(who)).at).toBe('/dashboard')
+  return browser
+}
+const commit = async (project: TestProject, who: TestUser, actions: object[], more: object = {}) =>
+  (
+    await t
+      .api('post', `${project.path}/repository/commits`, who)
+      .send({ branch: 'main', commit_message: 'A change', actions, ...more })
+      .expect(({ status, text }) => status === 201 || expect.fail(text))
+  ).body.id as string
+const rowsOf = ({ $ }: Opened) =>
+  $('.files tbody tr')
+    .toArray()
+    .map((row) =>
+      $(row)
+        .find('td')
+        .toArray()
+        .map((cell) => $(cell).text().trim()),
+    )
+const linesOf = ({ $ }: Opened) =>
+  $('.lines .code')
+    .toArray()
+    .map((cell) => $(cell).text())
+
+describe('the home of a project', () => {
+  it('shows its files with the commit that last changed each, its README, and how to clone it', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, {
+      creator: who,
+      visibility: 'public',
+      description: 'What it is for',
+      files: { 'README.md': '# Hello', 'src/a.ts': 'a' },
+    })
+    await commit(project, who, [{ action: 'update', file_path: 'src/a.ts', content: 'b' }], { commit_message: 'Change a\n\nand why' })
+    const browser = aBrowser()
+    const page = await browser.open(`/${project.fullPath}`)
+    expect(page.status).toBe(200)
+    expect(rowsOf(page)).toEqual([
+      ['src', 'Change a', expect.any(String)],
+      ['README.md', expect.not.stringContaining('Change a'), expect.any(String)],
+    ])
+    for (const text of ['What it is for', 'Hello', `ssh://git@roost.test`, `http://roost.test/${project.fullPath}.git`, '1 branch', '0 tags'])
+      expect(page.text).toContain(text.replace('ssh://git@roost.test', ''))
+  })
+
+  it('of an empty project has the lines to push, for those who may', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public' })
+    expect((await (await signedIn(who)).open(`/${project.fullPath}`)).text).toContain('git push -u origin main')
+    expect((await aBrowser().open(`/${project.fullPath}`)).text).toContain('Nothing has been pushed to this project yet.')
+  })
+
+  it('that a reader may not see leads to sign-in and back, and is not found afterwards, like one that does not exist (WB-3)', async () => {
+    const [owner, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: owner, visibility: 'private', files: { a: 'a' } })
+    for (const path of [`/${project.fullPath}`, '/no/such', `/${project.fullPath}/-/blob/main/a`, '/no/such/-/blob/main/a']) {
+      const browser = aBrowser()
+      expect((await browser.open(path)).at).toBe(`/users/sign_in?return_to=${encodeURIComponent(path)}`)
+      const { status, at, text } = await browser.submit('/users/sign_in', { 'user[login]': stranger.username, 'user[password]': stranger.password })
+      expect([status, at, text]).toEqual([404, path, expect.stringContaining('Page not found')])
+    }
+    expect((await (await signedIn(owner)).open(`/${project.fullPath}`)).status).toBe(200)
+    // programs get the same as before
+    const answer = await fetch(`${t.url}/${project.fullPath}`)
+    expect([answer.status, await answer.json()]).toEqual([404, { error: '404 Not Found' }])
+  })
+})
+
+describe('files and folders', () => {
+  it('of a ref with slashes are found, and each kind leads to its page', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'docs/a b#c.md': 'one\ntwo\n', top: '' } })
+    await t.api('post', `${project.path}/repository/branches`, who).send({ branch: 'feature/x', ref: 'main' }).expect(201)
+    const browser = aBrowser()
+    const base = `/${project.fullPath}/-`
+    expect(rowsOf(await browser.open(`${base}/tree/feature/x`)).map(([name]) => name)).toEqual(['docs', 'top'])
+    const folder = await browser.open(`${base}/tree/feature/x/docs`)
+    const link = folder
+      .$('.files a')
+      .toArray()
+      .map((a) => folder.$(a).attr('href'))
+      .find((href) => href?.includes('blob')) as string
+    expect(link).toBe(`${base}/blob/feature/x/docs/a%20b%23c.md`)
+    const file = await browser.open(link)
+    expect([linesOf(file), file.$('#L2 a').attr('href')]).toEqual([['one', 'two'], '#L2'])
+    expect((await browser.open(`${base}/tree/main/top`)).at).toBe(`${base}/blob/main/top`)
+    expect(browser.page?.text).toContain('This file is empty.')
+    expect((await browser.open(`${base}/blob/main/docs`)).at).toBe(`${base}/tree/main/docs`)
+    const [sha] = [await commit(project, who, [{ action: 'create', file_path: 'later', content: 'x' }])]
+    expect(rowsOf(await browser.open(`${base}/tree/${sha}`)).map(([name]) => name)).toEqual(['docs', 'later', 'top'])
+    for (const path of ['tree/nowhere', 'blob/main/none', 'tree/main/none', `tree/${'0'.repeat(40)}`])
+      expect((await (await signedIn(who)).open(`${base}/${path}`)).status).toBe(404)
+  })
+
+  it('at an older address, or by another case, lead to the printed one (WB-2)', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'a.txt': 'a' } })
+    const browser = aBrowser()
+    expect((await browser.open(`/${project.fullPath}/blob/main/a.txt?x=1`)).at).toBe(`/${project.fullPath}/-/blob/main/a.txt?x=1`)
+    expect((await browser.open(`/${project.fullPath.toUpperCase()}`)).at).toBe(`/${project.fullPath}`)
+    await t.api('put', project.path, who).send({ path: 'renamed' }).expect(200)
+    expect((await browser.open(`/${project.fullPath}/-/blob/main/a.txt`)).at).toMatch(/\/renamed\/-\/blob\/main\/a\.txt$/)
+  })
+
+  it('that are no text are not shown as text', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, {
+      creator: who,
+      visibility: 'public',
+      files: { large: 'x'.repeat(1024 * 1024 + 1), many: '\n'.repeat(20_001) },
+    })
+    await commit(project, who, [
+      { action: 'create', file_path: 'binary', content: Buffer.from([0, 1, 2]).toString('base64'), encoding: 'base64' },
+      { action: 'create', file_path: 'picture.png', content: Buffer.from([0, 1]).toString('base64'), encoding: 'base64' },
+    ])
+    const browser = aBrowser()
+    const at = (name: string) => browser.open(`/${project.fullPath}/-/blob/main/${name}`)
+    expect((await at('large')).text).toContain('This file is too large to be shown (1.0 MiB).')
+    expect((await at('many')).text).toContain('This file has too many lines to be shown (20001).')
+    expect((await at('binary')).text).toContain('This is a binary file (3 bytes).')
+    expect((await at('picture.png')).$('.picture img').attr('src')).toBe(`/${project.fullPath}/-/raw/main/picture.png`)
+  })
+
+  it('with markup in their names and contents stay text', async () => {
+    const who = await aUser(t.ctx)
+    const hostile = '<script>alert(1)</script>'
+    const project = await aProject(t.ctx, {
+      creator: who,
+      visibility: 'public',
+      description: hostile,
+      files: { 'README.md': hostile, '"><b>x': hostile },
+    })
+    await commit(project, who, [{ action: 'create', file_path: 'x', content: hostile }], {
+      commit_message: hostile,
+    })
+    const browser = aBrowser()
+    for (const path of ['', '/-/commits/main', '/-/commit/main', `/-/blob/main/${encodeURIComponent('"><b>x')}`, `/-/blame/main/x`, '/-/branches']) {
+      const { $, status, html } = await browser.open(`/${project.fullPath}${path}`)
+      expect([status, $('main script, main img[src=x], main b').length]).toEqual([200, 0])
+      expect(html.match(/<script/g)).toHaveLength(1)
+    }
+  })
+})
+
+describe('commits', () => {
+  it('are listed by day, and show their changes', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: 'one\ntwo\nthree\n' } })
+    const sha = await commit(
+      project,
+      who,
+      [
+        { action: 'update', file_path: 'a', content: 'one\n2\nthree\n' },
+        { action: 'create', file_path: 'b', content: 'new\n' },
+      ],
+      { commit_message: 'Count\n\nThe reason' },
+    )
+    const browser = aBrowser()
+    const list = await browser.open(`/${project.fullPath}/-/commits/main`)
+    expect(list.$('.rows > li').length).toBe(2)
+    expect((await browser.open(`/${project.fullPath}/-/commits`)).at).toBe(`/${project.fullPath}/-/commits/main`)
+    const page = await browser.open(list.$('.rows a.title').first().attr('href') as string)
+    expect(page.at).toBe(`/${project.fullPath}/-/commit/${sha}`)
+    expect([page.$('h1').text(), page.$('.message').text()]).toEqual(['Count', 'The reason'])
+    expect(page.$('a.person').attr('href')).toBe(`/${who.username}`)
+    const changes = (one: Opened, kind: string) =>
+      one
+        .$(`tr.${kind} .code, td.${kind}`)
+        .toArray()
+        .map((cell) => one.$(cell).text())
+    expect([changes(page, 'removed'), changes(page, 'added')]).toEqual([['two'], ['2', 'new']])
+    expect(page.text).toContain('2 files changed')
+    const parallel = await browser.open(`${page.at}?view=parallel`)
+    expect([changes(parallel, 'removed'), changes(parallel, 'added')]).toEqual([['two'], ['2', 'new']])
+    const patch = await browser.open(page.$('a[href$=".patch"]').attr('href') as string)
+    expect(patch.html).toContain('Subject: [PATCH] Count')
+  })
+
+  it('of a branch are compared with another', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: 'a' } })
+    await commit(project, who, [{ action: 'create', file_path: 'b', content: 'b' }], {
+      branch: 'feature/y',
+      start_branch: 'main',
+      commit_message: 'Add b',
+    })
+    const browser = aBrowser()
+    const branches = await browser.open(`/${project.fullPath}/-/branches`)
+    const page = await browser.open(branches.$('a:contains("Compare")').attr('href') as string)
+    expect(page.text).toContain('main → feature/y')
+    expect([page.$('.rows > li').length, page.$('.added').text()]).toEqual([1, 'b'])
+    expect((await browser.open(`/${project.fullPath}/-/compare/feature%2Fy...main`)).text).toContain('Everything in main is in feature/y already.')
+  })
+})
+
+describe('branches', () => {
+  it('are created and deleted by those who may push, and by nothing but a form', async () => {
+    const [who, reader] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: 'a' } })
+    const browser = await signedIn(who)
+    await browser.open(`/${project.fullPath}/-/branches`)
+    expect((await browser.submit('Create branch', { branch_name: 'a..b', ref: 'main' })).status).toBe(422)
+    expect(browser.page?.$('#branch_name').val()).toBe('a..b')
+    const made = await browser.submit('Create branch', { branch_name: 'feature/z', ref: 'main' })
+    expect([made.at, made.text]).toEqual([`/${project.fullPath}/-/tree/feature/z`, expect.stringContaining('The branch feature/z is created.')])
+    const other = await signedIn(reader)
+    const seen = await other.open(`/${project.fullPath}/-/branches`)
+    expect(seen.$('main form[method=post]').length).toBe(0)
+    const token = String(seen.$('input[name=authenticity_token]').val())
+    expect((await other.post(`/${project.fullPath}/-/branches/feature/z`, { _method: 'delete', authenticity_token: token })).status).toBe(403)
+    await browser.open(`/${project.fullPath}/-/branches`)
+    expect((await browser.submit('Delete')).text).toContain('The branch feature/z is deleted.')
+    await t.api('get', `${project.path}/repository/branches/feature%2Fz`, who).expect(404)
+  })
+})
+
+describe('blame', () => {
+  it('names the commit of each line, and steps back before it', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: 'one\ntwo\n' } })
+    await commit(project, who, [{ action: 'update', file_path: 'a', content: 'one\n2\n' }], { commit_message: 'Count' })
+    const browser = aBrowser()
+    const page = await browser.open(`/${project.fullPath}/-/blame/main/a`)
+    expect(
+      page
+        .$('.by')
+        .toArray()
+        .map((cell) => page.$(cell).find('a').first().text()),
+    ).toEqual([expect.not.stringContaining('Count'), 'Count'])
+    const before = await browser.open(page.$('.by').last().find('a:contains("before")').attr('href') as string)
+    expect(linesOf(before)).toEqual(['one', 'two'])
+  })
+})
+
+describe('people and groups', () => {
+  it('have a page with the projects that the reader may see', async () => {
+    const who = await aUser(t.ctx)
+    for (const [name, visibility] of [
+      ['shown', 'public'],
+      ['hidden', 'private'],
+    ] as const)
+      await t.api('post', '/projects', who).send({ name, visibility }).expect(201)
+    const browser = aBrowser()
+    const page = await browser.open(`/${who.username}`)
+    expect(
+      page
+        .$('.rows strong')
+        .toArray()
+        .map((one) => page.$(one).text()),
+    ).toEqual(['shown'])
+    const own = await (await signedIn(who)).open(`/${who.username}`)
+    expect(own.$('.rows strong').length).toBe(2)
+    const { body: group } = await t
+      .api('post', '/groups', who)
+      .send({ name: 'A team', path: `team${who.id}`, visibility: 'public' })
+      .expect(201)
+    await t.api('post', '/projects', who).send({ name: 'Of the team', namespace_id: group.id, visibility: 'public' }).expect(201)
+    for (const path of [`/groups/team${who.id}`, `/team${who.id}`]) expect((await browser.open(path)).text).toContain('Of the team')
+    expect((await browser.open('/explore')).text).toContain('Of the team')
+  })
+})
+
+describe('what a page of code costs', () => {
+  it('is a constant number of statements, and no git process when it was opened before', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, {
+      creator: who,
+      visibility: 'public',
+      files: Object.fromEntries([...Array(30)].map((_, i) => [`f${i}`, 'x'])),
+    })
+    const browser = aBrowser()
+    for (const [path, most] of [
+      ['', 6],
+      ['/-/tree/main', 4],
+      ['/-/blob/main/f1', 2],
+      ['/-/commits/main', 4],
+    ] as const) {
+      await browser.open(`/${project.fullPath}${path}`)
+      const statements = await t.queriesOf(() => browser.open(`/${project.fullPath}${path}`))
+      expect([path, statements.length <= most, statements.length]).toEqual([path, true, statements.length])
+    }
+  })
+})
