@@ -201,19 +201,17 @@ export const blamePage = page({
                         <td class="by" rowspan={group.count}>
                           {change && (
                             <>
-                              <a href={links.commit(change.oid)}>{titleOf(change)}</a>
-                              <br />
                               <span class="dim">
-                                {change.author.name}, <Time at={momentOf(change.author)} />
-                                {parent && (
-                                  <>
-                                    {' · '}
-                                    <a href={links.blame(parent, path)} aria-label={`Blame before ${shortId(change.oid)}`}>
-                                      before
-                                    </a>
-                                  </>
-                                )}
-                              </span>
+                                <Time at={momentOf(change.author)} />
+                              </span>{' '}
+                              <a href={links.commit(change.oid)} title={`${change.author.name}: ${titleOf(change)}`}>
+                                {titleOf(change)}
+                              </a>{' '}
+                              {parent && (
+                                <a href={links.blame(parent, path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
+                                  before
+                                </a>
+                              )}
                             </>
                           )}
                         </td>

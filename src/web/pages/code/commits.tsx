@@ -166,7 +166,7 @@ export const commitPage = page({
           <h1>{title}</h1>
           {rest[0] && <pre class="message">{rest[0]}</pre>}
           <p class="dim">
-            <Author view={view} commit={commit} users={users} /> wrote this on <Time at={momentOf(commit.author)} />
+            <Author view={view} commit={commit} users={users} /> wrote this <Time at={momentOf(commit.author)} />
             {commit.committer.email !== commit.author.email && <>, committed by {commit.committer.name}</>}{' '}
             <PipelineBadge state={states.get(commit.oid)?.status} /> {sign && <Badge kind={sign[1]}>{sign[0]}</Badge>}
           </p>
