@@ -27,6 +27,7 @@ const ROOMS = [
   'ci',
   'issuables',
   'notes',
+  'quick-actions',
   'content',
   'search',
   'hooks',
