@@ -28,6 +28,7 @@ const ROOMS = [
   'issuables',
   'notes',
   'quick-actions',
+  'markdown',
   'content',
   'search',
   'hooks',
