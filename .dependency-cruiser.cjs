@@ -27,6 +27,8 @@ const ROOMS = [
   'ci',
   'issuables',
   'notes',
+  'quick-actions',
+  'markdown',
   'content',
   'search',
   'hooks',

@@ -420,6 +420,7 @@ const WRITES = {
     return { fill }
   },
   'PUT /user/status': ({ n }) => ({ body: { emoji: 'tada', message: `${n}` } }),
+  'POST /markdown': ({ n }) => ({ body: { text: `# Call ${n}\n\n- [ ] #1 and @user1`, gfm: true } }),
   'POST /user/keys': () => ({ body: { title: 'k', key: sshKey() } }),
   'DELETE /user/keys/:key_id': async ({ post }) => ({ fill: { key_id: (await post('/user/keys', { title: 'k', key: sshKey() })).id } }),
   'POST /users/:id/keys': () => ({ body: { title: 'k', key: sshKey() } }),

@@ -85,7 +85,7 @@ export async function bundles() {
       main: 'src/load.ts',
       spawner: 'src/git/process/spawner-entry.ts',
       ssh: 'src/transport/ssh/worker.ts',
-      markdown: 'src/lib/text/markdown-entry.ts',
+      markdown: 'src/services/markdown/entry.ts',
     },
     format: 'esm',
     define: { PROGRAM_DIGEST: JSON.stringify(createHash('sha1').update(text).digest('hex')) },

@@ -91,8 +91,6 @@ export interface EventListeners {
 /** Mail, if it is configured (ML-1). */
 interface Mail {
   mailer: Mailer
-  /** Renders the texts of mails. */
-  markdown: MarkdownThread
 }
 
 /** What may be dropped at any time: all of it is read or made again. */
@@ -135,6 +133,8 @@ export interface Context extends Source {
   lfs: ObjectStore
   jobs: Jobs
   mail: Mail | null
+  /** Renders Markdown in a thread. */
+  markdown: MarkdownThread
   listeners: EventListeners
   links: Links
   caches: Caches

@@ -29,8 +29,8 @@ describe('the source', () => {
     // hashing passwords has its own threads (SEC-26), rendering the texts of mails (SEC-238) one, and so has SSH
     expect(where(/from 'node:worker_threads'/)).toEqual([
       'lib/crypto/argon2.ts',
-      'lib/text/markdown-entry.ts',
       'lib/text/markdown-thread.ts',
+      'services/markdown/entry.ts',
       'transport/ssh/thread.ts',
       'transport/ssh/worker.ts',
     ])

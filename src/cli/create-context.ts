@@ -49,7 +49,7 @@ export interface ContextOptions {
   /** Number of worker processes. */
   workers: number
   exclusion?: ProcessMutex
-  /** The bundle of `markdown-entry.ts`; by default it is beside the running program. */
+  /** The bundle of `services/markdown/entry.ts`; by default it is beside the running program. */
   markdown?: URL
   /** A password hasher shared by several contexts; its owner closes it. */
   argon2?: Argon2
@@ -101,7 +101,8 @@ export async function createContext(
     git,
     lfs: await openObjectStore(config, bucketOwner),
     jobs: openJobs(parts, () => ctx),
-    mail: config.mail === undefined ? null : { mailer: openMailer(config.mail), markdown: new MarkdownThread(markdown) },
+    mail: config.mail === undefined ? null : { mailer: openMailer(config.mail) },
+    markdown: new MarkdownThread(markdown),
     listeners: eventListeners,
     links: linksFor(config.baseUrl, config.ssh),
     caches: { archives: openArchives(parts), lastChanges: new LRUCache({ max: LAST_CHANGES }), lists, rendered, settings },
@@ -122,9 +123,9 @@ export async function createContext(
   return ctx
 }
 
-async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
+async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail, markdown }: OpenContext, argon2IsShared: boolean): Promise<void> {
   await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close()])
-  await Promise.all([git.close(), mail?.markdown.close(), argon2IsShared ? undefined : cpu.argon2.close()])
+  await Promise.all([git.close(), markdown.close(), argon2IsShared ? undefined : cpu.argon2.close()])
   lfs.close()
   mail?.mailer.close()
 }

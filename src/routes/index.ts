@@ -22,6 +22,7 @@ import { issueAttention } from './issues/attention.js'
 import { issues } from './issues/issues.js'
 import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
+import { markdown } from './markdown/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
 import { approvals } from './merge-requests/approvals.js'
@@ -118,6 +119,7 @@ export const sections: Section[] = [
   { name: 'Events', description: 'Activity of users.', endpoints: events },
   { name: 'Wikis', description: 'Wiki pages of projects.', endpoints: wikis },
   { name: 'Snippets', description: 'Snippets of users and of projects.', endpoints: snippets },
+  { name: 'Markdown', description: 'Markdown as HTML.', endpoints: markdown },
   { name: 'Uploads', description: 'Files attached to Markdown texts of a project.', endpoints: uploads },
   { name: 'Webhooks', description: 'Webhooks of projects, groups and the system, and their deliveries.', endpoints: hooks },
   { name: 'Deploy keys', description: 'SSH keys that give machines access to projects.', endpoints: deployKeys },

@@ -11,6 +11,8 @@ export const PLACEHOLDERS = [
   'url',
   'merged_by',
   'co_authored_by',
+  'approved_by',
+  'reviewed_by',
   'first_commit',
   'first_multiline_commit',
   'all_commits',

@@ -143,6 +143,22 @@ export function referencesIn(slices: Slices, text: string, base?: string): Promi
   })
 }
 
+/** The references in a text that has no code, at once. */
+export function referencesInPlainText(text: string): Reference[] {
+  const running = referencesBetween(text, [], undefined)
+  for (;;) {
+    const step = running.next()
+    if (step.done) return step.value
+  }
+}
+
+/** A name for a reference: what it refers to, in the words of the text. */
+export const nameOfReference = (reference: Reference): string => {
+  const project = 'project' in reference ? (reference.project ?? '') : ''
+  const what = 'number' in reference ? reference.number : 'oid' in reference ? reference.oid : reference.name
+  return `${reference.kind} ${project} ${what}`
+}
+
 function* referencesBetween(text: string, code: Span[], base: string | undefined): Steps<Reference[]> {
   const found: Reference[] = []
   let next = 0

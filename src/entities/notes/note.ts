@@ -14,6 +14,14 @@ const Position = z.strictObject({
   new_line: z.int().nullable(),
 })
 
+/** What the commands of a text have changed (QA-2): attributes by name. */
+const CommandsChanges = z.record(z.string(), z.unknown())
+
+/** The answer to a note that had only commands. */
+export const NoteCommands = z
+  .strictObject({ commands_changes: CommandsChanges, summary: z.array(z.string()) })
+  .meta({ id: 'NoteCommands', description: 'What the commands of a note without other text have done.' })
+
 /** A note (section 18). For a note on a commit, `noteable_id` and `noteable_iid` are null (S-20). */
 export const Note = z
   .strictObject({
@@ -36,11 +44,12 @@ export const Note = z
     position: Position.optional(),
     confidential: z.literal(false),
     internal: z.literal(false),
-    commands_changes: z.strictObject({}),
+    commands_changes: CommandsChanges,
   })
   .meta({ id: 'Note', description: 'A comment, or a note of the system.' })
 
-export function presentNote({ note, author, resolved_by, iid }: NoteRecord, view: View): z.infer<typeof Note> {
+/** `changes`: what the commands in its text have changed, if it was written just now. */
+export function presentNote({ note, author, resolved_by, iid }: NoteRecord, view: View, changes: Record<string, unknown> = {}): z.infer<typeof Note> {
   // only notes of discussions on merge requests can be resolved (DI-9)
   const resolvable = note.noteable_type === 'MergeRequest' && note.type !== null
   return {
@@ -63,7 +72,7 @@ export function presentNote({ note, author, resolved_by, iid }: NoteRecord, view
     position: note.position ?? undefined,
     confidential: false,
     internal: false,
-    commands_changes: {},
+    commands_changes: changes,
   }
 }
 
@@ -72,6 +81,6 @@ export const Discussion = z
   .strictObject({ id: z.string().length(40), individual_note: z.boolean(), notes: z.array(Note).min(1) })
   .meta({ id: 'Discussion', description: 'A thread of notes.' })
 
-export function presentDiscussion({ id, notes }: DiscussionRecord, view: View): z.infer<typeof Discussion> {
-  return { id, individual_note: notes[0]?.note.type === null, notes: notes.map((note) => presentNote(note, view)) }
+export function presentDiscussion({ id, notes }: DiscussionRecord, view: View, changes: Record<string, unknown> = {}): z.infer<typeof Discussion> {
+  return { id, individual_note: notes[0]?.note.type === null, notes: notes.map((note) => presentNote(note, view, changes)) }
 }

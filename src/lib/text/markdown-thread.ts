@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
 import { Unavailable } from '../unavailable.js'
+import type { NamedLinks } from './markdown.js'
 
 /** HTML that is kept, in characters: the mails about one event follow each other. */
 const MAX_KEPT_CHARACTERS = 2_000_000
@@ -17,26 +18,28 @@ interface Waiting {
 
 /** Renders Markdown in a thread of its own, a text once for all who ask for it within a short time (SEC-145). */
 export class MarkdownThread {
-  readonly #kept = new LRUCache<string, string>({ maxSize: MAX_KEPT_CHARACTERS, sizeCalculation: (html, text) => html.length + text.length + 1 })
+  readonly #kept = new LRUCache<string, string>({ maxSize: MAX_KEPT_CHARACTERS, sizeCalculation: (html, key) => html.length + key.length + 1 })
   readonly #rendering = new Map<string, Promise<string>>()
   readonly #waiting = new Map<number, Waiting>()
   #thread: Worker | undefined
   #timer: NodeJS.Timeout | undefined
   #lastId = 0
 
-  /** `program` is the bundle of `markdown-entry.ts`. */
+  /** `program` is the bundle of `services/markdown/entry.ts`. */
   constructor(private readonly program: URL) {}
 
-  async html(text: string): Promise<string> {
-    const kept = this.#kept.get(text)
+  /** `links`: what the references in the text become, by their names. */
+  async html(text: string, links: NamedLinks = {}): Promise<string> {
+    const key = `${JSON.stringify(links)} ${text}`
+    const kept = this.#kept.get(key)
     if (kept !== undefined) return kept
-    const known = this.#rendering.get(text)
+    const known = this.#rendering.get(key)
     if (known) return known
     if (this.#waiting.size >= MAX_WAITING) throw new Unavailable('too many texts wait to be rendered')
-    const rendering = this.#render(text).finally(() => this.#rendering.delete(text))
-    this.#rendering.set(text, rendering)
+    const rendering = this.#render(text, links).finally(() => this.#rendering.delete(key))
+    this.#rendering.set(key, rendering)
     const html = await rendering
-    this.#kept.set(text, html)
+    this.#kept.set(key, html)
     return html
   }
 
@@ -45,19 +48,19 @@ export class MarkdownThread {
     await this.#thread?.terminate()
   }
 
-  #render(text: string): Promise<string> {
+  #render(text: string, links: NamedLinks): Promise<string> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
       this.#thread ??= this.#start()
-      this.#thread.postMessage({ id, text })
+      this.#thread.postMessage({ id, text, links })
       this.#endAfter(RENDER_TIMEOUT_MS)
     })
   }
 
   #start(): Worker {
     // without the loaders and the environment of the process
-    const thread = new Worker(this.program, { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 } })
+    const thread = new Worker(this.program, { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 4 } })
     thread.unref()
     thread.on('message', ({ id, html }: { id: number; html: string }) => {
       this.#waiting.get(id)?.resolve(html)

@@ -1,16 +1,157 @@
-import MarkdownIt from 'markdown-it'
+import MarkdownIt, { type Env, type Token } from 'markdown-it'
+import { type Footnotes, footnotesToHtml, useFootnotes } from './markdown-footnotes.js'
 
-/** Longer texts are not rendered, because the renderer would block the event loop (SEC-145). */
+/** A part of a text that becomes a link. */
+export interface TextLink {
+  start: number
+  end: number
+  href: string
+  title: string
+  /** Shown in place of the part. */
+  text: string
+  classes: string
+}
+
+/** A link by its name; the names are up to the caller. */
+export type NamedLinks = Record<string, Omit<TextLink, 'start' | 'end'>>
+
+/** Finds the links in a text without markup, in order. */
+export type LinkFinder = (text: string) => TextLink[]
+
+/** Longer texts are not rendered in this thread, because the renderer would block the event loop (SEC-145). */
 const MAX_RENDERED_LENGTH = 30_000
+/** Longer texts, with more lines or longer HTML, are shown as they are (MD-4). */
+const MAX_LENGTH = 1_048_576
+const MAX_LINES = 50_000
+const MAX_HTML = 8_388_608
+/** Characters of one paragraph or cell; a longer one is shown as it is: some rules take more than linear time. */
+const MAX_INLINE = 16_384
 
 /** URLs in user content may lead to web pages, mail or relative paths, never to scripts or files. */
 const isHarmless = (url: string) => /^(?:https?:|mailto:)/i.test(url) || !/^[^/?#]*:/.test(url)
 
+/** The text as it is. */
+const asIs = (text: string) => `<pre>${markdown.utils.escapeHtml(text)}</pre>`
+
 const markdown = new MarkdownIt({ html: false, linkify: true, maxNesting: 20 })
 markdown.validateLink = (url) => isHarmless(url.trim())
+useFootnotes(markdown)
+/** Finds the blocks of a text; `inlines` then parses the text of each of them. */
+const blocks = new MarkdownIt({ html: false, maxNesting: 20 })
+blocks.validateLink = markdown.validateLink
+useFootnotes(blocks)
+blocks.core.ruler.enableOnly(['normalize', 'block'])
+markdown.core.ruler.enableOnly(['inline', 'linkify', 'text_join'])
+markdown.core.ruler.before('text_join', 'links in texts', ({ tokens, env }) => {
+  const { linksIn } = env as RenderEnv
+  if (linksIn) for (const { children } of tokens) if (children) linkTexts(children, linksIn)
+})
+
+/** What the rules share while one text is rendered. */
+interface RenderEnv extends Env, Footnotes {
+  linksIn?: LinkFinder | undefined
+}
 
 /** Renders Markdown to HTML that contains only Markdown markup: HTML tags in the text are escaped. */
-export function markdownToHtml(text: string): string {
-  if (text.length <= MAX_RENDERED_LENGTH) return markdown.render(text).trimEnd()
-  return `<pre>${markdown.utils.escapeHtml(text)}</pre>`
+export const markdownToHtml = (text: string): string => (text.length <= MAX_RENDERED_LENGTH ? renderMarkdown(text) : asIs(text))
+
+/** Like `markdownToHtml`, for long texts too: for a thread of its own (MD-1 to MD-4). */
+export function renderMarkdown(text: string, linksIn?: LinkFinder): string {
+  if (text.length > MAX_LENGTH || hasMoreLines(text, MAX_LINES)) return asIs(text)
+  const env: RenderEnv = { linksIn, footnotes: new Map(), referredTo: new Map() }
+  let room = MAX_HTML
+  const render = (source: string): string | null => {
+    const tokens = blocks.parse(source, env)
+    markTasks(tokens)
+    for (const token of tokens) {
+      if (token.type !== 'inline') continue
+      const html = inlineHtml(token, env, room)
+      if (html === null) return null
+      room -= html.length
+      token.children = [htmlToken(html)]
+    }
+    return markdown.renderer.render(tokens, markdown.options, env)
+  }
+  const html = render(text)
+  const notes = html === null ? null : footnotesToHtml(env, render)
+  return html === null || notes === null ? asIs(text) : `${html}${notes}`.trimEnd()
+}
+
+function hasMoreLines(text: string, maximum: number): boolean {
+  let at = -1
+  for (let lines = 0; lines <= maximum; lines++) {
+    at = text.indexOf('\n', at + 1)
+    if (at < 0) return false
+  }
+  return true
+}
+
+/** The HTML of a paragraph or the like; null if it is longer than there is room. */
+function inlineHtml(token: Token, env: RenderEnv, room: number): string | null {
+  const { escapeHtml } = markdown.utils
+  if (token.content.length > MAX_INLINE) return escapeHtml(token.content)
+  const task = token.meta?.['task'] as string | undefined
+  const state = new markdown.core.State('', markdown, env)
+  token.children = []
+  state.tokens = [token]
+  markdown.core.process(state)
+  // references to one long link may repeat it very often
+  let attributes = 0
+  for (const child of token.children) for (const [, value] of child.attrs ?? []) attributes += String(value).length
+  if (attributes > room) return null
+  const html = `${task ?? ''}${markdown.renderer.renderInline(token.children, markdown.options, env)}`
+  return html.length > room ? null : html
+}
+
+function htmlToken(html: string): Token {
+  const token = new new markdown.core.State('', markdown, {}).Token('html_inline', '', 0)
+  token.content = html
+  return token
+}
+
+const TASK = /^\[([ xX])\]\s/
+
+/** Marks list items that are tasks: the item gets a class, its first paragraph a check box. */
+function markTasks(tokens: Token[]): void {
+  for (const [i, token] of tokens.entries()) {
+    const item = tokens[i - 2]
+    if (token.type !== 'inline' || item?.type !== 'list_item_open' || tokens[i - 1]?.type !== 'paragraph_open') continue
+    const [mark, state] = TASK.exec(token.content) ?? []
+    if (mark === undefined) continue
+    item.attrJoin('class', 'task-list-item')
+    token.content = token.content.slice(mark.length)
+    token.meta = { task: `<input type="checkbox" class="task-list-item-checkbox" disabled${state === ' ' ? '' : ' checked'}> ` }
+  }
+}
+
+/** Replaces texts outside of links and code by texts and links. */
+function linkTexts(tokens: Token[], linksIn: LinkFinder): void {
+  const result: Token[] = []
+  let inLink = 0
+  for (const token of tokens) {
+    if (token.type === 'link_open') inLink++
+    if (token.type === 'link_close') inLink--
+    if (token.type === 'text' && inLink === 0) result.push(...withLinks(token, linksIn(token.content)))
+    else result.push(token)
+  }
+  tokens.splice(0, tokens.length, ...result)
+}
+
+function withLinks(token: Token, links: TextLink[]): Token[] {
+  if (links.length === 0) return [token]
+  const { Token: New } = new markdown.core.State('', markdown, {})
+  const text = (content: string) => Object.assign(new New('text', '', 0), { content })
+  const parts: Token[] = []
+  let from = 0
+  for (const { start, end, href, title, text: shown, classes } of links) {
+    const open = new New('link_open', 'a', 1)
+    open.attrs = [
+      ['href', href],
+      ['class', classes],
+      ['title', title],
+    ]
+    parts.push(text(token.content.slice(from, start)), open, text(shown), new New('link_close', 'a', -1))
+    from = end
+  }
+  return [...parts, text(token.content.slice(from))]
 }

@@ -7,7 +7,8 @@ import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, opt } from '../../http/params.js'
 import { filled } from '../../http/texts.js'
 import type { View } from '../../http/view.js'
-import { cherryPick, revert } from '../../services/repository/commits/pick.js'
+import { pickCommit } from '../../services/issuables/merge-requests/reading/picked.js'
+import { revert } from '../../services/repository/commits/pick.js'
 
 const input = z.object({ sha: z.string(), branch: filled(), dry_run: opt(bool()) })
 
@@ -32,7 +33,7 @@ export const picks = [
     output,
     async handler({ ctx, caller, subject, input, view }) {
       if (!caller.user) throw forbidden()
-      return answer(await cherryPick(ctx, subject, caller, input), subject, view)
+      return answer(await pickCommit(ctx, subject, caller, input), subject, view)
     },
   }),
   endpoint({

@@ -28,9 +28,9 @@ import { loadIssue } from '../../services/issuables/issues/list.js'
 import { moveIssue } from '../../services/issuables/issues/move.js'
 import { listParticipants } from '../../services/issuables/issues/participation.js'
 import { deleteIssue } from '../../services/issuables/issues/remove.js'
-import { updateIssue } from '../../services/issuables/issues/update.js'
 import { listClosing, listRelated } from '../../services/issuables/merge-requests/reading/of-issue.js'
 import { createIssueFromThreads } from '../../services/notes/issue-from-threads.js'
+import { createIssueWithCommands, updateIssueWithCommands } from '../../services/quick-actions/descriptions.js'
 
 const ISSUE = '/projects/:id/issues/:issue_iid'
 
@@ -94,10 +94,11 @@ export const issues = [
     async handler({ ctx, caller, subject, input, view }) {
       const given = { ...input, assignee_ids: assigneesOf(input) }
       const { merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
-      const issue =
+      const issue = await createIssueWithCommands(ctx, caller, subject, given, (wanted) =>
         request === undefined
-          ? await createIssue(ctx, caller, subject, given)
-          : await createIssueFromThreads(ctx, caller, subject, given, { request, discussion })
+          ? createIssue(ctx, caller, subject, wanted)
+          : createIssueFromThreads(ctx, caller, subject, wanted, { request, discussion }),
+      )
       return presentIssue(issue, dayOf(ctx.now()), view)
     },
   }),
@@ -120,7 +121,7 @@ export const issues = [
     ),
     output: Issue,
     async handler({ ctx, caller, subject, input, view }) {
-      const issue = await updateIssue(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
+      const issue = await updateIssueWithCommands(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
       return presentIssue(issue, dayOf(ctx.now()), view)
     },
   }),

@@ -8,9 +8,8 @@ import { filled, title } from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { countDiverged } from '../../services/issuables/merge-requests/reading/diverged.js'
 import { completeMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
-import { createMergeRequest } from '../../services/issuables/merge-requests/writing/create.js'
 import { deleteMergeRequest } from '../../services/issuables/merge-requests/writing/remove.js'
-import { updateMergeRequest } from '../../services/issuables/merge-requests/writing/update.js'
+import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '../../services/quick-actions/descriptions.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 
@@ -84,7 +83,7 @@ export const mergeRequests = [
     input: z.object({ title: title(), source_branch: filled(), target_branch: filled(), target_project_id: opt(rowId()), ...attributes }),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {
-      const request = await createMergeRequest(ctx, caller, subject, { ...input, ...peopleOf(input) })
+      const request = await createMergeRequestWithCommands(ctx, caller, subject, { ...input, ...peopleOf(input) })
       return presentDetailedMergeRequest(request, dayOf(ctx.now()), view)
     },
   }),
@@ -109,7 +108,7 @@ export const mergeRequests = [
     ),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {
-      const request = await updateMergeRequest(ctx, caller, subject, { ...input, ...peopleOf(input) })
+      const request = await updateMergeRequestWithCommands(ctx, caller, subject, { ...input, ...peopleOf(input) })
       return presentDetailedMergeRequest(request, dayOf(ctx.now()), view)
     },
   }),

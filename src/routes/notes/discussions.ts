@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Discussion, Note, presentDiscussion, presentNote } from '../../entities/notes/note.js'
+import { Discussion, Note, NoteCommands, presentDiscussion, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, int, needsOnlyOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
 import { filled } from '../../http/texts.js'
@@ -7,6 +7,8 @@ import { slice } from '../../services/core/page.js'
 import { createDiscussion, replyTo, resolveDiscussion, resolveNote } from '../../services/notes/discussions.js'
 import { getDiscussion, getNote, listDiscussions } from '../../services/notes/list.js'
 import { deleteNote, updateNote } from '../../services/notes/write.js'
+import { noteWithCommands } from '../../services/quick-actions/notes.js'
+import { answerOf, ONLY_COMMANDS } from './commands.js'
 import { DISCUSSABLE_KINDS } from './noteables.js'
 
 const discussion_id = z.string()
@@ -56,10 +58,17 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     method: 'POST',
     path: `${path}/discussions`,
     summary: `Create a discussion on ${named}`,
+    description: ONLY_COMMANDS,
+    answers: [202],
     access: access('create_note'),
     input: z.object(lines ? { ...message, position } : message),
-    output: Discussion,
-    handler: async ({ ctx, caller, subject, input, view }) => presentDiscussion(await createDiscussion(ctx, caller, subject, input), view),
+    output: z.union([Discussion, NoteCommands]),
+    async handler({ ctx, caller, subject, input, view }) {
+      const noted = await noteWithCommands(ctx, caller, subject, { body: input.body, how: 'new' }, (body) =>
+        createDiscussion(ctx, caller, subject, { ...input, body }),
+      )
+      return answerOf(noted, (discussion, changes) => presentDiscussion(discussion, view, changes))
+    },
   }),
   endpoint({
     method: 'GET',
@@ -88,11 +97,17 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     method: 'POST',
     path: `${path}/discussions/:discussion_id/notes`,
     summary: `Add a note to a discussion on ${named}`,
+    description: ONLY_COMMANDS,
+    answers: [202],
     access: access('create_note'),
     input: z.object({ discussion_id, ...message }),
-    output: Note,
+    output: z.union([Note, NoteCommands]),
     async handler({ ctx, caller, subject, input, view }) {
-      return presentNote(await replyTo(ctx, caller, subject, input.discussion_id, input), view)
+      await getDiscussion(ctx, caller, subject.noteable, input.discussion_id)
+      const noted = await noteWithCommands(ctx, caller, subject, { body: input.body, how: 'new' }, (body) =>
+        replyTo(ctx, caller, subject, input.discussion_id, { ...input, body }),
+      )
+      return answerOf(noted, (note, changes) => presentNote(note, view, changes))
     },
   }),
   endpoint({
@@ -103,11 +118,11 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     input: needsOnlyOneOf(z.object({ discussion_id, note_id, body: opt(filled()), resolved: opt(bool()) }), 'body', 'resolved'),
     output: Note,
     async handler({ ctx, caller, subject, input: { note_id: id, discussion_id: discussion, body, resolved }, view }) {
-      const changed =
-        body === undefined
-          ? resolveNote(ctx, caller, subject, { id, discussion, resolved: resolved as boolean })
-          : updateNote(ctx, caller, subject, { id, discussion, body })
-      return presentNote(await changed, view)
+      if (body === undefined) return presentNote(await resolveNote(ctx, caller, subject, { id, discussion, resolved: resolved as boolean }), view)
+      const noted = await noteWithCommands(ctx, caller, subject, { body, how: 'changed' }, (text) =>
+        updateNote(ctx, caller, subject, { id, discussion, body: text }),
+      )
+      return answerOf(noted, (note, changes) => presentNote(note, view, changes))
     },
   }),
   endpoint({

@@ -1,10 +1,12 @@
 import { z } from 'zod'
-import { Note, presentNote } from '../../entities/notes/note.js'
+import { Note, NoteCommands, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, oneOf, opt, orDefault, paging, rowId } from '../../http/params.js'
 import { filled } from '../../http/texts.js'
 import { ACTIVITY_FILTERS, getNote, listNotes, NOTE_ORDERS } from '../../services/notes/list.js'
 import { createNote, deleteNote, updateNote } from '../../services/notes/write.js'
+import { noteWithCommands } from '../../services/quick-actions/notes.js'
+import { answerOf, ONLY_COMMANDS } from './commands.js'
 import { NOTEABLE_KINDS, type NoteableKind } from './noteables.js'
 
 const note_id = rowId()
@@ -41,10 +43,17 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     method: 'POST',
     path: `${path}/notes`,
     summary: `Create a note on ${named}`,
+    description: ONLY_COMMANDS,
+    answers: [202],
     access: access('create_note'),
     input: z.object({ body: filled(), created_at: opt(datetime()) }),
-    output: Note,
-    handler: async ({ ctx, caller, subject, input, view }) => presentNote(await createNote(ctx, caller, subject, input), view),
+    output: z.union([Note, NoteCommands]),
+    async handler({ ctx, caller, subject, input, view }) {
+      const noted = await noteWithCommands(ctx, caller, subject, { body: input.body, how: 'new' }, (body) =>
+        createNote(ctx, caller, subject, { ...input, body }),
+      )
+      return answerOf(noted, (note, changes) => presentNote(note, view, changes))
+    },
   }),
   endpoint({
     method: 'PUT',
@@ -54,7 +63,10 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     input: z.object({ note_id, body: filled() }),
     output: Note,
     async handler({ ctx, caller, subject, input, view }) {
-      return presentNote(await updateNote(ctx, caller, subject, { id: input.note_id, body: input.body }), view)
+      const noted = await noteWithCommands(ctx, caller, subject, { body: input.body, how: 'changed' }, (body) =>
+        updateNote(ctx, caller, subject, { id: input.note_id, body }),
+      )
+      return answerOf(noted, (note, changes) => presentNote(note, view, changes))
     },
   }),
   endpoint({

@@ -47,7 +47,7 @@ export async function sendMessage(ctx: Context, { kind, parts, footer, headers, 
   const sent: Mail = {
     ...mail,
     text: `${parts.map(asText).join('\n\n')}\n\n-- \n${footer.map(asText).join('\n')}\n`,
-    html: html_emails_enabled ? await pageOf(ctx.mail.markdown, ctx.links.base, { parts, footer }) : undefined,
+    html: html_emails_enabled ? await pageOf(ctx.markdown, ctx.links.base, { parts, footer }) : undefined,
     headers: { 'Auto-Submitted': 'auto-generated', ...headers },
   }
   try {
@@ -74,7 +74,7 @@ const asHtml = async (renderer: MarkdownThread, site: string, part: MailPart): P
 const forMail = (html: string, absolute: (path: string) => string) =>
   html
     .replace(/<img src="([^"<]*)" alt="([^"<]*)"[^<>]*>/g, (_, src: string, alt: string) => `<a href="${src}">${alt || src}</a>`)
-    .replace(/(<a href=")(?![a-z][a-z0-9+.-]*:|\/\/)([^"]*)/gi, (_, before: string, path: string) => before + absolute(path))
+    .replace(/(<a href=")(?![a-z][a-z0-9+.-]*:|\/\/|#)([^"]*)/gi, (_, before: string, path: string) => before + absolute(path))
 
 const partsAsHtml = async (renderer: MarkdownThread, site: string, parts: MailPart[]) =>
   (await Promise.all(parts.map((part) => asHtml(renderer, site, part)))).join('\n')

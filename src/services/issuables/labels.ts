@@ -368,19 +368,19 @@ export async function subscribeToLabel(
 const DEFAULT_COLOR = '#428BCA'
 const MAX_LABELS = 100
 
-/**
- * Ids of the labels with these titles in a project or its groups; unknown ones are created if `create` is set,
- * otherwise dropped (IS-18, MR-27).
- */
-export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, titles: string[], create: boolean, now: Date): Promise<number[]> {
-  const wanted = splitTitles(titles)
-  if (wanted.length === 0) return []
+/** The labels with these titles in a project or its groups: title → id. A project's own label wins. */
+export async function findLabelIds(
+  tx: Pick<Transaction, 'select'>,
+  project: Pick<ProjectSubject['project'], 'id' | 'namespace_id'>,
+  titles: string[],
+): Promise<Map<string, number>> {
+  if (titles.length === 0) return new Map()
   const known = await tx
-    .select({ id: labels.id, title: labels.title, own: sql<boolean>`${labels.project_id} is not null` })
+    .select({ id: labels.id, title: labels.title })
     .from(labels)
     .where(
       and(
-        inArray(labels.title, wanted),
+        inArray(labels.title, titles),
         or(
           eq(labels.project_id, project.id),
           sql`${labels.namespace_id} in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${project.namespace_id})`,
@@ -388,7 +388,16 @@ export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, t
       ),
     )
     .orderBy(sql`${labels.project_id} nulls first`)
-  const ids = new Map(known.map(({ id, title }) => [title, id]))
+  return new Map(known.map(({ id, title }) => [title, id]))
+}
+
+/**
+ * Ids of the labels with these titles in a project or its groups; unknown ones are created if `create` is set,
+ * otherwise dropped (IS-18, MR-27).
+ */
+export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, titles: string[], create: boolean, now: Date): Promise<number[]> {
+  const wanted = splitTitles(titles)
+  const ids = await findLabelIds(tx, project, wanted)
   const missing = create ? wanted.filter((title) => !ids.has(title)) : []
   if (missing.length > 0) {
     const rows = missing.map((title) => ({ project_id: project.id, title, color: DEFAULT_COLOR, created_at: now, updated_at: now }))

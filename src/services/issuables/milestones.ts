@@ -12,6 +12,7 @@ import { milestones, namespaceAncestry, projects } from '../../db/schema/index.j
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
+import { numericId } from '../../lib/numeric-id.js'
 import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { recordEvent } from '../activity/events.js'
@@ -249,6 +250,25 @@ export async function usableMilestone(tx: Pick<Transaction, 'select'>, { project
   const [row] = await tx
     .select()
     .from(milestones)
-    .where(and(eq(milestones.id, milestoneId), or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))))
+    .where(and(eq(milestones.id, milestoneId), usableIn(project)))
+  return row ?? null
+}
+
+const usableIn = (project: ProjectSubject['project']) => or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))
+
+/** The milestone of this title, or else of this number, that may be set in the project; its own one comes first. */
+export async function findMilestoneNamed(
+  tx: Pick<Transaction, 'select'>,
+  { project }: ProjectSubject,
+  name: string,
+): Promise<Pick<Milestone, 'id' | 'title'> | null> {
+  const { id, title, iid, project_id } = milestones
+  const number = and(eq(iid, numericId(name) ?? 0), eq(project_id, project.id))
+  const [row] = await tx
+    .select({ id, title })
+    .from(milestones)
+    .where(and(or(eq(title, name), number), usableIn(project)))
+    .orderBy(sql`${title} = ${name} desc, ${project_id} is null, ${id}`)
+    .limit(1)
   return row ?? null
 }

@@ -64,11 +64,15 @@ export async function setEstimate(ctx: Context, target: TimedTarget, authorId: n
 export const resetEstimate = (ctx: Context, target: TimedTarget, authorId: number) =>
   changeTimes(ctx, target, authorId, () => ({ time_estimate: 0 }), 'removed time estimate')
 
-/** Adds or subtracts spent time; more than the total cannot be subtracted (TT-6 to TT-8). */
-export async function addSpentTime(ctx: Context, target: TimedTarget, authorId: number, duration: string): Promise<TimeRecord> {
+/**
+ * Adds or subtracts spent time; more than the total cannot be subtracted (TT-6 to TT-8). The system note names the day
+ * on which it was spent, if one is given.
+ */
+export async function addSpentTime(ctx: Context, target: TimedTarget, authorId: number, duration: string, day?: string): Promise<TimeRecord> {
   const seconds = parseDuration(duration)
   if (seconds === null) throw invalidFormat('time_spent')
-  const note = seconds > 0 ? `added ${humanDuration(seconds)} of time spent` : `subtracted ${humanDuration(-seconds)} of time spent`
+  const verb = seconds > 0 ? 'added' : 'subtracted'
+  const note = `${verb} ${humanDuration(Math.abs(seconds))} of time spent${day === undefined ? '' : ` at ${day}`}`
   const compute = ({ total_time_spent }: TimeRecord) => {
     const total = total_time_spent + seconds
     if (total < 0) throw invalidRecord({ time_spent: ['Time to subtract exceeds the total time spent'] })

@@ -150,6 +150,24 @@ export async function deleteAward(ctx: Context, { user }: SignedIn, awardable: A
   })
 }
 
+/** Awards an emoji, or deletes the caller's award of it if there is one (QA-15). */
+export async function toggleAward(ctx: Context, caller: SignedIn, awardable: Awardable, wanted: string): Promise<void> {
+  const [given] = await ctx.db.write
+    .select({ id: awardEmoji.id })
+    .from(awardEmoji)
+    .where(
+      and(
+        eq(awardEmoji.project_id, awardable.noteable.project_id),
+        eq(awardEmoji.awardable_type, awardable.type),
+        eq(awardEmoji.awardable_id, awardable.id),
+        eq(awardEmoji.user_id, caller.user.id),
+        eq(awardEmoji.name, mainEmojiName(wanted) ?? ''),
+      ),
+    )
+  if (given) await deleteAward(ctx, caller, awardable, given.id, () => undefined)
+  else await createAward(ctx, caller, awardable, wanted)
+}
+
 /** The number of awards handled in one transaction. */
 const BATCH_SIZE = 1_000
 

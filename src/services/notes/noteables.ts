@@ -29,6 +29,9 @@ export interface Noteable {
 /** A noteable with the caller's abilities on its project. */
 export interface NoteableSubject extends ProjectSubject {
   noteable: Noteable
+  /** The noteable itself, if it is an issue or a merge request. */
+  issue: IssueSubject | null
+  request: MergeRequestSubject | null
   may(ability: ProjectAbility): boolean
   /** Of the users that match a condition (on `users` as `u`), the ids of those who can read the noteable. */
   readersAmong(tx: Pick<Transaction, 'execute'>, candidates: SQL): Promise<number[]>
@@ -40,6 +43,8 @@ export const aboutIssue = (subject: IssueSubject): NoteableSubject => {
   const { issue, project } = subject
   return {
     ...subject,
+    issue: subject,
+    request: null,
     noteable: { type: 'Issue', project_id: project.id, id: issue.id, iid: issue.iid, author_id: issue.author_id, commit: null },
     readersAmong: (tx, candidates) => readersAmong(tx, project, issue, candidates),
   }
@@ -49,6 +54,8 @@ export const aboutMergeRequest = (subject: MergeRequestSubject): NoteableSubject
   const { request, project } = subject
   return {
     ...subject,
+    issue: null,
+    request: subject,
     noteable: { type: 'MergeRequest', project_id: project.id, id: request.id, iid: request.iid, author_id: request.author_id, commit: null },
     readersAmong: (tx, candidates) => requestReaders(tx, project, request, candidates),
   }
@@ -58,6 +65,8 @@ export const aboutSnippet = (subject: SnippetSubject): NoteableSubject => {
   const { snippet, project } = subject
   return {
     ...subject,
+    issue: null,
+    request: null,
     noteable: { type: 'Snippet', project_id: project.id, id: snippet.id, iid: null, author_id: snippet.author_id, commit: null },
     may: subject.can,
     readersAmong: noReaders,
@@ -69,6 +78,8 @@ export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: st
   const commit = await getCommit(ctx, subject, sha)
   return {
     ...subject,
+    issue: null,
+    request: null,
     noteable: { type: 'Commit', project_id: subject.project.id, id: null, iid: null, author_id: null, commit },
     may: (ability) => subject.can(ability === 'create_note' ? 'comment_on_commit' : ability),
     readersAmong: noReaders,

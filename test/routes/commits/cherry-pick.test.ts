@@ -5,6 +5,7 @@ import { testApp } from '../../support/app.js'
 import { aCast, type Cast, statuses } from '../../support/cast.js'
 import { aCommit, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { aBareRepository, type TestRepository } from '../../support/git.js'
+import { aMergeRequest } from '../../support/merge-requests.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
 import { rounds } from '../../support/rounds.js'
 
@@ -135,6 +136,25 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     const [root] = bare.commits({ branch: 'root', parents: [], files: { root: 'root' } }) as [string]
     await pick(project, root, 'main', project.creator).expect(201)
     expect(bare.git('diff', '--name-only', 'main~1', 'main')).toBe('root\n')
+  })
+
+  it('the merge commit of a merge request lists its commits, for those who see it (C-50, C-51)', async () => {
+    const reader = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { files: { a: 'a\n' }, developer: reader })
+    const { path, creator } = project
+    for (const branch of ['release', 'other']) await t.api('post', `${path}/repository/branches`, creator).send({ branch, ref: 'main' }).expect(201)
+    const first = await aCommit(t.ctx, project, { b: 'b\n' }, { branch: 'topic', start_branch: 'main', message: 'Add b\n\nwith a body' })
+    const second = await aCommit(t.ctx, project, { c: 'c\n' }, { branch: 'topic', message: 'Add c' })
+    const request = await aMergeRequest(t, { project, source: 'topic', files: null })
+    const sha = (await t.api('put', `${request.path}/merge`, creator).expect(200)).body.merge_commit_sha
+    const original = bareOf(t, project).git('cat-file', 'commit', sha).split('\n\n').slice(1).join('\n\n')
+    const list = `${first.slice(0, 8)} Add b\n${second.slice(0, 8)} Add c`
+    const { body } = await pick(project, sha, 'release', reader).expect(201)
+    expect(body.message).toBe(`${original}\n\n(cherry picked from commit ${sha})\n\n${list}`)
+    const sorry = { message: SORRY.message.replaceAll('commit', 'merge request').replace('more recent merge request', 'more recent commit') }
+    await pick(project, sha, 'release', reader).expect(400, sorry)
+    await t.api('put', path, creator).send({ merge_requests_access_level: 'disabled' }).expect(200)
+    expect((await pick(project, sha, 'other', creator).expect(201)).body.message).toBe(`${original}\n\n(cherry picked from commit ${sha})`)
   })
 
   it('a conflict, or nothing left to do, is refused and changes nothing (C-51, SEC-103)', async () => {

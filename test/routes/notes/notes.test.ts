@@ -126,13 +126,6 @@ describe.each(NOTED)('notes on an item: %s', (type) => {
     await t.api('put', at, owner).send({ body: 'x' }).expect(404)
     expect((await rowsOf(note.id))[0]?.note).toBe('Elsewhere')
   })
-
-  it('what looks like a command does nothing but stand there (NT-8)', async () => {
-    const { path } = talk.things[type]
-    expect((await say(path, '/close\n/label ~bug', owner)).body).toBe('/close\n/label ~bug')
-    const thing = (await t.api('get', path, owner).expect(200)).body
-    if (type !== 'Snippet') expect(thing).toMatchObject({ state: 'opened', labels: [] })
-  })
 })
 
 describe('lists of notes', () => {

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { pipelines } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
-import { aCommit, aProject, aUser, type TestProject } from '../../support/factories.js'
+import { aCommit, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { aMergeRequest, showRequest, type TestRequest } from '../../support/merge-requests.js'
 import { bareOf } from '../../support/repositories.js'
 import { mailbox } from '../../support/smtp/mailbox.js'
@@ -157,6 +157,33 @@ describe('templates of commit messages (PR-44)', () => {
       ].join('\n\n'),
     )
     expect(squash).toBe('A title\n\nWhy')
+  })
+
+  it('name who has approved, and the reviewer who has approved or commented, with no address that is not public', async () => {
+    const [ann, ben, cid] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { files: { a: 'a' }, developer: [ann, ben, cid] })
+    await set(project, { merge_commit_template: '%{title}\n\n%{reviewed_by}\n%{approved_by}' })
+    await t
+      .api('put', `/users/${ben.id}`, await anAdmin(t.ctx))
+      .send({ public_email: ben.email })
+      .expect(200)
+    const merged = async (reviewer: TestUser, act: (path: string) => Promise<unknown>) => {
+      const request = await aMergeRequest(t, { project, title: 'A title', sent: { reviewer_ids: [reviewer.id] } })
+      await act(request.path)
+      await accept(request).expect(200)
+      return messageOf(project, 'main')
+    }
+    const approve = (path: string, who: TestUser) => t.api('post', `${path}/approve`, who).expect(201)
+    const [asAnn, asBen] = [`${ann.name} (@${ann.username})`, `${ben.name} <${ben.email}>`]
+    expect(
+      await merged(ben, async (path) => {
+        await approve(path, ben)
+        await approve(path, ann)
+      }),
+    ).toBe(`A title\n\nReviewed-by: ${asBen}\nApproved-by: ${asBen}\nApproved-by: ${asAnn}`)
+    const comment = (path: string) => t.api('post', `${path}/notes`, ann).send({ body: 'Well' }).expect(201)
+    expect(await merged(ann, comment)).toBe(`A title\n\nReviewed-by: ${asAnn}`)
+    expect(await merged(cid, async () => undefined)).toBe('A title')
   })
 
   it('a message of the caller comes first', async () => {

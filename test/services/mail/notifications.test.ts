@@ -212,6 +212,20 @@ describe('changes', () => {
     expect([await events(approver), await events(other)]).toEqual([[], []])
   })
 
+  it('by commands in a note are mailed like others, and the commands themselves are in no mail (QA-2)', async () => {
+    const [author, actor] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: actor })
+    const { iid } = await anIssue(project, author)
+    const path = `${project.path}/issues/${iid}/notes`
+    await t.api('post', path, actor).send({ body: '/close' }).expect(202)
+    expect(await events(author)).toEqual(['close_issue participating'])
+    await t.api('post', path, actor).send({ body: '/estimate 1h' }).expect(202)
+    expect(await events(author)).toEqual([])
+    await note(project, actor, `issues/${iid}`, 'Well\n/estimate 2h')
+    const [mail, ...more] = await box.to(author.email)
+    expect([mail?.text?.includes('Well'), mail?.text?.includes('estimate'), more.length]).toEqual([true, false, 0])
+  })
+
   it('of a description mail newly mentioned users, once (ML-7)', async () => {
     const [author, old, fresh] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [old, fresh] })

@@ -63,6 +63,21 @@ export async function closeIssue(ctx: Context, caller: SignedIn, subject: IssueS
   await ctx.db.transaction((tx) => applyChange({ ctx, tx, caller, subject, given: { state_event: 'close' }, closedBy }))
 }
 
+/**
+ * Closes an issue as a duplicate of another one. Each gets a reference to the other, which only those see who see that
+ * one (QA-14).
+ */
+export async function closeAsDuplicate(ctx: Context, caller: SignedIn, subject: IssueSubject, { issue: other }: IssueSubject): Promise<void> {
+  const now = ctx.now()
+  const one = { type: 'Issue' as const, id: subject.issue.id, project_id: subject.project.id }
+  const another = { ...one, id: other.id, project_id: other.project_id }
+  await ctx.db.transaction(async (tx) => {
+    await applyChange({ ctx, tx, caller, subject, given: { state_event: 'close' }, closedBy: ' as a duplicate of another issue' })
+    await recordCrossReferences(tx, { ...one, sha: null }, [another], caller.user.id, now)
+    await recordCrossReferences(tx, { ...another, sha: null }, [one], caller.user.id, now)
+  })
+}
+
 /** A change to apply within a transaction. */
 interface Change {
   ctx: Context

@@ -3,6 +3,7 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound, refused } from '../../../failures.js'
 import type { Commit, Oid, PickDraft } from '../../../git/types.js'
+import { titleOf } from '../../../rules/commit-title.js'
 import { mayPushTo, type Protections, protectionsOf } from '../protection.js'
 import { PROTECTED_BRANCH } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
@@ -19,19 +20,23 @@ export interface PickTarget {
 
 /**
  * Cherry-picks a commit's changes against its first parent onto a branch (C-48 to C-51). The author is kept; the caller
- * becomes the committer.
+ * becomes the committer. `commitsMergedBy` finds the commits of the merge request that a merge commit has merged, or
+ * null if the caller sees none.
  */
 export async function cherryPick(
   ctx: Context,
   subject: ProjectSubject,
   caller: SignedIn,
   { sha, branch, dry_run: dryRun = false }: PickTarget,
+  commitsMergedBy: (oid: Oid) => Promise<Commit[] | null>,
 ): Promise<Commit | null> {
   const picked = await getCommit(ctx, subject, sha)
-  return pick(ctx, { subject, caller, branch, dryRun }, 'cherry-pick', {
+  const merged = picked.parents.length > 1 ? await commitsMergedBy(picked.oid) : null
+  const list = (merged ?? []).map(({ oid, message }) => `${oid.slice(0, 8)} ${titleOf(message)}`).join('\n')
+  return pick(ctx, { subject, caller, branch, dryRun, noun: merged ? 'merge request' : 'commit' }, 'cherry-pick', {
     commit: picked.oid,
     author: picked.author,
-    message: `${picked.message}\n\n(cherry picked from commit ${picked.oid})`,
+    message: `${picked.message}\n\n(cherry picked from commit ${picked.oid})${list === '' ? '' : `\n\n${list}`}`,
   })
 }
 
@@ -46,7 +51,7 @@ export async function revert(
   const [first, ...others] = reverted.parents
   const merge = others.length > 0 ? `, reversing\nchanges made to ${first}` : ''
   const subjectLine = reverted.message.replace(/^\s*\n/, '').split('\n', 1)[0] ?? ''
-  return pick(ctx, { subject, caller, branch, dryRun }, 'revert', {
+  return pick(ctx, { subject, caller, branch, dryRun, noun: 'commit' }, 'revert', {
     commit: reverted.oid,
     reverse: true,
     author: signatureOf(ctx, caller),
@@ -61,12 +66,14 @@ interface Picker {
   caller: SignedIn
   branch: string
   dryRun: boolean
+  /** What a refusal calls the commit (C-51). */
+  noun: 'commit' | 'merge request'
 }
 
 /** Null after a dry run, which writes nothing (C-51). */
 async function pick(
   ctx: Context,
-  { subject, caller, branch, dryRun }: Picker,
+  { subject, caller, branch, dryRun, noun }: Picker,
   verb: keyof typeof PAST_TENSE,
   draft: Omit<PickDraft, 'onto' | 'committer'>,
 ): Promise<Commit | null> {
@@ -80,7 +87,7 @@ async function pick(
   }
   const impossible = () =>
     refused(
-      `Sorry, we cannot ${verb} this commit automatically. This commit may already have been ${PAST_TENSE[verb]}, or a more recent commit may have updated some of its content.`,
+      `Sorry, we cannot ${verb} this ${noun} automatically. This ${noun} may already have been ${PAST_TENSE[verb]}, or a more recent commit may have updated some of its content.`,
     )
   if (dryRun) {
     const onto = await headFor(await protectionsOf(ctx, subject.project.id))

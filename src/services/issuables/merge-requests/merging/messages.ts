@@ -8,6 +8,7 @@ import { fillTemplate, type Placeholder, placeholdersIn } from '../../../../rule
 import { lengthOf } from '../../../../rules/path.js'
 import { signatureOf } from '../../../repository/repositories.js'
 import { commitsOfRequest } from '../reading/contents.js'
+import { approversOf, type NamedUser, reviewedBy } from '../writing/approvals.js'
 import { issueReferences, issuesClosedBy } from '../writing/closing-issues.js'
 
 type Request = typeof mergeRequests.$inferSelect
@@ -76,6 +77,12 @@ const isMultiline = ({ message }: Commit) => message.trim().includes('\n')
 const identityOf = ({ name, email }: { name: string; email: string }) => `${name} <${email}>`
 const listed = ({ message }: Commit) => `* ${message.length > MAX_LISTED_LENGTH ? '(a long message)' : message.trim()}`
 
+/** A line for each user; an address that is not public is replaced by the username. */
+const trailers = (key: string, people: NamedUser[]) =>
+  people
+    .map(({ name, username, public_email: email }) => `${key}: ${email === '' ? `${name} (@${username})` : identityOf({ name, email })}`)
+    .join('\n')
+
 const VALUES: Record<Placeholder, (ctx: Context, merging: Merging) => string | Promise<string>> = {
   source_branch: (_, { request }) => request.source_branch,
   target_branch: (_, { request }) => request.target_branch,
@@ -90,6 +97,8 @@ const VALUES: Record<Placeholder, (ctx: Context, merging: Merging) => string | P
     const authors = (await commitsOf(ctx, merging)).map(({ author }) => author).filter(({ email }) => email !== own)
     return [...new Set(authors.map((author) => `Co-authored-by: ${identityOf(author)}`))].join('\n')
   },
+  approved_by: async (ctx, { request }) => trailers('Approved-by', await approversOf(ctx, request.id)),
+  reviewed_by: async (ctx, { request }) => trailers('Reviewed-by', await reviewedBy(ctx, request)),
   first_commit: async (ctx, merging) => (await commitsOf(ctx, merging))[0]?.message.trim() ?? '',
   first_multiline_commit: async (ctx, merging) => (await commitsOf(ctx, merging)).find(isMultiline)?.message.trim() ?? merging.request.title,
   all_commits: async (ctx, merging) => (await commitsOf(ctx, merging)).slice(-MAX_LISTED).map(listed).join('\n\n'),

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
-import { mergeRequestApprovals, mergeRequests, users } from '../../../../db/schema/index.js'
+import { mergeRequestApprovals, mergeRequests, notes, users } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { conflict, notFound, unauthenticated } from '../../../../failures.js'
 import { recordEvent } from '../../../activity/events.js'
@@ -22,14 +22,48 @@ export interface ApprovalsRecord {
   user_can_approve: boolean
 }
 
+const inOrder = [asc(mergeRequestApprovals.created_at), asc(mergeRequestApprovals.user_id)]
+
 const selectApprovers = statement('approvers of a merge request', (db) =>
   db
     .select(userRefColumns(users))
     .from(mergeRequestApprovals)
     .innerJoin(users, eq(users.id, mergeRequestApprovals.user_id))
     .where(eq(mergeRequestApprovals.merge_request_id, sql.placeholder('id')))
-    .orderBy(asc(mergeRequestApprovals.created_at), asc(mergeRequestApprovals.user_id)),
+    .orderBy(...inOrder),
 )
+
+/** A user as a line of a commit message names them: with the address that they show to everybody, if any. */
+export interface NamedUser {
+  name: string
+  username: string
+  public_email: string
+}
+
+const namedUser = { name: users.name, username: users.username, public_email: users.public_email }
+
+/** The users who have approved a merge request, in that order. */
+export const approversOf = (ctx: Context, id: number): Promise<NamedUser[]> =>
+  ctx.db.write
+    .select(namedUser)
+    .from(mergeRequestApprovals)
+    .innerJoin(users, eq(users.id, mergeRequestApprovals.user_id))
+    .where(eq(mergeRequestApprovals.merge_request_id, id))
+    .orderBy(...inOrder)
+
+/** The reviewer of a merge request, if they have approved it or commented on it. */
+export const reviewedBy = (ctx: Context, { id, project_id, reviewer_id }: MergeRequestSubject['request']): Promise<NamedUser[]> =>
+  ctx.db.write
+    .select(namedUser)
+    .from(users)
+    .where(
+      and(
+        eq(users.id, reviewer_id ?? 0),
+        sql`(exists (select 1 from ${mergeRequestApprovals} a where a.merge_request_id = ${id} and a.user_id = ${users.id})
+          or exists (select 1 from ${notes} n where n.project_id = ${project_id} and n.noteable_type = 'MergeRequest'
+            and n.noteable_id = ${id} and n.author_id = ${users.id} and not n.system))`,
+      ),
+    )
 
 /** The approvals of a merge request (X-9). */
 export async function loadApprovals(ctx: Context, { user }: SignedIn, { request, may }: MergeRequestSubject): Promise<ApprovalsRecord> {

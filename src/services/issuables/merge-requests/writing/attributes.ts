@@ -11,7 +11,7 @@ import { readersAmong } from '../reading/readers.js'
 const UNRELATED: MergeRequestRelations = { author_id: 0, assignee_id: null }
 
 /** The first of these users who may read the merge requests of the project (MR-26). */
-export const firstAssignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
+export const firstAssignable = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
   firstPermitted(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
 
 /** Source and target of a merge request. */

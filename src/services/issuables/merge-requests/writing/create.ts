@@ -112,7 +112,7 @@ async function draftFor(ctx: Context, { caller, source, target, given, branches 
 const NO_VERSION = { id: 0, iid: 0, sha: null, version_id: null, version_due: false, commits: 0, merge_checks: 0 }
 
 /** The target project; 404 if the caller does not see it (MR-24). */
-async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
+export async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
   if (id === undefined || id === source.project.id) return source
   const target = await findVisibleProject(ctx, caller, id)
   if (!target) throw notFound()
