@@ -393,6 +393,7 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag):
     const isEnumParameter = schema.shape[name] ? isEnum(schema.shape[name] as z.ZodType) : false
     const sentence = issue.code === 'custom' ? issue.params?.['sentence'] : undefined
     if (sentence) add(sentence as string)
+    else if (issue.code === 'unrecognized_keys') for (const key of issue.keys) add(`${name}[${key}] is not supported`)
     else if (issue.path.length === 1 && (bag[name] === undefined || bag[name] === null) && issue.code !== 'custom') {
       add(`${name} is missing`)
       if (isEnumParameter) add(`${name} does not have a valid value`)

@@ -9,14 +9,14 @@ import { bool, idList, int, oneOf, opt, orDefault, paging, searchText, textMap }
 import type { View } from '../../http/view.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { readSettings } from '../../services/core/settings.js'
-import { type GroupFilter, listGroups, statisticsFor } from '../../services/groups/list.js'
+import { GROUP_ORDERS, type GroupFilter, listGroups, statisticsFor } from '../../services/groups/list.js'
 import { details } from './details.js'
 
 const listParameters = {
   skip_groups: opt(idList()),
   all_available: opt(bool()),
   search: opt(searchText()),
-  order_by: orDefault(oneOf(['name', 'path']), 'name'),
+  order_by: orDefault(oneOf(GROUP_ORDERS), 'name'),
   sort: orDefault(oneOf(['asc', 'desc']), 'asc'),
   statistics: opt(bool()),
   owned: opt(bool()),

@@ -1,5 +1,5 @@
 import { VISIBILITIES } from '../../entities/groups/levels.js'
-import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, searchText, textMap } from '../../http/params.js'
+import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, searchText, str, textMap } from '../../http/params.js'
 import { ORDERS } from '../../services/projects/list.js'
 
 /** Parameters of all lists of projects (companions 8.1). */
@@ -7,6 +7,8 @@ export const listParameters = {
   archived: opt(bool()),
   visibility: opt(oneOf(VISIBILITIES)),
   search: opt(searchText()),
+  search_namespaces: opt(bool()),
+  with_programming_language: opt(str()),
   order_by: orDefault(oneOf(ORDERS), 'created_at'),
   sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
   simple: opt(bool()),

@@ -14,11 +14,13 @@ import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.j
 import { idList, versionOf } from '../core/list-cache.js'
 import type { Page, Paging } from '../core/page.js'
 
+export const GROUP_ORDERS = ['name', 'path', 'id'] as const
+
 export interface GroupFilter extends Paging {
   skip_groups?: number[] | undefined
   all_available?: boolean | undefined
   search?: string | undefined
-  order_by: 'name' | 'path'
+  order_by: (typeof GROUP_ORDERS)[number]
   sort: 'asc' | 'desc'
   owned?: boolean | undefined
   min_access_level?: number | undefined
@@ -45,7 +47,7 @@ interface Selection {
 }
 
 interface Shape extends Selection {
-  order: 'name' | 'path'
+  order: (typeof GROUP_ORDERS)[number]
   descending: boolean
 }
 
@@ -97,7 +99,7 @@ const selectIds = statement('ids of groups', (db, { order, descending, ...select
     .select({ id: namespaces.id })
     .from(namespaces)
     .where(conditions(selection))
-    .orderBy((descending ? desc : asc)(sql`lower(${namespaces[order]})`), asc(namespaces.id))
+    .orderBy((descending ? desc : asc)(order === 'id' ? namespaces.id : sql`lower(${namespaces[order]})`), asc(namespaces.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
   return db.select({ ids: idList(found.getSQL()), version: versionOf('groups') }).from(sql`(select 1) as one`)

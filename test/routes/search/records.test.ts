@@ -117,6 +117,40 @@ describe('refused searches, by all five paths (S-1, S-2, S-4, X-1)', () => {
   })
 })
 
+describe('states and orders (S-30)', () => {
+  it('limits issues and merge requests to a state, and issues to confidential ones, in the order of their creation', async () => {
+    const project = await aProject(t.ctx, { creator: keeper, visibility: 'public' })
+    const path = `${project.path}/search`
+    const open = await issue(project, { title: 'Tapir one', created_at: '2020-01-03' })
+    const closed = await issue(project, { title: 'Tapir two', created_at: '2020-01-01' })
+    const secret = await issue(project, { title: 'Tapir three', confidential: true, created_at: '2020-01-02' })
+    await t.api('put', `${project.path}/issues/${closed.iid}`, keeper).send({ state_event: 'close' }).expect(200)
+    const search = (more: string, scope = 'issues') => ids(path, scope, 'tapir', keeper, more)
+    expect((await search('')).sort()).toEqual([open.id, closed.id, secret.id].sort())
+    expect((await search('&state=all')).sort()).toEqual([open.id, closed.id, secret.id].sort())
+    expect(await search('&state=opened&order_by=created_at&sort=asc')).toEqual([secret.id, open.id])
+    expect(await search('&state=opened&order_by=created_at')).toEqual([open.id, secret.id])
+    expect(await search('&state=closed')).toEqual([closed.id])
+    expect(await search('&state=merged')).toEqual([])
+    expect(await search('&confidential=true')).toEqual([secret.id])
+    expect((await search('&confidential=false&order_by=created_at')).sort()).toEqual([open.id, closed.id].sort())
+    expect(await ids('/search', 'issues', 'tapir', stranger, '&confidential=true')).toEqual([])
+    const request = await aMergeRequest(t, { project, files: null, title: 'Tapir four' })
+    const merged = await aMergeRequest(t, { project, files: null, title: 'Tapir five' })
+    await t.ctx.db.write.update(mergeRequests).set({ state: 'merged' }).where(eq(mergeRequests.id, merged.id))
+    expect(await search('&state=merged', 'merge_requests')).toEqual([merged.id])
+    expect(await search('&state=opened', 'merge_requests')).toEqual([request.id])
+    expect(await search('&order_by=created_at&sort=asc', 'merge_requests')).toEqual([request.id, merged.id])
+    for (const [query, error] of [
+      ['state=open', 'state does not have a valid value'],
+      ['confidential=x', 'confidential is invalid'],
+      ['order_by=id', 'order_by does not have a valid value'],
+      ['sort=up', 'sort does not have a valid value'],
+    ])
+      await t.api('get', `${path}?scope=issues&search=x&${query}`, keeper).expect(400, { error })
+  })
+})
+
 describe('projects (S-7)', () => {
   it('by path, name and description, newest first, archived ones too, where they are seen (S-7, S-17)', async () => {
     const made = await Promise.all([
