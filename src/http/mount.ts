@@ -180,7 +180,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   }
   const find = declared.method === 'GET' || declared.method === 'HEAD' ? loadFirst : () => afterStorageMove(ctx, loadFirst)
   const early = access.early ? await find() : undefined
-  const input = parseInput(schema, bag)
+  const input = parseInput(schema, bag, request.params as ParameterBag)
   const subject = access.early ? early : await find()
   const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.caches.settings.avatarService() }
   if (declared.polled) reply.header('poll-interval', pollInterval(await ctx.caches.settings.read()))

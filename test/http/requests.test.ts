@@ -248,6 +248,50 @@ describe('bodies (G-5, W-1, W-2, W-3)', () => {
     await json('delete', own.path).expect(202)
   })
 
+  it('names the attributes that an update does not have, if it has no other (NP-4)', async () => {
+    const own = await aProject(t.ctx, { creator: user, files: { a: 'x' } })
+    const group = await aGroup(t.ctx, { creator: user })
+    const say = async (path: string, body: object) => (await t.api('post', path, user).send(body).expect(201)).body
+    const hook = await say(`${own.path}/hooks`, { url: 'http://example.com' })
+    await say(`${own.path}/issues`, { title: 'x' })
+    await say(`${own.path}/merge_requests`, { title: 'x', source_branch: 'topic', target_branch: 'main' })
+    await say(`${own.path}/labels`, { name: 'bug', color: '#000000' })
+    const milestone = await say(`${own.path}/milestones`, { title: 'v1' })
+    await say(`${own.path}/releases`, { tag_name: 'v1', ref: 'main' })
+    const updates: [string, number][] = [
+      [own.path, 400],
+      [group.path, 400],
+      [`/users/${user.id}`, 404],
+      [`${own.path}/hooks/${hook.id}`, 400],
+      [`${own.path}/issues/1`, 400],
+      [`${own.path}/merge_requests/1`, 400],
+      [`${own.path}/labels/bug`, 400],
+      [`${own.path}/milestones/${milestone.id}`, 400],
+      [`${own.path}/releases/v1`, 400],
+      [`${own.path}/notification_settings`, 400],
+      [`${group.path}/notification_settings`, 400],
+      ['/notification_settings', 400],
+    ]
+    for (const [path, status] of updates) {
+      const caller = path.startsWith('/users') ? admin : user
+      const { body } = await t.api('put', path, caller).send({ colour: 'x', 'weight two': 1, private_token: caller.token }).expect(status)
+      expect([path, body]).toEqual([
+        path,
+        {
+          error: expect.stringMatching(
+            /^no such attribute: colour, weight two; [a-z_, ]+ are missing, at least one parameter must be provided$/,
+          ) as string,
+        },
+      ])
+    }
+    // what it has is changed, whatever stands beside it (G-6)
+    await t.api('put', group.path, user).send({ description: 'y', colour: 'x' }).expect(200)
+    await t.api('put', group.path, user).expect(200)
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${'x'.repeat(200)}${i}`, 1]))
+    const { body } = await t.api('put', own.path, user).send(many).expect(400)
+    expect(body.error.length).toBeLessThan(5_000)
+  })
+
   it('the body of a DELETE is read, that of a GET is not (W-2, SEC-76)', async () => {
     const sudo = { sudo: user.username }
     const own = await aProject(t.ctx, { creator: user })

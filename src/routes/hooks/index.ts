@@ -12,7 +12,7 @@ import {
   SystemHook,
 } from '../../entities/hooks/hook.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, described, oneOf, opt, paging, rowId, str, where } from '../../http/params.js'
+import { bool, clearable, described, oneOf, opt, paging, rowId, str, updateOf, where } from '../../http/params.js'
 import { branchFilter } from '../../http/texts.js'
 import { listAttempts, resend } from '../../services/hooks/attempts.js'
 import {
@@ -175,7 +175,7 @@ const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
       summary: `Update a hook of a ${kind}`,
       answers: [422],
       access,
-      input: z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...family.flags }),
+      input: updateOf(z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...family.flags })),
       output,
       handler: async ({ ctx, subject, input }) => present(await updateHook(ctx, sourceOf(subject), input.hook_id, attributesOf(input)), ctx.now()),
     }),
@@ -238,7 +238,7 @@ export const hooks = [
     summary: 'Update a hook of the system',
     answers: [422],
     access: admin,
-    input: z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...flags }),
+    input: updateOf(z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...flags })),
     output: SystemHook,
     handler: async ({ ctx, input }) => presentSystemHook(await updateHook(ctx, SYSTEM, input.hook_id, attributesOf(input)), ctx.now()),
   }),

@@ -22,6 +22,7 @@ import {
   searchText,
   str,
   textMap,
+  updateOf,
 } from '../../http/params.js'
 import { email, namespacePath, newPassword, title } from '../../http/texts.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
@@ -69,35 +70,37 @@ const creation = allOrNone(
 )
 
 /** Every failed update is 404, also for an invalid parameter (U-30). */
-const changes = refusedAs(
-  'not_found',
-  allOrNone(
-    z.object({
-      email: opt(email()),
-      username: opt(namespacePath()),
-      name: opt(title()),
-      password: opt(newPassword()),
-      messenger: opt(clearable()),
-      jobsnet: opt(clearable()),
-      microblog: opt(clearable()),
-      website_url: opt(clearable()),
-      organization: opt(clearable()),
-      projects_limit: opt(projectsLimit()),
-      extern_uid: opt(str()),
-      provider: opt(str()),
-      bio: opt(clearable()),
-      location: opt(clearable()),
-      admin: opt(bool()),
-      can_create_group: opt(bool()),
-      skip_reconfirmation: opt(bool()),
-      external: opt(bool()),
-      public_email: opt(clearable()),
-      private_profile: opt(bool()),
-      avatar: opt(file()),
-      id: rowId(),
-    }),
-    'extern_uid',
-    'provider',
+const changes = updateOf(
+  refusedAs(
+    'not_found',
+    allOrNone(
+      z.object({
+        email: opt(email()),
+        username: opt(namespacePath()),
+        name: opt(title()),
+        password: opt(newPassword()),
+        messenger: opt(clearable()),
+        jobsnet: opt(clearable()),
+        microblog: opt(clearable()),
+        website_url: opt(clearable()),
+        organization: opt(clearable()),
+        projects_limit: opt(projectsLimit()),
+        extern_uid: opt(str()),
+        provider: opt(str()),
+        bio: opt(clearable()),
+        location: opt(clearable()),
+        admin: opt(bool()),
+        can_create_group: opt(bool()),
+        skip_reconfirmation: opt(bool()),
+        external: opt(bool()),
+        public_email: opt(clearable()),
+        private_profile: opt(bool()),
+        avatar: opt(file()),
+        id: rowId(),
+      }),
+      'extern_uid',
+      'provider',
+    ),
   ),
 )
 

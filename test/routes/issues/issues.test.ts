@@ -395,7 +395,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     const issue = await anIssue(project, { labels: 'a' }, as.owner)
     const names =
       'title, description, assignee_ids, assignee_id, milestone_id, labels, add_labels, remove_labels, due_date, confidential, discussion_locked, state_event, updated_at'
-    await update(project, 1, { nothing: 1 }, as.owner).expect(400, { error: `${names} are missing, at least one parameter must be provided` })
+    await update(project, 1, {}, as.owner).expect(400, { error: `${names} are missing, at least one parameter must be provided` })
     await update(project, 1, { title: '', labels: 'b' }, as.owner).expect(400, { message: { title: ["can't be blank"] } })
     await update(project, 1, { add_labels: 'x'.repeat(256), title: 'new' }, as.owner).expect(400)
     expect((await t.api('get', at(project, 1), as.owner).expect(200)).body).toEqual(issue)
