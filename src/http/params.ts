@@ -381,6 +381,10 @@ export const paging = {
     .transform((n) => (n === undefined || n < 0 ? 20 : Math.min(n, 100))),
 }
 
+/** Parameters of a list in the order of ids (G-91). */
+export const keyset = { pagination: opt(oneOf(['keyset', 'legacy'])), id_after: opt(rowId()), id_before: opt(rowId()) }
+export const idPaging = { ...keyset, ...paging }
+
 const updates = z.registry<{ names: string[] }>()
 
 /** An update in which nothing need be given, and that fails if only attributes are given that it does not have (NP-4). */

@@ -12,7 +12,7 @@ import {
   SystemHook,
 } from '../../entities/hooks/hook.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, described, oneOf, opt, paging, rowId, str, updateOf, where } from '../../http/params.js'
+import { bool, clearable, described, idPaging, oneOf, opt, paging, rowId, str, updateOf, where } from '../../http/params.js'
 import { branchFilter } from '../../http/texts.js'
 import { listAttempts, resend } from '../../services/hooks/attempts.js'
 import {
@@ -102,9 +102,10 @@ const readingOf = <Subject>({
       path,
       summary: `List the hooks of ${of}`,
       access,
-      input: z.object(paging),
+      input: z.object(idPaging),
       output: z.array(output),
-      handler: async ({ ctx, subject, input }) => pageOf(await listHooks(ctx, sourceOf(subject), input), input, (hook) => present(hook, ctx.now())),
+      handler: async ({ ctx, subject, input }) =>
+        pageOf(await listHooks(ctx, sourceOf(subject), input), input, (hook) => present(hook, ctx.now())).inOrderOfIds(input),
     }),
     endpoint({
       method: 'GET',

@@ -101,7 +101,7 @@ export const PLACES: Record<string, string> = {
   'Events: user_id': 'Id or username of the user.',
   'Members: user_id': 'Id of the user.',
   'Projects: user_id': 'Id or username of the user.',
-  pagination: '`keyset` with `order_by=id`: the next page begins after the last row, whatever was deleted meanwhile.',
+  pagination: '`keyset` in the order of ids: the next page begins after the last row, whatever was deleted meanwhile.',
   public_email: 'An address of the user that everyone sees: the primary one or a confirmed one.',
   private_profile: 'Whether only the user and administrators see the profile and the events.',
   user_ids: 'Return only users with these ids.',

@@ -3,7 +3,7 @@ import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
+import { clearable, described, idPaging, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
 import { title } from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import {
@@ -134,10 +134,10 @@ export const snippets = [
     path: '/projects/:id/snippets',
     summary: 'List the snippets of a project',
     access: onProjectSignedIn('read_snippet'),
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(Snippet),
     async handler({ ctx, caller, subject, input, view }) {
-      return pageOf(await listProjectSnippets(ctx, subject, caller, input), input, (item) => presentSnippet(item, view))
+      return pageOf(await listProjectSnippets(ctx, subject, caller, input), input, (item) => presentSnippet(item, view)).inOrderOfIds(input)
     },
   }),
   endpoint({

@@ -11,12 +11,12 @@ import {
   datetime,
   described,
   file,
+  idPaging,
   int,
   needsOneOf,
   oneOf,
   opt,
   orDefault,
-  paging,
   refusedAs,
   rowId,
   searchText,
@@ -137,20 +137,27 @@ export const users = [
         with_custom_attributes: opt(bool()),
         order_by: orDefault(oneOf(USER_ORDERS), 'id'),
         sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
-        ...paging,
+        ...idPaging,
       }),
       'extern_uid',
       'provider',
     ),
     output: z.array(z.union([AdminUser, UserRef])),
     async handler({ ctx, caller, input, view }) {
-      const { items, total } = await listUsers(ctx, caller, input)
+      // what a search by others finds is not in the order of ids (U-16)
+      const found = caller.user?.admin
+        ? {}
+        : { order_by: 'id' as const, sort: 'desc' as const, ...(input.search?.trim() && { pagination: undefined }) }
+      const asked = { ...input, ...found }
+      const { items, total } = await listUsers(ctx, caller, asked)
       const ids = items.map(({ id }) => id)
       const attributes = await attributesFor(ctx, caller, input, 'user', ids)
       if (attributes) {
         const records = new Map((await loadUsers(ctx, caller, ids)).map((user) => [user.id, user]))
-        const found = ids.flatMap((id) => records.get(id) ?? [])
-        return pageOf({ items: found, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes.get(user.id)))
+        const listed = ids.flatMap((id) => records.get(id) ?? [])
+        return pageOf({ items: listed, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes.get(user.id))).inOrderOfIds(
+          asked,
+        )
       }
       const variant = caller.user?.admin ? 'user admin' : 'user basic'
       const rendered = await ctx.caches.rendered.render(
@@ -159,7 +166,7 @@ export const users = [
         (missing: number[]) => loadUsers(ctx, caller, missing),
         (user) => presentListedUser(user, view),
       )
-      return pageOf({ items: rendered, total }, input, (element) => element)
+      return pageOf({ items: rendered, total }, input, (element) => element).inOrderOfIds(asked, asked.sort, ids)
     },
   }),
   endpoint({

@@ -12,11 +12,11 @@ import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { idList, versionOf } from '../core/list-cache.js'
-import type { Page, Paging } from '../core/page.js'
+import { type Keyset, type Page, type Paging, rowFilters } from '../core/page.js'
 
 export const GROUP_ORDERS = ['name', 'path', 'id'] as const
 
-export interface GroupFilter extends Paging {
+export interface GroupFilter extends Paging, Keyset {
   skip_groups?: number[] | undefined
   all_available?: boolean | undefined
   search?: string | undefined
@@ -73,6 +73,7 @@ const FILTERS = {
     where: (ids) => sql`${namespaces.id} <> all(${ids})`,
     value: ({ skip_groups }) => (skip_groups && skip_groups.length > 0 ? skip_groups : undefined),
   },
+  ...rowFilters(sql`${namespaces.id}`),
   custom_attributes: {
     where: () => hasCustomAttributes('group', namespaces.id),
     value: ({ custom_attributes }) => attributePairs(custom_attributes),

@@ -15,7 +15,7 @@ import { dayOf } from '../../lib/text/day.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
-import { type Page, type Paging, pageFrom } from '../core/page.js'
+import { afterRow, type Keyset, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
@@ -74,7 +74,7 @@ const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
       ]
     : []),
   ...(ids ? [inIds(users.id)] : []),
-  ...(single ? [sql`${users.id} = ${sql.placeholder('single')}`] : []),
+  single ? sql`${users.id} = ${sql.placeholder('single')}` : afterRow(users.id),
 ]
 
 const selectDirectMembers = statement('direct members', (db, shape: Shape) =>
@@ -132,7 +132,7 @@ const selectEffectiveMembers = statement('effective members', (db, shape: Shape)
 export async function listMembers(
   ctx: Context,
   source: MemberSource,
-  { inherited, query, user_ids, ...paging }: { inherited: boolean; query?: string | undefined; user_ids?: number[] | undefined } & Paging,
+  { inherited, query, user_ids, ...paging }: { inherited: boolean; query?: string | undefined; user_ids?: number[] | undefined } & Paging & Keyset,
 ): Promise<Page<MemberRecord>> {
   const shape = { kind: source.kind, query: Boolean(query), ids: Boolean(user_ids && user_ids.length > 0), single: false }
   const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, shape)

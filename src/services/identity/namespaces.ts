@@ -10,7 +10,7 @@ import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schem
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { afterRow, type Keyset, type Page, type Paging, pageAndTotal } from '../core/page.js'
 
 export interface NamespaceRecord {
   id: number
@@ -143,6 +143,7 @@ interface ListShape {
 const conditions = ({ admin, search }: ListShape) =>
   and(
     accessible(admin),
+    afterRow(namespaces.id),
     search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
   )
 
@@ -183,7 +184,7 @@ const toRecord = <T extends { members_count: number | string | null }>(row: T) =
 export async function listNamespaces(
   ctx: Context,
   caller: SignedIn,
-  { search, ...paging }: { search?: string | undefined } & Paging,
+  { search, ...paging }: { search?: string | undefined } & Paging & Keyset,
 ): Promise<Page<NamespaceRecord>> {
   const shape = { admin: caller.user.admin, search: Boolean(search) }
   const values = { user: caller.user.id, search: substring(search ?? '') }

@@ -11,13 +11,13 @@ import { forbidden } from '../../failures.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { versionOf } from '../core/list-cache.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { type Keyset, limits, type Page, type Paging, rowFilters } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { extendedColumns, toRecord, type UserRecord } from './users.js'
 
 export const USER_ORDERS = ['id', 'name', 'username', 'created_at', 'updated_at'] as const
 
-export interface UserFilter extends Paging {
+export interface UserFilter extends Paging, Keyset {
   active?: boolean | undefined
   blocked?: boolean | undefined
   external?: boolean | undefined
@@ -61,6 +61,7 @@ const FILTERS = {
     where: (time) => sql`${users.created_at} >= ${time}::timestamptz`,
     value: ({ created_after }) => created_after?.toISOString(),
   },
+  ...rowFilters(sql`${users.id}`),
   custom_attributes: {
     where: () => hasCustomAttributes('user', users.id),
     value: ({ custom_attributes }) => attributePairs(custom_attributes),

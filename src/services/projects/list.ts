@@ -13,7 +13,7 @@ import { invalidInput } from '../../failures.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../rules/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { idList, MAX_CACHED_IDS, type Version, versionOf } from '../core/list-cache.js'
-import type { Page, Paging } from '../core/page.js'
+import { type Keyset, type Page, type Paging, rowFilters } from '../core/page.js'
 import { keyedProjects } from './load.js'
 
 /** Orders by size are for administrators (PR-51). */
@@ -32,14 +32,13 @@ export interface GroupFilter {
   shared?: boolean
 }
 
-export interface ProjectFilter extends Paging {
+export interface ProjectFilter extends Paging, Keyset {
   archived?: boolean | undefined
   visibility?: Visibility | undefined
   search?: string | undefined
   /** Whether `search` and `words` are also looked for in the names and paths of the groups above a project. */
   search_namespaces?: boolean | undefined
   with_programming_language?: string | undefined
-  pagination?: 'keyset' | 'legacy' | undefined
   order_by: (typeof ORDERS)[number]
   sort: 'asc' | 'desc'
   owned?: boolean | undefined
@@ -48,8 +47,6 @@ export interface ProjectFilter extends Paging {
   with_issues_enabled?: boolean | undefined
   with_merge_requests_enabled?: boolean | undefined
   min_access_level?: number | undefined
-  id_after?: number | undefined
-  id_before?: number | undefined
   last_activity_after?: Date | undefined
   last_activity_before?: Date | undefined
   topic?: string[] | undefined
@@ -98,7 +95,7 @@ const GROUP_SCOPES = {
 }
 type GroupScope = keyof typeof GROUP_SCOPES
 
-type FilterName = FilterNames<ProjectFilter, 'words' | 'search_namespaces' | 'include_pending_delete' | 'pagination'>
+type FilterName = FilterNames<ProjectFilter, 'words' | 'search_namespaces' | 'include_pending_delete'>
 
 /** The texts that searches read. The path and the name of the groups above a project include its own. */
 function searched(above: boolean): SQL[] {
@@ -153,8 +150,7 @@ const FILTERS = {
     where: (level) => withLevel(projects, user, sql`${level}::integer`),
     value: ({ min_access_level }) => min_access_level,
   },
-  id_after: { where: (id) => sql`${projects.id} > ${id}`, value: ({ id_after }) => id_after },
-  id_before: { where: (id) => sql`${projects.id} < ${id}`, value: ({ id_before }) => id_before },
+  ...rowFilters(sql`${projects.id}`),
   last_activity_after: {
     where: (time) => sql`${projects.last_activity_at} >= ${time}::timestamptz`,
     value: ({ last_activity_after }) => last_activity_after?.toISOString(),
@@ -247,8 +243,6 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
   const { words: text, order_by: order } = filter
   if (!viewer?.admin && isSizeOrder(order)) throw invalidInput('order_by does not have a valid value')
-  // after or before a row, there is only a first page (G-91)
-  const paging = filter.pagination === 'keyset' && order === 'id' ? { page: 1, per_page: filter.per_page } : filter
   const words = fuzzy(text)
   const used = usedFilters(FILTERS, viewer ? filter : { ...filter, starred: undefined })
   const shape: Omit<Shape, 'order' | 'descending'> = {
@@ -264,7 +258,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const versioned = !UNVERSIONED.includes(order) && used.cacheable
   // the total does not depend on the order
   const totalKey = used.cacheable ? JSON.stringify([shape, values]) : null
-  return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, paging, {
+  return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
     totalKey,
     ids: (at) => selectIds(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => selectTotal(ctx.db, shape).execute(values),

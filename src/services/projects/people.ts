@@ -6,7 +6,7 @@ import { totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { type Page, type Paging, pageFrom } from '../core/page.js'
+import { afterRow, type Keyset, type Page, type Paging, pageFrom } from '../core/page.js'
 import { effectiveMemberships } from '../groups/members.js'
 import type { UserRefRecord } from '../identity/user-ref.js'
 
@@ -24,6 +24,7 @@ const selectUsers = statement('people of a project', (db, { search, skip }: { se
     .where(
       and(
         sql`${users.id} in (select r.user_id from (${effectiveMemberships('project')}) r)`,
+        afterRow(users.id),
         search ? sql`(${users.name} ilike ${sql.placeholder('search')} or ${users.username} ilike ${sql.placeholder('search')})` : undefined,
         skip ? sql`${users.id} <> all(${sql.placeholder('skip')})` : undefined,
       ),
@@ -37,7 +38,7 @@ const selectUsers = statement('people of a project', (db, { search, skip }: { se
 export async function listProjectUsers(
   ctx: Context,
   projectId: number,
-  { search, skip_users, ...paging }: { search?: string | undefined; skip_users?: number[] | undefined } & Paging,
+  { search, skip_users, ...paging }: { search?: string | undefined; skip_users?: number[] | undefined } & Paging & Keyset,
 ): Promise<Page<UserRefRecord>> {
   const query = selectUsers(ctx.db, { search: Boolean(search), skip: Boolean(skip_users && skip_users.length > 0) })
   const values = { source: projectId, search: substring(search ?? ''), skip: skip_users ?? [] }
