@@ -122,7 +122,7 @@ const selectGroups = statement('listed groups', (db) =>
 
 /** The groups that the caller may list (GR-5 to GR-11). */
 export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: GroupFilter): Promise<Page<GroupRecord>> {
-  const search = fuzzy(filter.search)
+  const search = fuzzy(filter.search, 'part')
   const used = usedFilters(FILTERS, viewer ? filter : { ...filter, min_access_level: undefined })
   const selection: Selection = {
     viewerKind: viewerKindOf(viewer),

@@ -103,7 +103,7 @@ export function listerOf<Reach extends string, Filter extends IssuableFilter>(ki
   ): Promise<{ items: T[]; total: number }> => {
     if (!viewer && filter.scope !== 'all') return { items: [], total: 0 }
     const { id, ...where } = scopeOf(at, viewer)
-    const words = fuzzy(filter.search)
+    const words = fuzzy(filter.search, where.in === 'project' ? 'part' : 'whole')
     const used = usedFilters(filters, { ...filter, now: ctx.now() })
     const wanted = Array.isArray(filter.labels) ? [...new Set(filter.labels)] : []
     const shape: Shape = { ...where, filters: used.names, labels: wanted.length, search: words.shape, fields: words.shape === 'all' ? [] : filter.in }

@@ -243,7 +243,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
   const { words: text, order_by: order } = filter
   if (!viewer?.admin && isSizeOrder(order)) throw invalidInput('order_by does not have a valid value')
-  const words = fuzzy(text)
+  const words = fuzzy(text, 'part')
   const used = usedFilters(FILTERS, viewer ? filter : { ...filter, starred: undefined })
   const shape: Omit<Shape, 'order' | 'descending'> = {
     viewerKind: viewerKindOf(viewer),
