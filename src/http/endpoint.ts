@@ -36,6 +36,8 @@ export interface Endpoint {
   description?: string | undefined
   access: Access
   input: z.ZodObject
+  /** Parameters that are refused, unless with one of these values (NP-1, NP-3). */
+  refuses?: Record<string, readonly string[]> | undefined
   /** The schema of the response: documents it, and validates every response in tests. */
   output?: z.ZodType | undefined
   /** The status of a success; by default 201 for POST, 204 for DELETE, otherwise 200 (G-7). */

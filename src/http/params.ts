@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure, type FailureKind } from '../failures.js'
+import { Failure, type FailureKind, invalidInput } from '../failures.js'
 import { readDate } from '../lib/text/dates.js'
 import { emptyParameterBag, isBag, type ParameterBag, repeatedValuesOf } from './form.js'
 import type { Upload } from './uploads.js'
@@ -447,6 +447,23 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag, 
     else add(`${name} ${INVALID}`)
   }
   throw refuse(texts)
+}
+
+/** Fails if the bag has one of these parameters with a value that is not harmless; `a[b]` is a member of a map. */
+export function refuseUnsupported(refused: Record<string, readonly string[]> = {}, bag: ParameterBag): void {
+  const given = (name: string) => {
+    const [, outer, inner] = /^(\w+)\[(\w+)\]$/.exec(name) ?? [undefined, name]
+    const value = bag[outer as string]
+    return inner === undefined ? value : isBag(value) ? value[inner] : undefined
+  }
+  const isHarmless = (value: unknown, accepted: readonly string[]) => {
+    if (value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)) return true
+    if (typeof value === 'object') return false
+    const text = String(value).toLowerCase()
+    return accepted.some((each) => (each === 'false' ? FALSE.has(text) : each === 'true' ? TRUE.has(text) : each === text))
+  }
+  const texts = Object.entries(refused).flatMap(([name, accepted]) => (isHarmless(given(name), accepted) ? [] : [`${name} is not supported`]))
+  if (texts.length > 0) throw invalidInput(texts.join(', '))
 }
 
 /** The bag, with all values of a repeated name if its parameter accepts several, not only the last one (W-3). */

@@ -26,7 +26,7 @@ export const insight = [
     path: '/projects/:id/groups',
     summary: 'List the groups of a project',
     access: onProject('read_project'),
-    input: z.object(paging),
+    input: z.object({ search: opt(searchText()), skip_groups: opt(idList()), ...paging }),
     output: z.array(GroupRef),
     handler: async ({ ctx, caller, subject, input, view }) =>
       pageOf(await listProjectGroups(ctx, caller.user, subject.project.namespace_id, input), input, (group) => presentGroupRef(group, view)),

@@ -81,6 +81,8 @@ export const PLACES: Record<string, string> = {
   skip_reconfirmation: 'Treat the new address as confirmed.',
   external: 'Whether the user is external and sees only projects and groups they are a member of; in a list, return only external users.',
   active: 'Return only active users.',
+  exclude_internal: 'Leave out accounts that are no person.',
+  admins: 'Return only administrators; administrators only.',
   blocked: 'Return only blocked users.',
   hard_delete: "Also delete the user's contributions, and groups of which they are the only owner.",
   avatar: 'The image; an empty value removes it.',

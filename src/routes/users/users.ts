@@ -131,6 +131,8 @@ export const users = [
         extern_uid: opt(str()),
         provider: opt(str()),
         external: opt(bool()),
+        exclude_internal: opt(bool()),
+        admins: opt(bool()),
         created_before: opt(datetime()),
         created_after: opt(datetime()),
         custom_attributes: opt(textMap()),

@@ -7,7 +7,7 @@ import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../..
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { emails, identities, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { forbidden } from '../../failures.js'
+import { forbidden, invalidInput } from '../../failures.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { versionOf } from '../core/list-cache.js'
@@ -21,6 +21,9 @@ export interface UserFilter extends Paging, Keyset {
   active?: boolean | undefined
   blocked?: boolean | undefined
   external?: boolean | undefined
+  exclude_internal?: boolean | undefined
+  /** For administrators only. */
+  admins?: boolean | undefined
   search?: string | undefined
   username?: string | undefined
   extern_uid?: string | undefined
@@ -47,6 +50,8 @@ const FILTERS = {
   active: { where: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`, value: ({ active }) => active || undefined },
   blocked: { where: () => sql`${users.state} <> 'active'`, value: ({ blocked }) => blocked || undefined },
   external: { where: () => sql`${users.external}`, value: ({ external }) => external || undefined },
+  exclude_internal: { where: () => sql`${users.kind} = 'human'`, value: ({ exclude_internal }) => exclude_internal || undefined },
+  admins: { where: () => sql`${users.admin}`, value: ({ admins }) => admins || undefined },
   username: { where: (name) => eq(users.username, name), value: ({ username }) => username },
   extern_uid: {
     where: (uid) =>
@@ -164,6 +169,7 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
   const admin = viewer?.admin ?? false
   const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
   if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
+  if (filter.admins && !admin) throw invalidInput('admins is not supported')
   const words = fuzzy(filter.search, 'part')
   const used = usedFilters(FILTERS, viewer ? filter : { ...filter, created_before: undefined, created_after: undefined })
   const shape = { admin, filters: used.names, search: words.shape }

@@ -45,7 +45,13 @@ export async function listProjectUsers(
   return pageFrom(query, values, paging)
 }
 
-const selectAncestors = statement('groups above a project', (db, { viewerKind }: { viewerKind: ViewerKind }) =>
+interface AncestorShape {
+  viewerKind: ViewerKind
+  search: boolean
+  skip: boolean
+}
+
+const selectAncestors = statement('groups above a project', (db, { viewerKind, search, skip }: AncestorShape) =>
   db
     .select({
       id: namespaces.id,
@@ -61,6 +67,8 @@ const selectAncestors = statement('groups above a project', (db, { viewerKind }:
       and(
         eq(namespaceAncestry.descendant_id, sql.placeholder('namespace')),
         visibleGroups(viewerKind, namespaces, sql`${sql.placeholder('user')}::bigint`),
+        search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
+        skip ? sql`${namespaces.id} <> all(${sql.placeholder('skip')})` : undefined,
       ),
     )
     .orderBy(asc(namespaces.id))
@@ -69,7 +77,12 @@ const selectAncestors = statement('groups above a project', (db, { viewerKind }:
 )
 
 /** The ancestor groups of a project that the caller may see (PR-6, SEC-38). */
-export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, paging: Paging) {
-  const query = selectAncestors(ctx.db, { viewerKind: viewerKindOf(viewer) })
-  return pageFrom(query, { namespace: namespaceId, user: viewer?.id ?? 0 }, paging)
+export async function listProjectGroups(
+  ctx: Context,
+  viewer: ActorUser | null,
+  namespaceId: number,
+  { search, skip_groups: skip = [], ...paging }: { search?: string | undefined; skip_groups?: number[] | undefined } & Paging,
+) {
+  const query = selectAncestors(ctx.db, { viewerKind: viewerKindOf(viewer), search: Boolean(search), skip: skip.length > 0 })
+  return pageFrom(query, { namespace: namespaceId, user: viewer?.id ?? 0, search: substring(search ?? ''), skip }, paging)
 }
