@@ -99,9 +99,13 @@ export const deployKeys = [
     method: 'DELETE',
     path: `${path}/:key_id`,
     summary: 'Remove a deploy key from a project',
+    answers: [412],
     access,
     input: z.object(byId),
-    handler: ({ ctx, subject, input }) => removeDeployKey(ctx, subject.project, input.key_id),
+    async handler({ ctx, subject, input, unchangedSince }) {
+      unchangedSince((await getDeployKey(ctx, subject.project, input.key_id)).key.updated_at)
+      await removeDeployKey(ctx, subject.project, input.key_id)
+    },
   }),
   endpoint({
     method: 'GET',

@@ -79,10 +79,11 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     method: 'DELETE',
     path: `${path}/members/:user_id`,
     summary: 'Remove a member',
+    answers: [412],
     access: on('read_member'),
     input: z.object({ user_id: rowId() }),
-    async handler({ ctx, caller, subject, input }) {
-      await removeMember(ctx, subject.source, caller, input.user_id, subject.manages)
+    async handler({ ctx, caller, subject: { source, manages }, input, unchangedSince }) {
+      await removeMember(ctx, source, caller, input.user_id, { manages, unchangedSince })
     },
   }),
 ]

@@ -121,11 +121,13 @@ export const snippets = [
     method: 'DELETE',
     path: '/snippets/:id',
     summary: 'Delete a personal snippet',
+    answers: [412],
     access: signedIn,
     input: z.object(personal),
-    async handler({ ctx, caller, input }) {
+    async handler({ ctx, caller, input, unchangedSince }) {
       const found = await getSnippet(ctx, caller, input.id)
       requireOwner(caller, found)
+      unchangedSince(found.snippet.updated_at)
       await deleteSnippet(ctx, found)
     },
   }),
@@ -190,11 +192,13 @@ export const snippets = [
     method: 'DELETE',
     path: '/projects/:id/snippets/:snippet_id',
     summary: 'Delete a snippet of a project',
+    answers: [412],
     access: onProjectSignedIn('read_snippet'),
     input: z.object(inProject),
-    async handler({ ctx, caller, subject, input }) {
+    async handler({ ctx, caller, subject, input, unchangedSince }) {
       const found = await getProjectSnippet(ctx, subject, caller, input.snippet_id)
       requireProjectEditor(subject, caller, found)
+      unchangedSince(found.snippet.updated_at)
       await deleteSnippet(ctx, found)
     },
   }),

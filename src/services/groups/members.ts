@@ -316,11 +316,18 @@ export async function changeMember(
 }
 
 /** Removes a member, if the caller manages members; or lets the caller themselves leave (ME-7). */
-export async function removeMember(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
+export async function removeMember(
+  ctx: Context,
+  source: MemberSource,
+  caller: SignedIn,
+  userId: number,
+  { manages, unchangedSince }: { manages: boolean; unchangedSince(changed: Date): void },
+): Promise<void> {
   if (!manages && userId !== caller.user.id) throw forbidden()
   await ctx.db.transaction(async (tx) => {
     const row = await lockMembership(tx, source, userId)
     if (userId !== caller.user.id && row.access_level > source.level) throw forbidden()
+    unchangedSince(row.updated_at)
     if (row.access_level === 50) await requireAnotherOwner(tx, source, userId)
     await tx.delete(members).where(eq(members.id, row.id))
     await auditMember(ctx, tx, source, { action: 'member_removed', userId, changes: { access_level: row.access_level } })
