@@ -11,9 +11,10 @@ import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema
 import { statement, step } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { PIPELINE_STATES, type PipelineState } from '../../rules/pipeline-states.js'
 import { nextIid } from '../core/iids.js'
-import { type Keyset, type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
+import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 

@@ -1,5 +1,6 @@
 import { type Placeholder, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Filters } from '../../db/filters.js'
+import { isKeyset, type Keyset } from '../../lib/keyset.js'
 
 /** One page of a list. */
 export interface Page<T> {
@@ -13,16 +14,6 @@ export interface Paging {
   page: number
   per_page: number
 }
-
-/** Rows after or before an id; with `pagination`, the page is the first of them, if they are in the order of ids (G-91). */
-export interface Keyset {
-  pagination?: 'keyset' | 'legacy' | undefined
-  id_after?: number | undefined
-  id_before?: number | undefined
-}
-
-/** Whether pages begin after a row, not at a number. A list without a choice of orders is asked only if it is in the order of ids. */
-export const isKeyset = ({ pagination, order_by = 'id' }: Keyset & { order_by?: string }) => pagination === 'keyset' && order_by === 'id'
 
 /** Values for `.limit`, `.offset` and `afterRow`; a page beyond any table is empty, not an error (SEC-53). */
 export const limits = ({ page, per_page, ...keyset }: Paging & Keyset & { order_by?: string }) => ({

@@ -10,9 +10,10 @@ import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../..
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { idList, versionOf } from '../core/list-cache.js'
-import { type Keyset, type Page, type Paging, rowFilters } from '../core/page.js'
+import { type Page, type Paging, rowFilters } from '../core/page.js'
 
 export const GROUP_ORDERS = ['name', 'path', 'id'] as const
 

@@ -7,10 +7,11 @@ import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { type Audited, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { lockName } from '../core/lock-name.js'
-import { afterRow, type Keyset, type Page, type Paging, pageFrom } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** The account that SSH keys, GPG keys and e-mail addresses belong to. */
 export interface Owner {

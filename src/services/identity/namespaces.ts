@@ -9,8 +9,9 @@ import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { afterRow, type Keyset, type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageAndTotal } from '../core/page.js'
 
 export interface NamespaceRecord {
   id: number

@@ -10,10 +10,11 @@ import { onlyRow } from '../../db/only-row.js'
 import { deployKeysProjects, projects, sshKeys } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { lockName } from '../core/lock-name.js'
-import { afterRow, type Keyset, limits, type Page, type Paging } from '../core/page.js'
+import { afterRow, limits, type Page, type Paging } from '../core/page.js'
 import { type NewKey, prepareKey, type SshKey } from '../identity/keys.js'
 
 /** A deploy key in a project. */

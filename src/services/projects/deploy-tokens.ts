@@ -8,10 +8,11 @@ import { onlyRow } from '../../db/only-row.js'
 import { deployTokens, namespaces } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { audit } from '../core/audit.js'
 import { lockName } from '../core/lock-name.js'
-import { afterRow, type Keyset, limits, type Page, type Paging } from '../core/page.js'
+import { afterRow, limits, type Page, type Paging } from '../core/page.js'
 
 export type DeployToken = typeof deployTokens.$inferSelect
 

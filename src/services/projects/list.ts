@@ -10,10 +10,11 @@ import { type Fuzzy, fuzzy, fuzzyMatch, planFor, substring } from '../../db/fuzz
 import { namespaces, projectLanguages, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { invalidInput } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../rules/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { idList, MAX_CACHED_IDS, type Version, versionOf } from '../core/list-cache.js'
-import { type Keyset, type Page, type Paging, rowFilters } from '../core/page.js'
+import { type Page, type Paging, rowFilters } from '../core/page.js'
 import { keyedProjects } from './load.js'
 
 /** Orders by size are for administrators (PR-51). */
