@@ -256,9 +256,11 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   }
   const descending = filter.sort === 'desc'
   const values = { ...used.values, ...words.values, user: viewer?.id ?? 0 }
-  const versioned = !UNVERSIONED.includes(order) && used.cacheable
+  // the version does not cover names and paths of groups
+  const cacheable = used.cacheable && !shape.namespaces
+  const versioned = !UNVERSIONED.includes(order) && cacheable
   // the total does not depend on the order
-  const totalKey = used.cacheable ? JSON.stringify([shape, values]) : null
+  const totalKey = cacheable ? JSON.stringify([shape, values]) : null
   return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
     totalKey,
     ids: (at) => selectIds(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),

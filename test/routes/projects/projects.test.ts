@@ -175,6 +175,12 @@ describe('reading (PR-1 to PR-3, section 5.3)', () => {
     expect(await list(`search=${group.fullPath}&search_namespaces=false`)).toEqual([])
     expect(await list(`search=${group.fullPath}&search_namespaces=true`, null)).toEqual([])
     expect(await list(`search=needle&search_namespaces=true`)).toEqual([own.id])
+    await t
+      .api('put', group.path, person)
+      .send({ path: `${group.fullPath}-moved` })
+      .expect(200)
+    expect(await list(`search=${group.fullPath}-moved&search_namespaces=true`)).toEqual([grouped.id])
+    expect(await list(`search=${group.fullPath}/&search_namespaces=true`)).toEqual([])
     for (const query of ['owned=true', 'membership=true', 'min_access_level=10']) expect(await list(query, null)).toEqual([])
   })
 

@@ -17,7 +17,7 @@ interface ReviewerFilters {
 }
 
 export interface MergeRequestFilter extends IssuableFilter, ReviewerFilters {
-  /** None is ever `locked`: a merge takes no state of its own. */
+  /** None is ever `locked`: a merge changes the state when it is done, not before. */
   state: 'opened' | 'closed' | 'locked' | 'merged' | 'all'
   source_project_id?: number | undefined
   source_branch?: string | undefined
