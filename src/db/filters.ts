@@ -14,7 +14,10 @@ export interface Filter<Given, Shape = unknown> {
 export type Filters<Given, Name extends string = string, Shape = unknown> = Record<Name, Filter<Given, Shape>>
 
 /** The parameters of a request that are filters: all but those of the page, the order, and `Other`. */
-export type FilterNames<Request, Other extends keyof Request = never> = Exclude<keyof Request, 'page' | 'per_page' | 'order_by' | 'sort' | Other>
+export type FilterNames<Request, Other extends keyof Request = never> = Exclude<
+  keyof Request,
+  'page' | 'per_page' | 'pagination' | 'order_by' | 'sort' | Other
+>
 
 /** The filters that a request uses, their values, and whether a total with them may be cached. */
 export interface UsedFilters<Name extends string> {

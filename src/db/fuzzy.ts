@@ -15,10 +15,10 @@ export interface Fuzzy {
 const MAX_WORDS = 32
 
 /**
- * Parses a search text. White space is folded, and a quoted part is one word. Words of fewer than three characters
- * count only if there is no longer one; then the field must equal the whole text or, with `part`, contain each of them.
+ * Parses a search text. White space is folded, and a quoted part is one word. If all words are single letters, the field
+ * must equal the whole text or, in a short list (`part`), contain each of them: no index finds letters.
  */
-export function fuzzy(text: string | undefined, short: 'whole' | 'part' = 'whole'): Fuzzy {
+export function fuzzy(text: string | undefined, letters: 'whole' | 'part' = 'whole'): Fuzzy {
   const folded = (text ?? '').trim().replace(/\s+/g, ' ')
   if (folded === '') return { shape: 'all', values: {} }
   const words: string[] = []
@@ -27,11 +27,12 @@ export function fuzzy(text: string | undefined, short: 'whole' | 'part' = 'whole
     return ' '
   })
   words.push(...rest.split(' ').filter((word) => word !== ''))
-  const long = words.filter((word) => [...word].length >= 3)
-  if (long.length === 0 && (short === 'whole' || words.length === 0)) return { shape: 'whole', values: { word0: folded } }
-  const counted = (long.length > 0 ? long : words).slice(0, MAX_WORDS)
+  if (words.length === 0 || (letters === 'whole' && words.every(isLetter))) return { shape: 'whole', values: { word0: folded } }
+  const counted = words.slice(0, MAX_WORDS)
   return { shape: counted.length, values: Object.fromEntries(counted.map((word, i) => [`word${i}`, substring(word)])) }
 }
+
+const isLetter = (word: string) => [...word].length === 1
 
 /** A LIKE pattern for "contains", with wildcards escaped (G-79). */
 export const substring = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`

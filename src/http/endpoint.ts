@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Access } from '../access/access.js'
 import type { Caller, SignedIn } from '../access/actor.js'
 import type { Context } from '../context.js'
+import { isKeyset } from '../lib/keyset.js'
 import type { Page } from '../services/core/page.js'
 import type { View } from './view.js'
 
@@ -36,6 +37,8 @@ export interface Endpoint {
   description?: string | undefined
   access: Access
   input: z.ZodObject
+  /** Parameters that are refused, unless with one of these values (NP-1, NP-3). */
+  refuses?: Record<string, readonly string[]> | undefined
   /** The schema of the response: documents it, and validates every response in tests. */
   output?: z.ZodType | undefined
   /** The status of a success; by default 201 for POST, 204 for DELETE, otherwise 200 (G-7). */
@@ -94,9 +97,14 @@ export class PageAnswer {
   /** Set if the next page begins after a row, not at a number (G-91). */
   keyset: Keyset | undefined
 
-  /** Makes this a page of keyset pagination, unless it is undefined. */
-  with(keyset: Keyset | undefined): this {
-    this.keyset = keyset
+  /**
+   * Makes this a page of keyset pagination, if that is asked for and the list is in the order of ids. `sort` is the order
+   * of a list that has no other, `ids` those of the rows if the items do not show them.
+   */
+  inOrderOfIds(asked: Parameters<typeof isKeyset>[0] & { sort?: 'asc' | 'desc' }, sort = asked.sort ?? 'asc', ids?: number[]): this {
+    if (!isKeyset(asked)) return this
+    const last = ids ? ids.at(-1) : (this.items.at(-1) as { id: number } | undefined)?.id
+    this.keyset = { sort, last: (this.total > this.perPage && last) || null }
     return this
   }
 }

@@ -20,7 +20,7 @@ import { joinBags, type ParameterBag } from './form.js'
 import { listBody, renderElements } from './list-body.js'
 import type { Section } from './openapi/document.js'
 import { pageHeaders } from './page.js'
-import { parseInput } from './params.js'
+import { parseInput, refuseUnsupported } from './params.js'
 import { sendRateLimitHeaders } from './rate-limit-headers.js'
 import { Rendered } from './rendered-cache.js'
 import type { View } from './view.js'
@@ -180,7 +180,8 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   }
   const find = declared.method === 'GET' || declared.method === 'HEAD' ? loadFirst : () => afterStorageMove(ctx, loadFirst)
   const early = access.early ? await find() : undefined
-  const input = parseInput(schema, bag)
+  refuseUnsupported(declared.refuses, bag)
+  const input = parseInput(schema, bag, request.params as ParameterBag)
   const subject = access.early ? early : await find()
   const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.caches.settings.avatarService() }
   if (declared.polled) reply.header('poll-interval', pollInterval(await ctx.caches.settings.read()))

@@ -40,15 +40,6 @@ function keysetHeaders({ sort, last }: Keyset, base: string, parameters: Paramet
   return { 'x-per-page': String(perPage), link: `<${pageUrls(base, next, perPage)()}>; rel="next"` }
 }
 
-/** Keyset pagination of a list in the order of ids, if it is asked for. */
-export function keysetOf(
-  { pagination, order_by, sort, per_page }: { pagination?: string | undefined; order_by: string; sort: 'asc' | 'desc'; per_page: number },
-  { items, total }: { items: { id: number }[]; total: number },
-): Keyset | undefined {
-  if (pagination !== 'keyset' || order_by !== 'id') return undefined
-  return { sort, last: total > per_page ? (items.at(-1)?.id ?? null) : null }
-}
-
 /**
  * The requested path without surplus slashes (G-1). The host of an absolute request target is removed, and characters
  * that would end the link early are escaped (SEC-70).

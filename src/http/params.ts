@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure, type FailureKind } from '../failures.js'
+import { Failure, type FailureKind, invalidInput } from '../failures.js'
 import { readDate } from '../lib/text/dates.js'
 import { emptyParameterBag, isBag, type ParameterBag, repeatedValuesOf } from './form.js'
 import type { Upload } from './uploads.js'
@@ -291,15 +291,25 @@ export const searchText = () =>
     maxLength: MAX_SEARCH,
   })
 
+const missing = (names: string[]) => `${names.join(', ')} are missing, at least one parameter must be provided`
+
+/** The text of a violated condition. */
+interface Params {
+  sentence: string
+  /** Whether it follows the names of unknown parameters, if there are any (NP-4). */
+  afterUnknown?: boolean
+  [other: string]: unknown
+}
+
 /**
  * Adds a condition on several parameters, reported at the position of the first one; it is checked even if other
  * parameters are invalid (G-44).
  */
-const withCondition = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string, shown = names): T =>
+const withCondition = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, params: Params, first = names[0]): T =>
   schema.refine((bag) => holds(names.filter((name) => bag[name] !== undefined).length), {
-    path: [shown[0] as string],
+    path: [first as string],
     when: () => true,
-    params: { sentence: `${shown.join(', ')} ${text}` },
+    params,
   })
 
 /** Adds a condition on several parameters to the documented schema of their object. */
@@ -311,28 +321,30 @@ const required = (names: string[]) => names.map((name) => ({ required: [name] })
 /** Requires at least one of these parameters. */
 export const needsOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   shownCondition(
-    withCondition(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided'),
+    withCondition(schema, names, (given) => given > 0, { sentence: missing(names), afterUnknown: true }),
     { anyOf: required(names) },
   )
 
 /** Requires exactly one of these parameters. */
 export const needsOnlyOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   shownCondition(
-    withCondition(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive'),
+    withCondition(needsOneOf(schema, ...names), names, (given) => given < 2, { sentence: `${names.join(', ')} are mutually exclusive` }),
     { oneOf: required(names) },
   )
 
 /** Requires at least one of `names` or `more`; the message lists only `names` (X-4). */
 export const needsOneOfThese = <T extends z.ZodObject>(schema: T, names: (keyof T['shape'] & string)[], more: (keyof T['shape'] & string)[]): T =>
   shownCondition(
-    withCondition(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names),
+    withCondition(schema, [...names, ...more], (given) => given > 0, { sentence: missing(names), afterUnknown: true }, names[0]),
     { anyOf: required([...names, ...more]) },
   )
 
 /** Requires all of these parameters or none. */
 export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   shownCondition(
-    withCondition(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters'),
+    withCondition(schema, names, (given) => given === 0 || given === names.length, {
+      sentence: `${names.join(', ')} provide all or none of parameters`,
+    }),
     { dependentRequired: Object.fromEntries(names.map((name) => [name, names.filter((other) => other !== name)])) },
   )
 
@@ -369,6 +381,28 @@ export const paging = {
     .transform((n) => (n === undefined || n < 0 ? 20 : Math.min(n, 100))),
 }
 
+/** Parameters of a list in the order of ids (G-91). */
+export const keyset = { pagination: opt(oneOf(['keyset', 'legacy'])), id_after: opt(rowId()), id_before: opt(rowId()) }
+export const idPaging = { ...keyset, ...paging }
+
+const updates = z.registry<{ names: string[] }>()
+
+/** An update in which nothing need be given, and that fails if only attributes are given that it does not have (NP-4). */
+export function updateOf<T extends z.ZodObject>(schema: T): T {
+  updates.add(schema, { names: Object.keys(schema.shape) })
+  return schema
+}
+
+const CREDENTIALS = new Set(['private_token', 'access_token', 'sudo'])
+const MAX_NAMED = 20
+
+/** The names that are neither declared nor credentials, as many as fit into an error. */
+export const unknownNames = (bag: ParameterBag, isDeclared: (name: string) => boolean): string[] =>
+  Object.keys(bag)
+    .filter((name) => !isDeclared(name) && !CREDENTIALS.has(name))
+    .slice(0, MAX_NAMED)
+    .map((name) => name.slice(0, 100))
+
 const failureKinds = z.registry<{ kind: FailureKind }>()
 
 /** Makes invalid parameters of this input fail with `kind` instead of `invalid` (400). */
@@ -379,11 +413,21 @@ export function refusedAs<T extends z.ZodObject>(kind: FailureKind, schema: T): 
 
 /**
  * Parses the declared parameters of a bag. All violations are reported in one response, in the order of the declaration
- * (G-44, G-45).
+ * (G-44, G-45). `elsewhere` are names that the path has.
  */
-export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag): z.infer<T> {
+export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag, elsewhere: ParameterBag = {}): z.infer<T> {
   const result = schema.safeParse(withRepeatedValues(schema, bag))
-  if (result.success) return result.data
+  const refuse = (texts: string[]) => new Failure(failureKinds.get(schema)?.kind ?? 'invalid', { error: texts.join(', ') })
+  // if only unknown attributes are given, they are named (NP-4)
+  const unknown = () => {
+    const names = unknownNames(bag, (name) => Object.hasOwn(schema.shape, name) || Object.hasOwn(elsewhere, name))
+    return names.length > 0 ? `no such attribute: ${names.join(', ')}; ` : ''
+  }
+  if (result.success) {
+    const names = updates.get(schema)?.names.filter((name) => !Object.hasOwn(elsewhere, name))
+    if (names?.every((name) => bag[name] === undefined) && unknown() !== '') throw refuse([`${unknown()}${missing(names)}`])
+    return result.data
+  }
   const texts: string[] = []
   const order = Object.keys(schema.shape)
   const at = (issue: z.core.$ZodIssue) => order.indexOf(String(issue.path[0] ?? ''))
@@ -392,7 +436,8 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag):
     const add = (text: string) => texts.includes(text) || texts.push(text)
     const isEnumParameter = schema.shape[name] ? isEnum(schema.shape[name] as z.ZodType) : false
     const sentence = issue.code === 'custom' ? issue.params?.['sentence'] : undefined
-    if (sentence) add(sentence as string)
+    if (sentence) add(`${issue.code === 'custom' && issue.params?.['afterUnknown'] ? unknown() : ''}${sentence}`)
+    else if (issue.code === 'unrecognized_keys') for (const key of issue.keys) add(`${name}[${key}] is not supported`)
     else if (issue.path.length === 1 && (bag[name] === undefined || bag[name] === null) && issue.code !== 'custom') {
       add(`${name} is missing`)
       if (isEnumParameter) add(`${name} does not have a valid value`)
@@ -401,7 +446,24 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag):
     else if (bag[name] === '' && !isEnumParameter && issue.path.length === 1 && issue.code !== 'custom') add(`${name} is missing`)
     else add(`${name} ${INVALID}`)
   }
-  throw new Failure(failureKinds.get(schema)?.kind ?? 'invalid', { error: texts.join(', ') })
+  throw refuse(texts)
+}
+
+/** Fails if the bag has one of these parameters with a value that is not harmless; `a[b]` is a member of a map. */
+export function refuseUnsupported(refused: Record<string, readonly string[]> = {}, bag: ParameterBag): void {
+  const given = (name: string) => {
+    const [, outer, inner] = /^(\w+)\[(\w+)\]$/.exec(name) ?? [undefined, name]
+    const value = bag[outer as string]
+    return inner === undefined ? value : isBag(value) ? value[inner] : undefined
+  }
+  const isHarmless = (value: unknown, accepted: readonly string[]) => {
+    if (value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)) return true
+    if (typeof value === 'object') return false
+    const text = String(value).toLowerCase()
+    return accepted.some((each) => (each === 'false' ? FALSE.has(text) : each === 'true' ? TRUE.has(text) : each === text))
+  }
+  const texts = Object.entries(refused).flatMap(([name, accepted]) => (isHarmless(given(name), accepted) ? [] : [`${name} is not supported`]))
+  if (texts.length > 0) throw invalidInput(texts.join(', '))
 }
 
 /** The bag, with all values of a repeated name if its parameter accepts several, not only the last one (W-3). */

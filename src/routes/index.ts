@@ -50,6 +50,7 @@ import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
 import { todos } from './todos/index.js'
 import { tokens } from './tokens/index.js'
+import { withUnsupported } from './unsupported.js'
 import { uploads } from './uploads/files.js'
 import { userAgents } from './user-agents/index.js'
 import { activities } from './users/activities.js'
@@ -64,8 +65,7 @@ import { users } from './users/users.js'
 import { variables } from './variables/index.js'
 import { wikis } from './wikis/index.js'
 
-/** Every endpoint of the API by subject: first in the order of the contract's parts, then all others. */
-export const sections: Section[] = [
+const subjects: Section[] = [
   { name: 'Search', description: 'Full-text search in projects, issues, merge requests, milestones, code and more.', endpoints: search },
   {
     name: 'Commits',
@@ -136,6 +136,9 @@ export const sections: Section[] = [
   { name: 'Audit events', description: 'The audit log; administrators only.', endpoints: auditEvents },
   { name: 'Server', description: 'Version and metadata of the server.', endpoints: instance },
 ]
+
+/** Every endpoint of the API by subject: first in the order of the contract's parts, then all others. */
+export const sections: Section[] = subjects.map(({ endpoints, ...section }) => ({ ...section, endpoints: withUnsupported(endpoints) }))
 
 /** Every endpoint of the API, family by family. */
 export const families: Endpoint[][] = sections.map(({ endpoints }) => endpoints)

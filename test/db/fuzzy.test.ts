@@ -12,18 +12,17 @@ describe('a fuzzy search text', () => {
     expect(fuzzy('  alpha \n\t beta ').values).toEqual({ word0: '%alpha%', word1: '%beta%' })
   })
 
-  it('takes a quoted part for one word and leaves short words out beside a long one (G-77)', () => {
-    expect(fuzzy('"two words" of ab').values).toEqual({ word0: '%two words%' })
-    expect(fuzzy('abc de').values).toEqual({ word0: '%abc%' })
+  it('takes a quoted part for one word, and every word counts, however short (G-77)', () => {
+    expect(fuzzy('"two words" of a').values).toEqual({ word0: '%two words%', word1: '%of%', word2: '%a%' })
+    for (const word of ['日本', 'C#', 'su']) expect(fuzzy(word)).toEqual({ shape: 1, values: { word0: `%${word}%` } })
   })
 
-  it('becomes equality when no word is long (G-78)', () => {
-    expect(fuzzy('ab  c')).toEqual({ shape: 'whole', values: { word0: 'ab c' } })
+  it('becomes equality when all words are single letters (G-78)', () => {
+    expect(fuzzy('a  日')).toEqual({ shape: 'whole', values: { word0: 'a 日' } })
   })
 
-  it('or the parts, where that is asked for (U-13)', () => {
-    expect(fuzzy('ab  c', 'part')).toEqual({ shape: 2, values: { word0: '%ab%', word1: '%c%' } })
-    expect(fuzzy('abc de', 'part').values).toEqual({ word0: '%abc%' })
+  it('or the letters, where that is asked for (G-78)', () => {
+    expect(fuzzy('a  日', 'part')).toEqual({ shape: 2, values: { word0: '%a%', word1: '%日%' } })
     expect(fuzzy('""', 'part')).toEqual({ shape: 'whole', values: { word0: '""' } })
   })
 
@@ -58,8 +57,9 @@ describe('a fuzzy search over rows', () => {
     expect(await found(admin, 'alpha')).toEqual(['alpha-two', 'first'])
     expect(await found(admin, '"alpha beta"')).toEqual(['first'])
     expect(await found(admin, '"beta alpha"')).toEqual([])
-    expect(await found(admin, 'XY')).toEqual(['third'])
-    expect(await found(admin, 'lph zz')).toEqual(['alpha-two', 'first'])
+    expect(await found(admin, 'XY')).toEqual(['fourth', 'third'])
+    expect(await found(admin, 'lph zz')).toEqual([])
+    expect(await found(admin, 'y')).toEqual(['fourth', 'third'])
     expect(await found(admin, 'hundred_per')).toEqual(['fifth'])
     expect(await found(admin, 'hundred%')).toEqual([])
     expect(await found(admin, '   ')).toHaveLength(6)

@@ -15,6 +15,7 @@ const FROZEN = {
   '0008_reviewers_approvals': '9dacd68d820e4324a4c159f908a2f45e3857d49ada26f9d65f100da6d0e58457',
   '0009_attributes': 'f46830eb875b7d0ae19612c73fcd5f55649550fbed9fe8388900bf78ba4546d2',
   '0010_sign_in': '9da8acb43c856d3bc5073f575ecd74012b933b969a84111a78151c55821878bc',
+  '0011_list_filters': '48a2510ed36b843321cd5cce2df848faefe7ed5a9ca5183ed3247b8ac176319d',
 }
 
 describe('migrations', () => {

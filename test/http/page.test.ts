@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { members, projects } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
@@ -77,6 +78,138 @@ describe('the headers of a list', () => {
     expect(seen).toHaveLength(5)
     expect(links.map((link) => new URL(link).searchParams.get(sort === 'asc' ? 'id_after' : 'id_before'))).toEqual([`${seen[1]}`, `${seen[3]}`])
     expect(links.every((link) => !new URL(link).searchParams.has('page'))).toBe(true)
+  })
+
+  describe('a list in the order of ids, read while its rows are deleted', () => {
+    const anSshKey = (n: number) => {
+      const part = (bytes: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes])
+      const { x } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
+      return `ssh-ed25519 ${Buffer.concat([part(Buffer.from('ssh-ed25519')), part(Buffer.from(String(x), 'base64url'))]).toString('base64')} ${n}`
+    }
+    const times = async (n: number, make: (i: number) => Promise<unknown>) => {
+      for (let i = 0; i < n; i++) await make(i)
+    }
+    const say = async (path: string, body: object, caller: TestUser) => (await t.api('post', path, caller).send(body).expect(201)).body
+    type List = { path: string; caller: TestUser; remove: (id: number) => string; by?: TestUser; status?: number; method?: 'post' | 'delete' }
+    const lists: Record<string, () => Promise<List>> = {
+      groups: async () => {
+        const caller = await aUser(t.ctx)
+        await times(5, () => aGroup(t.ctx, { creator: caller }))
+        return { path: '/groups?order_by=id&sort=asc', caller, remove: (id) => `/groups/${id}` }
+      },
+      subgroups: async () => {
+        const group = await aGroup(t.ctx)
+        await times(5, () => aGroup(t.ctx, { creator: group.creator, parent_id: group.id }))
+        return { path: `${group.path}/subgroups?order_by=id&sort=desc`, caller: group.creator, remove: (id) => `/groups/${id}` }
+      },
+      users: async () => {
+        await times(5, (i) => aUser(t.ctx, { name: `kettle ${i}` }))
+        return { path: '/users?search=kettle', caller: await anAdmin(t.ctx), remove: (id) => `/users/${id}` }
+      },
+      todos: async () => {
+        const caller = await aUser(t.ctx)
+        const project = await aProject(t.ctx, { creator: caller })
+        await times(5, async (i) => {
+          await say(`${project.path}/issues`, { title: `x ${i}` }, caller)
+          await say(`${project.path}/issues/${i + 1}/todo`, {}, caller)
+        })
+        return { path: '/todos', caller, remove: (id) => `/todos/${id}/mark_as_done`, method: 'post', status: 201 }
+      },
+      hooks: async () => {
+        const { path, creator } = await aProject(t.ctx)
+        await times(5, (i) => say(`${path}/hooks`, { url: `http://example.com/${i}` }, creator))
+        return { path: `${path}/hooks`, caller: creator, remove: (id) => `${path}/hooks/${id}` }
+      },
+      'deploy keys': async () => {
+        const { path, creator } = await aProject(t.ctx)
+        await times(5, (i) => say(`${path}/deploy_keys`, { title: 'k', key: anSshKey(i) }, creator))
+        return { path: `${path}/deploy_keys`, caller: creator, remove: (id) => `${path}/deploy_keys/${id}` }
+      },
+      'SSH keys': async () => {
+        const caller = await aUser(t.ctx)
+        await times(5, (i) => say('/user/keys', { title: 'k', key: anSshKey(10 + i) }, caller))
+        return { path: '/user/keys', caller, remove: (id) => `/user/keys/${id}` }
+      },
+      'deploy tokens': async () => {
+        const { path, creator } = await aProject(t.ctx)
+        await times(5, (i) => say(`${path}/deploy_tokens`, { name: `t${i}`, scopes: ['read_repository'] }, creator))
+        return { path: `${path}/deploy_tokens`, caller: creator, remove: (id) => `${path}/deploy_tokens/${id}` }
+      },
+      'impersonation tokens': async () => {
+        const [admin, { id: of }] = [await anAdmin(t.ctx), await aUser(t.ctx)]
+        const path = `/users/${of}/impersonation_tokens`
+        await times(5, (i) => say(path, { name: `t${i}`, scopes: ['api'] }, admin))
+        return { path: `${path}?state=active`, caller: admin, remove: (id) => `${path}/${id}` }
+      },
+      'e-mail addresses': async () => {
+        const caller = await aUser(t.ctx)
+        await times(5, (i) => say('/user/emails', { email: `kettle${caller.id}.${i}@example.com` }, caller))
+        return { path: '/user/emails', caller, remove: (id) => `/user/emails/${id}` }
+      },
+      snippets: async () => {
+        const { path, creator } = await aProject(t.ctx)
+        await times(5, (i) => say(`${path}/snippets`, { title: `s${i}`, file_name: 'a', content: 'x', visibility: 'private' }, creator))
+        return { path: `${path}/snippets`, caller: creator, remove: (id) => `${path}/snippets/${id}` }
+      },
+      members: async () => {
+        const { path, creator } = await aProject(t.ctx, { creator: await aUser(t.ctx) })
+        await times(5, async () => say(`${path}/members`, { user_id: (await aUser(t.ctx)).id, access_level: 20 }, creator))
+        return { path: `${path}/members`, caller: creator, remove: (id) => `${path}/members/${id}` }
+      },
+    }
+
+    it.each(Object.keys(lists))('%s: nothing is skipped (G-91)', async (name) => {
+      const { path, caller, remove, method = 'delete', status = 204 } = await (lists[name] as () => Promise<List>)()
+      const query = (more: string) => `${path}${path.includes('?') ? '&' : '?'}${more}`
+      const before = ((await t.api('get', query('per_page=100'), caller).expect(200)).body as { id: number }[]).map(({ id }) => id)
+      expect(before.length).toBeGreaterThan(4)
+      const seen: number[] = []
+      let url = `${t.url}/api/v4${query('pagination=keyset&per_page=2&page=3')}`
+      while (url) {
+        const answer = await fetch(url, { headers: { 'PRIVATE-TOKEN': caller.token } })
+        expect([answer.status, answer.headers.get('x-total'), answer.headers.get('x-per-page')]).toEqual([200, null, '2'])
+        for (const { id } of (await answer.json()) as { id: number }[]) {
+          seen.push(id)
+          const { statusCode } = await t.api(method, remove(id), caller)
+          if (id !== caller.id) expect([202, status]).toContain(statusCode)
+        }
+        url = urlOf(answer.headers.get('link') ?? '', 'next')
+      }
+      expect(seen).toEqual(before)
+    })
+
+    it('of others than administrators, users are found in the order of ids only without a search (G-91, U-16)', async () => {
+      const caller = await aUser(t.ctx)
+      const get = (query: string) => t.api('get', `/users?pagination=keyset&per_page=2${query}`, caller).expect(200)
+      const { headers, body } = await get('&sort=asc')
+      expect(new URL(urlOf(headers['link'] ?? '', 'next')).searchParams.get('id_before')).toBe(`${body[1].id}`)
+      expect((await get('&search=user')).headers).toHaveProperty('x-total')
+    })
+
+    it('pipelines, namespaces and users of a project are, too; in another order pages have numbers (G-91, W-42)', async () => {
+      const project = await aProject(t.ctx, { files: { a: 'x' } })
+      const sha = (await t.api('get', `${project.path}/repository/branches/main`, project.creator).expect(200)).body.commit.id
+      for (let i = 0; i < 3; i++) {
+        await t
+          .api('post', `${project.path}/repository/branches`, project.creator)
+          .send({ branch: `b${i}`, ref: 'main' })
+          .expect(201)
+        await say(`${project.path}/statuses/${sha}`, { state: 'success', ref: `b${i}` }, project.creator)
+        await say(`${project.path}/members`, { user_id: (await aUser(t.ctx)).id, access_level: 20 }, project.creator)
+        await aGroup(t.ctx, { creator: project.creator })
+      }
+      for (const path of [`${project.path}/pipelines`, '/namespaces', `${project.path}/users`, `${project.path}/members/all`]) {
+        const whole = ((await t.api('get', path, project.creator).expect(200)).body as { id: number }[]).map(({ id }) => id)
+        const first = await t.api('get', `${path}?pagination=keyset&per_page=2`, project.creator).expect(200)
+        const link = new URL(urlOf(first.headers['link'] ?? '', 'next'))
+        const second = await t.api('get', link.pathname.replace('/api/v4', '') + link.search, project.creator).expect(200)
+        expect([...first.body, ...second.body].map(({ id }) => id)).toEqual(whole.slice(0, 4))
+        expect(whole.length).toBeGreaterThan(2)
+      }
+      for (const path of [`${project.path}/pipelines?order_by=ref`, '/groups?order_by=name', '/projects?order_by=name'])
+        expect((await t.api('get', `${path}&pagination=keyset`, project.creator).expect(200)).headers).toHaveProperty('x-total')
+      await t.api('get', '/namespaces?pagination=cursor', project.creator).expect(400, { error: 'pagination does not have a valid value' })
+    })
   })
 
   it('the host is the one that the client used, not one that a stranger forwards (W-17, SEC-28)', async () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { count } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../src/db/schema/index.js'
@@ -8,6 +9,9 @@ import { rawAnswer } from '../support/raw.js'
 import { oneIn } from '../support/rounds.js'
 
 const t = testApp()
+const sshKeys = (JSON.parse(readFileSync('test/support/keys/ssh-keys.json', 'utf8')) as { bits: number; line: string }[]).filter(
+  ({ bits }) => bits >= 2048,
+)
 let admin: TestUser
 let user: TestUser
 let project: TestProject
@@ -246,6 +250,77 @@ describe('bodies (G-5, W-1, W-2, W-3)', () => {
       error: expect.stringContaining('at least one parameter must be provided') as string,
     })
     await json('delete', own.path).expect(202)
+  })
+
+  it('names the attributes that an update does not have, if it has no other (NP-4)', async () => {
+    const own = await aProject(t.ctx, { creator: user, files: { a: 'x' } })
+    const group = await aGroup(t.ctx, { creator: user })
+    const say = async (path: string, body: object) => (await t.api('post', path, user).send(body).expect(201)).body
+    const hook = await say(`${own.path}/hooks`, { url: 'http://example.com' })
+    await say(`${own.path}/issues`, { title: 'x' })
+    await say(`${own.path}/merge_requests`, { title: 'x', source_branch: 'topic', target_branch: 'main' })
+    await say(`${own.path}/labels`, { name: 'bug', color: '#000000' })
+    const milestone = await say(`${own.path}/milestones`, { title: 'v1' })
+    await say(`${own.path}/releases`, { tag_name: 'v1', ref: 'main' })
+    const updates: [string, number][] = [
+      [own.path, 400],
+      [group.path, 400],
+      [`/users/${user.id}`, 404],
+      [`${own.path}/hooks/${hook.id}`, 400],
+      [`${own.path}/issues/1`, 400],
+      [`${own.path}/merge_requests/1`, 400],
+      [`${own.path}/labels/bug`, 400],
+      [`${own.path}/milestones/${milestone.id}`, 400],
+      [`${own.path}/releases/v1`, 400],
+      [`${own.path}/notification_settings`, 400],
+      [`${group.path}/notification_settings`, 400],
+      ['/notification_settings', 400],
+    ]
+    for (const [path, status] of updates) {
+      const caller = path.startsWith('/users') ? admin : user
+      const { body } = await t.api('put', path, caller).send({ colour: 'x', 'weight two': 1, private_token: caller.token }).expect(status)
+      expect([path, body]).toEqual([
+        path,
+        {
+          error: expect.stringMatching(
+            /^no such attribute: colour, weight two; [a-z_, ]+ are missing, at least one parameter must be provided$/,
+          ) as string,
+        },
+      ])
+    }
+    // what it has is changed, whatever stands beside it (G-6)
+    await t.api('put', group.path, user).send({ description: 'y', colour: 'x' }).expect(200)
+    await t.api('put', group.path, user).expect(200)
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${'x'.repeat(200)}${i}`, 1]))
+    const { body } = await t.api('put', own.path, user).send(many).expect(400)
+    expect(body.error.length).toBeLessThan(5_000)
+  })
+
+  it('a deletion is refused where the resource has changed since If-Unmodified-Since (G-89)', async () => {
+    const own = await aProject(t.ctx, { creator: user, files: { a: 'x' } })
+    const say = async (path: string, body: object) => (await t.api('post', path, user).send(body).expect(201)).body
+    const snippet = { title: 's', file_name: 'a', content: 'x', visibility: 'private' }
+    const person = await aUser(t.ctx)
+    await say(`${own.path}/members`, { user_id: person.id, access_level: 20 })
+    await say(`${own.path}/repository/branches`, { branch: 'topic', ref: 'main' })
+    const fork = await aProject(t.ctx, { creator: user })
+    await t.api('post', `${fork.path}/fork/${own.id}`, user).expect(201)
+    const key = await say(`${own.path}/deploy_keys`, { title: 'k', key: (sshKeys[0] as { line: string }).line })
+    const paths: [string, number][] = [
+      [`${own.path}/snippets/${(await say(`${own.path}/snippets`, snippet)).id}`, 204],
+      [`/snippets/${(await say('/snippets', snippet)).id}`, 204],
+      [`${own.path}/members/${person.id}`, 204],
+      [`${own.path}/deploy_keys/${key.id}`, 204],
+      [`${own.path}/repository/branches/topic`, 204],
+      [`${fork.path}/fork`, 204],
+      [own.path, 202],
+    ]
+    for (const [path, status] of paths) {
+      const remove = (since: string) => t.api('delete', path, user).set('If-Unmodified-Since', since)
+      const { body } = await remove('Mon, 01 Jan 2018 00:00:00 GMT').expect(412)
+      expect([path, body]).toEqual([path, { message: '412 Precondition Failed' }])
+      await remove('Thu, 01 Jan 2099 00:00:00 GMT').expect(status)
+    }
   })
 
   it('the body of a DELETE is read, that of a GET is not (W-2, SEC-76)', async () => {

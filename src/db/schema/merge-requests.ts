@@ -109,6 +109,10 @@ export const mergeRequests = pgTable(
     index('merge_requests_project_id_created_at_idx').on(t.project_id, t.created_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_project_id_updated_at_idx').on(t.project_id, t.updated_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_project_id_state_idx').on(t.project_id, t.state, t.created_at, t.id).where(sql`${t.deleted_at} is null`),
+    index('merge_requests_project_id_title_idx').on(t.project_id, sql`lower(${t.title})`, t.id).where(sql`${t.deleted_at} is null`),
+    index('merge_requests_project_id_merged_at_idx')
+      .on(t.project_id, sql`coalesce(${t.merged_at}, '-infinity'::timestamptz)`, t.id)
+      .where(sql`${t.deleted_at} is null`),
     index('merge_requests_deleted_idx').on(t.project_id, t.id).where(sql`${t.deleted_at} is not null`),
     index('merge_requests_source_idx').on(t.source_project_id, t.source_branch),
     index('merge_requests_created_at_idx').on(t.created_at, t.id).where(sql`${t.deleted_at} is null`),

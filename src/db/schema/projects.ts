@@ -97,6 +97,7 @@ export const projects = pgTable(
     // the last column keeps scans for lists within the index
     index('projects_created_at_idx').on(t.created_at, t.id, t.marked_for_deletion_at),
     index('projects_visibility_idx').on(t.visibility, t.created_at, t.id, t.marked_for_deletion_at),
+    index('projects_star_count_idx').on(t.star_count, t.id, t.marked_for_deletion_at),
     index('projects_deletion_due_at_idx').on(t.deletion_due_at).where(sql`${t.deletion_due_at} is not null`),
     index('projects_forked_from_id_idx').on(t.forked_from_id),
   ],
@@ -193,14 +194,20 @@ export const projectShares = pgTable(
 )
 
 /** Languages of the default branch as of one commit (PR-5); updated after pushes. */
-export const projectLanguages = pgTable('project_languages', {
-  project_id: ref()
-    .primaryKey()
-    .references(() => projects.id, { onDelete: 'cascade' }),
-  commit: text().notNull(),
-  /** Bytes by language. */
-  bytes: jsonb().$type<Record<string, number>>().notNull(),
-})
+export const projectLanguages = pgTable(
+  'project_languages',
+  {
+    project_id: ref()
+      .primaryKey()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    commit: text().notNull(),
+    /** Bytes by language. */
+    bytes: jsonb().$type<Record<string, number>>().notNull(),
+    /** The names of the languages in lower case, for a filter of lists (PR-50). */
+    names: text().array().notNull().default(sql`'{}'`),
+  },
+  (t) => [index('project_languages_names_idx').using('gin', t.names)],
+)
 
 /** Unfinished imports; each has a job until the import is `finished` or `failed` (OT-10). */
 export const projectImports = pgTable('project_imports', {

@@ -62,10 +62,12 @@ export const branches = [
     method: 'DELETE',
     path: '/projects/:id/repository/branches/:branch',
     summary: 'Delete a branch',
-    answers: [409],
+    answers: [409, 412],
     access: onProjectSignedIn('push_code'),
     input: named,
-    async handler({ ctx, caller, subject, input }) {
+    async handler({ ctx, caller, subject, input, unchangedSince }) {
+      const { commit } = await getBranch(ctx, subject, input.branch)
+      unchangedSince(new Date(commit.committer.seconds * 1_000))
       await deleteBranch(ctx, subject, caller, input.branch)
     },
   }),

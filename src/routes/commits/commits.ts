@@ -55,13 +55,14 @@ export const commits = [
       actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MAX_ACTIONS),
       author_email: opt(authorEmail()),
       author_name: opt(authorName()),
+      stats: orDefault(bool(), true),
     }),
     output: CommitDetail,
     async handler({ ctx, caller, subject, input, view }) {
       if (!caller.user) throw forbidden()
       const { commit, stats } = await createCommit(ctx, subject, caller, input)
       return {
-        ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats),
+        ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, input.stats ? stats : undefined),
         project_id: subject.project.id,
         status: null,
         last_pipeline: null,

@@ -11,7 +11,7 @@ import {
   presentProjectDeployKey,
 } from '../../entities/projects/deploy.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, datetime, needsOneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { bool, datetime, idPaging, needsOneOf, opt, orDefault, rowId, str } from '../../http/params.js'
 import { sshKey, title } from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { loadUser } from '../../services/identity/users.js'
@@ -44,18 +44,20 @@ export const deployKeys = [
     summary: 'List the deploy keys of all projects',
     access: admin,
     // there are no public keys, which any project could enable
-    input: z.object({ ...paging, public: opt(bool()) }),
+    input: z.object({ ...idPaging, public: opt(bool()) }),
     output: z.array(DeployKey),
-    handler: async ({ ctx, input }) => pageOf(input.public ? { items: [], total: 0 } : await listAllDeployKeys(ctx, input), input, presentDeployKey),
+    handler: async ({ ctx, input }) =>
+      pageOf(input.public ? { items: [], total: 0 } : await listAllDeployKeys(ctx, input), input, presentDeployKey).inOrderOfIds(input),
   }),
   endpoint({
     method: 'GET',
     path,
     summary: 'List the deploy keys of a project',
     access,
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(ProjectDeployKey),
-    handler: async ({ ctx, subject, input }) => pageOf(await listDeployKeys(ctx, subject.project, input), input, presentProjectDeployKey),
+    handler: async ({ ctx, subject, input }) =>
+      pageOf(await listDeployKeys(ctx, subject.project, input), input, presentProjectDeployKey).inOrderOfIds(input),
   }),
   endpoint({
     method: 'GET',
@@ -97,9 +99,13 @@ export const deployKeys = [
     method: 'DELETE',
     path: `${path}/:key_id`,
     summary: 'Remove a deploy key from a project',
+    answers: [412],
     access,
     input: z.object(byId),
-    handler: ({ ctx, subject, input }) => removeDeployKey(ctx, subject.project, input.key_id),
+    async handler({ ctx, subject, input, unchangedSince }) {
+      unchangedSince((await getDeployKey(ctx, subject.project, input.key_id)).key.updated_at)
+      await removeDeployKey(ctx, subject.project, input.key_id)
+    },
   }),
   endpoint({
     method: 'GET',

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { admin, fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { DeployToken, NewDeployToken, presentDeployToken } from '../../entities/projects/deploy.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, described, list, opt, paging, rowId, str } from '../../http/params.js'
+import { datetime, described, idPaging, list, opt, rowId, str } from '../../http/params.js'
 import { title } from '../../http/texts.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken, type TokenSource } from '../../services/projects/deploy-tokens.js'
 
@@ -16,10 +16,10 @@ const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, tr
       path,
       summary: `List the deploy tokens of a ${kind}`,
       access,
-      input: z.object(paging),
+      input: z.object(idPaging),
       output: z.array(DeployToken),
       handler: async ({ ctx, subject, input }) =>
-        pageOf(await listDeployTokens(ctx, sourceOf(subject), input), input, (token) => presentDeployToken(token, ctx.now())),
+        pageOf(await listDeployTokens(ctx, sourceOf(subject), input), input, (token) => presentDeployToken(token, ctx.now())).inOrderOfIds(input),
     }),
     endpoint({
       method: 'GET',
@@ -66,9 +66,10 @@ export const deployTokens = [
     path: '/deploy_tokens',
     summary: 'List the deploy tokens of all projects and groups',
     access: admin,
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(DeployToken),
-    handler: async ({ ctx, input }) => pageOf(await listDeployTokens(ctx, null, input), input, (token) => presentDeployToken(token, ctx.now())),
+    handler: async ({ ctx, input }) =>
+      pageOf(await listDeployTokens(ctx, null, input), input, (token) => presentDeployToken(token, ctx.now())).inOrderOfIds(input),
   }),
   ...tokensOf('project', onProjectSignedIn('manage_deploy_keys'), ({ project }: ProjectSubject) => ({
     kind: 'project',

@@ -4,7 +4,7 @@ import { GroupDetails } from '../../entities/groups/group.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { failedTo } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableFile, int, oneOf, opt, rowId, str } from '../../http/params.js'
+import { bool, clearable, clearableFile, int, oneOf, opt, rowId, str, updateOf } from '../../http/params.js'
 import { groupName, namespacePath } from '../../http/texts.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/creation-levels.js'
 import { createGroup } from '../../services/groups/create.js'
@@ -48,7 +48,7 @@ export const groupChanges = [
     path: '/groups/:id',
     summary: 'Update a group',
     access: onGroupSignedIn('manage_group'),
-    input: z.object({ name: opt(groupName()), path: opt(namespacePath()), ...attributes }),
+    input: updateOf(z.object({ name: opt(groupName()), path: opt(namespacePath()), ...attributes })),
     output: GroupDetails,
     async handler({ ctx, caller, subject, input, view }) {
       await updateGroup(ctx, caller, subject, input)

@@ -5,18 +5,18 @@ import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { Group, GroupDetails, presentGroup } from '../../entities/groups/group.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, idList, int, oneOf, opt, orDefault, paging, searchText, textMap } from '../../http/params.js'
+import { bool, idList, int, keyset, oneOf, opt, orDefault, paging, searchText, textMap } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { readSettings } from '../../services/core/settings.js'
-import { type GroupFilter, listGroups, statisticsFor } from '../../services/groups/list.js'
+import { GROUP_ORDERS, type GroupFilter, type GroupRecord, listGroups, statisticsFor } from '../../services/groups/list.js'
 import { details } from './details.js'
 
 const listParameters = {
   skip_groups: opt(idList()),
   all_available: opt(bool()),
   search: opt(searchText()),
-  order_by: orDefault(oneOf(['name', 'path']), 'name'),
+  order_by: orDefault(oneOf(GROUP_ORDERS), 'name'),
   sort: orDefault(oneOf(['asc', 'desc']), 'asc'),
   statistics: opt(bool()),
   owned: opt(bool()),
@@ -25,6 +25,7 @@ const listParameters = {
   custom_attributes: opt(textMap()),
   with_custom_attributes: opt(bool()),
   include_pending_delete: opt(bool()),
+  ...keyset,
   ...paging,
 }
 
@@ -38,7 +39,8 @@ async function list(ctx: Context, caller: Caller, input: ListInput, view: View) 
     statisticsFor(ctx, caller, input, page.items),
     readSettings(ctx),
   ])
-  return pageOf(page, input, (group) => withAttributes(presentGroup(group, view, settings, statistics?.get(group.id)), attributes?.get(group.id)))
+  const present = (group: GroupRecord) => withAttributes(presentGroup(group, view, settings, statistics?.get(group.id)), attributes?.get(group.id))
+  return pageOf(page, input, present).inOrderOfIds(input)
 }
 
 export const groups = [

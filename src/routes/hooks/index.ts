@@ -12,7 +12,7 @@ import {
   SystemHook,
 } from '../../entities/hooks/hook.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, described, oneOf, opt, paging, rowId, str, where } from '../../http/params.js'
+import { bool, clearable, described, idPaging, oneOf, opt, paging, rowId, str, updateOf, where } from '../../http/params.js'
 import { branchFilter } from '../../http/texts.js'
 import { listAttempts, resend } from '../../services/hooks/attempts.js'
 import {
@@ -102,9 +102,10 @@ const readingOf = <Subject>({
       path,
       summary: `List the hooks of ${of}`,
       access,
-      input: z.object(paging),
+      input: z.object(idPaging),
       output: z.array(output),
-      handler: async ({ ctx, subject, input }) => pageOf(await listHooks(ctx, sourceOf(subject), input), input, (hook) => present(hook, ctx.now())),
+      handler: async ({ ctx, subject, input }) =>
+        pageOf(await listHooks(ctx, sourceOf(subject), input), input, (hook) => present(hook, ctx.now())).inOrderOfIds(input),
     }),
     endpoint({
       method: 'GET',
@@ -175,7 +176,7 @@ const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
       summary: `Update a hook of a ${kind}`,
       answers: [422],
       access,
-      input: z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...family.flags }),
+      input: updateOf(z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...family.flags })),
       output,
       handler: async ({ ctx, subject, input }) => present(await updateHook(ctx, sourceOf(subject), input.hook_id, attributesOf(input)), ctx.now()),
     }),
@@ -238,7 +239,7 @@ export const hooks = [
     summary: 'Update a hook of the system',
     answers: [422],
     access: admin,
-    input: z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...flags }),
+    input: updateOf(z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...flags })),
     output: SystemHook,
     handler: async ({ ctx, input }) => presentSystemHook(await updateHook(ctx, SYSTEM, input.hook_id, attributesOf(input)), ctx.now()),
   }),

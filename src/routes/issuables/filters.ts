@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { commaList, datetime, idList, oneOf, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../http/params.js'
-import { type MilestoneChoice, type NegatableFilters, ORDER_COLUMNS } from '../../services/issuables/filters.js'
+import { bool, commaList, datetime, idList, oneOf, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../http/params.js'
+import { FIELDS, type MilestoneChoice, type NegatableFilters } from '../../services/issuables/filters.js'
 
 /** `created_by_me` and the like, also spelled with dashes (X-2). */
 export const scopes = () =>
@@ -18,6 +18,8 @@ export const assignees = () =>
     'is invalid',
   )
 
+const isField = (word: string): word is (typeof FIELDS)[number] => (FIELDS as readonly string[]).includes(word)
+
 /** Filters that `not[…]` accepts as well. */
 export const traits = {
   labels: opt(labels()),
@@ -30,14 +32,18 @@ export const traits = {
   my_reaction_emoji: opt(str()),
 }
 
-/** Filters that lists of issues and of merge requests share, beside state and scope. */
+/** The filters of `not[…]`; any other is refused (NP-2). */
+export const negated = <Traits extends z.ZodRawShape>(of: Traits) => z.strictObject(of, 'is invalid').nullish()
+
+/** Filters that lists of issues and of merge requests share, beside state, scope, order and `not`. */
 export const shared = {
   search: opt(searchText()),
+  in: opt(where(commaList(), (words) => words.every(isField), 'does not have a valid value', { enum: [...FIELDS, 'title,description'] })),
+  non_archived: opt(bool()),
   created_after: opt(datetime()),
   created_before: opt(datetime()),
   updated_after: opt(datetime()),
   updated_before: opt(datetime()),
-  order_by: orDefault(oneOf(ORDER_COLUMNS), 'created_at'),
   sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
   ...paging,
 }
@@ -69,6 +75,9 @@ export function traitsOf(given: GivenTraits, byDate = false): NegatableFilters {
   const wanted = labels?.length === 1 ? (keywordOf(labels[0]) ?? labels) : labels
   return { ...rest, labels: wanted, assignee_id: usersOf<number>(assignee_id), milestone: milestoneOf(milestone, byDate) }
 }
+
+/** The fields that a search reads; both unless `in` names one. */
+export const fieldsOf = (given: string[] | undefined) => (given && given.length > 0 ? given.filter(isField) : [...FIELDS])
 
 /** A scope spelled with `_`. */
 export const scopeOf = <Scope extends string>(scope: Scope) => scope.replaceAll('-', '_') as Exclude<Scope, `${string}-${string}`>

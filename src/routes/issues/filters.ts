@@ -1,20 +1,18 @@
-import { z } from 'zod'
-import { bool, commaList, oneOf, opt, orDefault, where } from '../../http/params.js'
-import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.js'
-
-const FIELDS = ['title', 'description'] as const
-const isField = (word: string): word is (typeof FIELDS)[number] => (FIELDS as readonly string[]).includes(word)
+import type { z } from 'zod'
+import { bool, oneOf, opt, orDefault } from '../../http/params.js'
+import { ORDER_COLUMNS } from '../../services/issuables/filters.js'
+import { fieldsOf, negated, scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.js'
 
 /** Filters of lists of issues (section 15). */
 export const filters = (scope: 'created_by_me' | 'all') => ({
   state: orDefault(oneOf(['opened', 'closed', 'all']), 'all'),
   ...traits,
   scope: orDefault(scopes(), scope),
-  in: opt(where(commaList(), (words) => words.every(isField), 'does not have a valid value', { enum: [...FIELDS, 'title,description'] })),
   confidential: opt(bool()),
   due_date: opt(oneOf(['0', 'overdue', 'week', 'month'])),
-  not: z.object(traits, 'is invalid').nullish(),
+  not: negated(traits),
   with_labels_details: orDefault(bool(), false),
+  order_by: orDefault(oneOf(ORDER_COLUMNS), 'created_at'),
   ...shared,
 })
 
@@ -27,7 +25,7 @@ export function filterOf(given: Given) {
     ...rest,
     ...traitsOf(given),
     scope: scopeOf(scope),
-    in: fields && fields.length > 0 ? fields.filter(isField) : [...FIELDS],
+    in: fieldsOf(fields),
     not: not ? traitsOf(not) : undefined,
   }
 }

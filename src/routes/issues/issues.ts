@@ -42,6 +42,7 @@ const attributes = {
   milestone_id: opt(clearableId()),
   labels: opt(commaList()),
   due_date: clearableDate().optional(),
+  discussion_locked: opt(bool()),
 }
 
 const CHANGES = [
@@ -113,7 +114,6 @@ export const issues = [
         ...attributes,
         add_labels: opt(commaList()),
         remove_labels: opt(commaList()),
-        discussion_locked: opt(bool()),
         state_event: opt(oneOf(['close', 'reopen'])),
         updated_at: opt(datetime()),
       }),

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { Member, presentMember } from '../../entities/groups/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { clearableDate, described, idList, int, needsOneOf, oneOrMore, opt, paging, rowId, searchText, str } from '../../http/params.js'
+import { clearableDate, described, idList, idPaging, int, needsOneOf, oneOrMore, opt, rowId, searchText, str } from '../../http/params.js'
 import { addMembers, changeMember, getMember, listMembers, removeMember } from '../../services/groups/members.js'
 import { findUserByName } from '../../services/identity/users.js'
 import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
@@ -20,10 +20,12 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
       path: `${path}/members${inherited ? '/all' : ''}`,
       summary: inherited ? 'List all members, including inherited ones' : 'List direct members',
       access: on('read_member'),
-      input: z.object({ query: opt(searchText()), user_ids: opt(idList()), ...paging }),
+      input: z.object({ query: opt(searchText()), user_ids: opt(idList()), ...idPaging }),
       output: z.array(Member),
       async handler({ ctx, subject, input, view }) {
-        return pageOf(await listMembers(ctx, subject.source, { ...input, inherited }), input, (member) => presentMember(member, view))
+        return pageOf(await listMembers(ctx, subject.source, { ...input, inherited }), input, (member) => presentMember(member, view)).inOrderOfIds(
+          input,
+        )
       },
     }),
   ),
@@ -77,10 +79,11 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     method: 'DELETE',
     path: `${path}/members/:user_id`,
     summary: 'Remove a member',
+    answers: [412],
     access: on('read_member'),
     input: z.object({ user_id: rowId() }),
-    async handler({ ctx, caller, subject, input }) {
-      await removeMember(ctx, subject.source, caller, input.user_id, subject.manages)
+    async handler({ ctx, caller, subject: { source, manages }, input, unchangedSince }) {
+      await removeMember(ctx, source, caller, input.user_id, { manages, unchangedSince })
     },
   }),
 ]

@@ -3,13 +3,13 @@ import { onGroupSignedIn, onProjectAfterInput, signedIn } from '../../access/rul
 import { MergeRequest, presentMergeRequest, presentSimpleMergeRequest, SimpleMergeRequest } from '../../entities/issuables/merge-request.js'
 import type { Standpoint } from '../../entities/issuables/references.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, oneOf, oneOrMore, opt, orDefault, str, where } from '../../http/params.js'
+import { bool, oneOf, oneOrMore, opt, orDefault, rowId, str, where } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
 import type { Page } from '../../services/core/page.js'
-import { listMergeRequests } from '../../services/issuables/merge-requests/reading/list.js'
+import { listMergeRequests, MERGE_REQUEST_ORDERS } from '../../services/issuables/merge-requests/reading/list.js'
 import type { MergeRequestRecord } from '../../services/issuables/merge-requests/reading/load.js'
-import { assignees, scopeOf, shared, traits, traitsOf, usersOf } from '../issuables/filters.js'
+import { assignees, fieldsOf, negated, scopeOf, shared, traits, traitsOf, usersOf } from '../issuables/filters.js'
 
 /** `created_by_me` and the like, also spelled with dashes (X-2), and `reviews_for_me`. */
 const scopes = () =>
@@ -19,11 +19,13 @@ const scopes = () =>
   )
 
 const MAX_APPROVERS = 5
+const reviewers = { reviewer_id: opt(assignees()), reviewer_username: opt(str()) }
+
 const areFew = (people: unknown[]) => people.length <= MAX_APPROVERS
 
-/** Filters of lists of merge requests (MR-13 to MR-21, MR-104, MR-111, X-2, X-3). */
+/** Filters of lists of merge requests (MR-13 to MR-21, MR-104, MR-111, MR-120 to MR-123, X-2, X-3). */
 const filters = (scope: 'created_by_me' | 'all') => ({
-  state: orDefault(oneOf(['opened', 'closed', 'merged', 'all']), 'all'),
+  state: orDefault(oneOf(['opened', 'closed', 'locked', 'merged', 'all']), 'all'),
   view: opt(oneOf(['simple'])),
   ...traits,
   scope: orDefault(scopes(), scope),
@@ -31,23 +33,33 @@ const filters = (scope: 'created_by_me' | 'all') => ({
   target_branch: opt(str()),
   wip: opt(oneOf(['yes', 'no'])),
   draft: opt(bool()),
-  reviewer_id: opt(assignees()),
-  reviewer_username: opt(str()),
+  ...reviewers,
+  source_project_id: opt(rowId()),
+  not: negated({ ...traits, ...reviewers }),
   approved_by_ids: opt(where(assignees(), areFew, 'is invalid')),
   approved_by_usernames: opt(where(oneOrMore(str()), areFew, 'is invalid')),
+  order_by: orDefault(oneOf(MERGE_REQUEST_ORDERS), 'created_at'),
   ...shared,
 })
 
 type Given = z.infer<z.ZodObject<ReturnType<typeof filters>>>
 
 function filterOf(given: Given) {
-  const { scope, labels: _, milestone: __, assignee_id: ___, view: ____, wip, draft = wip && wip === 'yes', ...rest } = given
+  const { scope, labels: _, milestone: __, assignee_id: ___, view: ____, not, in: fields, wip, draft = wip && wip === 'yes', ...rest } = given
   const people = {
     reviewer_id: usersOf<number>(given.reviewer_id),
     approved_by_ids: usersOf<number>(given.approved_by_ids),
     approved_by_usernames: usersOf<string>(given.approved_by_usernames),
   }
-  return { ...rest, ...traitsOf(given, true), ...people, draft, scope: scopeOf(scope), in: ['title', 'description'] as ('title' | 'description')[] }
+  return {
+    ...rest,
+    ...traitsOf(given, true),
+    ...people,
+    draft,
+    scope: scopeOf(scope),
+    in: fieldsOf(fields),
+    not: not ? { ...traitsOf(not, true), reviewer_id: usersOf<number>(not.reviewer_id), reviewer_username: not.reviewer_username } : undefined,
+  }
 }
 
 const output = z.array(z.union([MergeRequest, SimpleMergeRequest]))

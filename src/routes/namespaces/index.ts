@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { signedIn } from '../../access/rules.js'
 import { Namespace, presentNamespace } from '../../entities/identity/namespace.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { opt, paging, rowId, searchText } from '../../http/params.js'
+import { idPaging, opt, rowId, searchText } from '../../http/params.js'
 import { getNamespace, listNamespaces, namespaceExists } from '../../services/identity/namespaces.js'
 
 /** Namespaces (NS-1 to NS-3). */
@@ -12,10 +12,10 @@ export const namespaces = [
     path: '/namespaces',
     summary: "List the caller's namespaces",
     access: signedIn,
-    input: z.object({ search: opt(searchText()), ...paging }),
+    input: z.object({ search: opt(searchText()), ...idPaging }),
     output: z.array(Namespace),
     async handler({ ctx, caller, input, view }) {
-      return pageOf(await listNamespaces(ctx, caller, input), input, (namespace) => presentNamespace(namespace, view))
+      return pageOf(await listNamespaces(ctx, caller, input), input, (namespace) => presentNamespace(namespace, view)).inOrderOfIds(input)
     },
   }),
   endpoint({

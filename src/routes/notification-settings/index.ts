@@ -8,7 +8,7 @@ import {
   presentNotificationSetting,
 } from '../../entities/identity/notification-setting.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, oneOf, opt, str } from '../../http/params.js'
+import { bool, oneOf, opt, str, updateOf } from '../../http/params.js'
 import { MAIL_EVENTS, type MailEvent, NOTIFICATION_LEVELS } from '../../rules/notifications.js'
 import { type SettingSource, showNotificationSetting, updateNotificationSetting } from '../../services/mail/settings.js'
 
@@ -30,7 +30,7 @@ const settingOf = <Subject>(kind: 'project' | 'group', access: Access<Subject, t
     path: `/${kind}s/:id/notification_settings`,
     summary: `Update the caller's notification settings for a ${kind}`,
     access,
-    input: z.object({ level: opt(oneOf(NOTIFICATION_LEVELS)), ...events }),
+    input: updateOf(z.object({ level: opt(oneOf(NOTIFICATION_LEVELS)), ...events })),
     output: NotificationSetting,
     async handler({ ctx, caller, subject, input: { level, ...on } }) {
       return presentNotificationSetting(await updateNotificationSetting(ctx, caller.user, sourceOf(subject), { level, events: on }))
@@ -57,7 +57,7 @@ export const notificationSettings = [
     path: '/notification_settings',
     summary: "Update the caller's notification settings",
     access: signedIn,
-    input: z.object({ level: opt(oneOf(OWN_LEVELS)), notification_email: opt(str()), ...events }),
+    input: updateOf(z.object({ level: opt(oneOf(OWN_LEVELS)), notification_email: opt(str()), ...events })),
     output: GlobalNotificationSetting,
     async handler({ ctx, caller, input: { level, notification_email, ...on } }) {
       const setting = await updateNotificationSetting(ctx, caller.user, 'everything', { level, notification_email, events: on })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../../entities/ci/pipeline.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { datetime, idPaging, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
 import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
 import { cancelPipeline, getPipeline, latestPipeline, listPipelines, ORDERS, SCOPES } from '../../services/ci/pipelines.js'
 import { jobs } from './jobs.js'
@@ -28,12 +28,12 @@ export const pipelines = [
       updated_before: opt(datetime()),
       order_by: orDefault(oneOf(ORDERS), 'id'),
       sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
-      ...paging,
+      ...idPaging,
     }),
     output: z.array(PipelineBasic),
     async handler({ ctx, subject, input, view }) {
       const project = { fullPath: fullPathOf(subject.project) }
-      return pageOf(await listPipelines(ctx, subject, input), input, (pipeline) => presentPipelineBasic(pipeline, project, view))
+      return pageOf(await listPipelines(ctx, subject, input), input, (pipeline) => presentPipelineBasic(pipeline, project, view)).inOrderOfIds(input)
     },
   }),
   endpoint({

@@ -190,11 +190,13 @@ export const projects = [
     summary: 'Delete a project',
     description:
       'The project is hidden immediately, and its path is free. It can be restored for as many days as the setting `deletion_delay_days` says; then it is removed in the background.',
+    answers: [412],
     access: onProjectSignedIn('remove_project'),
     status: 202,
     input: z.object({ permanently_remove: opt(bool()), full_path: opt(str()) }),
     output: z.strictObject({ message: z.literal('202 Accepted') }),
-    async handler({ ctx, subject, input }) {
+    async handler({ ctx, subject, input, unchangedSince }) {
+      unchangedSince(subject.project.updated_at)
       await deleteProject(ctx, subject, input)
       return { message: '202 Accepted' }
     },

@@ -4,7 +4,7 @@ import { GroupRef, presentGroupRef } from '../../entities/groups/group.js'
 import { presentUserRef, UserRef } from '../../entities/identity/user.js'
 import { ProjectImport, presentProjectImport } from '../../entities/projects/project.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { idList, opt, paging, searchText } from '../../http/params.js'
+import { idList, idPaging, opt, paging, searchText } from '../../http/params.js'
 import { loadProject } from '../../services/projects/load.js'
 import { listProjectGroups, listProjectUsers } from '../../services/projects/people.js'
 import { languagesOf } from '../../services/repository/languages.js'
@@ -16,17 +16,17 @@ export const insight = [
     path: '/projects/:id/users',
     summary: 'List the users of a project',
     access: onProject('read_project'),
-    input: z.object({ search: opt(searchText()), skip_users: opt(idList()), ...paging }),
+    input: z.object({ search: opt(searchText()), skip_users: opt(idList()), ...idPaging }),
     output: z.array(UserRef),
     handler: async ({ ctx, subject, input, view }) =>
-      pageOf(await listProjectUsers(ctx, subject.project.id, input), input, (user) => presentUserRef(user, view)),
+      pageOf(await listProjectUsers(ctx, subject.project.id, input), input, (user) => presentUserRef(user, view)).inOrderOfIds(input),
   }),
   endpoint({
     method: 'GET',
     path: '/projects/:id/groups',
     summary: 'List the groups of a project',
     access: onProject('read_project'),
-    input: z.object(paging),
+    input: z.object({ search: opt(searchText()), skip_groups: opt(idList()), ...paging }),
     output: z.array(GroupRef),
     handler: async ({ ctx, caller, subject, input, view }) =>
       pageOf(await listProjectGroups(ctx, caller.user, subject.project.namespace_id, input), input, (group) => presentGroupRef(group, view)),

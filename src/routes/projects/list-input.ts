@@ -1,5 +1,5 @@
 import { VISIBILITIES } from '../../entities/groups/levels.js'
-import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, searchText, textMap } from '../../http/params.js'
+import { bool, commaList, datetime, int, keyset, oneOf, opt, orDefault, paging, searchText, str, textMap } from '../../http/params.js'
 import { ORDERS } from '../../services/projects/list.js'
 
 /** Parameters of all lists of projects (companions 8.1). */
@@ -7,6 +7,8 @@ export const listParameters = {
   archived: opt(bool()),
   visibility: opt(oneOf(VISIBILITIES)),
   search: opt(searchText()),
+  search_namespaces: opt(bool()),
+  with_programming_language: opt(str()),
   order_by: orDefault(oneOf(ORDERS), 'created_at'),
   sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
   simple: opt(bool()),
@@ -17,14 +19,12 @@ export const listParameters = {
   with_issues_enabled: opt(bool()),
   with_merge_requests_enabled: opt(bool()),
   min_access_level: opt(int({ min: 0, max: 50 })),
-  id_after: opt(rowId()),
-  id_before: opt(rowId()),
   last_activity_after: opt(datetime()),
   last_activity_before: opt(datetime()),
   topic: opt(commaList()),
   custom_attributes: opt(textMap()),
   with_custom_attributes: opt(bool()),
   include_pending_delete: opt(bool()),
-  pagination: opt(oneOf(['keyset', 'legacy'])),
+  ...keyset,
   ...paging,
 }

@@ -4,7 +4,6 @@ import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { BasicProject, Project, presentBasicProject, presentProject } from '../../entities/projects/project.js'
 import { pageOf } from '../../http/endpoint.js'
-import { keysetOf } from '../../http/page.js'
 import type { View } from '../../http/view.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { listProjects, type ProjectFilter } from '../../services/projects/list.js'
@@ -23,13 +22,16 @@ export async function listOf(
   view: View,
 ) {
   const { items, total } = await listProjects(ctx, caller, input)
-  const keyset = keysetOf(input, { items, total })
   const ids = items.map(({ id }) => id)
   const attributes = await attributesFor(ctx, caller, input, 'project', ids)
   if (attributes) {
     const records = new Map((await loadProjects(ctx, caller.user, ids)).map((project) => [project.id, project]))
     const found = ids.flatMap((id) => records.get(id) ?? [])
-    return pageOf({ items: found, total }, input, (project) => withAttributes(shown(input, view)(project), attributes.get(project.id))).with(keyset)
+    return pageOf({ items: found, total }, input, (project) => withAttributes(shown(input, view)(project), attributes.get(project.id))).inOrderOfIds(
+      input,
+      input.sort,
+      ids,
+    )
   }
   const variant = `project ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.simple ?? false} ${input.statistics ?? false}`
   const rendered = await ctx.caches.rendered.render(
@@ -38,5 +40,5 @@ export async function listOf(
     (ids: number[]) => loadProjects(ctx, caller.user, ids),
     shown(input, view),
   )
-  return pageOf({ items: rendered, total }, input, (element) => element).with(keyset)
+  return pageOf({ items: rendered, total }, input, (element) => element).inOrderOfIds(input, input.sort, ids)
 }

@@ -5,7 +5,6 @@ import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { Project, ProjectAddress, presentProjectAddress, presentWholeProject } from '../../entities/projects/project.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { keysetOf } from '../../http/page.js'
 import { bool, orDefault } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
@@ -24,19 +23,18 @@ const parameters = z.object({
 async function list(ctx: Context, caller: Caller, group: GroupFilter, input: z.infer<typeof ofShared>, view: View) {
   const { search, ...filter } = input
   const page = await listProjects(ctx, caller, { ...filter, words: search, group })
-  const keyset = keysetOf(input, page)
   const ids = page.items.map((project) => project.id)
   const attributes = await attributesFor(ctx, caller, input, 'project', ids)
   if (!input.simple && !attributes) {
     const variant = `project of a group ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.statistics ?? false}`
     const load = (missing: number[]) => loadProjects(ctx, caller.user, missing)
     const items = await ctx.caches.rendered.render(variant, page.items, load, (project) => presentWholeProject(project, view, input))
-    return pageOf({ items, total: page.total }, input, (element) => element).with(keyset)
+    return pageOf({ items, total: page.total }, input, (element) => element).inOrderOfIds(input, input.sort, ids)
   }
   const records = new Map((await loadProjects(ctx, caller.user, ids)).map((project) => [project.id, project]))
   const present = (project: ProjectRecord & { id: number }) =>
     input.simple ? presentProjectAddress(project, view) : withAttributes(presentWholeProject(project, view, input), attributes?.get(project.id))
-  return pageOf({ items: ids.flatMap((id) => records.get(id) ?? []), total: page.total }, input, present).with(keyset)
+  return pageOf({ items: ids.flatMap((id) => records.get(id) ?? []), total: page.total }, input, present).inOrderOfIds(input, input.sort, ids)
 }
 
 export const projectsOfGroups = [

@@ -34,6 +34,8 @@ export const ISSUABLES: Record<string, string> = {
   my_reaction_emoji: 'Return only items with this emoji from the caller, `None` or `Any`.',
   in: 'Fields to search, separated by commas: `title`, `description`.',
   not: 'Exclude items with these properties.',
+  non_archived: 'Leave out items of archived projects.',
+  source_project_id: 'Return only merge requests from this project.',
   with_labels_details: 'Return labels as objects instead of titles.',
   confidential: 'Whether only members can see it; in a list, return only confidential issues.',
   due_date: 'Due date; in a list, `0` for none, or a period.',

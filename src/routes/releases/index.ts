@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId, str, updateOf } from '../../http/params.js'
 import { filePath, filled, title, webAddress } from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { shownWith } from '../../http/wire.js'
@@ -109,7 +109,7 @@ export const releases = [
     path: RELEASE,
     summary: 'Update a release',
     access: write,
-    input: z.object({ ...named, ...described }),
+    input: updateOf(z.object({ ...named, ...described })),
     output: Release,
     async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
       return presentRelease(await updateRelease(ctx, subject, tag_name, input), projectOf(subject), ctx.now(), view)
@@ -165,7 +165,7 @@ export const releases = [
     path: `${LINKS}/:link_id`,
     summary: 'Update a link of a release',
     access: write,
-    input: z.object({ ...linkId, ...link }),
+    input: updateOf(z.object({ ...linkId, ...link })),
     output: ReleaseLink,
     async handler({ ctx, subject, input: { tag_name, link_id, ...input }, view }) {
       return linksIn(subject, tag_name, view)(await updateLink(ctx, subject, tag_name, link_id, linkOf(input)))

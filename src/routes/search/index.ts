@@ -12,14 +12,14 @@ import { BasicProject, presentBasicProject } from '../../entities/projects/proje
 import { FoundCommit, presentCommit } from '../../entities/repository/commit.js'
 import { FoundBlob, presentFoundBlob } from '../../entities/repository/found-blob.js'
 import { endpoint, type PageAnswer, pageOf } from '../../http/endpoint.js'
-import { oneOf, paging, searchText } from '../../http/params.js'
+import { bool, oneOf, opt, paging, searchText, str } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
 import type { IssuableSource } from '../../services/issuables/list.js'
 import { listProjects } from '../../services/projects/list.js'
 import { loadProjects } from '../../services/projects/load.js'
 import { searchBlobs, searchCommits, searchWiki } from '../../services/search/code.js'
-import { searchIssues, searchMergeRequests } from '../../services/search/issuables.js'
+import { type IssuableSearch, searchIssues, searchMergeRequests } from '../../services/search/issuables.js'
 import { searchMilestones } from '../../services/search/milestones.js'
 import { searchNotes } from '../../services/search/notes.js'
 import { searchSnippets } from '../../services/search/snippets.js'
@@ -27,13 +27,21 @@ import { searchSnippets } from '../../services/search/snippets.js'
 interface SearchRequest {
   ctx: Context
   caller: SignedIn
-  input: { search: string; page: number; per_page: number }
+  input: IssuableSearch
   view: View
 }
 
 /** Declared in the order in which errors name missing parameters (S-2). */
 const input = <const Scopes extends readonly [string, ...string[]]>(scopes: Scopes) =>
-  z.object({ search: searchText(), scope: oneOf(scopes), ...paging })
+  z.object({
+    search: searchText(),
+    scope: oneOf(scopes),
+    state: opt(oneOf(['all', 'opened', 'closed', 'merged'])),
+    confidential: opt(bool()),
+    order_by: opt(oneOf(['created_at'])),
+    sort: opt(oneOf(['asc', 'desc'])),
+    ...paging,
+  })
 
 const ISSUABLES = ['issues', 'merge_requests', 'milestones'] as const
 
@@ -47,11 +55,9 @@ async function issuables(
   const today = dayOf(ctx.now())
   switch (scope) {
     case 'issues':
-      return pageOf(await searchIssues(ctx, caller, at, input.search, input), input, (issue) => presentIssue(issue, today, view, from))
+      return pageOf(await searchIssues(ctx, caller, at, input), input, (issue) => presentIssue(issue, today, view, from))
     case 'merge_requests':
-      return pageOf(await searchMergeRequests(ctx, caller, at, input.search, input), input, (request) =>
-        presentFoundMergeRequest(request, today, view, from),
-      )
+      return pageOf(await searchMergeRequests(ctx, caller, at, input), input, (request) => presentFoundMergeRequest(request, today, view, from))
     case 'milestones':
       return pageOf(await searchMilestones(ctx, caller, at, input.search, input), input, (milestone) => presentMilestone(milestone, today, view))
   }
@@ -75,7 +81,7 @@ async function projects({ ctx, caller, input, view }: SearchRequest, group?: num
 /** The contract's path, and the one that clients use (X-1). */
 const both = (of: '/groups' | '/projects') => [`${of}/:id/-/search`, `${of}/:id/search`]
 
-/** Searches (S-1 to S-28). */
+/** Searches (S-1 to S-30). */
 export const search = [
   endpoint({
     method: 'GET',
@@ -118,23 +124,24 @@ export const search = [
       summary: 'Search a project',
       answers: [404],
       access: onProjectAfterInput('read_project'),
-      input: input([...ISSUABLES, 'notes', 'wiki_blobs', 'commits', 'blobs']),
+      input: input([...ISSUABLES, 'notes', 'wiki_blobs', 'commits', 'blobs']).extend({ ref: opt(str()) }),
       output: z.array(z.union([Issue, FoundMergeRequest, Milestone, Note, FoundBlob, FoundCommit])),
       async handler({ ctx, caller, subject, input, view, gone }) {
         const { scope, search: text } = input
+        const where = { ref: input.ref || undefined, signal: gone() }
         const { project } = subject
         switch (scope) {
           case 'notes':
             return pageOf(await searchNotes(ctx, caller, subject, text, input), input, (note) => presentNote(note, view))
           case 'commits': {
             const place = { fullPath: fullPathOf(project) }
-            const page = await searchCommits(ctx, subject, text, input, { signal: gone() })
+            const page = await searchCommits(ctx, subject, text, input, where)
             return pageOf(page, input, (commit) => ({ ...presentCommit(commit, place, view), project_id: project.id }))
           }
           case 'blobs':
           case 'wiki_blobs': {
             const find = scope === 'blobs' ? searchBlobs : searchWiki
-            const page = await find(ctx, subject, text, input, { signal: gone() })
+            const page = await find(ctx, subject, text, input, where)
             return pageOf(page, input, (found) => presentFoundBlob(found, { ref: page.ref, project_id: project.id }))
           }
           default:

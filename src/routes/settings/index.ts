@@ -4,7 +4,7 @@ import { adminFirst } from '../../access/rules.js'
 import { showsSecrets } from '../../access/scopes.js'
 import { invalidInput } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, float, int } from '../../http/params.js'
+import { bool, float, int, unknownNames } from '../../http/params.js'
 import { type SettingsInput, type SettingsRecord, showSettings, updateSettings } from '../../services/core/settings.js'
 import { DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName } from '../../services/core/settings-table.js'
 
@@ -119,15 +119,11 @@ function changes() {
   return schema
 }
 
-const CREDENTIALS = ['private_token', 'access_token', 'sudo']
-const MAX_NAMED = 20
-
 /** At least one setting is required; if only unknown names were sent, the error lists them (AS-4). */
 function known(bag: Record<string, unknown>): SettingsInput {
   const given = SETTING_NAMES.filter((name) => bag[name] !== undefined)
   if (given.length > 0) return Object.fromEntries(given.map((name) => [name, bag[name]])) as SettingsInput
-  const unknown = Object.keys(bag).filter((name) => !Object.hasOwn(SETTINGS, name) && !CREDENTIALS.includes(name))
-  const named = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
+  const named = unknownNames(bag, (name) => Object.hasOwn(SETTINGS, name))
   const missing = `${SETTING_NAMES.join(', ')} are missing, at least one parameter must be provided`
   throw invalidInput(named.length > 0 ? `no such setting: ${named.join(', ')}; ${missing}` : missing)
 }

@@ -3,7 +3,7 @@ import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
+import { clearable, described, idPaging, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
 import { title } from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import {
@@ -121,11 +121,13 @@ export const snippets = [
     method: 'DELETE',
     path: '/snippets/:id',
     summary: 'Delete a personal snippet',
+    answers: [412],
     access: signedIn,
     input: z.object(personal),
-    async handler({ ctx, caller, input }) {
+    async handler({ ctx, caller, input, unchangedSince }) {
       const found = await getSnippet(ctx, caller, input.id)
       requireOwner(caller, found)
+      unchangedSince(found.snippet.updated_at)
       await deleteSnippet(ctx, found)
     },
   }),
@@ -134,10 +136,10 @@ export const snippets = [
     path: '/projects/:id/snippets',
     summary: 'List the snippets of a project',
     access: onProjectSignedIn('read_snippet'),
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(Snippet),
     async handler({ ctx, caller, subject, input, view }) {
-      return pageOf(await listProjectSnippets(ctx, subject, caller, input), input, (item) => presentSnippet(item, view))
+      return pageOf(await listProjectSnippets(ctx, subject, caller, input), input, (item) => presentSnippet(item, view)).inOrderOfIds(input)
     },
   }),
   endpoint({
@@ -190,11 +192,13 @@ export const snippets = [
     method: 'DELETE',
     path: '/projects/:id/snippets/:snippet_id',
     summary: 'Delete a snippet of a project',
+    answers: [412],
     access: onProjectSignedIn('read_snippet'),
     input: z.object(inProject),
-    async handler({ ctx, caller, subject, input }) {
+    async handler({ ctx, caller, subject, input, unchangedSince }) {
       const found = await getProjectSnippet(ctx, subject, caller, input.snippet_id)
       requireProjectEditor(subject, caller, found)
+      unchangedSince(found.snippet.updated_at)
       await deleteSnippet(ctx, found)
     },
   }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { signedIn } from '../../access/rules.js'
 import { presentTodo, Todo } from '../../entities/issuables/todo.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { oneOf, opt, orDefault, paging, rowId } from '../../http/params.js'
+import { idPaging, oneOf, opt, orDefault, rowId } from '../../http/params.js'
 import { dayOf } from '../../lib/text/day.js'
 import { finishAllTodos, finishTodo, listTodos } from '../../services/issuables/todo-list.js'
 
@@ -24,10 +24,10 @@ export const todos = [
     path: '/todos',
     summary: "List the caller's todos",
     access: signedIn,
-    input: z.object({ ...filters, state: orDefault(oneOf(['pending', 'done']), 'pending'), ...paging }),
+    input: z.object({ ...filters, state: orDefault(oneOf(['pending', 'done']), 'pending'), ...idPaging }),
     output: z.array(Todo),
     async handler({ ctx, caller, input, view }) {
-      return pageOf(await listTodos(ctx, caller, input), input, (todo) => presentTodo(todo, dayOf(ctx.now()), view))
+      return pageOf(await listTodos(ctx, caller, input), input, (todo) => presentTodo(todo, dayOf(ctx.now()), view)).inOrderOfIds(input, 'desc')
     },
   }),
   endpoint({

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { Email, presentEmail } from '../../entities/identity/email.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { paging, rowId } from '../../http/params.js'
+import { idPaging, rowId } from '../../http/params.js'
 import { email } from '../../http/texts.js'
 import { addEmail, findEmail, listEmails, removeEmail } from '../../services/identity/emails.js'
 
@@ -13,9 +13,9 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
     path: `${prefix}/emails`,
     summary: `List ${whose} e-mail addresses`,
     access,
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(Email),
-    handler: async ({ ctx, subject, input }) => pageOf(await listEmails(ctx, subject.account, input), input, presentEmail),
+    handler: async ({ ctx, subject, input }) => pageOf(await listEmails(ctx, subject.account, input), input, presentEmail).inOrderOfIds(input),
   }),
   endpoint({
     method: 'POST',

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { GpgKey, presentGpgKey } from '../../entities/identity/gpg-key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { described, paging, rowId, str } from '../../http/params.js'
+import { described, idPaging, rowId, str } from '../../http/params.js'
 import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../services/identity/gpg-keys.js'
 
 const byId = z.object({ key_id: rowId() })
@@ -14,9 +14,9 @@ const gpgKeysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access
     path: `${prefix}/gpg_keys`,
     summary: `List ${whose} GPG keys`,
     access,
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(GpgKey),
-    handler: async ({ ctx, subject, input }) => pageOf(await listGpgKeys(ctx, subject.account, input), input, presentGpgKey),
+    handler: async ({ ctx, subject, input }) => pageOf(await listGpgKeys(ctx, subject.account, input), input, presentGpgKey).inOrderOfIds(input),
   }),
   endpoint({
     method: 'GET',

@@ -4,7 +4,7 @@ import { accountById, adminFirst } from '../../access/rules.js'
 import { showsSecrets } from '../../access/scopes.js'
 import { ImpersonationToken, presentImpersonationToken } from '../../entities/identity/impersonation-token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { date, described, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { date, described, idPaging, list, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
 import { title } from '../../http/texts.js'
 import {
   createImpersonationToken,
@@ -28,11 +28,11 @@ export const impersonationTokens = [
     path,
     summary: "List a user's impersonation tokens",
     access: adminFirst,
-    input: z.object({ user_id, state: orDefault(oneOf(STATES), 'all'), ...paging }),
+    input: z.object({ user_id, state: orDefault(oneOf(STATES), 'all'), ...idPaging }),
     output: z.array(ImpersonationToken),
     async handler({ ctx, caller, input }) {
       const found = await listImpersonationTokens(ctx, await accountById(ctx, input.user_id), input)
-      return pageOf(found, input, (token) => present(token, caller))
+      return pageOf(found, input, (token) => present(token, caller)).inOrderOfIds(input)
     },
   }),
   endpoint({

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { presentSshKey, SshKey } from '../../entities/identity/key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, opt, paging, rowId } from '../../http/params.js'
+import { datetime, idPaging, opt, rowId } from '../../http/params.js'
 import { sshKey, title } from '../../http/texts.js'
 import { addKey, findKey, listKeys, removeKey } from '../../services/identity/keys.js'
 
@@ -13,9 +13,9 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
     path: `${prefix}/keys`,
     summary: `List ${whose} SSH keys`,
     access,
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(SshKey),
-    handler: async ({ ctx, subject, input }) => pageOf(await listKeys(ctx, subject.account, input), input, presentSshKey),
+    handler: async ({ ctx, subject, input }) => pageOf(await listKeys(ctx, subject.account, input), input, presentSshKey).inOrderOfIds(input),
   }),
   endpoint({
     method: 'POST',

@@ -11,17 +11,18 @@ import {
   datetime,
   described,
   file,
+  idPaging,
   int,
   needsOneOf,
   oneOf,
   opt,
   orDefault,
-  paging,
   refusedAs,
   rowId,
   searchText,
   str,
   textMap,
+  updateOf,
 } from '../../http/params.js'
 import { email, namespacePath, newPassword, title } from '../../http/texts.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
@@ -69,35 +70,37 @@ const creation = allOrNone(
 )
 
 /** Every failed update is 404, also for an invalid parameter (U-30). */
-const changes = refusedAs(
-  'not_found',
-  allOrNone(
-    z.object({
-      email: opt(email()),
-      username: opt(namespacePath()),
-      name: opt(title()),
-      password: opt(newPassword()),
-      messenger: opt(clearable()),
-      jobsnet: opt(clearable()),
-      microblog: opt(clearable()),
-      website_url: opt(clearable()),
-      organization: opt(clearable()),
-      projects_limit: opt(projectsLimit()),
-      extern_uid: opt(str()),
-      provider: opt(str()),
-      bio: opt(clearable()),
-      location: opt(clearable()),
-      admin: opt(bool()),
-      can_create_group: opt(bool()),
-      skip_reconfirmation: opt(bool()),
-      external: opt(bool()),
-      public_email: opt(clearable()),
-      private_profile: opt(bool()),
-      avatar: opt(file()),
-      id: rowId(),
-    }),
-    'extern_uid',
-    'provider',
+const changes = updateOf(
+  refusedAs(
+    'not_found',
+    allOrNone(
+      z.object({
+        email: opt(email()),
+        username: opt(namespacePath()),
+        name: opt(title()),
+        password: opt(newPassword()),
+        messenger: opt(clearable()),
+        jobsnet: opt(clearable()),
+        microblog: opt(clearable()),
+        website_url: opt(clearable()),
+        organization: opt(clearable()),
+        projects_limit: opt(projectsLimit()),
+        extern_uid: opt(str()),
+        provider: opt(str()),
+        bio: opt(clearable()),
+        location: opt(clearable()),
+        admin: opt(bool()),
+        can_create_group: opt(bool()),
+        skip_reconfirmation: opt(bool()),
+        external: opt(bool()),
+        public_email: opt(clearable()),
+        private_profile: opt(bool()),
+        avatar: opt(file()),
+        id: rowId(),
+      }),
+      'extern_uid',
+      'provider',
+    ),
   ),
 )
 
@@ -128,26 +131,35 @@ export const users = [
         extern_uid: opt(str()),
         provider: opt(str()),
         external: opt(bool()),
+        exclude_internal: opt(bool()),
+        admins: opt(bool()),
         created_before: opt(datetime()),
         created_after: opt(datetime()),
         custom_attributes: opt(textMap()),
         with_custom_attributes: opt(bool()),
         order_by: orDefault(oneOf(USER_ORDERS), 'id'),
         sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
-        ...paging,
+        ...idPaging,
       }),
       'extern_uid',
       'provider',
     ),
     output: z.array(z.union([AdminUser, UserRef])),
     async handler({ ctx, caller, input, view }) {
-      const { items, total } = await listUsers(ctx, caller, input)
+      // what a search by others finds is not in the order of ids (U-16)
+      const found = caller.user?.admin
+        ? {}
+        : { order_by: 'id' as const, sort: 'desc' as const, ...(input.search?.trim() && { pagination: undefined }) }
+      const asked = { ...input, ...found }
+      const { items, total } = await listUsers(ctx, caller, asked)
       const ids = items.map(({ id }) => id)
       const attributes = await attributesFor(ctx, caller, input, 'user', ids)
       if (attributes) {
         const records = new Map((await loadUsers(ctx, caller, ids)).map((user) => [user.id, user]))
-        const found = ids.flatMap((id) => records.get(id) ?? [])
-        return pageOf({ items: found, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes.get(user.id)))
+        const listed = ids.flatMap((id) => records.get(id) ?? [])
+        return pageOf({ items: listed, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes.get(user.id))).inOrderOfIds(
+          asked,
+        )
       }
       const variant = caller.user?.admin ? 'user admin' : 'user basic'
       const rendered = await ctx.caches.rendered.render(
@@ -156,7 +168,7 @@ export const users = [
         (missing: number[]) => loadUsers(ctx, caller, missing),
         (user) => presentListedUser(user, view),
       )
-      return pageOf({ items: rendered, total }, input, (element) => element)
+      return pageOf({ items: rendered, total }, input, (element) => element).inOrderOfIds(asked, asked.sort, ids)
     },
   }),
   endpoint({

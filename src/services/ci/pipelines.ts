@@ -11,9 +11,10 @@ import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema
 import { statement, step } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { PIPELINE_STATES, type PipelineState } from '../../rules/pipeline-states.js'
 import { nextIid } from '../core/iids.js'
-import { type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 
@@ -181,7 +182,7 @@ export async function lastPipelinesOf(
 export const SCOPES = ['running', 'pending', 'finished', 'branches', 'tags'] as const
 export const ORDERS = ['id', 'status', 'ref', 'updated_at', 'user_id'] as const
 
-export interface PipelineFilter extends Paging {
+export interface PipelineFilter extends Paging, Keyset {
   scope?: (typeof SCOPES)[number] | undefined
   status?: PipelineState | undefined
   ref?: string | undefined
@@ -210,6 +211,7 @@ const SCOPE_CONDITIONS: Record<(typeof SCOPES)[number], SQL> = {
 }
 
 const FILTERS = {
+  ...rowFilters(sql`${pipelines.id}`),
   status: { where: (status) => eq(pipelines.status, status), value: ({ status }) => status },
   ref: { where: (ref) => eq(pipelines.ref, ref), value: ({ ref }) => ref || undefined },
   sha: { where: (sha) => eq(pipelines.sha, sha), value: ({ sha }) => sha || undefined },

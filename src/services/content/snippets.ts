@@ -11,11 +11,12 @@ import { onlyRow } from '../../db/only-row.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden, invalidInput, invalidRecord, notFound } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../rules/visibility.js'
 import { removeNotesAndEmoji } from '../activity/note-removal.js'
 import { createdNow } from '../core/created-now.js'
-import { type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { recordUserAgent } from '../identity/user-agents.js'
 import { userRefColumns } from '../identity/user-ref.js'
@@ -52,7 +53,7 @@ const conditions = ({ of, viewerKind, single }: Shape) =>
     of === 'author' ? eq(snippets.author_id, sql.placeholder('user')) : undefined,
     of === 'public' && !single ? sql`${snippets.visibility} = 20` : undefined,
     of === 'project' && viewerKind !== 'member' ? visibleInProject(viewerKind) : undefined,
-    single ? eq(snippets.id, sql.placeholder('id')) : undefined,
+    single ? eq(snippets.id, sql.placeholder('id')) : of === 'project' ? afterRow(snippets.id) : undefined,
   )
 
 const selectSnippets = statement('snippets', (db, shape: Shape) =>
@@ -75,7 +76,12 @@ const selectSnippets = statement('snippets', (db, shape: Shape) =>
 
 const selectTotal = statement('number of snippets', (db, shape: Shape) => db.select({ total: count() }).from(snippets).where(conditions(shape)))
 
-async function listPage(ctx: Context, shape: Shape, values: { user: number; project?: number }, paging: Paging): Promise<Page<SnippetRecord>> {
+async function listPage(
+  ctx: Context,
+  shape: Shape,
+  values: { user: number; project?: number },
+  paging: Paging & Keyset,
+): Promise<Page<SnippetRecord>> {
   const page = await pageAndTotal(selectSnippets(ctx.db, shape), selectTotal(ctx.db, shape), values, paging)
   const texts = page.items.map(({ snippet }) => snippet)
   await completeTexts(ctx, LONG_TEXTS.snippets, texts, 'page')
@@ -91,7 +97,7 @@ export const listPublicSnippets = (ctx: Context, { user }: SignedIn, paging: Pag
   listPage(ctx, { of: 'public', viewerKind: 'member', single: false }, { user: user.id }, paging)
 
 /** The snippets of a project that the caller sees (SN-8, SN-12). */
-export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, paging: Paging) =>
+export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, paging: Paging & Keyset) =>
   listPage(
     ctx,
     { of: 'project', viewerKind: level > 0 ? 'member' : viewerKindOf(user), single: false },

@@ -10,15 +10,18 @@ import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../..
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { idList, versionOf } from '../core/list-cache.js'
-import type { Page, Paging } from '../core/page.js'
+import { type Page, type Paging, rowFilters } from '../core/page.js'
 
-export interface GroupFilter extends Paging {
+export const GROUP_ORDERS = ['name', 'path', 'id'] as const
+
+export interface GroupFilter extends Paging, Keyset {
   skip_groups?: number[] | undefined
   all_available?: boolean | undefined
   search?: string | undefined
-  order_by: 'name' | 'path'
+  order_by: (typeof GROUP_ORDERS)[number]
   sort: 'asc' | 'desc'
   owned?: boolean | undefined
   min_access_level?: number | undefined
@@ -45,7 +48,7 @@ interface Selection {
 }
 
 interface Shape extends Selection {
-  order: 'name' | 'path'
+  order: (typeof GROUP_ORDERS)[number]
   descending: boolean
 }
 
@@ -71,6 +74,7 @@ const FILTERS = {
     where: (ids) => sql`${namespaces.id} <> all(${ids})`,
     value: ({ skip_groups }) => (skip_groups && skip_groups.length > 0 ? skip_groups : undefined),
   },
+  ...rowFilters(sql`${namespaces.id}`),
   custom_attributes: {
     where: () => hasCustomAttributes('group', namespaces.id),
     value: ({ custom_attributes }) => attributePairs(custom_attributes),
@@ -97,7 +101,7 @@ const selectIds = statement('ids of groups', (db, { order, descending, ...select
     .select({ id: namespaces.id })
     .from(namespaces)
     .where(conditions(selection))
-    .orderBy((descending ? desc : asc)(sql`lower(${namespaces[order]})`), asc(namespaces.id))
+    .orderBy((descending ? desc : asc)(order === 'id' ? namespaces.id : sql`lower(${namespaces[order]})`), asc(namespaces.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
   return db.select({ ids: idList(found.getSQL()), version: versionOf('groups') }).from(sql`(select 1) as one`)
@@ -119,7 +123,7 @@ const selectGroups = statement('listed groups', (db) =>
 
 /** The groups that the caller may list (GR-5 to GR-11). */
 export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: GroupFilter): Promise<Page<GroupRecord>> {
-  const search = fuzzy(filter.search)
+  const search = fuzzy(filter.search, 'part')
   const used = usedFilters(FILTERS, viewer ? filter : { ...filter, min_access_level: undefined })
   const selection: Selection = {
     viewerKind: viewerKindOf(viewer),

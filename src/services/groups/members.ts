@@ -11,11 +11,12 @@ import { substring } from '../../db/fuzzy.js'
 import { members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { dayOf } from '../../lib/text/day.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
-import { type Page, type Paging, pageFrom } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
@@ -74,7 +75,7 @@ const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
       ]
     : []),
   ...(ids ? [inIds(users.id)] : []),
-  ...(single ? [sql`${users.id} = ${sql.placeholder('single')}`] : []),
+  single ? sql`${users.id} = ${sql.placeholder('single')}` : afterRow(users.id),
 ]
 
 const selectDirectMembers = statement('direct members', (db, shape: Shape) =>
@@ -132,7 +133,7 @@ const selectEffectiveMembers = statement('effective members', (db, shape: Shape)
 export async function listMembers(
   ctx: Context,
   source: MemberSource,
-  { inherited, query, user_ids, ...paging }: { inherited: boolean; query?: string | undefined; user_ids?: number[] | undefined } & Paging,
+  { inherited, query, user_ids, ...paging }: { inherited: boolean; query?: string | undefined; user_ids?: number[] | undefined } & Paging & Keyset,
 ): Promise<Page<MemberRecord>> {
   const shape = { kind: source.kind, query: Boolean(query), ids: Boolean(user_ids && user_ids.length > 0), single: false }
   const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, shape)
@@ -316,11 +317,18 @@ export async function changeMember(
 }
 
 /** Removes a member, if the caller manages members; or lets the caller themselves leave (ME-7). */
-export async function removeMember(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
+export async function removeMember(
+  ctx: Context,
+  source: MemberSource,
+  caller: SignedIn,
+  userId: number,
+  { manages, unchangedSince }: { manages: boolean; unchangedSince(changed: Date): void },
+): Promise<void> {
   if (!manages && userId !== caller.user.id) throw forbidden()
   await ctx.db.transaction(async (tx) => {
     const row = await lockMembership(tx, source, userId)
     if (userId !== caller.user.id && row.access_level > source.level) throw forbidden()
+    unchangedSince(row.updated_at)
     if (row.access_level === 50) await requireAnotherOwner(tx, source, userId)
     await tx.delete(members).where(eq(members.id, row.id))
     await auditMember(ctx, tx, source, { action: 'member_removed', userId, changes: { access_level: row.access_level } })

@@ -6,12 +6,13 @@ import { onlyRow } from '../../db/only-row.js'
 import { HOOK_EVENTS, type HookEvent, webHooks } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { Failure, invalidRecord, notFound, refused } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { lockName } from '../core/lock-name.js'
-import { type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { unsealed } from '../core/unsealed.js'
 
 /** The owner of hooks: a project, a group, or the system. */
@@ -91,10 +92,21 @@ const recordAudit = (
 const ofKind = (kind: HookSource['kind']) => of({ kind, id: sql.placeholder('source') })
 
 const selectHooks = statement('hooks', (db, kind: HookSource['kind']) =>
-  db.select().from(webHooks).where(ofKind(kind)).orderBy(asc(webHooks.id)).limit(sql.placeholder('limit')).offset(sql.placeholder('offset')),
+  db
+    .select()
+    .from(webHooks)
+    .where(and(ofKind(kind), afterRow(webHooks.id)))
+    .orderBy(asc(webHooks.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
 )
 
-const selectTotal = statement('number of hooks', (db, kind: HookSource['kind']) => db.select({ total: count() }).from(webHooks).where(ofKind(kind)))
+const selectTotal = statement('number of hooks', (db, kind: HookSource['kind']) =>
+  db
+    .select({ total: count() })
+    .from(webHooks)
+    .where(and(ofKind(kind), afterRow(webHooks.id))),
+)
 
 const selectHook = statement('hook', (db, kind: HookSource['kind']) =>
   db
@@ -104,7 +116,7 @@ const selectHook = statement('hook', (db, kind: HookSource['kind']) =>
 )
 
 /** The hooks of a source by id (HK-1, HK-8). */
-export function listHooks(ctx: Context, source: HookSource, paging: Paging): Promise<Page<Hook>> {
+export function listHooks(ctx: Context, source: HookSource, paging: Paging & Keyset): Promise<Page<Hook>> {
   return pageAndTotal(selectHooks(ctx.db, source.kind), selectTotal(ctx.db, source.kind), { source: source.id }, paging)
 }
 

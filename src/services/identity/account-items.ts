@@ -7,10 +7,11 @@ import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { type Audited, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { lockName } from '../core/lock-name.js'
-import { type Page, type Paging, pageFrom } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** The account that SSH keys, GPG keys and e-mail addresses belong to. */
 export interface Owner {
@@ -39,7 +40,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
       db
         .select({ item: table, total: totalCount() })
         .from(table)
-        .where(ofOwner)
+        .where(and(ofOwner, afterRow(table.id)))
         .orderBy(asc(table.id))
         .limit(sql.placeholder('limit'))
         .offset(sql.placeholder('offset')),
@@ -60,7 +61,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
 
   return {
     /** The items of an account, by id (K-1). */
-    async list(ctx: Context, owner: Owner, paging: Paging): Promise<Page<Row>> {
+    async list(ctx: Context, owner: Owner, paging: Paging & Keyset): Promise<Page<Row>> {
       const { items, total } = await pageFrom(selectItems(ctx.db, null), { owner: owner.id }, paging)
       return { items: items.map(({ item }) => item as Row), total }
     },

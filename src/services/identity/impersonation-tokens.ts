@@ -5,9 +5,10 @@ import { onlyRow } from '../../db/only-row.js'
 import { tokens } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { createdNow } from '../core/created-now.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { afterRow, limits, type Page, type Paging } from '../core/page.js'
 import { unsealed } from '../core/unsealed.js'
 import type { Owner } from './account-items.js'
 import { parentOf } from './token-descent.js'
@@ -41,11 +42,11 @@ export const STATES = ['all', 'active', 'inactive'] as const
 export async function listImpersonationTokens(
   ctx: Context,
   user: Owner,
-  { state, ...paging }: { state: (typeof STATES)[number] } & Paging,
+  { state, ...paging }: { state: (typeof STATES)[number] } & Paging & Keyset,
 ): Promise<Page<ImpersonationToken>> {
   const active = activeTokens(ctx)
-  const where = and(belongsTo(user), state === 'all' ? undefined : state === 'active' ? active : sql`not ${active}`)
-  const { limit, offset } = limits(paging)
+  const { limit, offset, ...bounds } = limits(paging)
+  const where = and(belongsTo(user), afterRow(tokens.id, bounds), state === 'all' ? undefined : state === 'active' ? active : sql`not ${active}`)
   const [rows, total] = await Promise.all([
     ctx.db.read.select().from(tokens).where(where).orderBy(asc(tokens.id)).limit(limit).offset(offset),
     ctx.db.read.$count(tokens, where),

@@ -9,8 +9,9 @@ import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageAndTotal } from '../core/page.js'
 
 export interface NamespaceRecord {
   id: number
@@ -143,6 +144,7 @@ interface ListShape {
 const conditions = ({ admin, search }: ListShape) =>
   and(
     accessible(admin),
+    afterRow(namespaces.id),
     search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
   )
 
@@ -183,7 +185,7 @@ const toRecord = <T extends { members_count: number | string | null }>(row: T) =
 export async function listNamespaces(
   ctx: Context,
   caller: SignedIn,
-  { search, ...paging }: { search?: string | undefined } & Paging,
+  { search, ...paging }: { search?: string | undefined } & Paging & Keyset,
 ): Promise<Page<NamespaceRecord>> {
   const shape = { admin: caller.user.admin, search: Boolean(search) }
   const values = { user: caller.user.id, search: substring(search ?? '') }

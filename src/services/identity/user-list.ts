@@ -7,20 +7,24 @@ import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../..
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { emails, identities, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { forbidden } from '../../failures.js'
+import { forbidden, invalidInput } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { versionOf } from '../core/list-cache.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { limits, type Page, type Paging, rowFilters } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { extendedColumns, toRecord, type UserRecord } from './users.js'
 
 export const USER_ORDERS = ['id', 'name', 'username', 'created_at', 'updated_at'] as const
 
-export interface UserFilter extends Paging {
+export interface UserFilter extends Paging, Keyset {
   active?: boolean | undefined
   blocked?: boolean | undefined
   external?: boolean | undefined
+  exclude_internal?: boolean | undefined
+  /** For administrators only. */
+  admins?: boolean | undefined
   search?: string | undefined
   username?: string | undefined
   extern_uid?: string | undefined
@@ -47,6 +51,8 @@ const FILTERS = {
   active: { where: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`, value: ({ active }) => active || undefined },
   blocked: { where: () => sql`${users.state} <> 'active'`, value: ({ blocked }) => blocked || undefined },
   external: { where: () => sql`${users.external}`, value: ({ external }) => external || undefined },
+  exclude_internal: { where: () => sql`${users.kind} = 'human'`, value: ({ exclude_internal }) => exclude_internal || undefined },
+  admins: { where: () => sql`${users.admin}`, value: ({ admins }) => admins || undefined },
   username: { where: (name) => eq(users.username, name), value: ({ username }) => username },
   extern_uid: {
     where: (uid) =>
@@ -61,6 +67,7 @@ const FILTERS = {
     where: (time) => sql`${users.created_at} >= ${time}::timestamptz`,
     value: ({ created_after }) => created_after?.toISOString(),
   },
+  ...rowFilters(sql`${users.id}`),
   custom_attributes: {
     where: () => hasCustomAttributes('user', users.id),
     value: ({ custom_attributes }) => attributePairs(custom_attributes),
@@ -163,6 +170,7 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
   const admin = viewer?.admin ?? false
   const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
   if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
+  if (filter.admins && !admin) throw invalidInput('admins is not supported')
   const words = fuzzy(filter.search, 'part')
   const used = usedFilters(FILTERS, viewer ? filter : { ...filter, created_before: undefined, created_after: undefined })
   const shape = { admin, filters: used.names, search: words.shape }

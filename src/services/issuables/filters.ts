@@ -24,7 +24,12 @@ export interface NegatableFilters {
   my_reaction_emoji?: string | undefined
 }
 
+/** The fields that a search reads. */
+export const FIELDS = ['title', 'description'] as const
+
 export const ORDER_COLUMNS = ['created_at', 'updated_at'] as const
+/** The orders of lists; the last two are those of merge requests. */
+export type IssuableOrder = (typeof ORDER_COLUMNS)[number] | 'title' | 'merged_at'
 
 /** Filters that lists of issues and of merge requests share. */
 export interface IssuableFilter extends NegatableFilters, Paging {
@@ -32,14 +37,16 @@ export interface IssuableFilter extends NegatableFilters, Paging {
   /** Only what the caller opened, only what is assigned to them, only merge requests that they review, or everything. */
   scope: 'created_by_me' | 'assigned_to_me' | 'reviews_for_me' | 'all'
   search?: string | undefined
-  in: ('title' | 'description')[]
+  in: (typeof FIELDS)[number][]
+  /** Whether archived projects are left out. */
+  non_archived?: boolean | undefined
   created_after?: Date | undefined
   created_before?: Date | undefined
   updated_after?: Date | undefined
   updated_before?: Date | undefined
   milestone_id?: number | undefined
   not?: NegatableFilters | undefined
-  order_by: (typeof ORDER_COLUMNS)[number]
+  order_by: IssuableOrder
   sort: 'asc' | 'desc'
 }
 
@@ -109,6 +116,12 @@ export function filtersOf(tables: IssuableTables) {
   const hasAnyLabel = sql`exists (select 1 from ${issuableLabels} where ${labelled_id} = ${issuables.id})`
   const awarded = (where: SQL) => sql`${issuables.id} in (select e.awardable_id from ${awardEmoji} e
     where e.user_id = ${user} and e.awardable_type = ${type} and ${where})`
+  const isStarted = (today: SQLWrapper) => sql`(${issuables.milestone_id} in (select m.id from ${milestones} m where m.start_date <= ${today}::date))`
+  const isUpcoming = (
+    today: SQLWrapper,
+  ) => sql`(${issuables.milestone_id} is not null and ${issuables.milestone_id} = (select m.id from ${milestones} m
+    join ${projects} p on p.id = m.project_id or p.namespace_id = m.namespace_id
+    where p.id = ${issuables.project_id} and m.state = 'active' and m.due_date > ${today}::date order by m.due_date, m.id limit 1))`
   return {
     state: { where: (state) => eq(issuables.state, state), value: ({ state }) => (state === 'all' ? undefined : state) },
     mine: { where: () => sql`${issuables.author_id} = ${user}`, value: ({ scope }) => scope === 'created_by_me' || undefined },
@@ -127,15 +140,23 @@ export function filtersOf(tables: IssuableTables) {
     milestone_none: { where: () => sql`${issuables.milestone_id} is null`, value: ({ milestone, not }) => none(milestone, not?.milestone) },
     milestone_id: { where: (id) => eq(issuables.milestone_id, id), value: ({ milestone_id }) => milestone_id },
     milestone_started: {
-      where: (today) => sql`${issuables.milestone_id} in (select m.id from ${milestones} m where m.start_date <= ${today}::date)`,
+      where: isStarted,
       value: ({ milestone, now }) => (milestone === 'started' ? dayOf(now) : undefined),
       cacheable: false,
     },
     milestone_upcoming: {
-      where: (today) => sql`(${issuables.milestone_id} is not null and ${issuables.milestone_id} = (select m.id from ${milestones} m
-        join ${projects} p on p.id = m.project_id or p.namespace_id = m.namespace_id
-        where p.id = ${issuables.project_id} and m.state = 'active' and m.due_date > ${today}::date order by m.due_date, m.id limit 1))`,
+      where: isUpcoming,
       value: ({ milestone, now }) => (milestone === 'upcoming' ? dayOf(now) : undefined),
+      cacheable: false,
+    },
+    not_milestone_started: {
+      where: (today) => sql`coalesce(not ${isStarted(today)}, true)`,
+      value: ({ not, now }) => (not?.milestone === 'started' ? dayOf(now) : undefined),
+      cacheable: false,
+    },
+    not_milestone_upcoming: {
+      where: (today) => sql`coalesce(not ${isUpcoming(today)}, true)`,
+      value: ({ not, now }) => (not?.milestone === 'upcoming' ? dayOf(now) : undefined),
       cacheable: false,
     },
     author_id: { where: (id) => eq(issuables.author_id, id), value: ({ author_id }) => one(author_id) },
@@ -181,6 +202,11 @@ export function filtersOf(tables: IssuableTables) {
     emoji_none: {
       where: () => sql`not ${awarded(sql`true`)}`,
       value: ({ my_reaction_emoji, not }) => none(emojiIn(my_reaction_emoji), emojiIn(not?.my_reaction_emoji)),
+      cacheable: false,
+    },
+    non_archived: {
+      where: () => sql`${issuables.project_id} not in (select p.id from ${projects} p where p.archived)`,
+      value: ({ non_archived }) => non_archived || undefined,
       cacheable: false,
     },
     created_after: {

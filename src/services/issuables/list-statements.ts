@@ -8,7 +8,7 @@ import { iidCounters, labels, namespaceAncestry, projects } from '../../db/schem
 import { statement } from '../../db/statement.js'
 import type { IidKind } from '../core/iids.js'
 import { everywhereVersionOf, projectVersionOf } from '../core/list-cache.js'
-import { type At, filtersOf, hasLabels, type IssuableFilter, type IssuableTables, type ORDER_COLUMNS } from './filters.js'
+import { type At, filtersOf, hasLabels, type IssuableFilter, type IssuableOrder, type IssuableTables } from './filters.js'
 
 /** How lists of issues and lists of merge requests differ. */
 export interface IssuableKind<Reach extends string, Filter extends IssuableFilter> extends IssuableTables {
@@ -19,6 +19,8 @@ export interface IssuableKind<Reach extends string, Filter extends IssuableFilte
   reach(subject: ProjectSubject): Reach
   /** The condition for that, if one is needed. */
   inReach(reach: Reach, user: SQL): SQL | undefined
+  /** What the rows are ordered by, other than by a time that all kinds have. */
+  orderKey?(by: IssuableOrder, descending: boolean): SQL | undefined
   /** The condition for issuables that the caller sees across projects. */
   visible(viewerKind: ViewerKind, user: SQL): SQL
 }
@@ -37,8 +39,10 @@ export interface Shape {
 
 /** The order of a list. */
 export interface Order {
-  by: (typeof ORDER_COLUMNS)[number]
+  by: IssuableOrder
   descending: boolean
+  /** Reads the rows in the opposite order, which rows without a value do not change. */
+  reversed: boolean
   /** Sorts the matches instead of scanning an index in list order. */
   sorted: boolean
 }
@@ -75,10 +79,11 @@ export function listStatements<Reach extends string, Filter extends IssuableFilt
    */
   const selectIds = statement(
     `ids of ${list}`,
-    (db, { by, descending, sorted, ...shape }: Shape & Order) => {
-      const direction = descending ? desc : asc
-      // adding an interval keeps Postgres from using an index for the order
-      const key = sorted ? sql`(${issuables[by]} + interval '0')` : issuables[by]
+    (db, { by, descending, reversed, sorted, ...shape }: Shape & Order) => {
+      const direction = descending === reversed ? asc : desc
+      const indexed = kind.orderKey?.(by, descending) ?? issuables[by === 'updated_at' ? by : 'created_at']
+      // an expression keeps Postgres from using an index for the order
+      const key = !sorted ? indexed : by === 'title' ? sql`(${indexed} || '')` : sql`(${indexed} + interval '0')`
       const from = db
         .select({ id: issuables.id, version: versionIn(shape.in) })
         .from(issuables)

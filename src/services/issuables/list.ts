@@ -30,7 +30,7 @@ interface ListRequest {
   values: Record<string, unknown>
   /** Cache key of the total: everything that it depends on besides the version. Null: the total is not cacheable. */
   key: string | null
-  order: Omit<Order, 'sorted'>
+  order: Omit<Order, 'sorted' | 'reversed'>
   paging: Paging
 }
 
@@ -48,7 +48,7 @@ function pageReaderOf({ selectVersion, selectIds, selectTotal }: ListStatements,
     const { limit, offset } = limits(paging)
     const here = Math.min(limit, total - offset)
     if (here <= 0 || total - offset > offset) return null
-    const backwards = { ...shape, ...order, descending: !order.descending }
+    const backwards = { ...shape, ...order, reversed: true }
     const rows = await selectIds(ctx.db, backwards).execute({ ...values, limit: here, offset: total - offset - here })
     return rows.length === here && rows.every((row) => row.version === version) ? rows.reverse() : null
   }
@@ -58,7 +58,7 @@ function pageReaderOf({ selectVersion, selectIds, selectTotal }: ListStatements,
     const searched = shape.search !== 'all'
     const far = limits(paging).offset >= READ_BACKWARDS_FROM && key !== null
     const known = far || searched ? await totalOf(ctx, request) : null
-    const order = { ...request.order, sorted: searched && known !== null && isSorted(known) }
+    const order = { ...request.order, reversed: false, sorted: searched && known !== null && isSorted(known) }
     const rows =
       (far && known && (await readBackwards(ctx, request, order, known))) ||
       (await selectIds(ctx.db, { ...shape, ...order }).execute({ ...values, ...limits(paging) }))
@@ -103,7 +103,7 @@ export function listerOf<Reach extends string, Filter extends IssuableFilter>(ki
   ): Promise<{ items: T[]; total: number }> => {
     if (!viewer && filter.scope !== 'all') return { items: [], total: 0 }
     const { id, ...where } = scopeOf(at, viewer)
-    const words = fuzzy(filter.search)
+    const words = fuzzy(filter.search, where.in === 'project' ? 'part' : 'whole')
     const used = usedFilters(filters, { ...filter, now: ctx.now() })
     const wanted = Array.isArray(filter.labels) ? [...new Set(filter.labels)] : []
     const shape: Shape = { ...where, filters: used.names, labels: wanted.length, search: words.shape, fields: words.shape === 'all' ? [] : filter.in }

@@ -74,7 +74,7 @@ export interface MilestoneFilter extends Paging {
 /** Milestones of a project or a group, newest first (MI-1). */
 export async function listMilestones(ctx: Context, source: MilestoneSource, filter: MilestoneFilter): Promise<Page<MilestoneRecord>> {
   const { of, id, path } = ofSource(source)
-  const words = fuzzy(filter.search)
+  const words = fuzzy(filter.search, 'part')
   const used = usedFilters(FILTERS, filter)
   const query = selectMilestones(ctx.db, { of, filters: used.names, search: words.shape })
   const { items, total } = await pageFrom(query, { ...used.values, ...words.values, source: id }, filter)

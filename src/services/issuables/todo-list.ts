@@ -8,7 +8,8 @@ import { completeTexts, LONG_TEXTS, nullablePrefixOf } from '../../db/long-text.
 import { issues, mergeRequests, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
-import { type Page, type Paging, pageAndTotal } from '../core/page.js'
+import type { Keyset } from '../../lib/keyset.js'
+import { type Page, type Paging, pageAndTotal, rowFilters } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { type IssueRecord, loadIssues } from './issues/list.js'
 import { loadWithSubscription, type MergeRequestWithSubscription } from './merge-requests/reading/load.js'
@@ -26,7 +27,7 @@ export interface TodoRecord {
   target: TodoTarget
 }
 
-export interface TodoFilter {
+export interface TodoFilter extends Keyset {
   action?: (typeof TODO_ACTIONS)[number] | 'approval_required' | undefined
   author_id?: number | undefined
   project_id?: number | undefined
@@ -45,6 +46,7 @@ const user = sql`${sql.placeholder('user')}::bigint`
 
 const FILTERS = {
   id: { where: (id) => eq(todos.id, id), value: ({ id }) => id },
+  ...rowFilters(sql`${todos.id}`),
   state: { where: (state) => eq(todos.state, state), value: ({ state }) => state },
   action: { where: (action) => eq(todos.action, action), value: ({ action }) => action },
   author_id: { where: (id) => eq(todos.author_id, id), value: ({ author_id }) => author_id },

@@ -10,10 +10,11 @@ import { onlyRow } from '../../db/only-row.js'
 import { deployKeysProjects, projects, sshKeys } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { lockName } from '../core/lock-name.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { afterRow, limits, type Page, type Paging } from '../core/page.js'
 import { type NewKey, prepareKey, type SshKey } from '../identity/keys.js'
 
 /** A deploy key in a project. */
@@ -32,9 +33,9 @@ const auditKey = (ctx: Context, tx: Transaction, project: Project, action: Audit
   audit(ctx, tx, { action, target: { type: 'project', id: project.id, name: fullPathOf(project) }, changes: { key_id: id, fingerprint } })
 
 /** All deploy keys, by id (DK-1). */
-export async function listAllDeployKeys(ctx: Context, paging: Paging): Promise<Page<SshKey>> {
-  const { limit, offset } = limits(paging)
-  const deploy = isNull(sshKeys.user_id)
+export async function listAllDeployKeys(ctx: Context, paging: Paging & Keyset): Promise<Page<SshKey>> {
+  const { limit, offset, ...bounds } = limits(paging)
+  const deploy = and(isNull(sshKeys.user_id), afterRow(sshKeys.id, bounds))
   const [items, total] = await Promise.all([
     ctx.db.read.select().from(sshKeys).where(deploy).orderBy(asc(sshKeys.id)).limit(limit).offset(offset),
     ctx.db.read.select({ total: count() }).from(sshKeys).where(deploy),
@@ -43,9 +44,9 @@ export async function listAllDeployKeys(ctx: Context, paging: Paging): Promise<P
 }
 
 /** The deploy keys of a project, by id (DK-2). */
-export async function listDeployKeys(ctx: Context, { id }: Project, paging: Paging): Promise<Page<DeployKey>> {
-  const { limit, offset } = limits(paging)
-  const ofProject = eq(deployKeysProjects.project_id, id)
+export async function listDeployKeys(ctx: Context, { id }: Project, paging: Paging & Keyset): Promise<Page<DeployKey>> {
+  const { limit, offset, ...bounds } = limits(paging)
+  const ofProject = and(eq(deployKeysProjects.project_id, id), afterRow(deployKeysProjects.key_id, bounds))
   const [items, total] = await Promise.all([
     ctx.db.read
       .select(fields)

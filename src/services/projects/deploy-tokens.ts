@@ -1,4 +1,4 @@
-import { and, asc, eq, type SQL } from 'drizzle-orm'
+import { and, asc, eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import type { Project } from '../../access/rules.js'
@@ -8,10 +8,11 @@ import { onlyRow } from '../../db/only-row.js'
 import { deployTokens, namespaces } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { audit } from '../core/audit.js'
 import { lockName } from '../core/lock-name.js'
-import { limits, type Page, type Paging } from '../core/page.js'
+import { afterRow, limits, type Page, type Paging } from '../core/page.js'
 
 export type DeployToken = typeof deployTokens.$inferSelect
 
@@ -32,9 +33,9 @@ const LAST_USED_INTERVAL_MS = 60_000
 const belongsTo = ({ kind, id }: TokenSource) => eq(kind === 'project' ? deployTokens.project_id : deployTokens.group_id, id)
 
 /** The tokens of one source, or of all, ordered by id (DK-8). */
-export async function listDeployTokens(ctx: Context, source: TokenSource | null, paging: Paging): Promise<Page<DeployToken>> {
-  const { limit, offset } = limits(paging)
-  const condition: SQL | undefined = source ? belongsTo(source) : undefined
+export async function listDeployTokens(ctx: Context, source: TokenSource | null, paging: Paging & Keyset): Promise<Page<DeployToken>> {
+  const { limit, offset, ...bounds } = limits(paging)
+  const condition = and(source ? belongsTo(source) : undefined, afterRow(deployTokens.id, bounds))
   const [items, total] = await Promise.all([
     ctx.db.read.select().from(deployTokens).where(condition).orderBy(asc(deployTokens.id)).limit(limit).offset(offset),
     ctx.db.read.select({ total: count() }).from(deployTokens).where(condition),

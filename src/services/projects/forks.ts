@@ -218,8 +218,8 @@ async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, stora
     await tx.insert(members).values({ user_id: target.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
   // a fork gets its branches without a first push (G-73), but clients expect a protected default branch all the same
   if (!source.empty_repo) await protectDefaultBranch(tx, id, source.default_branch, settings)
-  await tx.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes)
-    select ${id}::bigint, l.commit, l.bytes from ${projectLanguages} l where l.project_id = ${source.id}`)
+  await tx.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes, names)
+    select ${id}::bigint, l.commit, l.bytes, l.names from ${projectLanguages} l where l.project_id = ${source.id}`)
   await shareObjects(tx, source.id, id)
   await countForks(tx, source.id, 1)
   await recordEvent(tx, {

@@ -1,21 +1,26 @@
 import { and, asc, desc, eq, type Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
-import { restorableProjects, type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
+import { readableCode, restorableProjects, type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { inIds } from '../../db/conditions.js'
 import { count } from '../../db/decoded.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor, substring } from '../../db/fuzzy.js'
-import { namespaces, projects } from '../../db/schema/index.js'
+import { namespaces, projectLanguages, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import { invalidInput } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../rules/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
 import { idList, MAX_CACHED_IDS, type Version, versionOf } from '../core/list-cache.js'
-import type { Page, Paging } from '../core/page.js'
+import { type Page, type Paging, rowFilters } from '../core/page.js'
 import { keyedProjects } from './load.js'
 
-export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const
+/** Orders by size are for administrators (PR-51). */
+const SIZE_ORDERS = ['storage_size', 'repository_size'] as const
+const isSizeOrder = (order: string) => SIZE_ORDERS.some((each) => each === order)
+export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at', 'star_count', ...SIZE_ORDERS] as const
 
 /**
  * Restricts a list to projects of a group (GR-15): those directly in it, with `subgroups` also those of its subgroups
@@ -28,11 +33,13 @@ export interface GroupFilter {
   shared?: boolean
 }
 
-export interface ProjectFilter extends Paging {
+export interface ProjectFilter extends Paging, Keyset {
   archived?: boolean | undefined
   visibility?: Visibility | undefined
   search?: string | undefined
-  pagination?: 'keyset' | 'legacy' | undefined
+  /** Whether `search` and `words` are also looked for in the names and paths of the groups above a project. */
+  search_namespaces?: boolean | undefined
+  with_programming_language?: string | undefined
   order_by: (typeof ORDERS)[number]
   sort: 'asc' | 'desc'
   owned?: boolean | undefined
@@ -41,8 +48,6 @@ export interface ProjectFilter extends Paging {
   with_issues_enabled?: boolean | undefined
   with_merge_requests_enabled?: boolean | undefined
   min_access_level?: number | undefined
-  id_after?: number | undefined
-  id_before?: number | undefined
   last_activity_after?: Date | undefined
   last_activity_before?: Date | undefined
   topic?: string[] | undefined
@@ -67,6 +72,8 @@ interface Shape {
   /** Which projects the filter `group` selects. */
   scope: GroupScope
   words: Fuzzy['shape']
+  /** Whether searches also look at the groups above a project. */
+  namespaces: boolean
   waiting: boolean
 }
 
@@ -89,7 +96,15 @@ const GROUP_SCOPES = {
 }
 type GroupScope = keyof typeof GROUP_SCOPES
 
-type FilterName = FilterNames<ProjectFilter, 'words' | 'include_pending_delete' | 'pagination'>
+type FilterName = FilterNames<ProjectFilter, 'words' | 'search_namespaces' | 'include_pending_delete'>
+
+/** The texts that searches read. The path and the name of the groups above a project include its own. */
+function searched(above: boolean): SQL[] {
+  const ofNamespace = (column: SQL) => sql`(select ${column} from ${namespaces} n where n.id = ${projects.namespace_id})`
+  const own = [sql`${projects.path}`, sql`${projects.name}`, sql`${projects.description}`]
+  if (!above) return own
+  return [...own, ofNamespace(sql`n.full_path || '/' || ${projects.path}`), ofNamespace(sql`n.full_name || ' / ' || ${projects.name}`)]
+}
 
 /** Filters on data that does not raise the list's version are not cacheable. */
 const FILTERS = {
@@ -99,8 +114,18 @@ const FILTERS = {
     value: ({ visibility }) => visibility && VISIBILITY_LEVEL[visibility],
   },
   search: {
-    where: (pattern) => sql`(${projects.name} ilike ${pattern} or ${projects.path} ilike ${pattern} or ${projects.description} ilike ${pattern})`,
+    where: (pattern, { namespaces: above }) =>
+      sql`(${sql.join(
+        searched(above).map((field) => sql`${field} ilike ${pattern}`),
+        sql` or `,
+      )})`,
     value: ({ search }) => (search ? substring(search) : undefined),
+  },
+  with_programming_language: {
+    where: (name, { viewerKind }) =>
+      sql`(${projects.id} in (select l.project_id from ${projectLanguages} l where l.names @> array[lower(${name})]) and ${readableCode(viewerKind, user)})`,
+    value: ({ with_programming_language }) => with_programming_language || undefined,
+    cacheable: false,
   },
   owned: {
     where: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
@@ -126,8 +151,7 @@ const FILTERS = {
     where: (level) => withLevel(projects, user, sql`${level}::integer`),
     value: ({ min_access_level }) => min_access_level,
   },
-  id_after: { where: (id) => sql`${projects.id} > ${id}`, value: ({ id_after }) => id_after },
-  id_before: { where: (id) => sql`${projects.id} < ${id}`, value: ({ id_before }) => id_before },
+  ...rowFilters(sql`${projects.id}`),
   last_activity_after: {
     where: (time) => sql`${projects.last_activity_at} >= ${time}::timestamptz`,
     value: ({ last_activity_after }) => last_activity_after?.toISOString(),
@@ -153,13 +177,13 @@ const FILTERS = {
   },
   forkedFrom: { where: (id) => eq(projects.forked_from_id, id), value: ({ forkedFrom }) => forkedFrom, cacheable: false },
   group: { where: (id, { scope }) => GROUP_SCOPES[scope](id), value: ({ group }) => group?.id },
-} satisfies Filters<ProjectFilter, FilterName, Pick<Shape, 'viewerKind' | 'scope'>>
+} satisfies Filters<ProjectFilter, FilterName, Pick<Shape, 'viewerKind' | 'scope' | 'namespaces'>>
 
-const conditions = ({ viewerKind, filters, scope, words, waiting }: Omit<Shape, 'order' | 'descending'>) =>
+const conditions = ({ viewerKind, filters, scope, words, namespaces: above, waiting }: Omit<Shape, 'order' | 'descending'>) =>
   and(
     orRestorable(viewerKind, waiting, visibleProjects(viewerKind, user)),
-    ...conditionsOf(FILTERS, filters, { viewerKind, scope }),
-    fuzzyMatch([projects.path, projects.name, projects.description], words),
+    ...conditionsOf(FILTERS, filters, { viewerKind, scope, namespaces: above }),
+    fuzzyMatch(searched(above), words),
   )
 
 const orRestorable = (viewerKind: ViewerKind, waiting: boolean, visible: SQL) =>
@@ -167,11 +191,16 @@ const orRestorable = (viewerKind: ViewerKind, waiting: boolean, visible: SQL) =>
 
 const planOf = ({ filters, words }: Pick<Shape, 'filters' | 'words'>) => (filters.includes('search') ? 'each' : planFor(words))
 
+/** As shown with `statistics`. */
+const STORAGE_SIZE = sql`(${projects.repository_size} + ${projects.lfs_objects_size})`
+/** Orders by columns that change without a new version of the list. */
+const UNVERSIONED: readonly string[] = ['updated_at', 'last_activity_at', 'star_count', ...SIZE_ORDERS]
+
 const selectIds = statement(
   'ids of projects',
   (db, { order, descending, ...shape }: Shape) => {
     const direction = descending ? desc : asc
-    const column = order === 'name' || order === 'path' ? sql`lower(${projects[order]})` : projects[order]
+    const column = order === 'name' || order === 'path' ? sql`lower(${projects[order]})` : order === 'storage_size' ? STORAGE_SIZE : projects[order]
     const found = db
       .select({ id: projects.id })
       .from(projects)
@@ -214,23 +243,25 @@ export interface ListedProject {
 export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ListedProject>> {
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
   const { words: text, order_by: order } = filter
-  // after or before a row, there is only a first page (G-91)
-  const paging = filter.pagination === 'keyset' && order === 'id' ? { page: 1, per_page: filter.per_page } : filter
-  const words = fuzzy(text)
+  if (!viewer?.admin && isSizeOrder(order)) throw invalidInput('order_by does not have a valid value')
+  const words = fuzzy(text, 'part')
   const used = usedFilters(FILTERS, viewer ? filter : { ...filter, starred: undefined })
   const shape: Omit<Shape, 'order' | 'descending'> = {
     viewerKind: viewerKindOf(viewer),
     filters: used.names,
     scope: groupScope(filter.group),
     words: words.shape,
+    namespaces: filter.search_namespaces ?? false,
     waiting: filter.include_pending_delete ?? false,
   }
   const descending = filter.sort === 'desc'
   const values = { ...used.values, ...words.values, user: viewer?.id ?? 0 }
-  const versioned = order !== 'updated_at' && order !== 'last_activity_at' && used.cacheable
+  // the version does not cover names and paths of groups
+  const cacheable = used.cacheable && !shape.namespaces
+  const versioned = !UNVERSIONED.includes(order) && cacheable
   // the total does not depend on the order
-  const totalKey = used.cacheable ? JSON.stringify([shape, values]) : null
-  return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, paging, {
+  const totalKey = cacheable ? JSON.stringify([shape, values]) : null
+  return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
     totalKey,
     ids: (at) => selectIds(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => selectTotal(ctx.db, shape).execute(values),

@@ -6,7 +6,8 @@ import { totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { type Page, type Paging, pageFrom } from '../core/page.js'
+import type { Keyset } from '../../lib/keyset.js'
+import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
 import { effectiveMemberships } from '../groups/members.js'
 import type { UserRefRecord } from '../identity/user-ref.js'
 
@@ -24,6 +25,7 @@ const selectUsers = statement('people of a project', (db, { search, skip }: { se
     .where(
       and(
         sql`${users.id} in (select r.user_id from (${effectiveMemberships('project')}) r)`,
+        afterRow(users.id),
         search ? sql`(${users.name} ilike ${sql.placeholder('search')} or ${users.username} ilike ${sql.placeholder('search')})` : undefined,
         skip ? sql`${users.id} <> all(${sql.placeholder('skip')})` : undefined,
       ),
@@ -37,14 +39,20 @@ const selectUsers = statement('people of a project', (db, { search, skip }: { se
 export async function listProjectUsers(
   ctx: Context,
   projectId: number,
-  { search, skip_users, ...paging }: { search?: string | undefined; skip_users?: number[] | undefined } & Paging,
+  { search, skip_users, ...paging }: { search?: string | undefined; skip_users?: number[] | undefined } & Paging & Keyset,
 ): Promise<Page<UserRefRecord>> {
   const query = selectUsers(ctx.db, { search: Boolean(search), skip: Boolean(skip_users && skip_users.length > 0) })
   const values = { source: projectId, search: substring(search ?? ''), skip: skip_users ?? [] }
   return pageFrom(query, values, paging)
 }
 
-const selectAncestors = statement('groups above a project', (db, { viewerKind }: { viewerKind: ViewerKind }) =>
+interface AncestorShape {
+  viewerKind: ViewerKind
+  search: boolean
+  skip: boolean
+}
+
+const selectAncestors = statement('groups above a project', (db, { viewerKind, search, skip }: AncestorShape) =>
   db
     .select({
       id: namespaces.id,
@@ -60,6 +68,8 @@ const selectAncestors = statement('groups above a project', (db, { viewerKind }:
       and(
         eq(namespaceAncestry.descendant_id, sql.placeholder('namespace')),
         visibleGroups(viewerKind, namespaces, sql`${sql.placeholder('user')}::bigint`),
+        search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
+        skip ? sql`${namespaces.id} <> all(${sql.placeholder('skip')})` : undefined,
       ),
     )
     .orderBy(asc(namespaces.id))
@@ -68,7 +78,12 @@ const selectAncestors = statement('groups above a project', (db, { viewerKind }:
 )
 
 /** The ancestor groups of a project that the caller may see (PR-6, SEC-38). */
-export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, paging: Paging) {
-  const query = selectAncestors(ctx.db, { viewerKind: viewerKindOf(viewer) })
-  return pageFrom(query, { namespace: namespaceId, user: viewer?.id ?? 0 }, paging)
+export async function listProjectGroups(
+  ctx: Context,
+  viewer: ActorUser | null,
+  namespaceId: number,
+  { search, skip_groups: skip = [], ...paging }: { search?: string | undefined; skip_groups?: number[] | undefined } & Paging,
+) {
+  const query = selectAncestors(ctx.db, { viewerKind: viewerKindOf(viewer), search: Boolean(search), skip: skip.length > 0 })
+  return pageFrom(query, { namespace: namespaceId, user: viewer?.id ?? 0, search: substring(search ?? ''), skip }, paging)
 }

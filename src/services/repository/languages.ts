@@ -26,10 +26,10 @@ export async function updateLanguages(ctx: Context, projectId: number, repositor
     if (language !== null) bytes.set(language, (bytes.get(language) ?? 0) + size)
   })
   if (!complete) return
-  const row = { commit: head, bytes: Object.fromEntries(bytes) }
-  await ctx.db.write.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes)
-    select p.id, ${row.commit}, ${JSON.stringify(row.bytes)}::jsonb from ${projects} p where p.id = ${projectId}
-    on conflict (project_id) do update set commit = excluded.commit, bytes = excluded.bytes`)
+  const row = { commit: head, bytes: Object.fromEntries(bytes), names: [...bytes.keys()].map((name) => name.toLowerCase()) }
+  await ctx.db.write.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes, names)
+    select p.id, ${row.commit}, ${JSON.stringify(row.bytes)}::jsonb, ${sql.param(row.names)}::text[] from ${projects} p where p.id = ${projectId}
+    on conflict (project_id) do update set commit = excluded.commit, bytes = excluded.bytes, names = excluded.names`)
 }
 
 const selectLanguages = statement('languages of a project', (db) =>

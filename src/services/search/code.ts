@@ -24,14 +24,24 @@ export interface CodeMatch {
 }
 
 export interface CodeMatches extends Page<CodeMatch> {
-  /** The branch that was searched. */
+  /** The branch that was searched, or the ref that the caller gave. */
   ref: string
 }
 
 const isBlank = (text: string) => text.trim() === ''
 
+/** What is searched: the default branch, or another branch, tag or commit; and until when. */
+interface CodeSearch extends SearchDeadline {
+  ref: string | undefined
+}
+
+/** The commit to search; null if there is none. */
+async function headOf(repository: GitRepository, { default_branch }: ProjectSubject['project'], ref: string | undefined): Promise<Oid | null> {
+  return ref === undefined ? repository.ref(`refs/heads/${default_branch}`) : ((await repository.resolve(ref))?.commit ?? null)
+}
+
 /**
- * Searches the files of the default branch by content and by path (S-24); empty if the caller may not read code
+ * Searches the files of one commit by content and by path (S-24, S-29); empty if the caller may not read code
  * (SEC-34).
  */
 export async function searchBlobs(
@@ -39,13 +49,13 @@ export async function searchBlobs(
   { project, can }: ProjectSubject,
   text: string,
   paging: Paging,
-  deadline: SearchDeadline,
+  { ref: given, ...deadline }: CodeSearch,
 ): Promise<CodeMatches> {
-  const ref = project.default_branch
+  const ref = given ?? project.default_branch
   const none = { items: [], total: 0, ref }
   if (isBlank(text) || !can('download_code') || project.empty_repo) return none
   const repository = repositoryOf(ctx, project)
-  const head = await repository.ref(`refs/heads/${ref}`)
+  const head = await headOf(repository, project, given)
   if (!head) return none
   const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...deadline })
   const named = await filesAtPath(repository, head, text)
@@ -83,35 +93,41 @@ async function withContentStart(repository: GitRepository, found: CodeMatch): Pr
   return { ...found, text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(start, { stream: start.length === MAX_SHOWN_BYTES }) }
 }
 
-/** Searches the pages of the wiki by content (S-16). */
+/** Searches the pages of the wiki by content (S-16, S-29). */
 export async function searchWiki(
   ctx: Context,
   subject: ProjectSubject,
   text: string,
   paging: Paging,
-  deadline: SearchDeadline,
+  { ref, ...deadline }: CodeSearch,
 ): Promise<CodeMatches> {
   const now = isBlank(text) || !subject.can('read_wiki') ? null : await openWiki(ctx, subject.project)
   if (!now) return { items: [], total: 0, ref: '' }
-  const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...deadline })
+  const head = ref === undefined ? now.head : (await now.repository.resolve(ref))?.commit
+  if (!head) return { items: [], total: 0, ref: ref ?? '' }
+  const { chunks } = await now.repository.grep(head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...deadline })
   const { items, total } = slice(chunks, paging)
-  return { items: items.map(({ path, startLine, text }) => ({ path, line: startLine, text: text.trimEnd(), oid: null })), total, ref: now.name }
+  return {
+    items: items.map(({ path, startLine, text }) => ({ path, line: startLine, text: text.trimEnd(), oid: null })),
+    total,
+    ref: ref ?? now.name,
+  }
 }
 
 /**
- * Searches commit messages of the default branch. If the text is an id, the commit is added, whether a branch contains
- * it or not (S-22).
+ * Searches the messages of the commits that a ref reaches. If the text is an id, the commit is added, whether a branch
+ * contains it or not (S-22, S-29).
  */
 export async function searchCommits(
   ctx: Context,
   { project, can }: ProjectSubject,
   text: string,
   paging: Paging,
-  deadline: SearchDeadline,
+  { ref, ...deadline }: CodeSearch,
 ): Promise<Page<Commit>> {
   if (isBlank(text) || !can('download_code') || project.empty_repo) return { items: [], total: 0 }
   const repository = repositoryOf(ctx, project)
-  const head = await repository.ref(`refs/heads/${project.default_branch}`)
+  const head = await headOf(repository, project, ref)
   const oids = head ? (await repository.searchLog(head, text, { limit: MAX_COMMITS, ...deadline })).oids : []
   const hash = text.trim()
   const named = /^[0-9a-f]{7,40}$/i.test(hash) ? await repository.commitNamed(hash) : null

@@ -57,7 +57,7 @@ export async function searchMilestones(
   text: string,
   paging: Paging,
 ): Promise<Page<MilestoneRecord>> {
-  const words = fuzzy(text)
+  const words = fuzzy(text, at !== 'everywhere' && 'project' in at ? 'part' : 'whole')
   const where =
     at === 'everywhere'
       ? { in: at, id: 0 }

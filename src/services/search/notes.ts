@@ -79,7 +79,7 @@ export async function searchNotes(
   text: string,
   paging: Paging,
 ): Promise<Page<NoteRecord>> {
-  const words = fuzzy(text)
+  const words = fuzzy(text, 'part')
   const shape: Shape = { reach: noteReach(subject), viewerKind: viewerKindOf(user), words: words.shape }
   const values = { ...words.values, project: subject.project.id, user: user.id }
   const { items: ids, total } = await pageFrom(selectIds(ctx.db, shape), values, paging)

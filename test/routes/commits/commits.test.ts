@@ -68,6 +68,23 @@ describe('the shape of a commit', () => {
     expect(first.body).toMatchObject({ parent_ids: [], stats: { additions: 2, deletions: 0, total: 2 } })
   })
 
+  it('stats=false leaves them out of a new commit, too (NP-5)', async () => {
+    const commit = (stats?: boolean) =>
+      t
+        .api('post', `${cast.project.path}/repository/commits`, cast.as.owner)
+        .send({
+          branch: `stats-${stats}`,
+          start_branch: 'main',
+          commit_message: 'x',
+          stats,
+          actions: [{ action: 'create', file_path: 'stats', content: 'x' }],
+        })
+        .expect(201)
+    expect((await commit(false)).body).not.toHaveProperty('stats')
+    expect((await commit(true)).body).toHaveProperty('stats')
+    expect((await commit()).body).toHaveProperty('stats')
+  })
+
   it('stats=false leaves them out (C-47)', async () => {
     for (const word of ['false', '0', 'no'])
       expect((await t.api('get', `${at(cast.project)}/main?stats=${word}`, null).expect(200)).body).not.toHaveProperty('stats')

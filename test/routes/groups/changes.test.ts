@@ -61,7 +61,9 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     const updated = async () => (await t.ctx.db.read.select().from(namespaces).where(eq(namespaces.id, group.id)))[0]?.updated_at
     const [before, at] = [(await t.api('get', group.path, owner).expect(200)).body, await updated()]
     expect((await put(group, {}).expect(200)).body).toEqual(before)
-    expect((await put(group, { parent_id: other.id, id: 1, created_at: '2001-01-01' }).expect(200)).body).toEqual(before)
+    const misplaced = { parent_id: other.id, id: 1, created_at: '2001-01-01' }
+    expect((await put(group, { ...misplaced, description: 'before' }).expect(200)).body).toEqual(before)
+    expect((await put(group, misplaced).expect(400)).body.error).toMatch(/^no such attribute: parent_id, created_at; /)
     expect(await updated()).toEqual(at)
     const { body } = await put(group, { request_access_enabled: true, lfs_enabled: true }).expect(200)
     expect(body).toMatchObject({

@@ -175,8 +175,9 @@ describe('GET /groups and /groups/:id (GR-1 to GR-20, G-60, G-61)', () => {
     const group = await aGroup(t.ctx, { creator: user, name: 'Quick Brown Fox', path: 'jumps-over' })
     const found = async (text: string) =>
       ((await t.api('get', `/groups?search=${encodeURIComponent(text)}`, user).expect(200)).body as { id: number }[]).map(({ id }) => id)
-    for (const text of ['brown', 'FOX quick', '"brown fox"', 'JUMPS-over', 'brown fo']) expect([text, await found(text)]).toEqual([text, [group.id]])
-    for (const text of ['"fox brown"', 'brown jumps', 'fo']) expect([text, await found(text)]).toEqual([text, []])
+    for (const text of ['brown', 'FOX quick', '"brown fox"', 'JUMPS-over', 'brown fo', 'fo', 'x q'])
+      expect([text, await found(text)]).toEqual([text, [group.id]])
+    for (const text of ['"fox brown"', 'brown jumps', 'brown zz']) expect([text, await found(text)]).toEqual([text, []])
   })
 
   it('the projects of a group are whole, newest first, archived ones too, as far as the caller sees them (G-61, GR-3)', async () => {

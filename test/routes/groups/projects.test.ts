@@ -241,6 +241,10 @@ describe('GET /groups/:id and lists, the rest', () => {
     expect(await order('')).toEqual([a, b, c])
     expect(await order('sort=desc')).toEqual([c, b, a])
     expect(await order('order_by=path')).toEqual([b, c, a])
+    expect([await order('order_by=id'), await order('order_by=id&sort=desc')]).toEqual([
+      [b, a, c],
+      [c, a, b],
+    ])
     expect(await order(`skip_groups=${a},${c}`)).toEqual([b])
     await t.api('get', '/groups?order_by=size', owner).expect(400, { error: 'order_by does not have a valid value' })
     await t.api('get', '/groups?sort=up', owner).expect(400, { error: 'sort does not have a valid value' })

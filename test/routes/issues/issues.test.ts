@@ -22,6 +22,16 @@ const openCount = async (project: TestProject, caller: TestUser) => (await t.api
 const projectRow = async ({ id }: TestProject) => (await t.ctx.db.write.select().from(projects).where(eq(projects.id, id)))[0]
 
 describe('POST /projects/:id/issues', () => {
+  it('locks the discussion of a new issue for those who may lock one (IS-60)', async () => {
+    const { project, as } = await aCast(t.ctx, { visibility: 'public' })
+    const sent = { title: 'Locked', discussion_locked: true }
+    expect(await anIssue(project, sent, as.reporter)).toMatchObject({ discussion_locked: true })
+    expect(await anIssue(project, sent, as.guest)).toMatchObject({ discussion_locked: null })
+    const note = (iid: number) => t.api('post', `${project.path}/issues/${iid}/notes`, as.stranger).send({ body: 'x' })
+    await note(1).expect(403)
+    await note(2).expect(201)
+  })
+
   it('section 15, S-28: an issue with all that it may have (IS-5)', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project
@@ -385,7 +395,7 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     const issue = await anIssue(project, { labels: 'a' }, as.owner)
     const names =
       'title, description, assignee_ids, assignee_id, milestone_id, labels, add_labels, remove_labels, due_date, confidential, discussion_locked, state_event, updated_at'
-    await update(project, 1, { nothing: 1 }, as.owner).expect(400, { error: `${names} are missing, at least one parameter must be provided` })
+    await update(project, 1, {}, as.owner).expect(400, { error: `${names} are missing, at least one parameter must be provided` })
     await update(project, 1, { title: '', labels: 'b' }, as.owner).expect(400, { message: { title: ["can't be blank"] } })
     await update(project, 1, { add_labels: 'x'.repeat(256), title: 'new' }, as.owner).expect(400)
     expect((await t.api('get', at(project, 1), as.owner).expect(200)).body).toEqual(issue)

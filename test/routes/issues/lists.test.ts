@@ -104,6 +104,7 @@ describe('GET /projects/:id/issues', () => {
     ['not[iids][]=1&not[iids][]=2', [3, 4, 5, 6]],
     ['not[my_reaction_emoji]=star', [1, 2, 3, 4, 5, 6]],
     ['not[my_reaction_emoji]=None', []],
+    ['non_archived=true', [1, 2, 3, 4, 5, 6]],
     ['per_page=2&page=2', [3, 4]],
     ['per_page=2&page=9', []],
   ])('%s (IS-3)', async (query, expected) => {
@@ -157,6 +158,7 @@ describe('GET /projects/:id/issues', () => {
     ['labels[a]=b', 'labels is invalid'],
     ['not=x', 'not is invalid'],
     ['not[author_id]=x', 'not is invalid'],
+    ['not[search]=x', 'not[search] is not supported'],
     [`search=${'x'.repeat(256)}`, 'search is too long (maximum is 255 characters)'],
   ])('%s is refused (W-20, SEC-55)', async (query, error) => {
     await t.api('get', `${cast.project.path}/issues?${query}`, cast.as.owner).expect(400, { error })

@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { eq, getTableColumns, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { canMergeRequest, seesMergeRequest } from '../../../src/access/can.js'
 import { getProjectFor } from '../../../src/access/rules.js'
@@ -59,7 +59,7 @@ describe('GET /projects/:id/merge_requests', () => {
     await stamp(one.id, at('2020-01-01'))
     await stamp(two.id, { ...at('2020-01-02'), state: 'closed' })
     await stamp(three.id, { ...at('2020-01-03'), state: 'merged' })
-    await stamp(four.id, at('2020-01-04'))
+    await stamp(four.id, { ...at('2020-01-04'), reviewer_id: as.owner.id })
     await stamp(gone.id, { deleted_at: new Date() })
     const now = new Date()
     const award = { project_id: project.id, awardable_type: 'MergeRequest' as const, created_at: now, updated_at: now }
@@ -143,11 +143,51 @@ describe('GET /projects/:id/merge_requests', () => {
     expect(await list(`author_id=${as.owner.id}&labels=bug&state=opened`)).toEqual([1])
   })
 
+  it.each<[string, number[]]>([
+    ['search=alpha&in=title', [1]],
+    ['search=alpha&in=description', [2]],
+    ['search=alpha&in=title,description', [1, 2]],
+    ['search=alpha&in=', [1, 2]],
+    ['state=locked', []],
+    ['not[labels]=ui', [2, 3, 4, 5]],
+    ['not[labels]=Any', [3, 4, 5]],
+    ['not[milestone]=v1', [2, 3, 4, 5]],
+    ['not[milestone]=None', [1, 2, 3, 4, 5]],
+    ['not[milestone]=%23started', [2, 3, 4, 5]],
+    ['not[milestone]=%23upcoming', [1, 3, 4, 5]],
+    ['not[assignee_id]=Any', [1, 2, 4, 5]],
+    ['not[reviewer_id]=Any', [1, 2, 3, 5]],
+    ['not[reviewer_id]=None', [4]],
+    ['not[iids][]=1&not[iids][]=2', [3, 4, 5]],
+    ['not[my_reaction_emoji]=star', [2, 3, 4, 5]],
+    ['not[labels]=ui&not[milestone]=next&state=opened', [4, 5]],
+    ['not[labels]=', [1, 2, 3, 4, 5]],
+    ['non_archived=true', [1, 2, 3, 4, 5]],
+    ['source_project_id=2147483647', []],
+  ])('%s (MR-120, MR-121, MR-122)', async (query, expected) => {
+    expect(await list(query)).toEqual(expected)
+  })
+
+  it('leaves out those of certain people (MR-121)', async () => {
+    const { as } = cast
+    expect(await list(`not[author_id]=${as.developer.id}`)).toEqual([1, 2, 3])
+    expect(await list(`not[author_username]=${as.developer.username}`)).toEqual([1, 2, 3])
+    expect(await list(`not[assignee_id]=${as.guest.id}`)).toEqual([1, 2, 4, 5])
+    expect(await list(`not[assignee_username]=${as.guest.username}`)).toEqual([1, 2, 4, 5])
+    expect(await list(`not[reviewer_id]=${as.owner.id}`)).toEqual([1, 2, 3, 5])
+    expect(await list(`not[reviewer_username]=${as.owner.username.toUpperCase()}`)).toEqual([1, 2, 3, 5])
+    expect(await list(`not[reviewer_username]=${as.guest.username}`)).toEqual([1, 2, 3, 4, 5])
+  })
+
   it.each([
     ['state=open', 'state does not have a valid value'],
     ['state=', 'state does not have a valid value'],
     ['scope=mine', 'scope does not have a valid value'],
-    ['order_by=title', 'order_by does not have a valid value'],
+    ['order_by=weight', 'order_by does not have a valid value'],
+    ['in=title,author', 'in does not have a valid value'],
+    ['not[author_id]=x', 'not is invalid'],
+    ['not[search]=x&not[state]=opened', 'not[search] is not supported, not[state] is not supported'],
+    ['not=x', 'not is invalid'],
     ['sort=up', 'sort does not have a valid value'],
     ['view=full', 'view does not have a valid value'],
     ['wip=maybe', 'wip does not have a valid value'],
@@ -168,6 +208,75 @@ describe('GET /projects/:id/merge_requests', () => {
     const order = async (query: string) => iids((await t.api('get', `${project.path}/merge_requests?${query}`, as.owner).expect(200)).body)
     expect(await order('')).toEqual([5, 4, 3, 2, 1])
     expect(await order('order_by=updated_at&sort=asc')).toEqual([1, 2, 3, 4, 5])
+  })
+
+  it('by title, or by the time of the merge with those that are not merged last (MR-123)', async () => {
+    const project = await aProject(t.ctx)
+    const merged: Record<string, string> = { b: '2020-01-03', C: '2020-01-01', d: '2020-01-02' }
+    for (const title of ['b', 'a', 'C', 'd']) {
+      const { id } = await aRequest(project, { title })
+      if (merged[title]) await stamp(id, { state: 'merged', merged_at: new Date(merged[title]) })
+    }
+    const titles = async (query: string) =>
+      (await t.api('get', `${project.path}/merge_requests?${query}`, project.creator).expect(200)).body.map(({ title }: { title: string }) => title)
+    expect(await titles('order_by=title&sort=asc')).toEqual(['a', 'b', 'C', 'd'])
+    expect(await titles('order_by=title')).toEqual(['d', 'C', 'b', 'a'])
+    expect(await titles('order_by=merged_at')).toEqual(['b', 'd', 'C', 'a'])
+    expect(await titles('order_by=merged_at&sort=asc')).toEqual(['C', 'd', 'b', 'a'])
+    expect(await titles('order_by=merged_at&state=merged&per_page=1&page=2')).toEqual(['d'])
+    expect(await titles('order_by=title&search=%20')).toEqual(['d', 'C', 'b', 'a'])
+    for (const title of ['more b', 'more a']) await aRequest(project, { title })
+    expect(await titles('order_by=title&search=more&sort=asc')).toEqual(['more a', 'more b'])
+    expect(await titles('order_by=merged_at&search=more&sort=asc')).toEqual(['more b', 'more a'])
+  })
+
+  it('reads pages far from both ends in the order of titles and merges (MR-123)', async () => {
+    const project = await aProject(t.ctx)
+    const { id } = await aRequest(project, { title: 'a' })
+    const columns = Object.keys(getTableColumns(mergeRequests)).filter((name) => name !== 'id')
+    const shown = (name: string) =>
+      ({
+        iid: 'n + 1',
+        title: "lpad(n::text, 5, '0')",
+        merged_at: "case when n % 2 = 0 then timestamptz '2020-01-01' + n * interval '1 minute' end",
+        target_branch: "'b' || n",
+      })[name] ?? `m.${name}`
+    await t.ctx.db.write.execute(
+      sql.raw(
+        `insert into merge_requests (${columns.join(', ')}) select ${columns.map(shown).join(', ')} from merge_requests m, generate_series(1, 1300) n where m.id = ${id}`,
+      ),
+    )
+    const all = async (query: string) => {
+      const found: number[] = []
+      for (let page = 1; page <= 14; page++)
+        found.push(
+          ...iids((await t.api('get', `${project.path}/merge_requests?${query}&per_page=100&page=${page}`, project.creator).expect(200)).body),
+        )
+      return found
+    }
+    for (const order of ['title', 'merged_at'])
+      for (const sort of ['asc', 'desc']) {
+        const found = await all(`order_by=${order}&sort=${sort}`)
+        expect([order, sort, new Set(found).size]).toEqual([order, sort, 1301])
+        const even = found.filter((iid) => iid % 2 === 1 && iid > 1)
+        expect(even).toEqual([...even].sort((a, b) => (sort === 'asc' ? a - b : b - a)))
+        if (order === 'merged_at') expect(found.slice(0, 650)).toEqual(even)
+      }
+  })
+
+  it('from one source project only, also when that is gone (MR-122)', async () => {
+    const { project, as } = await aCast(t.ctx, { visibility: 'public' })
+    const { body: fork } = await t.api('post', `${project.path}/fork`, as.developer).expect(201)
+    await t.ctx.jobs.drain()
+    await aRequest(project, {}, as.owner)
+    await t
+      .api('post', `/projects/${fork.id}/merge_requests`, as.developer)
+      .send({ title: 'From a fork', source_branch: 'feature', target_branch: 'main', target_project_id: project.id })
+      .expect(201)
+    const from = async (id: number) => iids((await t.api('get', `${project.path}/merge_requests?source_project_id=${id}`, as.owner).expect(200)).body)
+    expect([await from(project.id), await from(fork.id)]).toEqual([[1], [2]])
+    await t.ctx.db.write.update(mergeRequests).set({ source_project_id: null }).where(eq(mergeRequests.source_project_id, fork.id))
+    expect(await from(fork.id)).toEqual([2])
   })
 
   it('view=simple has five fields, on each list (MR-12, D-21)', async () => {
@@ -295,6 +404,9 @@ describe('GET /merge_requests and GET /groups/:id/merge_requests', () => {
       (await t.api('get', `${path}/merge_requests?sort=asc${query}`, caller).expect(200)).body.map(({ title }: { title: string }) => title)
     expect(await at(group.path, creator)).toEqual(['here', 'there', 'tied'])
     expect(await at(group.path, creator, '&per_page=1&page=2')).toEqual(['there'])
+    await t.ctx.db.write.update(projects).set({ archived: true }).where(eq(projects.id, here.id))
+    expect(await at(group.path, creator, '&non_archived=true')).toEqual(['there', 'tied'])
+    expect(await at(group.path, creator, '&non_archived=false')).toEqual(['here', 'there', 'tied'])
     expect(await at(below.path, reporter)).toEqual(['there', 'tied'])
     expect(await at(below.path, guest)).toEqual(['tied'])
     await t.api('get', `${group.path}/merge_requests`, reporter).expect(404, { message: '404 Group Not Found' })

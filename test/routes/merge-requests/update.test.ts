@@ -74,12 +74,14 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     for (const who of [as.stranger, as.owner, as.admin]) await put(here, who, { title: 'x' }).expect(403)
   })
 
-  it.each([[{}], [{ unknown: 'x' }], [{ labels: null }], [{ source_branch: 'x', target_project_id: 1 }]])(
-    '%j changes nothing at all (MR-42, MR-45, X-4)',
-    async (sent) => {
-      await put(place, place.as.owner, sent).expect(400, { error: MISSING })
-    },
-  )
+  it.each([
+    [{}, ''],
+    [{ unknown: 'x' }, 'no such attribute: unknown; '],
+    [{ labels: null }, ''],
+    [{ source_branch: 'x', target_project_id: 1 }, 'no such attribute: source_branch, target_project_id; '],
+  ])('%j changes nothing at all (MR-42, MR-45, NP-4, X-4)', async (sent, unknown) => {
+    await put(place, place.as.owner, sent).expect(400, { error: `${unknown}${MISSING}` })
+  })
 
   it.each([
     [{ title: '' }, 'title is empty'],

@@ -57,6 +57,19 @@ describe('GET /projects/:id/groups (PR-6)', () => {
   })
 })
 
+describe('GET /projects/:id/groups', () => {
+  it('by name or path, and without some (NP-5)', async () => {
+    const outer = await aGroup(t.ctx, { name: 'Outer circle' })
+    const inner = await aGroup(t.ctx, { creator: outer.creator, parent_id: outer.id, path: 'inner-path' })
+    const project = await aProject(t.ctx, { creator: outer.creator, namespace_id: inner.id })
+    const list = async (query: string) =>
+      ((await t.api('get', `${project.path}/groups?${query}`, outer.creator).expect(200)).body as { id: number }[]).map(({ id }) => id)
+    expect(await list('')).toEqual([outer.id, inner.id])
+    expect([await list('search=CIRCLE'), await list('search=inner-'), await list('search=100%25')]).toEqual([[outer.id], [inner.id], []])
+    expect([await list(`skip_groups=${outer.id}`), await list(`skip_groups[]=${outer.id}&skip_groups[]=${inner.id}`)]).toEqual([[inner.id], []])
+  })
+})
+
 describe('GET /projects/:id/languages (PR-5)', () => {
   it('what the default branch is written in, soon after it moved (PR-5, PU-7)', async () => {
     const project = await aProject(t.ctx)

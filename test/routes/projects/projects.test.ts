@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { projectShares, projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
-import { aGroup, anAdmin, aProject, aUser, setSettings, type TestUser } from '../../support/factories.js'
+import { aCommit, aGroup, anAdmin, aProject, aUser, setSettings, type TestUser } from '../../support/factories.js'
 
 const t = testApp()
 let admin: TestUser
@@ -169,7 +169,65 @@ describe('reading (PR-1 to PR-3, section 5.3)', () => {
     expect(await list('', null, `/users/${person.id}/projects`)).toEqual([own.id])
     expect(await list('', person, `/users/${person.username.toUpperCase()}/projects`)).toEqual([own.id])
     await t.api('get', '/users/no-such-user/projects', person).expect(404, { message: '404 User Not Found' })
+    expect(await list(`membership=true&search=${group.fullPath}`)).toEqual([])
+    expect(await list(`membership=true&search=${group.fullPath.toUpperCase()}&search_namespaces=true`)).toEqual([grouped.id])
+    expect(await list(`search=${encodeURIComponent(grouped.fullPath)}&search_namespaces=true`)).toEqual([grouped.id])
+    expect(await list(`search=${group.fullPath}&search_namespaces=false`)).toEqual([])
+    expect(await list(`search=${group.fullPath}&search_namespaces=true`, null)).toEqual([])
+    expect(await list(`search=needle&search_namespaces=true`)).toEqual([own.id])
+    await t
+      .api('put', group.path, person)
+      .send({ path: `${group.fullPath}-moved` })
+      .expect(200)
+    expect(await list(`search=${group.fullPath}-moved&search_namespaces=true`)).toEqual([grouped.id])
+    expect(await list(`search=${group.fullPath}/&search_namespaces=true`)).toEqual([])
     for (const query of ['owned=true', 'membership=true', 'min_access_level=10']) expect(await list(query, null)).toEqual([])
+  })
+
+  it('by language, where the caller may read the code (PR-50)', async () => {
+    const [creator, guest, reporter] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const files = { 'a.ts': 'const a = 1\n', 'b.C': 'int b;\n' }
+    const open = await aProject(t.ctx, { creator, visibility: 'public', files })
+    const closed = await aProject(t.ctx, { creator, guest, reporter, files })
+    await aProject(t.ctx, { creator, files: { 'a.rb': 'puts 1' } })
+    await t.ctx.jobs.drain()
+    const list = async (language: string, caller: TestUser | null) =>
+      ids((await t.api('get', `/projects?order_by=id&sort=asc&with_programming_language=${language}`, caller).expect(200)).body)
+    expect(await list('TypeScript', creator)).toEqual([open.id, closed.id])
+    expect(await list('typescript', reporter)).toEqual([open.id, closed.id])
+    expect(await list('TypeScript', guest)).toEqual([open.id])
+    expect(await list('TypeScript', null)).toEqual([open.id])
+    expect([await list('Type', creator), await list('Go', creator)]).toEqual([[], []])
+    expect(await list('', creator)).toEqual(expect.arrayContaining([open.id, closed.id]))
+    await aCommit(t.ctx, open, { 'c.go': 'package c\n' })
+    await t.ctx.jobs.drain()
+    expect(await list('go', creator)).toEqual([open.id])
+    const fork = await t.api('post', `${open.path}/fork`, reporter).expect(201)
+    expect(await list('go', reporter)).toEqual([open.id, fork.body.id])
+    await t.ctx.db.write.update(projects).set({ repository_access_level: 0 }).where(eq(projects.id, open.id))
+    expect(await list('go', null)).toEqual([fork.body.id])
+  })
+
+  it('in the order of stars, and for administrators of sizes (PR-51)', async () => {
+    const creator = await aUser(t.ctx)
+    const [a, b, c] = [await aProject(t.ctx, { creator }), await aProject(t.ctx, { creator }), await aProject(t.ctx, { creator })]
+    const set = (id: number, sizes: Partial<typeof projects.$inferInsert>) => t.ctx.db.write.update(projects).set(sizes).where(eq(projects.id, id))
+    await set(a.id, { repository_size: 30, lfs_objects_size: 0 })
+    await set(b.id, { repository_size: 10, lfs_objects_size: 50 })
+    await set(c.id, { repository_size: 20, lfs_objects_size: 20 })
+    const list = async (query: string, caller = creator) =>
+      ids((await t.api('get', `/users/${creator.id}/projects?${query}`, caller).expect(200)).body)
+    expect(await list('order_by=star_count')).toEqual([c.id, b.id, a.id])
+    await t.api('post', `${b.path}/star`, creator).expect(201)
+    expect(await list('order_by=star_count')).toEqual([b.id, c.id, a.id])
+    expect(await list('order_by=star_count&sort=asc')).toEqual([a.id, c.id, b.id])
+    const admin = await anAdmin(t.ctx)
+    expect(await list('order_by=repository_size', admin)).toEqual([a.id, c.id, b.id])
+    expect(await list('order_by=storage_size', admin)).toEqual([b.id, c.id, a.id])
+    expect(await list('order_by=storage_size&sort=asc', admin)).toEqual([a.id, c.id, b.id])
+    for (const order of ['storage_size', 'repository_size', 'wiki_size', 'similarity'])
+      for (const caller of [creator, null])
+        await t.api('get', `/projects?order_by=${order}`, caller).expect(400, { error: 'order_by does not have a valid value' })
   })
 
   it('section 6: anonymous callers and simple get the basic view; statistics are for reporters', async () => {

@@ -145,8 +145,8 @@ beforeAll(async () => {
   }
 })
 
-/** G-76 to G-80 over plain texts. */
-function matches(text: string, fields: (string | null)[]): boolean {
+/** G-76 to G-80 over plain texts. `letters`: single letters are looked for, too. */
+function matches(text: string, fields: (string | null)[], letters: boolean): boolean {
   const folded = text.split(/\s+/).filter(Boolean).join(' ')
   if (folded === '') return true
   const words: string[] = []
@@ -159,18 +159,21 @@ function matches(text: string, fields: (string | null)[]): boolean {
     plain = `${plain.slice(0, from)} ${plain.slice(to + 1)}`
   }
   words.push(...plain.split(' '))
-  const long = words.filter((word) => Array.from(word).length >= 3).map((word) => word.toLowerCase())
+  const wanted = words.filter((word) => word !== '').map((word) => word.toLowerCase())
+  const isWhole = wanted.length === 0 || (!letters && wanted.every((word) => Array.from(word).length === 1))
   return fields.some((field) => {
     if (field === null) return false
     const value = field.toLowerCase()
-    return long.length > 0 ? long.every((word) => value.includes(word)) : value === folded.toLowerCase()
+    return isWhole ? value === folded.toLowerCase() : wanted.every((word) => value.includes(word))
   })
 }
 
 /** Ids in the order of the scope: what was made last first, but for notes. */
-function expectedIds(scope: keyof typeof rows, text: string, within: (row: Row) => boolean): number[] {
+function expectedIds(scope: keyof typeof rows, text: string, within: (row: Row) => boolean, inProject = false): number[] {
   const number = (scope === 'issues' ? /#(\d+)\s*$/ : scope === 'merge_requests' ? /[#!](\d+)\s*$/ : /(?!)/).exec(text)?.[1]
-  const found = rows[scope].filter((row) => within(row) && (number === undefined ? matches(text, row.fields) : row.iid === Number(number)))
+  const found = rows[scope].filter(
+    (row) => within(row) && (number === undefined ? matches(text, row.fields, inProject || scope === 'projects') : row.iid === Number(number)),
+  )
   return (scope === 'notes' ? found : found.reverse()).map(({ id }) => id)
 }
 
@@ -260,7 +263,8 @@ async function differences(text: string): Promise<unknown[]> {
   const within = ({ project }: Row) => project === inGroup.id
   for (const scope of SCOPES.group) await check(`${group.path}/search`, scope, expectedIds(scope, text, within), byId)
   const path = `${inGroup.path}/search`
-  for (const scope of ['issues', 'merge_requests', 'milestones', 'notes'] as const) await check(path, scope, expectedIds(scope, text, within), byId)
+  for (const scope of ['issues', 'merge_requests', 'milestones', 'notes'] as const)
+    await check(path, scope, expectedIds(scope, text, within, true), byId)
   await check(path, 'commits', expectedCommits(text), byId)
   const chunk = ({ filename, startline, data }: Record<string, unknown>) => `${filename}:${startline}:${data}`
   await check(path, 'blobs', expectedBlobs('blobs', bare.directory, text), chunk)

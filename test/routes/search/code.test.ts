@@ -216,6 +216,33 @@ describe('wiki_blobs (S-16, S-23)', () => {
   })
 })
 
+describe('another ref than the default branch (S-29)', () => {
+  it('is searched by branch, tag or commit, and shown as it was given', async () => {
+    const { project, bare, oids } = await withCommits([
+      { message: 'first needle\n', files: { a: 'needle 1\n' } },
+      { branch: 'other', parents: [0], message: 'second needle\n', files: { b: 'needle 2\n' } },
+    ])
+    bare.git('tag', 'v1', 'other')
+    const [first, second] = oids as [string, string]
+    const names = async (ref: string) => (await blobs(project, 'needle', `&ref=${ref}`)).map(({ filename, ref }) => `${filename} ${ref}`)
+    expect(await names('')).toEqual(['a main'])
+    for (const ref of ['other', 'v1', second]) expect(await names(ref)).toEqual([`a ${ref}`, `b ${ref}`])
+    expect(await names(first)).toEqual([`a ${first}`])
+    expect((await blobs(project, 'b', '&ref=other')).map(({ filename, data }) => [filename, data])).toEqual([['b', 'needle 2\n']])
+    const found = async (ref: string) => (await commits(project, 'needle', `&ref=${ref}`)).map(({ id }) => oids.indexOf(id))
+    expect([await found('other'), await found('main'), await found(first)]).toEqual([[1, 0], [0], [0]])
+    for (const ref of ['none', '../other', '--all', 'other~1', 'f'.repeat(40)])
+      expect([await names(encodeURIComponent(ref)), await found(encodeURIComponent(ref))]).toEqual([[], []])
+  })
+
+  it('of the wiki as well', async () => {
+    const project = await aProject(t.ctx, { creator: keeper, visibility: 'public' })
+    await t.api('post', `${project.path}/wikis`, keeper).send({ title: 'page', content: 'needle' }).expect(201)
+    expect(await blobs(project, 'needle', '&ref=main', 'wiki_blobs')).toHaveLength(1)
+    expect(await blobs(project, 'needle', '&ref=none', 'wiki_blobs')).toEqual([])
+  })
+})
+
 describe('who finds what in code (S-23, S-24, SEC-34)', () => {
   it('callers who may not read the code find none of it; a guest finds wiki pages (SEC-34)', async () => {
     const [guest, reporter, admin] = [await aUser(t.ctx), await aUser(t.ctx), await anAdmin(t.ctx)]

@@ -208,7 +208,9 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
 
   it('fields that are not listed stay (SEC-9)', async () => {
     const user = await aUser(t.ctx)
-    const { body } = await put(user, { id: 5, is_admin: true, state: 'blocked', created_at: '2000-01-01', confirmed_at: null }).expect(200)
+    const misplaced = { id: 5, is_admin: true, state: 'blocked', created_at: '2000-01-01', confirmed_at: null }
+    const { body } = await put(user, { ...misplaced, bio: 'x' }).expect(200)
+    expect((await put(user, misplaced).expect(404)).body.error).toMatch(/^no such attribute: is_admin, state, created_at, confirmed_at; /)
     expect(body).toMatchObject({ id: user.id, is_admin: false, state: 'active' })
   })
 

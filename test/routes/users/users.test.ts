@@ -72,7 +72,8 @@ describe('GET /users (U-8 to U-16)', () => {
     expect(await names('?search=lovelace%20hopper')).toEqual([])
     expect(await names('?search=%22ace%20hop%22')).toEqual(['grace_h'])
     expect(await names('?search=%22hop%20ace%22')).toEqual([])
-    expect(await names('?search=hopper%20x')).toEqual(['grace_h'])
+    expect(await names('?search=hopper%20x')).toEqual([])
+    expect(await names('?search=hopper%20g')).toEqual(['grace_h'])
     expect(await names('?search=ac')).toEqual(['ada', 'grace_h'])
     expect(await names('?search=_')).toEqual(['grace_h'])
     expect(await names('?search=ve%20l')).toEqual(['ada'])
@@ -86,6 +87,18 @@ describe('GET /users (U-8 to U-16)', () => {
       expect(await names(`?search=${part}`, admin)).toContain('grace_h')
     }
     expect((await names('?search=%20')).length).toBe((await names('')).length)
+  })
+
+  it('leaves out internal accounts, and has administrators only for administrators (NP-5)', async () => {
+    const ghost = (await t.ctx.db.read.select({ username: users.username, kind: users.kind }).from(users)).find(({ kind }) => kind !== 'human')
+    expect(ghost).toBeDefined()
+    const all = await names('?per_page=100', admin)
+    expect(all).toContain(ghost?.username)
+    expect(await names('?per_page=100&exclude_internal=true', admin)).toEqual(all.filter((name) => name !== ghost?.username))
+    expect(await names('?per_page=100&exclude_internal=true')).not.toContain(ghost?.username)
+    expect(await names('?admins=true', admin)).toEqual([admin.username])
+    await t.api('get', '/users?admins=true', user).expect(400, { error: 'admins is not supported' })
+    await t.api('get', '/users?admins=false', user).expect(200)
   })
 
   it('finds the own account by a part of its address, and any by a secondary one for administrators (U-13, SEC-44)', async () => {

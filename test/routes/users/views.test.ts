@@ -53,7 +53,7 @@ describe('fields of users', () => {
     const { text: shown } = await anonymous(`/users/${user.id}`)
     expect(shown).not.toContain(user.email)
     const known = (await t.api('get', '/users?per_page=100', admin).expect(200)).body
-    expect((await t.api('get', '/users?per_page=100&exclude_internal=true&without_projects=true', admin).expect(200)).body).toEqual(known)
+    expect((await t.api('get', '/users?per_page=100&exclude_internal=true&without_projects=false', admin).expect(200)).body).toEqual(known)
     await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
     try {
       await anonymous(`/users/${user.id}`).expect(404)

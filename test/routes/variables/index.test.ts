@@ -65,7 +65,9 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
   })
 
   it('knows no types, masks or environments: what clients send of these is left out, in lists as well (X-17)', async () => {
-    const sent = { key: 'TYPED', value: 'v', variable_type: 'file', masked: true, environment_scope: 'production' }
+    const sent = { key: 'TYPED', value: 'v', variable_type: 'file', masked: true, environment_scope: '*' }
+    // a variable of one environment would be one of all (NP-1)
+    await create({ ...sent, environment_scope: 'production' }).expect(400, { error: 'environment_scope is not supported' })
     expect((await create(sent).expect(201)).body).toEqual({ key: 'TYPED', value: 'v', protected: false })
     const more = { ...sent, value: 'w' }
     expect((await t.api('put', `${path()}/TYPED`, people.maintainer).send(more).expect(200)).body).toEqual({

@@ -22,6 +22,7 @@ import { readersAmong } from './readers.js'
 export interface NewIssue extends NewIssuable {
   confidential?: boolean | undefined
   due_date?: string | null | undefined
+  discussion_locked?: boolean | undefined
   iid?: number | undefined
   created_at?: Date | undefined
 }
@@ -67,7 +68,6 @@ const iidTaken = () => invalidRecord({ iid: ['has already been taken'] })
 /** Columns that are the same in every new issue. */
 const INITIAL_COLUMNS = {
   state: 'opened',
-  discussion_locked: null,
   closed_at: null,
   closed_by_id: null,
   moved_to_id: null,
@@ -141,6 +141,7 @@ async function rowOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, gi
     milestone_id: milestone?.id ?? null,
     confidential: given.confidential ?? false,
     due_date: wanted.due_date ?? null,
+    discussion_locked: wanted.discussion_locked ?? null,
     created_at,
     updated_at: created_at,
   }

@@ -50,9 +50,9 @@ const nextIid = (chosenIid: boolean) => sql`insert into ${iidCounters} as c (pro
   on conflict (project_id, kind) do update set last = ${chosenIid ? sql`excluded.last where c.last < excluded.last` : sql`c.last + 1`} returning last`
 
 const INSERT_ISSUE = sql`insert into ${issues} (project_id, iid, title, description, task_count, task_completed_count, author_id, assignee_id,
-    milestone_id, confidential, due_date, created_at, updated_at)
+    milestone_id, confidential, due_date, discussion_locked, created_at, updated_at)
   select ${value('project')}, (select last from counter), ${value('title')}, ${value('description')}, ${value('task_count')}, ${value('task_completed_count')},
-    ${value('author')}, ${value('assignee')}, ${value('milestone')}, ${value('confidential')}, ${value('due_date')}, ${value('created_at')}, ${value('created_at')}
+    ${value('author')}, ${value('assignee')}, ${value('milestone')}, ${value('confidential')}, ${value('due_date')}, ${value('discussion_locked')}, ${value('created_at')}, ${value('created_at')}
   from (select ${setForTransaction('actor', sql`${value('author')}::text`)}) actor
   returning id, iid`
 

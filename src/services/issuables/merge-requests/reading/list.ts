@@ -5,17 +5,25 @@ import type { Context } from '../../../../context.js'
 import { mergeRequestApprovals, mergeRequestLabels, mergeRequests, users } from '../../../../db/schema/index.js'
 import { DRAFT_MARK } from '../../../../rules/draft.js'
 import type { Page } from '../../../core/page.js'
-import { type Assignees, any, distinct, type IssuableFilter, idOf, none, user } from '../../filters.js'
+import { type Assignees, any, distinct, type IssuableFilter, idOf, type NegatableFilters, none, ORDER_COLUMNS, user } from '../../filters.js'
 import { type IssuableSource, listerOf } from '../../list.js'
 import { loadListed, type MergeRequestRecord } from './load.js'
 
-export interface MergeRequestFilter extends IssuableFilter {
-  state: 'opened' | 'closed' | 'merged' | 'all'
+export const MERGE_REQUEST_ORDERS = [...ORDER_COLUMNS, 'title', 'merged_at'] as const
+
+interface ReviewerFilters {
+  reviewer_id?: Assignees | undefined
+  reviewer_username?: string | undefined
+}
+
+export interface MergeRequestFilter extends IssuableFilter, ReviewerFilters {
+  /** None is ever `locked`: a merge changes the state when it is done, not before. */
+  state: 'opened' | 'closed' | 'locked' | 'merged' | 'all'
+  source_project_id?: number | undefined
   source_branch?: string | undefined
   target_branch?: string | undefined
   draft?: boolean | undefined
-  reviewer_id?: Assignees | undefined
-  reviewer_username?: string | undefined
+  not?: (NegatableFilters & ReviewerFilters) | undefined
   /** Approved by all of these users. */
   approved_by_ids?: Assignees | undefined
   approved_by_usernames?: string[] | 'any' | 'none' | undefined
@@ -29,6 +37,11 @@ const isApproved = sql`exists (select 1 from ${mergeRequestApprovals} a where a.
 const approvedByAll = (users: SQL, values: SQL) => sql`${mergeRequests.id} in (select a.merge_request_id from ${mergeRequestApprovals} a
   where a.user_id in (${users}) group by a.merge_request_id having count(*) = cardinality(${values}))`
 
+const byTitle = sql`lower(${mergeRequests.title})`
+/** Those that are not merged come last in either direction. */
+const byMerge = sql`coalesce(${mergeRequests.merged_at}, 'infinity'::timestamptz)`
+const byMergeDescending = sql`coalesce(${mergeRequests.merged_at}, '-infinity'::timestamptz)`
+
 const list = listerOf<'all' | 'own', MergeRequestFilter>({
   type: 'MergeRequest',
   list: 'merge_requests',
@@ -38,7 +51,12 @@ const list = listerOf<'all' | 'own', MergeRequestFilter>({
   reach: (subject) => (subject.can('read_merge_request') ? 'all' : 'own'),
   inReach: mergeRequestsInReach,
   visible: visibleMergeRequests,
+  orderKey: (by, descending) => (by === 'title' ? byTitle : by === 'merged_at' ? (descending ? byMergeDescending : byMerge) : undefined),
   filters: {
+    source_project_id: {
+      where: (id) => eq(mergeRequests.original_source_project_id, id),
+      value: ({ source_project_id }) => source_project_id,
+    },
     source_branch: { where: (branch) => eq(mergeRequests.source_branch, branch), value: ({ source_branch }) => source_branch || undefined },
     target_branch: { where: (branch) => eq(mergeRequests.target_branch, branch), value: ({ target_branch }) => target_branch || undefined },
     draft: { where: () => isDraft, value: ({ draft }) => draft || undefined },
@@ -48,11 +66,20 @@ const list = listerOf<'all' | 'own', MergeRequestFilter>({
       where: (ids) => sql`${mergeRequests.reviewer_id} = any(${ids}::bigint[])`,
       value: ({ reviewer_id }) => distinct(reviewer_id),
     },
-    reviewer_any: { where: () => sql`${mergeRequests.reviewer_id} is not null`, value: ({ reviewer_id }) => any(reviewer_id, undefined) },
-    reviewer_none: { where: () => sql`${mergeRequests.reviewer_id} is null`, value: ({ reviewer_id }) => none(reviewer_id, undefined) },
+    reviewer_any: { where: () => sql`${mergeRequests.reviewer_id} is not null`, value: ({ reviewer_id, not }) => any(reviewer_id, not?.reviewer_id) },
+    reviewer_none: { where: () => sql`${mergeRequests.reviewer_id} is null`, value: ({ reviewer_id, not }) => none(reviewer_id, not?.reviewer_id) },
     reviewer_username: {
       where: (name) => sql`${mergeRequests.reviewer_id} = ${idOf(name)}`,
       value: ({ reviewer_username }) => reviewer_username || undefined,
+      cacheable: false,
+    },
+    not_reviewer_ids: {
+      where: (ids) => sql`coalesce(${mergeRequests.reviewer_id} <> all(${ids}::bigint[]), true)`,
+      value: ({ not }) => distinct(not?.reviewer_id),
+    },
+    not_reviewer_username: {
+      where: (name) => sql`(${mergeRequests.reviewer_id} is null or ${mergeRequests.reviewer_id} is distinct from ${idOf(name)})`,
+      value: ({ not }) => not?.reviewer_username || undefined,
       cacheable: false,
     },
     approved_by_ids: {
