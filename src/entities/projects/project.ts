@@ -90,6 +90,8 @@ export const Project = z
     repository_access_level: Feature,
     forking_access_level: Feature,
     container_registry_enabled: z.boolean(),
+    packages_enabled: z.literal(false),
+    pages_access_level: z.literal('disabled'),
     lfs_enabled: z.boolean(),
     shared_runners_enabled: z.boolean(),
     public_jobs: z.boolean(),
@@ -278,6 +280,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     repository_access_level: featureName(project.repository_access_level),
     forking_access_level: featureName(project.forking_access_level),
     container_registry_enabled: project.container_registry_enabled,
+    packages_enabled: false,
+    pages_access_level: 'disabled',
     // enabled only if both the project and its group allow it (LF-1)
     lfs_enabled: project.lfs_enabled && record.namespace.lfs_enabled,
     shared_runners_enabled: project.shared_runners_enabled,
