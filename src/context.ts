@@ -40,10 +40,16 @@ export interface Origin {
 
 type Enqueue = <Input extends ZodType>(job: Job<Context, Input>, input: input<Input>, options?: JobOptions) => void
 
+/** An update of a project's ref. */
+export interface Move extends RefUpdate {
+  /** The pusher wants no CI to run for it (PO-9). */
+  skip_ci?: boolean | undefined
+}
+
 /** Refs of a repository have moved. */
 export interface PushEvent {
   projectId: number
-  moves: RefUpdate[]
+  moves: Move[]
   /** The row of `ref_intents`; null where there is none. */
   intent: number | null
   /** The merge that the moves are part of. */

@@ -14,6 +14,9 @@ export interface SeedUser {
   location?: string
   organization?: string
   website_url?: string
+  /** Empty, or the address of `email`. */
+  public_email?: string
+  private_profile?: boolean
   /** The last thing that happens to them. */
   state?: 'active' | 'blocked'
   /** Personal access tokens, with the text that they shall have. */
@@ -39,6 +42,12 @@ export interface SeedGroup {
   description?: string
   /** `private` unless given. */
   visibility?: 'private' | 'internal' | 'public'
+  project_creation_level?: 'noone' | 'maintainer' | 'developer'
+  subgroup_creation_level?: 'owner' | 'maintainer'
+  default_branch_protection?: number
+  emails_disabled?: boolean
+  mentions_disabled?: boolean
+  share_with_group_lock?: boolean
   /** Who makes it: the first owner among its members unless given, otherwise the administrator. */
   owner?: string
   /** Roles by username. */
@@ -78,8 +87,18 @@ export interface SeedProject {
   default_branch?: string
   topics?: Array<string>
   merge_method?: 'merge' | 'rebase_merge' | 'ff'
+  squash_option?: 'never' | 'always' | 'default_on' | 'default_off'
   only_allow_merge_if_pipeline_succeeds?: boolean
+  allow_merge_on_skipped_pipeline?: boolean
   only_allow_merge_if_all_discussions_are_resolved?: boolean
+  remove_source_branch_after_merge?: boolean
+  autoclose_referenced_issues?: boolean
+  merge_commit_template?: string
+  squash_commit_template?: string
+  issue_branch_template?: string
+  suggestion_commit_message?: string
+  emails_disabled?: boolean
+  forking_access_level?: 'disabled' | 'private' | 'enabled'
   issues_access_level?: 'disabled' | 'private' | 'enabled'
   merge_requests_access_level?: 'disabled' | 'private' | 'enabled'
   wiki_access_level?: 'disabled' | 'private' | 'enabled'

@@ -334,9 +334,9 @@ export interface PushPolicy {
   /**
    * Called when all objects have arrived and before any ref moves, with the updates of branches, tags and notes. A
    * string rejects the whole push and is shown to the user (GH-18). `quarantine` reads the repository including the new
-   * objects.
+   * objects; `options` are those of `git push -o`.
    */
-  verdict(commands: PushCommand[], quarantine: Quarantine): Promise<string | null>
+  verdict(commands: PushCommand[], quarantine: Quarantine, options: string[]): Promise<string | null>
   /**
    * Called with the refs that moved, before the connection closes; the returned lines are sent on the progress channel.
    */

@@ -1,15 +1,18 @@
-import { fullPathOf } from '../access/rules.js'
+import { actingAs } from '../access/actor.js'
+import { fullPathOf, type ProjectSubject } from '../access/rules.js'
 import { afterStorageMove } from '../access/storage-move.js'
-import type { Context } from '../context.js'
+import type { Context, Move } from '../context.js'
 import { RepositoryMoving } from '../git/errors.js'
 import { type PushCommand, type PushPolicy, type TransportRequest, ZERO } from '../git/types.js'
+import { type PushOptions, readPushOptions } from '../rules/push-options.js'
 import { maintainWikiSoon } from '../services/content/wikis.js'
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
+import { applyMergeRequestOptions } from '../services/issuables/merge-requests/writing/push-options.js'
 import { confirmWikiMoves, recordWikiMoves } from '../services/outbox/record.js'
 import { acceptPush, type PushIntent } from '../services/repository/push/door.js'
 import { newNameFault } from '../services/repository/push/rules.js'
 import { quotaRefusal } from '../services/repository/quotas.js'
-import { type Admission, findSubject, NOT_FOUND, pushRefusal } from './admission.js'
+import { type Admission, findSubject, type GitCaller, NOT_FOUND, pushRefusal } from './admission.js'
 
 /** Maximum number of refs in the log line of a push. */
 const MAX_LOGGED = 20
@@ -21,6 +24,9 @@ export interface PushLogging {
   /** Bytes received so far. */
   bytes: () => number
 }
+
+/** A deploy key has no rights but on the code. */
+const NO_USER = 'A deploy key opens and changes no merge requests'
 
 /** How many storage moves a push waits for. */
 const MAX_STORAGE_MOVES = 3
@@ -71,8 +77,10 @@ async function receive(
   const loadCurrent = () => findSubject(ctx, caller, String(subject.project.id))
   if (key.kind === 'wiki') {
     let recorded: number | null = null
+    let warnings: string[] = []
     const policy: PushPolicy = {
-      verdict: async (commands) => {
+      verdict: async (commands, _, given) => {
+        if (readPushOptions(given).mergeRequest) warnings = warningLines(['A wiki has no merge requests'])
         const reloaded = await loadCurrent()
         if (!reloaded?.can('write_wiki')) return reloaded ? pushRefusal(reloaded) : NOT_FOUND.text
         const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, ctx.git.open(key)))
@@ -84,26 +92,33 @@ async function receive(
         logPush(commands)
         await confirmWikiMoves(ctx.db, recorded, commands)
         maintainWikiSoon(ctx, subject.project)
-        return notices
+        return [...notices, ...warnings]
       },
     }
     return repository.receivePack(request, policy)
   }
   let intent: PushIntent | undefined
+  let options = readPushOptions([])
+  let current = subject
+  const movesOf = (commands: PushCommand[]): Move[] => commands.map((command) => (options.skipsCi ? { ...command, skip_ci: true } : command))
   const policy: PushPolicy = {
     nameFault: newNameFault,
-    async verdict(commands, quarantine) {
+    async verdict(commands, quarantine, given) {
       const reloaded = await loadCurrent()
       if (!reloaded) return NOT_FOUND.text
-      const decided = await acceptPush(ctx, reloaded, user.id, commands, quarantine)
+      current = reloaded
+      options = readPushOptions(given)
+      const decided = await acceptPush(ctx, reloaded, user.id, movesOf(commands), quarantine)
       if (typeof decided === 'string') return decided
       intent = decided
       return null
     },
     async moved(commands) {
       logPush(commands)
-      await intent?.finish(commands)
-      return [...notices, ...(await mergeRequestMessages(ctx, subject, commands))]
+      await intent?.finish(movesOf(commands))
+      // a first push has made its branch the default one
+      const then = current.project.empty_repo ? await loadCurrent() : current
+      return then ? [...notices, ...(await messagesAfter(ctx, caller, then, commands, options))] : notices
     },
   }
   try {
@@ -111,4 +126,19 @@ async function receive(
   } finally {
     await intent?.close()
   }
+}
+
+const warningLines = (warnings: string[]) => (warnings.length > 0 ? ['', 'WARNINGS:', ...warnings, ''] : [])
+
+/** Carries out the options of a push that are about merge requests; returns warnings, and where merge requests are. */
+async function messagesAfter(
+  ctx: Context,
+  { user, level }: GitCaller,
+  subject: ProjectSubject,
+  commands: PushCommand[],
+  { mergeRequest }: PushOptions,
+): Promise<string[]> {
+  const caller = user && !level ? actingAs(user) : null
+  const warnings = mergeRequest === null ? [] : caller ? await applyMergeRequestOptions(ctx, caller, subject, commands, mergeRequest) : [NO_USER]
+  return [...warningLines(warnings), ...(await mergeRequestMessages(ctx, caller, subject, commands))]
 }

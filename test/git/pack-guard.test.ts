@@ -71,7 +71,8 @@ describe('PackGuard (SEC-220)', () => {
 
   it('refuses a pack that inflates to a hundred times its size, wherever the object is in it', async () => {
     const alone = Buffer.concat([Buffer.from(COMMANDS), git(['pack-objects', '--stdout', '-q'], `${git(['rev-parse', 'zeros:zeros'])}`)])
-    for (const push of [alone, Buffer.concat([alone, Buffer.alloc(100)])]) {
+    const withOptions = Buffer.concat([Buffer.from(`${COMMANDS}0006ab0005c0000`), alone.subarray(COMMANDS.length)])
+    for (const push of [alone, Buffer.concat([alone, Buffer.alloc(100)]), withOptions]) {
       const { passed, fault } = await guarded(push)
       expect(fault).toContain('inflates to more than 100 times its size')
       expect(passed.length).toBeLessThan(push.length)

@@ -231,7 +231,8 @@ describe('fetching', () => {
     }
     const gits = (version: string) => {
       const hidden = ['refs', ...writable.map((prefix) => `!${prefix}`)].flatMap((pattern) => ['-c', `receive.hideRefs=${pattern}`])
-      const args = [...hidden, '-c', 'receive.advertiseAtomic=true', 'receive-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
+      const advertised = ['-c', 'receive.advertiseAtomic=true', '-c', 'receive.advertisePushOptions=true']
+      const args = [...hidden, ...advertised, 'receive-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
       return git(directory, args, undefined, { GIT_PROTOCOL: version })
     }
     const same = async () => {

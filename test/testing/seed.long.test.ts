@@ -54,6 +54,16 @@ describe('a seed file', () => {
     expect((await get('/groups/team/variables'))[0]).toMatchObject({ key: 'A', value: 'b' })
     expect((await get('/groups/team/hooks'))[0]).toMatchObject({ url: 'http://127.0.0.1:1/x', push_events: true })
     expect(await members(`/projects/${api}/members`)).toEqual([['bob', 40]])
+    expect((await get('/users?username=bob'))[0]).toMatchObject({ public_email: 'bob@example.com', private_profile: true })
+    expect(await get('/groups/team%2Fsub')).toMatchObject({
+      ...{ emails_disabled: true, default_branch_protection: 0, subgroup_creation_level: 'maintainer', mentions_disabled: true },
+      ...{ project_creation_level: 'developer', share_with_group_lock: true },
+    })
+    expect(await get(`/projects/${api}`)).toMatchObject({
+      ...{ squash_option: 'default_on', forking_access_level: 'private', merge_commit_template: 'Merge %{title}', emails_disabled: true },
+      ...{ squash_commit_template: 'Squash %{title}', remove_source_branch_after_merge: true, autoclose_referenced_issues: false },
+      ...{ allow_merge_on_skipped_pipeline: false, issue_branch_template: 'i-%{id}', suggestion_commit_message: 'Suggested' },
+    })
     expect(await get('/projects/root%2Fold')).toMatchObject({ archived: true, owner: { username: 'root' } })
     expect(await get('/projects/ann%2Fown')).toMatchObject({ owner: { username: 'ann' }, empty_repo: true })
   })

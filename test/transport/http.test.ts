@@ -843,7 +843,7 @@ describe('pushing', () => {
     const push = (...args: string[]) => gitRun(work, '-c', `protocol.version=${version}`, 'push', '-q', 'origin', ...args)
     await gitOut(work, 'checkout', '-qB', `b${version}`, 'origin/main')
     const first = await commitIn(work, `one${version}`)
-    expect(await push('HEAD')).toMatchObject({ code: 0, err: '' })
+    expect(await push('HEAD')).toMatchObject({ code: 0 })
     expect(await value(`refs/heads/b${version}`)).toBe(first)
     await commitIn(work, `two${version}`)
     expect(await push('HEAD')).toMatchObject({ code: 0 })

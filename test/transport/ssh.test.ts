@@ -210,7 +210,7 @@ describe('git over SSH (GS-3, GS-5)', () => {
     await t.api('post', `${project.path}/merge_requests`, owner).send({ source_branch: 'topic', target_branch: 'main', title: 'a' }).expect(201)
     const again = await client.git(path, key, 'push', '-f', 'origin', 'HEAD:refs/heads/topic')
     expect(again.code).toBe(0)
-    expect(again.err).toContain('remote: View merge request for topic: http://roost.test/')
+    expect(again.err).toMatch(/^remote: View merge request for topic:\s+remote: {3}http:\/\/roost\.test\//m)
     const forced = await client.git(path, key, 'push', '-f', 'origin', 'HEAD~1:refs/heads/main', 'HEAD:refs/heads/other')
     await gitOut(path, 'reset', '-q', '--hard', 'HEAD~1')
     await gitOut(path, 'commit', '-q', '--amend', '-m', 'rewritten')

@@ -6,6 +6,7 @@ import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../rules/notifi
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { visibilityName } from '../../rules/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
+import type { ProjectLicense } from '../../services/repository/license.js'
 import { noted } from '../custom-attribute.js'
 import { FEATURE_LEVELS, featureName, VISIBILITIES } from '../groups/levels.js'
 import { Namespace, presentNamespace } from '../identity/namespace.js'
@@ -20,6 +21,14 @@ const identity = {
   path_with_namespace: z.string(),
   created_at: z.iso.datetime(),
 }
+
+const License = z.strictObject({
+  key: z.string(),
+  name: z.string(),
+  nickname: z.string().nullable(),
+  html_url: z.url().nullable(),
+  source_url: z.url().nullable(),
+})
 
 const basic = {
   ...identity,
@@ -36,6 +45,8 @@ const basic = {
   last_activity_at: z.iso.datetime(),
   namespace: Namespace,
   ...noted,
+  license: License.nullable().optional(),
+  license_url: z.string().nullable().optional(),
 }
 
 /** What anonymous callers and `simple=true` get: the search view and the namespace. */
@@ -79,6 +90,8 @@ export const Project = z
     repository_access_level: Feature,
     forking_access_level: Feature,
     container_registry_enabled: z.boolean(),
+    packages_enabled: z.literal(false),
+    pages_access_level: z.literal('disabled'),
     lfs_enabled: z.boolean(),
     shared_runners_enabled: z.boolean(),
     public_jobs: z.boolean(),
@@ -177,6 +190,13 @@ export function presentBasicProject({ project, namespace }: BasicProjectRecord, 
   }
 }
 
+/** Adds the licence if the caller requested it (PR-60). */
+export const withLicense = <T extends { web_url: string; default_branch: string | null }>(shown: T, found: ProjectLicense | null) => ({
+  ...shown,
+  license: found?.license ?? null,
+  license_url: found && `${shown.web_url}/-/blob/${shown.default_branch}/${encodeURIComponent(found.path)}`,
+})
+
 /** Exactly these fields (GR-19). */
 export const ProjectAddress = z
   .strictObject({ id: z.int(), name: z.string(), path: z.string(), web_url: z.url() })
@@ -260,6 +280,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     repository_access_level: featureName(project.repository_access_level),
     forking_access_level: featureName(project.forking_access_level),
     container_registry_enabled: project.container_registry_enabled,
+    packages_enabled: false,
+    pages_access_level: 'disabled',
     // enabled only if both the project and its group allow it (LF-1)
     lfs_enabled: project.lfs_enabled && record.namespace.lfs_enabled,
     shared_runners_enabled: project.shared_runners_enabled,

@@ -17,10 +17,10 @@ const REF_DELTA = 7
 export class PackGuard extends Transform {
   /** Why nothing more is passed on. */
   fault: string | null = null
-  #stage: 'commands' | 'pack' | 'object' | 'content' | 'done' = 'commands'
+  #stage: 'packets' | 'pack' | 'object' | 'content' | 'done' = 'packets'
   /** Received bytes that have not been examined. */
   #rest: Buffer = Buffer.alloc(0)
-  /** Bytes of the current command that are still to come. */
+  /** Bytes of the current packet that are still to come. */
   #skip = 0
   #objectsLeft = 0
   #objects = 0
@@ -69,11 +69,10 @@ export class PackGuard extends Transform {
   /** Examines the next part of what has arrived; false if more has to arrive first. */
   async #step(): Promise<boolean> {
     switch (this.#stage) {
-      case 'commands':
-        return this.#command()
+      case 'packets':
+        return this.#packet()
       case 'pack':
         if (this.#rest.length < 12) return false
-        if (this.#rest.toString('latin1', 0, 4) !== 'PACK') throw new Error('not a pack')
         this.#objectsLeft = this.#rest.readUInt32BE(8)
         this.#take(12)
         this.#stage = 'object'
@@ -91,17 +90,21 @@ export class PackGuard extends Transform {
     this.#rest = this.#rest.subarray(bytes)
   }
 
-  /** Skips a command; the flush packet behind the last one precedes the pack. */
-  #command(): boolean {
+  /** Skips a command or an option; flush packets end both lists, and then comes the pack. */
+  #packet(): boolean {
     const skipped = Math.min(this.#skip, this.#rest.length)
     this.#skip -= skipped
     this.#take(skipped)
     if (this.#rest.length < 4) return false
-    const length = Number.parseInt(this.#rest.toString('latin1', 0, 4), 16)
+    const head = this.#rest.toString('latin1', 0, 4)
+    if (head === 'PACK') {
+      this.#stage = 'pack'
+      return true
+    }
+    const length = Number.parseInt(head, 16)
     this.#take(4)
-    if (length === 0) this.#stage = 'pack'
-    else if (length > 4) this.#skip = length - 4
-    else throw new Error('not a packet')
+    if (length > 4) this.#skip = length - 4
+    else if (length !== 0) throw new Error('not a packet')
     return true
   }
 

@@ -8,7 +8,7 @@ import type { ProcessPool } from '../process/pool.js'
 import type { GitProcess } from '../process/spawner.js'
 import { syncRefs } from '../refs/ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, TransportRequest } from '../types.js'
-import { pktLine, protocolVersion } from './advertisement.js'
+import { FLUSH, pktLine, protocolVersion } from './advertisement.js'
 import { checkObjects } from './check-push.js'
 import { toleratedFsckConfig } from './fsck-config.js'
 import { commandOf, HookChannel, type Verdict } from './hooks.js'
@@ -49,6 +49,7 @@ export const RECEIVE_CONFIG = [
     'receive.updateServerInfo': 'false',
     'receive.unpackLimit': '1',
     'receive.advertiseAtomic': 'true',
+    'receive.advertisePushOptions': 'true',
     'receive.denyCurrentBranch': 'ignore',
     'receive.denyDeleteCurrent': 'ignore',
     'receive.denyDeletes': 'false',
@@ -77,12 +78,17 @@ interface Push {
 export async function receivePack(push: Push): Promise<void> {
   const { directory } = push
   const { out, signal } = push.request
-  const { body, atomic, sideband, commands } = await readCommands(push.request.body, signal)
+  const head = await readHead(push.request.body, signal)
+  const { body, atomic, sideband, commands, options } = head
+  if (options === 'too many') {
+    body.resume()
+    return void out.end(refusalOf(head))
+  }
   const refusedNames = commands.filter((command) => push.policy.nameFault?.(command)).map(({ ref }) => ref)
   const hidden = new Set(refusedNames.slice(0, MAX_REFUSED_NAMES))
   const child = await start(push, hidden)
   const channel: HookChannel = new HookChannel(child, directory, push.transport.limits.commands, {
-    preReceive: (commands, quarantine) => verdictOn(push, commands, { quarantine, atomic, hidden, pid: child.pid }),
+    preReceive: (commands, quarantine) => verdictOn(push, commands, { quarantine, atomic, hidden, pid: child.pid, options }),
     postReceive: (commands) => reportMoved(push, channel, commands),
   })
   const abandon = () => {
@@ -125,6 +131,7 @@ function start({ transport: { pool, limits }, directory, hooks, request }: Push,
 }
 
 interface PreReceive {
+  options: string[]
   /** Undefined for a push without objects. */
   quarantine: string | undefined
   atomic: boolean
@@ -134,7 +141,7 @@ interface PreReceive {
   pid: number | undefined
 }
 
-async function verdictOn(push: Push, commands: PushCommand[], { quarantine, atomic, hidden, pid }: PreReceive): Promise<Verdict> {
+async function verdictOn(push: Push, commands: PushCommand[], { options, quarantine, atomic, hidden, pid }: PreReceive): Promise<Verdict> {
   const { directory, policy, openWith } = push
   const { pool, removeStaleLocks, limits } = push.transport
   const { objectBytes, deadline } = limits
@@ -151,7 +158,7 @@ async function verdictOn(push: Push, commands: PushCommand[], { quarantine, atom
   if (fault !== null) return fault
   const reader = openWith(env ?? {})
   const newPointers = () => pointersAmong({ pool, directory, env, deadline }, pointerCandidates)
-  const refusal = await policy.verdict(writable, { ...reader, newPointers }).finally(() => reader.close())
+  const refusal = await policy.verdict(writable, { ...reader, newPointers }, options).finally(() => reader.close())
   if (refusal !== null) return refusal
   if (quarantine !== undefined) await linkQuarantinedPacks(quarantine, directory)
   // a lock left by a killed process would fail this push and all later ones
@@ -233,59 +240,116 @@ function refusalLines(faults: string[]): string[] {
 /** The commands of a push must come within this many bytes: 10,000 with long names. */
 const MAX_HEAD_BYTES = 4_194_304
 const MAX_LINE_BYTES = 8_192
+/** The longest packet. */
+const MAX_PACKET_BYTES = 65_520
+/** Limits of the options of a push (PO-2). Git gives them to its hooks as environment variables. */
+const MAX_OPTIONS = 100
+const MAX_OPTION_BYTES = 65_536
 
 interface PushHead {
   /** Whether the push is atomic, which git does not tell its hooks; a push that cannot be parsed counts as atomic. */
   atomic: boolean
   /** Whether the answer is in packets that may also carry messages for the user. */
   sideband: boolean
+  /** Whether the answer says what became of each command. */
+  reports: boolean
   commands: PushCommand[]
+  options: string[] | 'too many'
 }
 
-/** Reads the commands of a push. The returned body is complete from its beginning. */
-async function readCommands(given: Readable, signal: AbortSignal): Promise<PushHead & { body: Readable }> {
+/** The head of a push that cannot be parsed. */
+const OTHER_HEAD: PushHead = { atomic: true, sideband: false, reports: false, commands: [], options: [] }
+
+/** Reads the commands and options of a push. The returned body is complete from its beginning. */
+async function readHead(given: Readable, signal: AbortSignal): Promise<PushHead & { body: Readable }> {
   const chunks: Buffer[] = []
-  const lines: Buffer[] = []
-  let [rest, size, state]: [Buffer, number, 'incomplete' | 'complete' | 'other'] = [Buffer.alloc(0), 0, 'incomplete']
-  while (state === 'incomplete') {
+  const commands = new PacketList(MAX_LINE_BYTES)
+  const options = new PacketList(MAX_PACKET_BYTES)
+  let list = commands
+  let head = OTHER_HEAD
+  let rest: Buffer = Buffer.alloc(0)
+  let size = 0
+  for (;;) {
     const chunk = await nextOf(given, signal)
     if (chunk === null) break
     chunks.push(chunk)
     size += chunk.length
-    ;[rest, state] = takeLines(Buffer.concat([rest, chunk]), lines)
-    if (state === 'incomplete' && size > MAX_HEAD_BYTES) state = 'other'
+    rest = list.take(Buffer.concat([rest, chunk]))
+    if (list === commands && commands.state === 'complete') {
+      const { takesOptions, ...parsed } = headOf(commands.packets)
+      head = parsed
+      if (!takesOptions) break
+      list = options
+      rest = options.take(rest)
+    }
+    if (list === options) head = { ...head, options: optionsIn(options.packets) }
+    if (list.state !== 'incomplete' || head.options === 'too many') break
+    if (list === commands && size > MAX_HEAD_BYTES) break
   }
+  if (options.state === 'other') head = OTHER_HEAD
   const read = Buffer.concat(chunks)
   const body = given.readableEnded ? Readable.from(read.length > 0 ? [read] : []) : given
   if (body === given && read.length > 0 && !body.destroyed) body.unshift(read)
-  return { body, ...(state === 'complete' ? headOf(lines) : { atomic: true, sideband: false, commands: [] }) }
+  return { ...head, body }
 }
 
-/** Appends the complete lines of the data up to the flush; returns what is left of it. */
-function takeLines(data: Buffer, lines: Buffer[]): [Buffer, 'incomplete' | 'complete' | 'other'] {
-  let at = 0
-  while (at + 4 <= data.length) {
-    const digits = data.toString('latin1', at, at + 4)
-    const length = /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : -1
-    if (length === 0) return [data.subarray(at + 4), 'complete']
-    if (length <= 4 || length > MAX_LINE_BYTES) return [data.subarray(at), 'other']
-    if (at + length > data.length) break
-    const line = data.subarray(at + 4, at + length)
-    if (line.toString('latin1', 0, 8) !== 'shallow ') lines.push(line)
-    at += length
+/** The packets up to a flush. */
+class PacketList {
+  packets: Buffer[] = []
+  state: 'incomplete' | 'complete' | 'other' = 'incomplete'
+
+  constructor(readonly maxBytes: number) {}
+
+  /** Takes the complete packets of the data; returns what is left of it. */
+  take(data: Buffer): Buffer {
+    let at = 0
+    while (at + 4 <= data.length) {
+      const digits = data.toString('latin1', at, at + 4)
+      const length = /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : -1
+      if (length === 0) this.state = 'complete'
+      if (length === 0) return data.subarray(at + 4)
+      if (length <= 4 || length > this.maxBytes) this.state = 'other'
+      if (this.state === 'other' || at + length > data.length) break
+      this.packets.push(data.subarray(at + 4, at + length))
+      at += length
+    }
+    return data.subarray(at)
   }
-  return [data.subarray(at), 'incomplete']
 }
 
 /** The first line has the capabilities after a NUL. */
-function headOf(lines: Buffer[]): PushHead {
-  const [first] = lines
-  const nul = first?.indexOf(0) ?? -1
-  const capabilities = first && nul >= 0 ? ` ${first.toString('latin1', nul + 1)}` : ''
-  const commands = lines.map((line) => commandOf(line.toString('latin1').split('\0', 1)[0] ?? ''))
-  const has = (name: string) => capabilities.split(/[ \n]/).includes(name)
-  return { atomic: has('atomic'), sideband: has('side-band-64k'), commands }
+function headOf(packets: Buffer[]): PushHead & { takesOptions: boolean } {
+  const lines = packets.map((packet) => packet.toString('latin1')).filter((line) => !line.startsWith('shallow '))
+  const capabilities = lines[0]?.split('\0')[1]?.split(/[ \n]/) ?? []
+  const has = (name: string) => capabilities.includes(name)
+  return {
+    atomic: has('atomic'),
+    sideband: has('side-band-64k'),
+    reports: has('report-status') || has('report-status-v2'),
+    commands: lines.map((line) => commandOf(line.split('\0', 1)[0] ?? '')),
+    options: [],
+    takesOptions: has('push-options'),
+  }
 }
+
+function optionsIn(packets: Buffer[]): PushHead['options'] {
+  const bytes = packets.reduce((sum, packet) => sum + packet.length, 0)
+  if (packets.length > MAX_OPTIONS || bytes > MAX_OPTION_BYTES) return 'too many'
+  return packets.map((packet) => packet.toString().split('\0', 1)[0]?.replace(/\n$/, '') ?? '')
+}
+
+/** The answer to a push with too many options, as git would give it. */
+function refusalOf({ commands, sideband, reports }: PushHead): Buffer {
+  const lines = ['unpack ok', ...commands.map(({ ref }) => `ng ${ref} too many push options`)]
+  const report = reports ? lines.map((line) => pktLine(`${Buffer.from(line).toString('latin1')}\n`)).join('') + FLUSH : ''
+  if (!sideband) return Buffer.from(report, 'latin1')
+  const parts = [`\x02A push may have at most ${MAX_OPTIONS} options with ${MAX_OPTION_BYTES} bytes together.\n`]
+  for (let at = 0; at < report.length; at += MAX_REPORT_PART) parts.push(`\x01${report.slice(at, at + MAX_REPORT_PART)}`)
+  return Buffer.from(parts.map(pktLine).join('') + FLUSH, 'latin1')
+}
+
+/** What one packet of an answer can hold, without its header. */
+const MAX_REPORT_PART = 65_000
 
 /** Tells the user why a pack was cut off, before git says that it is incomplete. */
 async function* explained(chunks: AsyncIterable<Buffer>, guard: PackGuard): AsyncIterable<Buffer> {

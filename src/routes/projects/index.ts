@@ -4,7 +4,7 @@ import { admin, anyone, onProject, onProjectSignedIn, signedIn } from '../../acc
 import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { FEATURE_LEVELS, VISIBILITIES } from '../../entities/groups/levels.js'
-import { Project, presentProject } from '../../entities/projects/project.js'
+import { Project, presentProject, withLicense } from '../../entities/projects/project.js'
 import { refused } from '../../failures.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableFile, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
@@ -18,6 +18,7 @@ import { deleteProject, restoreProject } from '../../services/projects/deletion.
 import { loadProject } from '../../services/projects/load.js'
 import { transferProject, transferTarget } from '../../services/projects/transfer.js'
 import { setArchived, setStar, updateProject } from '../../services/projects/update.js'
+import { licenseOf } from '../../services/repository/license.js'
 import { forks } from './forks.js'
 import { insight } from './insight.js'
 import { AnyProject, listOf } from './list.js'
@@ -141,12 +142,13 @@ export const projects = [
     path: '/projects/:id',
     summary: 'Get a project',
     access: onProject('read_project'),
-    input: z.object({ statistics: opt(bool()), with_custom_attributes: opt(bool()) }),
+    input: z.object({ statistics: opt(bool()), license: opt(bool()), with_custom_attributes: opt(bool()) }),
     output: AnyProject,
     async handler({ ctx, caller, subject, input, view }) {
       const { id } = subject.project
       const attributes = await attributesFor(ctx, caller, input, 'project', [id])
-      return withAttributes(presentProject(await loadProject(ctx, caller.user, id), view, input), attributes?.get(id))
+      const shown = withAttributes(presentProject(await loadProject(ctx, caller.user, id), view, input), attributes?.get(id))
+      return input.license ? withLicense(shown, await licenseOf(ctx, subject)) : shown
     },
   }),
   endpoint({

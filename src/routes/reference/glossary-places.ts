@@ -34,6 +34,7 @@ export const COMMON: Record<string, string> = {
   sudo: 'Id or username of the user to act as; administrators only.',
   with_custom_attributes: 'Include custom attributes; administrators only.',
   statistics: 'Include sizes and counts.',
+  license: 'Include the licence, recognised by the file `LICENSE` or `COPYING`.',
   simple: 'Return only names, paths and URLs.',
   owned: 'Return only items owned by the caller.',
   membership: 'Return only items the caller is a member of.',

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
-import type { Context } from '../../context.js'
+import type { Context, PushEvent } from '../../context.js'
 import type { Sender } from '../../db/client.js'
 import { decoded, totalCount } from '../../db/decoded.js'
 import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
@@ -10,7 +10,7 @@ import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
-import type { Oid } from '../../git/types.js'
+import { type Oid, ZERO } from '../../git/types.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { PIPELINE_STATES, type PipelineState } from '../../rules/pipeline-states.js'
 import { nextIid } from '../core/iids.js'
@@ -76,15 +76,21 @@ export const lockPipeline = (on: Sender, at: PipelineSelector) => lock(on, shape
 export async function createPipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, sha: Oid, ref: string): Promise<void> {
   const repository = repositoryOf(ctx, project)
   const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
+  await insertPipeline(ctx, { project_id: project.id, sha, ref, tag: tag !== null && branch === null, user_id: caller.user.id })
+}
+
+type NewPipeline = Pick<typeof pipelines.$inferInsert, 'project_id' | 'sha' | 'ref' | 'tag' | 'user_id' | 'status' | 'source'>
+
+async function insertPipeline(ctx: Context, columns: NewPipeline): Promise<void> {
+  const { project_id, sha, ref } = columns
   const now = ctx.now()
-  const columns = { sha, ref, tag: tag !== null && branch === null, user_id: caller.user.id, created_at: now, updated_at: now }
   try {
     await ctx.db.transaction(async (tx) => {
-      const iid = await nextIid(tx, project.id, 'pipeline')
+      const iid = await nextIid(tx, project_id, 'pipeline')
       const created = onlyRow(
         await tx
           .insert(pipelines)
-          .values({ project_id: project.id, iid, ...columns })
+          .values({ ...columns, iid, created_at: now, updated_at: now })
           .returning({ id: pipelines.id }),
       )
       // it becomes the head pipeline of merge requests of the branch, if the commit is their head (ST-21, PL-6)
@@ -93,7 +99,7 @@ export async function createPipeline(ctx: Context, { project }: ProjectSubject, 
         .set({ head_pipeline_id: created.id })
         .where(
           and(
-            eq(mergeRequests.source_project_id, project.id),
+            eq(mergeRequests.source_project_id, project_id),
             eq(mergeRequests.source_branch, ref),
             eq(mergeRequests.sha, sha),
             eq(mergeRequests.state, 'opened'),
@@ -106,18 +112,39 @@ export async function createPipeline(ctx: Context, { project }: ProjectSubject, 
   }
 }
 
+const BRANCH_OR_TAG = /^refs\/(heads|tags)\//
+/** The most branches and tags of one push that get a skipped pipeline. */
+const MAX_SKIPPED = 100
+
+/**
+ * Gives the branches and tags of a push that skips CI a skipped pipeline, unless their commits have one already (PO-9).
+ * Runs before merge requests look for the pipelines of their new heads.
+ */
+export async function skipPipelines(ctx: Context, { projectId, moves, actor, repository }: PushEvent): Promise<void> {
+  const skipped = moves.filter(({ ref, new: to, skip_ci }) => skip_ci && to !== ZERO && BRANCH_OR_TAG.test(ref)).slice(0, MAX_SKIPPED)
+  const git = skipped.length > 0 ? await repository() : null
+  if (!git) return
+  const shared = { project_id: projectId, user_id: await actor(), status: 'skipped', source: 'push' } as const
+  for (const { ref, new: to } of skipped) {
+    const sha = (await git.resolve(to))?.commit
+    if (sha && (await git.commit(sha)))
+      await insertPipeline(ctx, { ...shared, sha, ref: ref.replace(BRANCH_OR_TAG, ''), tag: ref.startsWith('refs/tags/') })
+  }
+}
+
 /**
  * The status of a pipeline, from the states of its latest statuses, first match (PL-5, ST-20). It takes one index
  * lookup per state, however many statuses there are. A status cannot be allowed to fail.
  */
 const computedStatus = (shape: PipelineShape) => sql`(select id, case
+    when present = '{}' then status
     when present <@ '{created}' then 'created'
     when present <@ '{success,skipped}' then 'success'
     when present <@ '{success,skipped,canceled}' then 'canceled'
     when present <@ '{pending,created,skipped}' then 'pending'
     when present && '{running,pending,created}' then 'running'
     else 'failed' end as status
-  from (select ${pipelines.id}, array(select state from unnest(${`{${PIPELINE_STATES.join(',')}}`}::text[]) state where exists (select 1 from ${commitStatuses} s
+  from (select ${pipelines.id}, ${pipelines.status}, array(select state from unnest(${`{${PIPELINE_STATES.join(',')}}`}::text[]) state where exists (select 1 from ${commitStatuses} s
       where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest and s.status = state)) as present
     from ${pipelines} where ${matchesSelector(shape)}) found) computed`
 

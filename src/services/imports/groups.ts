@@ -95,7 +95,7 @@ async function localParentId(run: Run, path: string): Promise<number | null> {
 
 async function prepareGroup(run: Run, record: GroupRecord): Promise<Write> {
   const { ctx } = run
-  const { full_path, description, lfs_enabled, request_access_enabled, created_at } = record
+  const { full_path, description, lfs_enabled, request_access_enabled, settings: attributes, created_at } = record
   const parentId = await localParentId(run, full_path)
   const settings = await readSettings(ctx)
   const name = await usableName(run, 'group', record, groupNameFaults)
@@ -118,6 +118,7 @@ async function prepareGroup(run: Run, record: GroupRecord): Promise<Write> {
       visibility: level,
       lfs_enabled,
       request_access_enabled,
+      ...attributes,
     }
     const made = await insertGroup(tx, parent, { ...values, created_at: at, updated_at: at })
     await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id: made.id, name: made.full_path }, changes: { imported: true } })

@@ -56,7 +56,17 @@ function cachedUserId(run: Run, username: string, place: () => Promise<number>):
 /** Looks up a user who was not in the list of users; falls back to the embedded fields. */
 async function fetchUser(run: Run, person: Person): Promise<UserRecord> {
   const found = await fetchFirst(run, 'one user', { key: '', path: person.username })
-  const profile = { bio: null, location: null, website_url: '', organization: '', messenger: '', jobsnet: '', microblog: '' }
+  const profile = {
+    bio: null,
+    location: null,
+    website_url: '',
+    organization: '',
+    messenger: '',
+    jobsnet: '',
+    microblog: '',
+    public_email: '',
+    private_profile: false,
+  }
   const same = found?.username.toLowerCase() === person.username.toLowerCase() ? found : undefined
   return same ?? { key: '', ...person, blocked: false, admin: false, external: false, profile, created_at: null }
 }
@@ -118,7 +128,8 @@ async function prepareUser(run: Run, record: UserRecord): Promise<Write> {
       username,
       'is not known, so that the user is blocked: give them one and unblock them',
     )
-  const values = { username, name, email: email ?? `${username.toLowerCase()}@${PLACEHOLDER_EMAIL_DOMAIN}`, ...profile }
+  const public_email = email !== null && normaliseEmail(profile.public_email) === email ? email : ''
+  const values = { username, name, email: email ?? `${username.toLowerCase()}@${PLACEHOLDER_EMAIL_DOMAIN}`, ...profile, public_email }
   if (run.ledger.dry) await ctx.db.transaction((tx) => refuseFaults(tx, values))
   return async (tx) => {
     await refuseFaults(tx, values)

@@ -272,3 +272,14 @@ export async function findMilestoneNamed(
     .limit(1)
   return row ?? null
 }
+
+/** The usable milestone with this title; of the project first, then of its group. */
+export async function findMilestoneTitled(ctx: Context, { project }: ProjectSubject, title: string): Promise<Milestone | null> {
+  const [row] = await ctx.db.write
+    .select()
+    .from(milestones)
+    .where(and(eq(milestones.title, title), or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))))
+    .orderBy(sql`${milestones.project_id} nulls last`)
+    .limit(1)
+  return row ?? null
+}

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/creation-levels.js'
+import { SQUASH_OPTIONS } from '../../rules/squash.js'
 
 /** Entries of one list. */
 const MAX_ENTRIES = 10_000
@@ -41,6 +43,8 @@ const User = z
     location: text(255).optional(),
     organization: text(255).optional(),
     website_url: text(1_000).optional(),
+    public_email: described(text(255), 'Empty, or the address of `email`.').optional(),
+    private_profile: z.boolean().optional(),
     state: described(z.enum(['active', 'blocked']), 'The last thing that happens to them.').optional(),
     tokens: described(listOf(z.union([Token.shape.token, Token])), 'Personal access tokens, with the text that they shall have.').optional(),
     keys: described(
@@ -97,6 +101,12 @@ const Group = z
     name: described(text(255, 1), 'The last part of the path unless given.').optional(),
     description: text(10_000).optional(),
     visibility: described(Visibility, '`private` unless given.').optional(),
+    project_creation_level: z.enum(PROJECT_CREATION_LEVELS).optional(),
+    subgroup_creation_level: z.enum(SUBGROUP_CREATION_LEVELS).optional(),
+    default_branch_protection: z.int().min(0).max(3).optional(),
+    emails_disabled: z.boolean().optional(),
+    mentions_disabled: z.boolean().optional(),
+    share_with_group_lock: z.boolean().optional(),
     owner: described(Username, 'Who makes it: the first owner among its members unless given, otherwise the administrator.').optional(),
     members: Members.optional(),
     labels: listOf(Label).optional(),
@@ -246,8 +256,18 @@ const Project = z
     default_branch: text(250, 1).optional(),
     topics: z.array(text(255, 1)).max(100).optional(),
     merge_method: z.enum(['merge', 'rebase_merge', 'ff']).optional(),
+    squash_option: z.enum(SQUASH_OPTIONS).optional(),
     only_allow_merge_if_pipeline_succeeds: z.boolean().optional(),
+    allow_merge_on_skipped_pipeline: z.boolean().optional(),
     only_allow_merge_if_all_discussions_are_resolved: z.boolean().optional(),
+    remove_source_branch_after_merge: z.boolean().optional(),
+    autoclose_referenced_issues: z.boolean().optional(),
+    merge_commit_template: text(500).optional(),
+    squash_commit_template: text(500).optional(),
+    issue_branch_template: text(255).optional(),
+    suggestion_commit_message: text(255).optional(),
+    emails_disabled: z.boolean().optional(),
+    forking_access_level: Access.optional(),
     issues_access_level: Access.optional(),
     merge_requests_access_level: Access.optional(),
     wiki_access_level: Access.optional(),

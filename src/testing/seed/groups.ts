@@ -28,22 +28,22 @@ export async function seedGroups(seeder: Seeder, groups: SeedGroup[] | undefined
 }
 
 async function seedGroup(seeder: Seeder, group: SeedGroup, at: string): Promise<void> {
-  const { path, name, description, visibility = 'private', members = {} } = group
+  const { path, name, description, visibility = 'private', members = {}, owner, labels, milestones: titles, variables, hooks, ...attributes } = group
   const parts = path.split('/')
   const last = parts.pop() ?? ''
   const parent = parts.length === 0 ? null : await groupOf(seeder, below(at, 'path'), parts.join('/'))
   const first = Object.entries(members).find(([, role]) => role === 'owner')?.[0]
-  const as = group.owner ?? (parent ? parent.creator : first)
-  const body = { name: name ?? last, path: last, description, visibility, ...(parent && { parent_id: parent.id }) }
+  const as = owner ?? (parent ? parent.creator : first)
+  const body = { ...attributes, name: name ?? last, path: last, description, visibility, ...(parent && { parent_id: parent.id }) }
   const { id } = await seeder.call({ at, method: 'POST', path: '/groups', as, body })
   const milestones = new Map<string, number>()
   seeder.groups.set(path.toLowerCase(), { id, creator: as, milestones })
   const container: Container = { at, path: `/groups/${id}`, as }
   await seedMembers(seeder, container, members)
-  await seedLabels(seeder, container, group.labels)
-  await seedMilestones(seeder, container, group.milestones, milestones)
-  await seedVariables(seeder, container, group.variables)
-  await seedHooks(seeder, container, group.hooks)
+  await seedLabels(seeder, container, labels)
+  await seedMilestones(seeder, container, titles, milestones)
+  await seedVariables(seeder, container, variables)
+  await seedHooks(seeder, container, hooks)
 }
 
 /** A group that the seed created, or one that existed before. */

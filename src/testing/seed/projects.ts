@@ -37,29 +37,14 @@ async function createProject(seeder: Seeder, project: SeedProject, at: string): 
   const group = owner === null ? await groupOf(seeder, below(at, 'path'), namespace) : null
   if (owner !== null && creator !== undefined && creator !== owner) throw seedFault(below(at, 'creator'), `a project of ${owner} is made by ${owner}`)
   const as = owner ?? creator ?? group?.creator
-  const { topics, merge_method, only_allow_merge_if_pipeline_succeeds, only_allow_merge_if_all_discussions_are_resolved, ...rest } = project
-  const { issues_access_level, merge_requests_access_level, wiki_access_level, snippets_access_level } = rest
-  const { builds_access_level, repository_access_level, request_access_enabled, lfs_enabled, ci_config_path } = rest
   const body = {
+    ...attributesOf(project),
     name: name ?? last,
     path: last,
     description,
     visibility,
     default_branch,
     ...(group && { namespace_id: group.id }),
-    topics,
-    merge_method,
-    only_allow_merge_if_pipeline_succeeds,
-    only_allow_merge_if_all_discussions_are_resolved,
-    issues_access_level,
-    merge_requests_access_level,
-    wiki_access_level,
-    snippets_access_level,
-    builds_access_level,
-    repository_access_level,
-    request_access_enabled,
-    lfs_enabled,
-    ci_config_path,
   }
   const { id } = await seeder.call({ at, method: 'POST', path: '/projects', as, body })
   seeder.projects.set(path, id)
@@ -134,4 +119,11 @@ export async function seedSnippets(
 ): Promise<void> {
   for (const [{ author = as, visibility = 'private', ...body }, position] of entries(at, 'snippets', snippets))
     await seeder.call({ at: position, method: 'POST', path, as: author, body: { ...body, visibility } })
+}
+
+/** Everything of the entry that is an attribute of the project itself, and no list of what it contains. */
+function attributesOf(project: SeedProject) {
+  const { path: _, creator, archived, members, labels, milestones, files, commits, branches, tags, ...rest } = project
+  const { protected_branches, protected_tags, issues, merge_requests, statuses, variables, snippets, wiki, hooks, ...attributes } = rest
+  return attributes
 }

@@ -132,6 +132,7 @@ describe('a push (HK-15)', () => {
         git_ssh_url: `git@roost.test:${project.fullPath}.git`,
         visibility_level: 0,
       },
+      push_options: {},
     })
   })
 

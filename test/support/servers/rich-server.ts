@@ -25,7 +25,15 @@ export interface RichServer {
 /** Fills a service with data through its API. */
 export async function richServer(t: TestApp): Promise<RichServer> {
   const admin = await anAdmin(t.ctx, { username: 'chief' })
-  const ada = await aUser(t.ctx, { username: 'ada', name: 'Ada L', email: 'ada@example.com', bio: 'writes', location: 'London' })
+  const ada = await aUser(t.ctx, {
+    username: 'ada',
+    name: 'Ada L',
+    email: 'ada@example.com',
+    bio: 'writes',
+    location: 'London',
+    public_email: 'ada@example.com',
+    private_profile: true,
+  })
   const grace = await aUser(t.ctx, { username: 'grace', name: 'Grace H', email: 'grace@example.com' })
   await aUser(t.ctx, { username: 'gone', name: 'Gone', email: 'gone@example.com', state: 'blocked' })
   const call = async (method: 'post' | 'put', path: string, body: Body, caller: TestUser = admin): Promise<Answer> => {
@@ -44,7 +52,16 @@ export async function richServer(t: TestApp): Promise<RichServer> {
     ...{ name: 'Analytical Engine', path: 'analytical', namespace_id: below.id, description: 'computes', visibility: 'internal' },
     ...{ merge_method: 'ff', only_allow_merge_if_all_discussions_are_resolved: true, tag_list: ['gears'] },
   })
+  await call('put', `/projects/${project.id}`, {
+    ...{ squash_option: 'default_on', forking_access_level: 'private', remove_source_branch_after_merge: true, emails_disabled: true },
+    ...{ allow_merge_on_skipped_pipeline: false, autoclose_referenced_issues: false, merge_commit_template: 'Merge %{title}' },
+    ...{ squash_commit_template: 'Squash %{title}', issue_branch_template: 'i-%{id}', suggestion_commit_message: 'Suggested' },
+  })
   await fillProject(t, call, project.id, { admin, ada, grace })
+  await call('put', `/groups/${below.id}`, {
+    ...{ project_creation_level: 'noone', subgroup_creation_level: 'maintainer', default_branch_protection: 1, emails_disabled: true },
+    ...{ mentions_disabled: true, auto_devops_enabled: true, two_factor_grace_period: 24, share_with_group_lock: true },
+  })
   const own = await call('post', '/projects', { name: 'Notes', visibility: 'public' }, ada)
   await commit(call, own.id, 'a.txt', { branch: 'main' }, ada)
   const fork = await call('post', `/projects/${own.id}/fork`, {}, grace)

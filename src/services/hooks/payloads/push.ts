@@ -1,3 +1,4 @@
+import type { Move } from '../../../context.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { avatarUrl } from '../../../rules/avatar-url.js'
 import type { HookChange } from '../../outbox/changes.js'
@@ -23,7 +24,7 @@ async function pusher(data: PayloadData, id: unknown) {
 export async function pushesOf(data: PayloadData, change: HookChange): Promise<WebhookEvent[]> {
   const project = await data.project(change.project_id)
   if (!project) return []
-  const moves = ((change.after?.['moves'] ?? []) as RefUpdate[]).filter(({ ref }) => ref.startsWith(BRANCH) || ref.startsWith(TAG))
+  const moves = ((change.after?.['moves'] ?? []) as Move[]).filter(({ ref }) => ref.startsWith(BRANCH) || ref.startsWith(TAG))
   const events: WebhookEvent[] = []
   for (const move of moves) events.push(await pushOf(data, project, change.actor_id, move))
   if (moves.length > 0) events.push(await updateOf(data, project, change.actor_id, moves))
@@ -31,7 +32,7 @@ export async function pushesOf(data: PayloadData, change: HookChange): Promise<W
 }
 
 /** The event of one ref. */
-export async function pushOf(data: PayloadData, project: ProjectData, actor: number | null, move: RefUpdate): Promise<WebhookEvent> {
+export async function pushOf(data: PayloadData, project: ProjectData, actor: number | null, move: Move): Promise<WebhookEvent> {
   const repository = repositoryIn(data, project)
   const tag = move.ref.startsWith(TAG)
   const kind = tag ? 'tag_push' : 'push'
@@ -51,6 +52,7 @@ export async function pushOf(data: PayloadData, project: ProjectData, actor: num
       git_ssh_url: data.ctx.links.ssh(project.fullPath),
       visibility_level: project.row['visibility'],
     },
+    push_options: move.skip_ci ? { ci: { skip: true } } : {},
   }
   return {
     listens: kind,

@@ -40,6 +40,8 @@ const user = account
       messenger: '',
       jobsnet: '',
       microblog: '',
+      public_email: '',
+      private_profile: false,
     },
     created_at: created,
   }))
@@ -71,6 +73,7 @@ const organization = z
       description,
       lfs_enabled: true,
       request_access_enabled: false,
+      settings: {},
       visibility: visibility === 'limited' ? ('internal' as const) : visibility,
       created_at: null,
     }

@@ -1,4 +1,6 @@
 import type { HookEvent } from '../../../db/schema/index.js'
+import type { ProjectCreationLevel, SubgroupCreationLevel } from '../../../rules/creation-levels.js'
+import type { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import type { Visibility } from '../../../rules/visibility.js'
 
 /** A user as embedded in other resources. */
@@ -29,6 +31,9 @@ export interface UserRecord extends Person {
     messenger: string
     jobsnet: string
     microblog: string
+    /** Kept only if it is the address of the account. */
+    public_email: string
+    private_profile: boolean
   }
   created_at: Date | null
 }
@@ -50,6 +55,17 @@ export interface GroupRecord {
   visibility: Visibility
   lfs_enabled: boolean
   request_access_enabled: boolean
+  /** Further columns, if the server has them. */
+  settings: {
+    share_with_group_lock?: boolean
+    project_creation_level?: ProjectCreationLevel
+    subgroup_creation_level?: SubgroupCreationLevel
+    default_branch_protection?: number
+    emails_disabled?: boolean
+    mentions_disabled?: boolean
+    auto_devops_enabled?: boolean
+    two_factor_grace_period?: number
+  }
   created_at: Date | null
 }
 
@@ -90,6 +106,16 @@ export interface ProjectRecord {
   /** Further columns, if the server has them. */
   settings: {
     merge_method?: 'merge' | 'rebase_merge' | 'ff'
+    squash_option?: (typeof SQUASH_OPTIONS)[number]
+    forking_access_level?: number
+    remove_source_branch_after_merge?: boolean
+    allow_merge_on_skipped_pipeline?: boolean
+    autoclose_referenced_issues?: boolean
+    emails_disabled?: boolean
+    merge_commit_template?: string | null
+    squash_commit_template?: string | null
+    issue_branch_template?: string | null
+    suggestion_commit_message?: string | null
     only_allow_merge_if_pipeline_succeeds?: boolean
     only_allow_merge_if_all_discussions_are_resolved?: boolean
     resolve_outdated_diff_discussions?: boolean

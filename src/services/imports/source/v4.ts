@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { HOOK_EVENTS } from '../../../db/schema/index.js'
+import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { isFilepath } from '../../../rules/path.js'
+import { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import type { Dialect, Scope } from './dialect.js'
 import type { FeatureSwitch, NoteRecord } from './records.js'
 import {
@@ -45,6 +47,8 @@ const user = z
     messenger: text(255),
     jobsnet: text(255),
     microblog: text(255),
+    public_email: text(255),
+    private_profile: flag(false),
     created_at: timestamp,
   })
   .transform(({ id: key, state, is_admin: admin, bot, external, username, name, email, created_at, ...profile }) =>
@@ -59,23 +63,21 @@ const user = z
           external,
           created_at,
           blocked: state !== 'active' && state !== 'deactivated',
-          profile: profileOf(profile),
+          profile,
         },
   )
-
-const profileOf = ({ bio, location, website_url, organization, messenger, jobsnet, microblog }: Record<string, string | null> & object) => ({
-  bio: bio ?? null,
-  location: location ?? null,
-  website_url: website_url ?? '',
-  organization: organization ?? '',
-  messenger: messenger ?? '',
-  jobsnet: jobsnet ?? '',
-  microblog: microblog ?? '',
-})
 
 const key = z
   .object({ id, title: name, key: z.string().max(5_000), can_push: flag(false), created_at: timestamp })
   .transform(({ id: key, key: line, ...given }) => ({ key, line, ...given }))
+
+const maybeFlag = z
+  .boolean()
+  .nullish()
+  .transform((given) => given ?? undefined)
+/** The attributes that the server has. */
+const withoutUndefined = <T extends object>(given: T) =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }
 
 const group = z
   .object({
@@ -88,8 +90,19 @@ const group = z
     lfs_enabled: flag(true),
     request_access_enabled: flag(false),
     created_at: timestamp,
+    share_with_group_lock: maybeFlag,
+    project_creation_level: z.enum(PROJECT_CREATION_LEVELS).optional().catch(undefined),
+    subgroup_creation_level: z.enum(SUBGROUP_CREATION_LEVELS).optional().catch(undefined),
+    default_branch_protection: z.int().min(0).max(3).optional().catch(undefined),
+    emails_disabled: maybeFlag,
+    mentions_disabled: maybeFlag,
+    auto_devops_enabled: maybeFlag,
+    two_factor_grace_period: z.int().min(0).max(2_147_483_647).optional().catch(undefined),
   })
-  .transform(({ id: key, parent_id, ...group }) => ({ key, parent: parent_id ?? null, ...group }))
+  .transform(({ id: key, parent_id, full_path, name, description, visibility, lfs_enabled, request_access_enabled, created_at, ...settings }) => ({
+    ...{ key, parent: parent_id ?? null, full_path, name, description, visibility, lfs_enabled, request_access_enabled, created_at },
+    settings: withoutUndefined(settings),
+  }))
 
 const member = z
   .intersection(z.object({ id, access_level: level, expires_at: day, created_at: timestamp }), person)
@@ -100,11 +113,6 @@ const access = z
   .enum(['disabled', 'private', 'enabled', 'public'])
   .nullish()
   .transform((given) => given && FEATURE_LEVELS[given])
-const maybeFlag = z
-  .boolean()
-  .nullish()
-  .transform((given) => given ?? undefined)
-
 const project = z
   .object({
     id,
@@ -130,7 +138,17 @@ const project = z
     snippets_access_level: access,
     builds_access_level: access,
     repository_access_level: access,
+    forking_access_level: access,
     merge_method: z.enum(['merge', 'rebase_merge', 'ff']).optional(),
+    squash_option: z.enum(SQUASH_OPTIONS).optional().catch(undefined),
+    remove_source_branch_after_merge: maybeFlag,
+    allow_merge_on_skipped_pipeline: maybeFlag,
+    autoclose_referenced_issues: maybeFlag,
+    emails_disabled: maybeFlag,
+    merge_commit_template: maybeText(500).catch(null),
+    squash_commit_template: maybeText(500).catch(null),
+    issue_branch_template: maybeText(255).catch(null),
+    suggestion_commit_message: maybeText(255).catch(null),
     only_allow_merge_if_pipeline_succeeds: maybeFlag,
     only_allow_merge_if_all_discussions_are_resolved: maybeFlag,
     resolve_outdated_diff_discussions: maybeFlag,
@@ -146,7 +164,11 @@ const project = z
   .transform(({ id: key, path_with_namespace: full_path, forked_from_project, shared_with_groups, creator_id, ...given }) => {
     const { name, description, visibility, default_branch, archived, owner, created_at, updated_at, last_activity_at, ...rest } = given
     const features = Object.fromEntries(FEATURES.map((feature) => [feature, rest[`${feature}_access_level`] ?? 20])) as Record<FeatureSwitch, number>
-    const settings = Object.fromEntries(Object.entries(rest).filter(([name, value]) => !name.endsWith('_access_level') && value !== undefined))
+    const forking_access_level = rest.forking_access_level ?? undefined
+    const settings = withoutUndefined({
+      ...Object.fromEntries(Object.entries(rest).filter(([name]) => !name.endsWith('_access_level'))),
+      forking_access_level,
+    })
     return {
       ...{
         key,

@@ -1,5 +1,5 @@
 import type { Project, ProjectSubject } from '../../../access/rules.js'
-import type { Context } from '../../../context.js'
+import type { Context, Move } from '../../../context.js'
 import type { MergeIntent } from '../../../db/schema/index.js'
 import { forbidden, refused } from '../../../failures.js'
 import { RefNameConflict } from '../../../git/errors.js'
@@ -37,7 +37,7 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
 export interface ApiMove {
   project: Project
   actorId: number
-  moves: RefUpdate[]
+  moves: Move[]
   settings: Settings
   repository: GitRepository
   /** The merge request that the moves merge, if any. */
@@ -84,7 +84,7 @@ function nameConflict(ref: string) {
 /** An accepted push over Git, whose refs git moves now. */
 export interface PushIntent {
   /** Finishes the push after its refs have moved, and ends the intent. */
-  finish(moved: RefUpdate[]): Promise<void>
+  finish(moved: Move[]): Promise<void>
   /** Called when the push is over in any way; resolves the intent unless `finish` has succeeded. */
   close(): Promise<void>
 }
@@ -107,7 +107,7 @@ export async function acceptPush(
   ctx: Context,
   subject: ProjectSubject,
   actorId: number,
-  commands: RefUpdate[],
+  commands: Move[],
   repository: Pick<Quarantine, 'isAncestor' | 'objectInfo' | 'changedPath' | 'newPointers'>,
 ): Promise<PushIntent | string> {
   const rules = await loadPushRules(ctx, subject, 'git', repository)

@@ -1,5 +1,5 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import type { Context, PushEvent } from '../../../context.js'
+import type { Context, Move, PushEvent } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import {
   events,
@@ -25,7 +25,7 @@ import { enqueueMaintenance, maintenanceJob } from './maintenance-job.js'
 /** Ref updates that have been made. */
 export interface CompletedMoves {
   projectId: number
-  moves: RefUpdate[]
+  moves: Move[]
   intent: number | null
   settings: Settings
   /** Looked up when missing. */
@@ -77,7 +77,9 @@ export async function applyMoves(ctx: Context, { projectId, moves, intent, setti
     select ${projectId}::bigint, finished.actor_id, 'pushed', pushed.push, 'Commit', ${now}::timestamptz
     from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(pushes)}::jsonb) with ordinality as pushed (push, turn)
     order by pushed.turn`
-  const named = moves.filter(({ ref }) => /^refs\/(heads|tags)\//.test(ref)).map(({ ref, old, new: to }) => ({ ref, old, new: to }))
+  const named = moves
+    .filter(({ ref }) => /^refs\/(heads|tags)\//.test(ref))
+    .map(({ ref, old, new: to, skip_ci }) => ({ ref, old, new: to, ...(skip_ci && { skip_ci }) }))
   const hooked = sql`insert into ${hookChanges} (source, operation, project_id, actor_id, after)
     select 'pushes', 'INSERT', ${projectId}::bigint, actor_id, ${JSON.stringify({ moves: named })}::jsonb from finished
     where ${hasListener(projectId, 'push', 'tag_push', 'repository_update')}`

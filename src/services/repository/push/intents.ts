@@ -1,9 +1,8 @@
 import { eq } from 'drizzle-orm'
-import type { Context } from '../../../context.js'
+import type { Context, Move } from '../../../context.js'
 import { onlyRow } from '../../../db/only-row.js'
 import { type MergeIntent, refIntents } from '../../../db/schema/index.js'
 import { RefChanged, RefNameConflict, RepositoryMoving } from '../../../git/errors.js'
-import type { RefUpdate } from '../../../git/types.js'
 import { isUnavailable } from '../../../lib/unavailable.js'
 import type { Door } from './rules.js'
 
@@ -11,7 +10,7 @@ interface NewIntent {
   projectId: number
   actorId: number
   door: Door
-  moves: RefUpdate[]
+  moves: Move[]
   merge?: MergeIntent | null
 }
 
@@ -24,7 +23,7 @@ export async function recordIntent(ctx: Context, { projectId, actorId, door, mov
         project_id: projectId,
         actor_id: actorId,
         origin: door,
-        updates: moves.map(({ ref, old, new: to }) => ({ ref, old, new: to })),
+        updates: moves.map(({ ref, old, new: to, skip_ci }) => ({ ref, old, new: to, ...(skip_ci && { skip_ci }) })),
         merge,
         owner: ctx.jobs.id,
       })

@@ -1,5 +1,5 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
-import type { Context } from '../../../context.js'
+import type { Context, Move } from '../../../context.js'
 import { events, processes, refIntents } from '../../../db/schema/index.js'
 import { RepositoryMissing } from '../../../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../git/types.js'
@@ -18,7 +18,7 @@ export async function resolveIntent(
   allowed: { finish: boolean; drop: boolean } = { finish: true, drop: true },
 ): Promise<void> {
   const repository = await repositoryById(ctx, intent.project_id)
-  const moved: RefUpdate[] = []
+  const moved: Move[] = []
   // nothing is left to finish when the repository is gone; throws when its storage is not available
   if (repository && (await ctx.git.exists(repository.git.key))) {
     for (const update of intent.updates) {

@@ -31,6 +31,8 @@ export interface Acceptance {
   squash_commit_message?: string | undefined
   should_remove_source_branch?: boolean | undefined
   merge_when_pipeline_succeeds?: boolean | undefined
+  /** With `merge_when_pipeline_succeeds`: the merge is deferred also while there is no pipeline (PO-8). */
+  awaits_pipeline?: boolean | undefined
   /** The commit that the source branch must point to. */
   sha?: string | undefined
 }
@@ -116,7 +118,7 @@ async function tryMerge(ctx: Context, attempt: MergeAttempt, branch: string): Pr
   }
   if (await repository.isAncestor(head, start)) throw cannotBeMerged()
   if (subject.project.merge_method !== 'merge' && !(await repository.isAncestor(start, head))) throw cannotBeMerged()
-  const mustWait = whenPipelineSucceeds && (request.pipeline === 'pending' || request.pipeline === 'running')
+  const mustWait = whenPipelineSucceeds && (given.awaits_pipeline || request.pipeline === 'pending' || request.pipeline === 'running')
   const headDiffers = given.sha !== undefined && given.sha !== head
   if ((mustWait || headDiffers) && !(await repository.canMerge(start, head))) throw cannotBeMerged()
   if (headDiffers) throw conflict('SHA does not match HEAD of source branch')
