@@ -107,7 +107,7 @@ export class Site {
     const moved = await nullOnFailure(getProjectFor(ctx, caller, String(id)))
     const former = `/${inUrl(fullPath)}`
     return moved && request.url.startsWith(former)
-      ? ctx.links.prefix + `/${inUrl(fullPathOf(moved.project))}` + request.url.slice(former.length)
+      ? `${ctx.links.prefix}/${inUrl(fullPathOf(moved.project))}${request.url.slice(former.length)}`
       : null
   }
 

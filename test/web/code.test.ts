@@ -79,7 +79,7 @@ describe('the home of a project', () => {
 describe('files and folders', () => {
   it('of a ref with slashes are found, and each kind leads to its page', async () => {
     const who = await aUser(t.ctx)
-    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'docs/a b#c.md': 'one\ntwo\n', top: '' } })
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'docs/a b#c.txt': 'one\ntwo\n', top: '' } })
     await t.api('post', `${project.path}/repository/branches`, who).send({ branch: 'feature/x', ref: 'main' }).expect(201)
     const browser = aBrowser()
     const base = `/${project.fullPath}/-`
@@ -90,7 +90,7 @@ describe('files and folders', () => {
       .toArray()
       .map((a) => folder.$(a).attr('href'))
       .find((href) => href?.includes('blob')) as string
-    expect(link).toBe(`${base}/blob/feature/x/docs/a%20b%23c.md`)
+    expect(link).toBe(`${base}/blob/feature/x/docs/a%20b%23c.txt`)
     const file = await browser.open(link)
     expect([linesOf(file), file.$('#L2 a').attr('href')]).toEqual([['one', 'two'], '#L2'])
     expect((await browser.open(`${base}/tree/main/top`)).at).toBe(`${base}/blob/main/top`)
@@ -100,6 +100,22 @@ describe('files and folders', () => {
     expect(rowsOf(await browser.open(`${base}/tree/${sha}`)).map(([name]) => name)).toEqual(['docs', 'later', 'top'])
     for (const path of ['tree/nowhere', 'blob/main/none', 'tree/main/none', `tree/${'0'.repeat(40)}`])
       expect((await (await signedIn(who)).open(`${base}/${path}`)).status).toBe(404)
+  })
+
+  it('of Markdown are rendered with their relative links, and programs with marks for their language', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, {
+      creator: who,
+      visibility: 'public',
+      files: { 'docs/a.md': '# Title\n\n[next](b.md) <b>no</b> ![x](https://example.org/x.png)', 'docs/a.ts': 'const a = "<b>"\n' },
+    })
+    const browser = aBrowser()
+    const page = await browser.open(`/${project.fullPath}/-/blob/main/docs/a.md`)
+    expect([page.$('.prose h1').text(), page.$('.prose a').attr('href')]).toEqual(['Title', `/${project.fullPath}/-/blob/main/docs/b.md`])
+    expect(page.$('.prose b, .prose img').length).toBe(0)
+    expect(linesOf(await browser.open(`/${project.fullPath}/-/blob/main/docs/a.md?viewer=simple`))[0]).toBe('# Title')
+    const program = await browser.open(`/${project.fullPath}/-/blob/main/docs/a.ts`)
+    expect([linesOf(program), program.$('.hljs-keyword').text(), program.$('main b').length]).toEqual([['const a = "<b>"'], 'const', 0])
   })
 
   it('at an older address, or by another case, lead to the printed one (WB-2)', async () => {

@@ -11,12 +11,15 @@ const MAX_WAITING = 32
 const IDLE_TIMEOUT_MS = 10_000
 const RENDER_TIMEOUT_MS = 10_000
 
+/** What the thread is asked for: Markdown, or the source of a program. */
+export type Message = { text: string; links: NamedLinks } | { source: string; language: string }
+
 interface Waiting {
   resolve(html: string): void
   reject(error: Error): void
 }
 
-/** Renders Markdown in a thread of its own, a text once for all who ask for it within a short time (SEC-145). */
+/** Renders Markdown, and marks the syntax of programs, in a thread of its own, a text once for all who ask for it within a short time (SEC-145). */
 export class MarkdownThread {
   readonly #kept = new LRUCache<string, string>({ maxSize: MAX_KEPT_CHARACTERS, sizeCalculation: (html, key) => html.length + key.length + 1 })
   readonly #rendering = new Map<string, Promise<string>>()
@@ -30,13 +33,29 @@ export class MarkdownThread {
 
   /** `links`: what the references in the text become, by their names. */
   async html(text: string, links: NamedLinks = {}): Promise<string> {
-    const key = `${JSON.stringify(links)} ${text}`
+    return this.#once(`${JSON.stringify(links)} ${text}`, { text, links })
+  }
+
+  /**
+   * The lines of a source as HTML with marks for its language, as `highlightLines`; null for an unknown language, and for
+   * a source that takes too long.
+   */
+  async lines(source: string, language: string): Promise<string[] | null> {
+    const html = await this.#once(`${language}: ${source}`, { source, language }).catch((error: unknown) => {
+      if (error instanceof Unavailable) return ''
+      throw error
+    })
+    return html === '' ? null : html.split('\n')
+  }
+
+  /** Renders once for all who ask for the same. */
+  async #once(key: string, message: Message): Promise<string> {
     const kept = this.#kept.get(key)
     if (kept !== undefined) return kept
     const known = this.#rendering.get(key)
     if (known) return known
     if (this.#waiting.size >= MAX_WAITING) throw new Unavailable('too many texts wait to be rendered')
-    const rendering = this.#render(text, links).finally(() => this.#rendering.delete(key))
+    const rendering = this.#render(message).finally(() => this.#rendering.delete(key))
     this.#rendering.set(key, rendering)
     const html = await rendering
     this.#kept.set(key, html)
@@ -48,12 +67,12 @@ export class MarkdownThread {
     await this.#thread?.terminate()
   }
 
-  #render(text: string, links: NamedLinks): Promise<string> {
+  #render(message: Message): Promise<string> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
       this.#thread ??= this.#start()
-      this.#thread.postMessage({ id, text, links })
+      this.#thread.postMessage({ id, ...message })
       this.#endAfter(RENDER_TIMEOUT_MS)
     })
   }

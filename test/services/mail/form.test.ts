@@ -168,7 +168,7 @@ describe('unsubscribing by the link (ML-17)', () => {
     const link = linkOf(await only(all.reader))
     const page = await fetch(here(link))
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    expect(await page.text()).toContain('<form method="post" action="/sent_notifications/unsubscribe">')
+    expect(await page.text()).toContain('<form method="post" action="/sent_notifications/unsubscribe" class="form">')
     await note(all.project, all.author, iid, 'still here')
     await only(all.reader)
     const body = new FormData()

@@ -202,6 +202,8 @@ describe('changes', () => {
     const [author, approver, watcher, other] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [approver, watcher, other], files: { 'a.txt': 'a\n' } })
     const { path, iid } = await aMergeRequest(t, { project })
+    // the mails about the new one are sent before somebody watches
+    await t.ctx.jobs.drain()
     await level(watcher, { level: 'watch' }, project.path)
     for (const verb of ['approve', 'unapprove']) {
       await t.api('post', `${path}/${verb}`, approver).expect(201)

@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
-import { str } from '../../../http/params.js'
+import { oneOf, opt, str } from '../../../http/params.js'
 import { lastChanges } from '../../../services/repository/last-changes.js'
 import { PathLinks, shortId } from '../../components/code.js'
+import { CodeCell, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
+import { isMarkdown, renderFile } from './readme.js'
 import { entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
 import { RefSwitch } from './tree.js'
 
@@ -20,7 +22,11 @@ const sizeText = (bytes: number) =>
   bytes < 1_024 ? `${bytes} bytes` : bytes < 1_048_576 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${(bytes / 1_048_576).toFixed(1)} MiB`
 
 /** The content of a file as it can be shown. */
-type Shown = { kind: 'text'; lines: string[] } | { kind: 'image' } | { kind: 'link'; to: string } | { kind: 'none'; why: string }
+type Shown =
+  | { kind: 'text'; lines: string[]; marked?: string[] | null; rich?: string }
+  | { kind: 'image' }
+  | { kind: 'link'; to: string }
+  | { kind: 'none'; why: string }
 
 async function contentOf({ repository, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
   if (IMAGE.test(path)) return { kind: 'image' }
@@ -33,6 +39,17 @@ async function contentOf({ repository, path }: Place, entry: { oid: string; mode
   if (lines.at(-1) === '') lines.pop()
   return lines.length > MAX_LINES ? { kind: 'none', why: `This file has too many lines to be shown (${lines.length}).` } : { kind: 'text', lines }
 }
+
+/** The ending of a file name, or the whole name, by which its language is known. */
+const languageOf = (path: string) => {
+  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
+  return name.includes('.') ? name.slice(name.lastIndexOf('.') + 1) : name
+}
+
+/** Larger sources are shown without marks. */
+const MAX_MARKED = 512 * 1024
+
+const markedLines = (ctx: Context, path: string, text: string) => (text.length > MAX_MARKED ? null : ctx.markdown.lines(text, languageOf(path)))
 
 async function fileAt(ctx: Context, subject: ProjectSubject, view: PageView, path: string) {
   const place = await placeOf(ctx, subject, view, path)
@@ -50,17 +67,23 @@ const Toolbar = ({ place }: { place: Place }) => (
 export const blobPage = page({
   at: 'P/-/blob/*',
   access: onProject('download_code'),
-  input: z.object({ path: str() }),
-  async show({ ctx, subject, input, view }) {
+  input: z.object({ path: str(), viewer: opt(oneOf(['simple', 'rich', 'auxiliary'])) }),
+  async show({ ctx, caller, subject, input, view }) {
     const { place, entry } = await fileAt(ctx, subject, view, input.path)
     const { links, ref, path, commit, repository } = place
     if (!entry || entry.type === 'tree') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
     const size = (await repository.objectInfo(entry.oid))?.size ?? 0
+    const isRich = isMarkdown(path) && input.viewer !== 'simple'
     const [shown, changes] = await Promise.all([
       contentOf(place, entry, size),
       lastChanges(ctx, subject.project, commit.oid, path.split('/').slice(0, -1).join('/')),
     ])
     const change = changes.get(entry.name)
+    if (shown.kind === 'text') {
+      const text = shown.lines.join('\n')
+      if (isRich) shown.rich = await renderFile(ctx, caller, subject, place, text)
+      else shown.marked = await markedLines(ctx, path, text)
+    }
     return {
       title: `${path} · ${fullPathOf(subject.project)}`,
       body: (
@@ -85,6 +108,12 @@ export const blobPage = page({
                 {sizeText(size)}
                 {entry.mode === '100755' && ', executable'}
                 {' · '}
+                {isMarkdown(path) && shown.kind === 'text' && (
+                  <>
+                    <a href={links.blob(ref, path) + (isRich ? '?viewer=simple' : '')}>{isRich ? 'Source' : 'Rendered'}</a>
+                    {' · '}
+                  </>
+                )}
                 <a href={links.raw(ref, path)}>Raw</a>
                 {' · '}
                 {shown.kind === 'text' && (
@@ -115,7 +144,8 @@ export const blobPage = page({
 function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: Place }) {
   switch (shown.kind) {
     case 'text':
-      return shown.lines.length === 0 ? <p class="empty">This file is empty.</p> : <Lines lines={shown.lines} />
+      if (shown.lines.length === 0) return <p class="empty">This file is empty.</p>
+      return shown.rich === undefined ? <Lines lines={shown.lines} marked={shown.marked ?? null} /> : <Prose html={shown.rich} />
     case 'image':
       return (
         <p class="picture">
@@ -138,7 +168,7 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
 }
 
 /** Numbered lines; a number is a link to its line. */
-const Lines = ({ lines }: { lines: string[] }) => (
+const Lines = ({ lines, marked }: { lines: string[]; marked: string[] | null }) => (
   <table class="lines">
     <tbody>
       {lines.map((line, i) => (
@@ -146,9 +176,7 @@ const Lines = ({ lines }: { lines: string[] }) => (
           <td class="number">
             <a href={`#L${i + 1}`}>{i + 1}</a>
           </td>
-          <td class="code" id={`LC${i + 1}`}>
-            {line}
-          </td>
+          <CodeCell id={`LC${i + 1}`} line={line} html={marked?.[i]} />
         </tr>
       ))}
     </tbody>
@@ -166,6 +194,7 @@ export const blamePage = page({
     const size = (await repository.objectInfo(entry.oid))?.size ?? 0
     const shown = await contentOf(place, entry, size)
     if (shown.kind !== 'text') return new Redirect(links.blob(ref, path).slice(view.links.prefix.length))
+    const marked = await markedLines(ctx, path, shown.lines.join('\n'))
     const { groups, truncated } = await repository.blame(commit.oid, path, { deadline: BLAME_MS })
     const oids = [...new Set(groups.map(({ oid }) => oid))]
     const commits = new Map((await repository.commits(oids)).flatMap((one) => (one ? [[one.oid, one] as const] : [])))
@@ -220,7 +249,7 @@ export const blamePage = page({
                       <td class="number">
                         <a href={`#L${i + 1}`}>{i + 1}</a>
                       </td>
-                      <td class="code">{line}</td>
+                      <CodeCell line={line} html={marked?.[i]} />
                     </tr>
                   )
                 })}

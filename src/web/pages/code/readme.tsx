@@ -1,29 +1,56 @@
+import type { Caller } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { TreeEntry } from '../../../git/types.js'
+import { linksOfReferences } from '../../../services/markdown/references.js'
+import { type Surroundings, withSurroundings } from '../../../services/markdown/relative.js'
+import { Prose } from '../../components/markup.js'
 import type { Place } from './revision.js'
 
 /** Larger ones are a link only. */
 const MAX_BYTES = 512 * 1024
+const MARKDOWN = /\.(?:md|mkdn?|mdown|markdown)$/i
 
-export interface Readme {
-  name: string
-  text: string
+export const isMarkdown = (name: string): boolean => MARKDOWN.test(name)
+
+/** What a reader sees of a text: HTML if it is Markdown, otherwise the text. */
+export type Rendered = { html: string } | { text: string }
+
+export type Readme = Rendered & { name: string }
+
+/** Renders a Markdown file of a repository: references, and links to other files (WB-8). */
+export async function renderFile(
+  ctx: Context,
+  caller: Caller,
+  subject: ProjectSubject,
+  { links, ref, path }: Pick<Place, 'links' | 'ref' | 'path'>,
+  text: string,
+) {
+  const html = await ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text))
+  const surroundings: Surroundings = {
+    folder: path.split('/').slice(0, -1).join('/'),
+    page: (file) => links.blob(ref, file),
+    file: (file) => links.raw(ref, file),
+  }
+  return withSurroundings(html, surroundings)
 }
 
 /** The README of a folder; null if there is none, or it is no text. */
-export async function readmeIn(_ctx: Context, _subject: ProjectSubject, { repository }: Place, entries: TreeEntry[]): Promise<Readme | null> {
-  const entry = entries.find(({ name, type, mode }) => type === 'blob' && mode !== '120000' && /^readme(?:\.(?:md|markdown|txt))?$/i.test(name))
+export async function readmeIn(ctx: Context, caller: Caller, subject: ProjectSubject, place: Place, entries: TreeEntry[]): Promise<Readme | null> {
+  const { repository } = place
+  const entry = entries.find(({ name, type, mode }) => type === 'blob' && mode !== '120000' && /^readme(?:\.[a-z]{1,8})?$/i.test(name))
   const info = entry && (await repository.objectInfo(entry.oid))
   if (!entry || !info || info.size > MAX_BYTES) return null
   const content = await repository.blob(entry.oid)
   if (!content || content.subarray(0, 8_000).includes(0)) return null
-  return { name: entry.name, text: content.toString('utf8') }
+  const text = content.toString('utf8')
+  const rendered = isMarkdown(entry.name) ? { html: await renderFile(ctx, caller, subject, { ...place, path: entry.path }, text) } : { text }
+  return { name: entry.name, ...rendered }
 }
 
-export const ReadmeBox = ({ readme: { name, text } }: { readme: Readme }) => (
-  <section class="box">
-    <h2 class="head">{name}</h2>
-    <pre class="plain">{text}</pre>
+export const ReadmeBox = ({ readme }: { readme: Readme }) => (
+  <section class="box" id="readme">
+    <h2 class="head">{readme.name}</h2>
+    {'html' in readme ? <Prose html={readme.html} /> : <pre class="plain">{readme.text}</pre>}
   </section>
 )

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { ANONYMOUS } from '../../../access/actor.js'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
@@ -37,6 +38,7 @@ const soon = (changes: Promise<LastChanges>): Promise<LastChanges> =>
 
 /** The table of a folder, with its README. */
 async function folder(ctx: Context, subject: ProjectSubject, view: PageView, place: Place, number: number) {
+  const caller = ctx.origin?.caller ?? ANONYMOUS
   const { commit, links, ref, path } = place
   const entries = await entriesOf(place)
   const shown = entries.slice((number - 1) * PER_PAGE, number * PER_PAGE)
@@ -44,7 +46,7 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
     soon(lastChanges(ctx, subject.project, commit.oid, path)),
     findUsersByAddress(ctx, [commit.author.email]),
     subject.can('read_pipeline') ? lastPipelinesOf(ctx, subject, [commit.oid]) : new Map(),
-    readmeIn(ctx, subject, place, entries),
+    readmeIn(ctx, caller, subject, place, entries),
   ])
   return (
     <>

@@ -1,0 +1,50 @@
+import { escapeHtml } from '../../lib/text/html.js'
+
+/** Where relative links of a file lead. */
+export interface Surroundings {
+  /** The folder of the file, '' for the root of the repository. */
+  folder: string
+  /** The address of a path of the repository as a page, and as a file. */
+  page(path: string): string
+  file(path: string): string
+}
+
+const ENTITIES: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&lt;': '<', '&gt;': '>' }
+const unescapeHtml = (text: string) => text.replace(/&(?:amp|quot|lt|gt);/g, (entity) => ENTITIES[entity] as string)
+
+/**
+ * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures from elsewhere
+ * become their alternative text: pages load nothing from other sites (WB-4).
+ */
+export function withSurroundings(html: string, { folder, page, file }: Surroundings): string {
+  return html
+    .replace(/<img src="([^"]*)" alt="([^"]*)"/g, (tag, url: string, alt: string) => {
+      const path = pathOf(unescapeHtml(url), folder)
+      if (path !== null) return `<img loading="lazy" src="${escapeHtml(file(path))}" alt="${alt}"`
+      return /^\/uploads\//.test(url) ? tag : `<span class="elsewhere" title="${url}">${alt || 'picture'}</span><span hidden`
+    })
+    .replace(/<a href="([^"]*)"/g, (tag, url: string) => {
+      const [, bare = '', rest = ''] = /^([^?#]*)([\s\S]*)$/.exec(unescapeHtml(url)) ?? []
+      const path = bare === '' ? null : pathOf(bare, folder)
+      return path === null ? tag : `<a href="${escapeHtml(page(path) + rest)}"`
+    })
+}
+
+/** The path in the repository that a relative URL names; null for any other URL. */
+function pathOf(url: string, folder: string): string | null {
+  if (/^(?:[a-z][a-z0-9+.-]*:|\/\/|#)/i.test(url) || url.startsWith('/uploads/')) return null
+  const parts: string[] = []
+  for (const part of `${url.startsWith('/') ? '' : folder}/${decoded(url)}`.split('/')) {
+    if (part === '..') parts.pop()
+    else if (part !== '' && part !== '.') parts.push(part)
+  }
+  return parts.length > 0 ? parts.join('/') : null
+}
+
+function decoded(url: string): string {
+  try {
+    return decodeURIComponent(url)
+  } catch {
+    return url
+  }
+}

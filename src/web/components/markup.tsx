@@ -1,0 +1,21 @@
+/**
+ * The only place where markup that is not made of components becomes part of a page: what the Markdown renderer and the
+ * highlighter made, which escape all texts (WB-8).
+ */
+
+/** A rendered text. */
+export const Prose = ({ html }: { html: string }) => (
+  // biome-ignore lint/security/noDangerouslySetInnerHtml: made by the Markdown renderer, which escapes HTML
+  <div class="prose" dangerouslySetInnerHTML={{ __html: html }} />
+)
+
+/** A line of a program, with marks if its language is known. */
+export const CodeCell = ({ id, line, html }: { id?: string; line: string; html: string | undefined }) =>
+  html === undefined ? (
+    <td class="code" id={id}>
+      {line}
+    </td>
+  ) : (
+    // biome-ignore lint/security/noDangerouslySetInnerHtml: made by the highlighter, which escapes HTML
+    <td class="code" id={id} dangerouslySetInnerHTML={{ __html: html }} />
+  )
