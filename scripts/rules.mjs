@@ -6,7 +6,7 @@ const CITING = ['src', 'test', 'docs', 'bench']
 const TEXT = /\.([cm]?[jt]s|md|txt|json|sh)$/
 const ID = /\b([A-Z]{1,3})-\d+[a-z]?\b/g
 /** Prefixes of names that look like rule ids: standards, and references to other trackers in test data. */
-const NO_FAMILY = new Set(['A', 'AES', 'CRC', 'ISO', 'PRJ', 'RFC', 'RSA', 'SHA', 'SSH', 'UTF'])
+const NO_FAMILY = new Set(['A', 'AES', 'BSD', 'CRC', 'ISO', 'PRJ', 'RFC', 'RSA', 'SHA', 'SSH', 'UTF'])
 
 /**
  * A rule starts a line, a list item or a table row: `- **G-1**`, `| W-3 |`, `| PR-2 (P2) |`, `**SEC-1.**`, `EV-6 (P1).`

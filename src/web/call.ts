@@ -8,11 +8,10 @@ import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/f
 import { countRequest, forCall } from '../http/mount.js'
 import { parseInput } from '../http/params.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
-import type { Form, Html, Page, PageView, Submitted } from './page.js'
+import type { Form, Html, Page, PageView, Sender, Submitted } from './page.js'
 import { Redirect } from './page.js'
 import { callerOfSession, sessionOf } from './session/caller.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
-import type { Site } from './site.js'
 import { seedOf, viewOf } from './view.js'
 
 /** Kinds of failures after which a form is shown again with what was typed (WB-6). */
@@ -23,7 +22,7 @@ const PASSWORD_PAGE = '/-/profile/password/new'
 const OPEN_TO_EXPIRED = new Set([PASSWORD_PAGE, '/-/profile/password', '/users/sign_out'])
 
 /** Answers a request for a page or with a form, for a known address (WB-1). */
-export async function answerPage(site: Site, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
+export async function answerPage(site: Sender, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
   const { ctx } = site
   const session = await sessionOf(ctx, request)
   const caller = callerOfSession(session)

@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
 import type { Access } from '../access/access.js'
@@ -125,3 +126,9 @@ export const form = <Subject, Signed extends boolean, Input extends z.ZodObject>
   on?: Page
   submit(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Html | Redirect>
 }) => declaration as unknown as Form
+
+/** Sends what a page or form has made. */
+export interface Sender {
+  ctx: Context
+  send(view: PageView, result: Html | Redirect, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
+}

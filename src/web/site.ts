@@ -11,7 +11,7 @@ import { answerPage } from './call.js'
 import { documentOf } from './layout/document.js'
 import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
-import type { Form, Html, Page, PageView } from './page.js'
+import type { Form, Html, Page, PageView, Sender } from './page.js'
 import { Redirect } from './page.js'
 import { Paths } from './paths.js'
 import { callerOfSession, sessionOf } from './session/caller.js'
@@ -28,7 +28,7 @@ export const wantsHtml = ({ headers, method }: FastifyRequest): boolean =>
   (method === 'GET' || method === 'HEAD' || method === 'POST') && (headers.accept ?? '').includes('text/html')
 
 /** All pages and forms of the service (WB-1). */
-export class Site {
+export class Site implements Sender {
   readonly assets: Assets
   readonly #paths: Paths
 

@@ -208,9 +208,9 @@ describe('push options', () => {
       'A merge_request.create push option is required to create a merge request for branch a',
     ])
     expect(await fails('b', 'merge_request.create', 'merge_request.target=gone')).toEqual(['Branch gone does not exist'])
-    expect(await fails('c', 'merge_request.create', 'merge_request.milestone=v9', 'merge_request.assign=nobody-here')).toEqual([
+    expect(await fails('c', 'merge_request.create', 'merge_request.milestone=v9', 'merge_request.assign=not-here')).toEqual([
       'Milestone v9 was not found',
-      'User nobody-here was not found',
+      'User not-here was not found',
     ])
     expect(await requestsOf(project)).toHaveLength(1)
     expect(await fails('d', 'merge_request.create', `merge_request.title=${'x'.repeat(300)}`)).toEqual([
@@ -223,7 +223,7 @@ describe('push options', () => {
     expect(await requestsOf(project)).toHaveLength(1)
   })
 
-  it('that nobody knows do nothing (PO-1)', async () => {
+  it('that are unknown do nothing (PO-1)', async () => {
     const { project, work } = await aClone()
     const pushed = await gitRun(work, 'push', ...options('other', 'merge_request.nothing=1', 'ci.variable=A=1', '=', '.'), 'origin', 'topic')
     expect(pushed.code).toBe(0)

@@ -8,7 +8,7 @@ import { anAdmin, aProject, aUser, setSettings, type TestUser } from '../support
 const t = testApp({ ROOST_FAILED_CREDENTIALS: '5', ROOST_TRUSTED_PROXIES: '127.0.0.1' })
 
 let visitors = 0
-/** Each has an address of its own, because wrong passwords are counted by address. */
+/** Each has another address, because wrong passwords are counted by address. */
 const aBrowser = (headers: Record<string, string> = {}) => new TestBrowser(t.url, { 'x-forwarded-for': `198.51.100.${++visitors}`, ...headers })
 const signedIn = async (who: TestUser, headers?: Record<string, string>) => {
   const browser = aBrowser(headers)

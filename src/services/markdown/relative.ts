@@ -14,10 +14,11 @@ const unescapeHtml = (text: string) => text.replace(/&(?:amp|quot|lt|gt);/g, (en
 
 /**
  * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures from elsewhere
- * become their alternative text: pages load nothing from other sites (WB-4).
+ * become their alternative text: pages load nothing from other sites (WB-4). Check boxes of tasks get a label.
  */
 export function withSurroundings(html: string, { folder, page, file }: Surroundings): string {
   return html
+    .replace(/<input type="checkbox" class="task-list-item-checkbox" disabled/g, '$& aria-label="Task"')
     .replace(/<img src="([^"]*)" alt="([^"]*)"/g, (tag, url: string, alt: string) => {
       const path = pathOf(unescapeHtml(url), folder)
       if (path !== null) return `<img loading="lazy" src="${escapeHtml(file(path))}" alt="${alt}"`

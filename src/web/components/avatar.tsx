@@ -5,7 +5,7 @@ import type { PageView } from '../page.js'
 export const Avatar = ({ view, user, size = 24 }: { view: PageView; user: { id: number; avatar: string | null }; size?: number }) => (
   <img
     class="avatar"
-    src={avatarUrl(user, { base: view.links.base, service: view.avatarService })}
+    src={avatarUrl(user, { base: view.links.prefix, service: view.avatarService })}
     alt=""
     width={size}
     height={size}

@@ -8,27 +8,22 @@ import { Avatar } from './avatar.js'
 import { Badge } from './list.js'
 
 /** The ways from the root of a repository to a path. */
-export function PathLinks({ links, ref_: ref, path, last }: { links: ProjectLinks; ref_: string; path: string; last?: 'blob' | 'tree' }) {
+export function PathLinks({ links, revision, path, last }: { links: ProjectLinks; revision: string; path: string; last?: 'blob' | 'tree' }) {
   const parts = path.split('/').filter(Boolean)
   return (
-    <span class="crumbs">
-      <a href={links.tree(ref)}>root</a>
+    <nav class="crumbs" aria-label="Path">
+      <a href={links.tree(revision)}>root</a>
       {parts.map((part, i) => {
         const to = parts.slice(0, i + 1).join('/')
-        return (
-          <>
-            {' / '}
-            {i === parts.length - 1 && last ? (
-              <strong key={to}>{part}</strong>
-            ) : (
-              <a key={to} href={links.tree(ref, to)}>
-                {part}
-              </a>
-            )}
-          </>
+        return i === parts.length - 1 && last ? (
+          <strong key={to}>{part}</strong>
+        ) : (
+          <a key={to} href={links.tree(revision, to)}>
+            {part}
+          </a>
         )
       })}
-    </span>
+    </nav>
   )
 }
 

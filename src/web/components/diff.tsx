@@ -92,23 +92,27 @@ function FileBox({ file, links, from, to, parallel }: { file: FileDiff } & Pick<
   const lines = linesOf(diff)
   const revision = deleted_file ? from : to
   return (
-    <details class="box diff" id={anchor} open>
-      <summary class="head">
-        <span class="grow">
+    <div class="box diff" id={anchor}>
+      {revision && (
+        <a class="corner" href={links.blob(revision, deleted_file ? old_path : new_path)} aria-label={`View file ${new_path}`}>
+          View file
+        </a>
+      )}
+      <details open>
+        <summary class="head">
           {renamed_file ? `${old_path} → ${new_path}` : new_path} {new_file && <Badge kind="success">new</Badge>}
           {deleted_file && <Badge kind="danger">deleted</Badge>}{' '}
           {!new_file && !deleted_file && a_mode !== b_mode && <Badge>{`${a_mode} → ${b_mode}`}</Badge>}
-        </span>
-        {revision && <a href={links.blob(revision, deleted_file ? old_path : new_path)}>View file</a>}
-      </summary>
-      {lines.length === 0 ? (
-        <p class="note">{renamed_file ? 'Renamed without changes.' : 'No text to compare: a binary, empty or very large file.'}</p>
-      ) : parallel ? (
-        <Parallel lines={lines} anchor={anchor} />
-      ) : (
-        <Unified lines={lines} anchor={anchor} />
-      )}
-    </details>
+        </summary>
+        {lines.length === 0 ? (
+          <p class="note">{renamed_file ? 'Renamed without changes.' : 'No text to compare: a binary, empty or very large file.'}</p>
+        ) : parallel ? (
+          <Parallel lines={lines} anchor={anchor} />
+        ) : (
+          <Unified lines={lines} anchor={anchor} />
+        )}
+      </details>
+    </div>
   )
 }
 

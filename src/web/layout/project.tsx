@@ -11,13 +11,15 @@ interface Props {
   view: PageView
   subject: ProjectSubject
   tab: ProjectTab
+  /** What the page is, for those who do not see it; a page with a visible heading gives none. */
+  heading?: string
   children: ComponentChildren
 }
 
 const visibilityOf = (level: number) => (level === PUBLIC ? 'Public' : level === INTERNAL ? 'Internal' : 'Private')
 
 /** A page of a project: its path, and the ways to its other pages. */
-export function ProjectLayout({ view, subject, tab, children }: Props) {
+export function ProjectLayout({ view, subject, tab, heading, children }: Props) {
   const { project } = subject
   const links = projectLinks(view, fullPathOf(project))
   const tabs: [ProjectTab, string, string][] = subject.can('download_code')
@@ -44,6 +46,7 @@ export function ProjectLayout({ view, subject, tab, children }: Props) {
           </a>
         ))}
       </nav>
+      {heading && <h1 class="hidden">{heading}</h1>}
       {children}
     </>
   )

@@ -59,9 +59,9 @@ async function fileAt(ctx: Context, subject: ProjectSubject, view: PageView, pat
 }
 
 const Toolbar = ({ place }: { place: Place }) => (
-  <p class="toolbar">
-    <RefSwitch place={place} page="blob" /> <PathLinks links={place.links} ref_={place.ref} path={place.path} last="blob" />
-  </p>
+  <div class="toolbar">
+    <RefSwitch place={place} page="blob" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="blob" />
+  </div>
 )
 
 export const blobPage = page({
@@ -87,7 +87,7 @@ export const blobPage = page({
     return {
       title: `${path} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code">
+        <ProjectLayout view={view} subject={subject} tab="code" heading={path}>
           <Toolbar place={place} />
           <div class="box file">
             <p class="head">
@@ -202,7 +202,7 @@ export const blamePage = page({
     return {
       title: `Blame of ${path} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code">
+        <ProjectLayout view={view} subject={subject} tab="code" heading={`Blame of ${path}`}>
           <Toolbar place={place} />
           <div class="box file">
             <p class="head">

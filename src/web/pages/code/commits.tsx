@@ -101,10 +101,10 @@ export const commitsPage = page({
     return {
       title: `Commits${path && ` of ${path}`} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="commits">
-          <p class="toolbar">
-            <RefSwitch place={place} page="commits" /> {path && <PathLinks links={links} ref_={place.ref} path={path} />}
-          </p>
+        <ProjectLayout view={view} subject={subject} tab="commits" heading="Commits">
+          <div class="toolbar">
+            <RefSwitch place={place} page="commits" /> {path && <PathLinks links={links} revision={place.ref} path={path} />}
+          </div>
           <CommitList view={view} commits={commits} links={links} {...(await beside(ctx, subject, commits))} />
           {commits.length === 0 && <p class="empty">There are no commits here.</p>}
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />

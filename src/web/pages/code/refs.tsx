@@ -49,7 +49,7 @@ export const branchesPage = page({
     return {
       title: `Branches · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="branches">
+        <ProjectLayout view={view} subject={subject} tab="branches" heading="Branches">
           <SearchBox action={links.page('branches')} value={input.search} label="Find a branch" />
           <Rows empty="There is no such branch.">
             {items.map(({ name, commit, merged, protected: isProtected, default: isDefault, can_push }) => (
@@ -141,7 +141,7 @@ export const tagsPage = page({
     return {
       title: `Tags · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="tags">
+        <ProjectLayout view={view} subject={subject} tab="tags" heading="Tags">
           <SearchBox action={links.page('tags')} value={input.search} label="Find a tag" />
           <Rows empty={input.search ? 'There is no such tag.' : 'There are no tags yet.'}>
             {items.map(({ name, tag, commit }) => (

@@ -143,10 +143,10 @@ export const treePage = page({
     return {
       title: `${place.path || place.ref} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code">
-          <p class="toolbar">
-            <RefSwitch place={place} page="tree" /> <PathLinks links={place.links} ref_={place.ref} path={place.path} last="tree" />
-          </p>
+        <ProjectLayout view={view} subject={subject} tab="code" heading={`Files in ${place.path || place.ref}`}>
+          <div class="toolbar">
+            <RefSwitch place={place} page="tree" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="tree" />
+          </div>
           {await folder(ctx, subject, view, place, input.page)}
         </ProjectLayout>
       ),
@@ -168,7 +168,7 @@ export const projectPage = page({
     return {
       title,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code">
+        <ProjectLayout view={view} subject={subject} tab="code" heading={title}>
           <div class="with-aside">
             <div>{code ?? <p class="empty">The files of this project are not shown to you.</p>}</div>
             <aside>
@@ -243,11 +243,11 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
   const tags = await place.repository.refsPage('refs/tags/', { skip: 0, limit: 0 })
   return (
     <>
-      <p class="toolbar">
+      <div class="toolbar">
         <RefSwitch place={place} page="tree" />
         <a href={place.links.page('branches')}>{heads.total === 1 ? '1 branch' : `${heads.total} branches`}</a>
         <a href={place.links.page('tags')}>{tags.total === 1 ? '1 tag' : `${tags.total} tags`}</a>
-      </p>
+      </div>
       {await folder(ctx, subject, view, place, 1)}
     </>
   )

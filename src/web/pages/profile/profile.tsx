@@ -56,7 +56,7 @@ export const profilePage = page({
               name="user[public_email]"
               label="Public e-mail"
               value={user.public_email}
-              choices={[{ value: '', label: 'None: addresses are shown to nobody' }, ...addresses.map((value) => ({ value, label: value }))]}
+              choices={[{ value: '', label: 'None: no address is shown' }, ...addresses.map((value) => ({ value, label: value }))]}
             />
             <TextField view={view} name="user[bio]" label="About you" value={user.bio} rows={3} hint="At most 255 characters." />
             <div class="columns">

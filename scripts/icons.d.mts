@@ -1,0 +1,2 @@
+/** The text of the module with the icons. */
+export function iconsModule(): string

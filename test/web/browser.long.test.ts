@@ -1,0 +1,175 @@
+// @module-tag long
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+
+const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+/** Pictures are kept where this says. */
+const PICTURES = process.env['ROOST_TEST_PICTURES']
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const t = testApp()
+let browser: Browser
+let user: TestUser
+let project: TestProject
+
+beforeAll(async () => {
+  const executablePath = PROGRAMS.find((path) => existsSync(path))
+  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
+  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  user = await aUser(t.ctx)
+  const files = {
+    'README.md': '# Hello\n\n- [x] done\n\n| a | b |\n|---|---|\n| 1 | 2 |\n',
+    'src/a.ts': 'export const a = 1\n'.repeat(30),
+    'docs/guide.md': 'x',
+  }
+  project = await aProject(t.ctx, { creator: user, visibility: 'public', description: 'What it is for', files })
+  const actions = [{ action: 'update', file_path: 'src/a.ts', content: `${'export const a = 1\n'.repeat(29)}export const a = 2\n` }]
+  await t.api('post', `${project.path}/repository/commits`, user).send({ branch: 'main', commit_message: 'Count', actions }).expect(201)
+})
+afterAll(() => browser?.close())
+
+/** A window; whatever it complains of fails the test, and so does a request to another site. */
+async function inWindow(work: (page: Page, context: BrowserContext) => Promise<void>, options: Parameters<Browser['newContext']>[0] = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  const page = await context.newPage()
+  const faults: string[] = []
+  const origins = new Set<string>()
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('request', (request) => origins.add(new URL(request.url()).origin))
+  await work(page, context)
+  expect(faults).toEqual([])
+  expect([...origins]).toEqual([t.url])
+  await context.close()
+}
+
+async function signIn(page: Page) {
+  await page.goto(`${t.url}/users/sign_in`)
+  await page.getByLabel('Username or e-mail').fill(user.username)
+  await page.getByLabel('Password').fill(user.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`${t.url}/dashboard`)
+}
+
+const paths = () => [
+  '/dashboard',
+  '/dashboard/projects/starred',
+  '/explore',
+  `/${user.username}`,
+  ...[
+    '',
+    '/-/tree/main/src',
+    '/-/blob/main/src/a.ts',
+    '/-/blob/main/README.md',
+    '/-/blame/main/src/a.ts',
+    '/-/commits/main',
+    '/-/commit/main',
+    '/-/branches',
+    '/-/tags',
+    '/-/refs/switch',
+  ].map((path) => `/${project.fullPath}${path}`),
+  ...['', '/account', '/password/edit', '/emails', '/notifications', '/keys', '/gpg_keys', '/personal_access_tokens', '/active_sessions'].map(
+    (path) => `/-/profile${path}`,
+  ),
+  '/no/such/page',
+]
+
+/** What axe finds on the page. */
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
+  )
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+}
+
+describe('every page', () => {
+  for (const [look, options] of [
+    ['light', { colorScheme: 'light' }],
+    ['dark', { colorScheme: 'dark' }],
+    ['390 px wide', { viewport: { width: 390, height: 844 } }],
+  ] as const)
+    it(`fits its window and can be read by everyone: ${look}`, async () => {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options, bypassCSP: true })
+      const page = await context.newPage()
+      await page.goto(`${t.url}/users/sign_in`)
+      const found: [string, string[]][] = [['sign-in', await findings(page)]]
+      await signIn(page)
+      for (const path of paths()) {
+        await page.goto(t.url + path)
+        const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+        found.push([path, [...(isWider ? ['wider than the window'] : []), ...(await findings(page))]])
+        if (PICTURES) await page.screenshot({ path: join(PICTURES, `${path.replace(/\W+/g, '_')}-${look.replace(/\W+/g, '_')}.png`), fullPage: true })
+      }
+      await context.close()
+      expect(found.filter(([, faults]) => faults.length > 0)).toEqual([])
+    })
+
+  it('loads at most its stylesheet and its script when it is opened first, and nothing but itself afterwards', async () => {
+    await inWindow(async (page) => {
+      await signIn(page)
+      const requests = async (path: string) => {
+        const seen: string[] = []
+        const note = (request: { url(): string; resourceType(): string }) =>
+          request.resourceType() !== 'image' && seen.push(new URL(request.url()).pathname)
+        page.on('request', note)
+        await page.goto(t.url + path)
+        page.off('request', note)
+        return seen
+      }
+      const path = `/${project.fullPath}`
+      const sizes = await page.evaluate(() =>
+        performance.getEntriesByType('resource').map((one) => [one.name, (one as PerformanceResourceTiming).encodedBodySize] as const),
+      )
+      for (const [name, size] of sizes)
+        if (/\.(css|js)$/.test(name)) expect([name, size < (name.endsWith('css') ? 14 : 8) * 1024]).toEqual([name, true])
+      expect((await requests(path)).filter((name) => !name.startsWith('/assets/'))).toEqual([path])
+    })
+  })
+})
+
+describe('with scripts', () => {
+  it('dates say how long ago they were, addresses are copied, and menus close by Escape', async () => {
+    await inWindow(async (page, context) => {
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+      await signIn(page)
+      await page.goto(`${t.url}/${project.fullPath}`)
+      await expect.poll(() => page.locator('time').first().textContent()).toMatch(/just now|ago/)
+      await page.getByRole('button', { name: 'Copy the HTTP address' }).click()
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`http://roost.test/${project.fullPath}.git`)
+      await page.locator('details.menu summary').click()
+      expect(await page.getByRole('button', { name: 'Sign out' }).isVisible()).toBe(true)
+      await page.keyboard.press('Escape')
+      expect(await page.getByRole('button', { name: 'Sign out' }).isVisible()).toBe(false)
+    })
+  })
+})
+
+describe('without scripts', () => {
+  it('a person signs in, makes a token, and signs out by keyboard alone', async () => {
+    await inWindow(
+      async (page) => {
+        await signIn(page)
+        await page.goto(`${t.url}/-/profile/personal_access_tokens`)
+        await page.getByLabel('Name').fill('A script')
+        await page.getByLabel('api', { exact: true }).focus()
+        await page.keyboard.press('Space')
+        await page.getByRole('button', { name: 'Create token' }).focus()
+        await page.keyboard.press('Enter')
+        const token = await page.getByLabel('Token').inputValue()
+        await t.api('get', '/user', { token }).expect(200)
+        await page.locator('details.menu summary').focus()
+        await page.keyboard.press('Enter')
+        await page.getByRole('button', { name: 'Sign out' }).focus()
+        await page.keyboard.press('Enter')
+        await page.getByText('You are signed out.').waitFor()
+      },
+      { javaScriptEnabled: false },
+    )
+  })
+})
