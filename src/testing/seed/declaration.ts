@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/creation-levels.js'
-import { SQUASH_OPTIONS } from '../../rules/squash.js'
 
 /** Entries of one list. */
 const MAX_ENTRIES = 10_000
@@ -101,8 +99,8 @@ const Group = z
     name: described(text(255, 1), 'The last part of the path unless given.').optional(),
     description: text(10_000).optional(),
     visibility: described(Visibility, '`private` unless given.').optional(),
-    project_creation_level: z.enum(PROJECT_CREATION_LEVELS).optional(),
-    subgroup_creation_level: z.enum(SUBGROUP_CREATION_LEVELS).optional(),
+    project_creation_level: z.enum(['noone', 'maintainer', 'developer']).optional(),
+    subgroup_creation_level: z.enum(['owner', 'maintainer']).optional(),
     default_branch_protection: z.int().min(0).max(3).optional(),
     emails_disabled: z.boolean().optional(),
     mentions_disabled: z.boolean().optional(),
@@ -256,7 +254,7 @@ const Project = z
     default_branch: text(250, 1).optional(),
     topics: z.array(text(255, 1)).max(100).optional(),
     merge_method: z.enum(['merge', 'rebase_merge', 'ff']).optional(),
-    squash_option: z.enum(SQUASH_OPTIONS).optional(),
+    squash_option: z.enum(['never', 'always', 'default_on', 'default_off']).optional(),
     only_allow_merge_if_pipeline_succeeds: z.boolean().optional(),
     allow_merge_on_skipped_pipeline: z.boolean().optional(),
     only_allow_merge_if_all_discussions_are_resolved: z.boolean().optional(),
