@@ -111,8 +111,8 @@ const Environment = z.object({
     .optional(),
   ROOST_VERSION: z
     .string()
-    .regex(/^\d+\.\d+\.\d[A-Za-z0-9.+-]*$/, 'is not of the form 10.5.0')
-    .default('10.5.0'),
+    .regex(/^\d+\.\d+\.\d[A-Za-z0-9.+-]*$/, 'is not of the form 13.12.0')
+    .default('13.12.0'),
   ROOST_REVISION: z
     .string()
     .regex(/^[0-9a-f]{7,40}$/, 'is not a commit id')

@@ -12,7 +12,7 @@ describe('readConfig', () => {
       dataDir: resolve('data'),
       admin: { username: 'root', password: undefined, token: undefined },
       storages: { default: resolve('data/repositories') },
-      version: '10.5.0',
+      version: '13.12.0',
       defaultBranch: 'main',
       trustedProxies: [],
       argon2: { memory: 19_456, passes: 2 },

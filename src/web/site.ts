@@ -46,7 +46,10 @@ export class Site implements Sender {
     this.assets.serve(app)
     for (const [url, { page, forms }] of this.#paths.fixed) {
       const config = { policy: [...new Set([page, ...forms.values()].flatMap((each) => (each ? [each.access.rule] : [])))].join('; ') }
-      if (page) app.get(url, { config }, (request, reply) => answerPage(this, page, paramsOf(request), request, reply))
+      if (page)
+        app.get(url, { config }, (request, reply) =>
+          url === '/' && !wantsHtml(request) ? this.#rootOfApi(request, reply) : answerPage(this, page, paramsOf(request), request, reply),
+        )
       if (forms.size > 0)
         app.post(url, { config, ...this.#takingForms(forms) }, (request, reply) => this.#submit(forms, paramsOf(request), request, reply))
     }
@@ -64,6 +67,13 @@ export class Site implements Sender {
       { config: { policy: 'that of the form below a project, group or user' }, constraints: { form: 'yes' }, ...this.#takingForms() },
       (request, reply) => this.serveBelow(request, reply),
     )
+  }
+
+  /** The root for programs: they are led to `home_page_url`, if it is set and they have no credentials (AS-40). */
+  async #rootOfApi({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { home_page_url: home } = await this.ctx.caches.settings.read()
+    if (home === null || headers.authorization || headers['private-token']) throw noSuchRoute()
+    return reply.redirect(home, 302)
   }
 
   /** Larger bodies are read only from callers who are signed in (SEC-71). */

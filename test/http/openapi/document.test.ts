@@ -64,7 +64,7 @@ const body = (method: string, path: string, type = 'application/json') => operat
 describe('the OpenAPI document', () => {
   it('is OpenAPI 3.1 and has every endpoint with its rule, and the routes outside the API', () => {
     expect(document.openapi).toBe('3.1.0')
-    expect(document.info).toMatchObject({ title: 'Roost', version: '10.5.0', license: { identifier: 'MIT' } })
+    expect(document.info).toMatchObject({ title: 'Roost', version: '13.12.0', license: { identifier: 'MIT' } })
     const declared = endpoints.map(({ method, path }) => `${method} ${path.replace(/:([a-z_]+)(\([^/]*\))?/g, '{$1}')}`)
     const plain = plainRoutes.map(({ method, path }) => `${method} ${path}`)
     expect(plain).toEqual(expect.arrayContaining(['POST /oauth/token', 'GET /-/health', 'GET /-/readiness', 'GET /-/metrics']))

@@ -11,7 +11,7 @@ describe('GET /version and /metadata', () => {
     const user = await aUser(t.ctx)
     const { body } = await t.api('get', '/version', user).expect(200)
     expect(body).toEqual((await t.api('get', '/metadata', user).expect(200)).body)
-    expect((body as { version: string }).version).toBe('10.5.0')
+    expect((body as { version: string }).version).toBe('13.12.0')
     expect((body as { version: string }).version).toMatch(/^\d+\.\d+\.\d+[^.]*$/)
     await t.api('get', '/version').expect(401, { message: '401 Unauthorized' })
   })
@@ -19,7 +19,7 @@ describe('GET /version and /metadata', () => {
   it('VE-2', async () => {
     const { body } = await t.api('get', '/metadata', await aUser(t.ctx)).expect(200)
     expect(body).toEqual({
-      version: '10.5.0',
+      version: '13.12.0',
       revision: expect.any(String) as string,
       kas: { enabled: false, externalUrl: null, version: null },
       enterprise: false,
