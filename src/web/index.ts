@@ -5,6 +5,7 @@ import * as signIn from './pages/accounts/sign-in.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
 import * as blob from './pages/code/blob.js'
 import * as commits from './pages/code/commits.js'
+import * as edit from './pages/code/edit.js'
 import * as refs from './pages/code/refs.js'
 import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
@@ -52,6 +53,8 @@ export const pages: Page[] = [
   commits.defaultCommitsPage,
   commits.commitPage,
   commits.comparePage,
+  edit.editPage,
+  edit.newFilePage,
   refs.branchesPage,
   refs.tagsPage,
   refs.switchPage,
@@ -84,6 +87,9 @@ export const forms: Form[] = [
   tokens.tokenForm,
   tokens.tokenRevocation,
   sessions.sessionEnd,
+  edit.editForm,
+  edit.fileRemoval,
+  edit.newFileForm,
   refs.branchForm,
   refs.branchRemoval,
 ]

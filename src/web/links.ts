@@ -14,6 +14,8 @@ export function projectLinks({ links }: Pick<PageView, 'links'>, fullPath: strin
     blob: (ref: string, path: string) => at('blob', ref, path),
     raw: (ref: string, path: string) => at('raw', ref, path),
     blame: (ref: string, path: string) => at('blame', ref, path),
+    edit: (ref: string, path: string) => at('edit', ref, path),
+    newFile: (ref: string, path?: string) => at('new', ref, path),
     commits: (ref: string, path?: string) => at('commits', ref, path),
     commit: (oid: string) => `${base}/-/commit/${oid}`,
     archive: (ref: string, name: string) => `${base}/-/archive/${inUrl(ref)}/${encodeURIComponent(name)}`,

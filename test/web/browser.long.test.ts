@@ -72,6 +72,8 @@ const paths = () => [
     '/-/branches',
     '/-/tags',
     '/-/refs/switch',
+    '/-/edit/main/src/a.ts',
+    '/-/new/main/src',
   ].map((path) => `/${project.fullPath}${path}`),
   ...['', '/account', '/password/edit', '/emails', '/notifications', '/keys', '/gpg_keys', '/personal_access_tokens', '/active_sessions'].map(
     (path) => `/-/profile${path}`,

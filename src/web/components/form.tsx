@@ -63,6 +63,8 @@ interface FieldProps {
   hint?: ComponentChildren
   required?: boolean
   autofocus?: boolean
+  /** Before the id of the field, where a page has several of the same name. */
+  within?: string
 }
 
 interface InputProps extends FieldProps {
@@ -74,11 +76,11 @@ interface InputProps extends FieldProps {
 }
 
 /** A label, the field below it, a hint, and what is wrong with it. */
-export function Field({ view, name, label, value, hint, type = 'text', ...rest }: InputProps) {
+export function Field({ view, name, label, value, hint, within, type = 'text', ...rest }: InputProps) {
   const shown = type === 'password' || type === 'file' ? undefined : (typed(view, name) ?? value ?? '')
   return (
-    <Labelled view={view} name={name} label={label} hint={hint}>
-      {(aria) => <input id={idOf(name)} name={name} type={type} value={shown} spellcheck={false} {...rest} {...aria} />}
+    <Labelled view={view} name={name} label={label} hint={hint} within={within}>
+      {(aria) => <input name={name} type={type} value={shown} spellcheck={false} {...rest} {...aria} />}
     </Labelled>
   )
 }
@@ -90,13 +92,14 @@ export function TextField({
   label,
   value,
   hint,
+  within,
   rows = 6,
   ...rest
 }: FieldProps & { rows?: number; class?: string; spellcheck?: boolean }) {
   return (
-    <Labelled view={view} name={name} label={label} hint={hint}>
+    <Labelled view={view} name={name} label={label} hint={hint} within={within}>
       {(aria) => (
-        <textarea id={idOf(name)} name={name} rows={rows} {...rest} {...aria}>
+        <textarea name={name} rows={rows} {...rest} {...aria}>
           {/* browsers drop the first line break */}
           {`\n${typed(view, name) ?? value ?? ''}`}
         </textarea>
@@ -116,7 +119,7 @@ export function SelectField({ view, name, label, value, hint, choices }: FieldPr
   return (
     <Labelled view={view} name={name} label={label} hint={hint}>
       {(aria) => (
-        <select id={idOf(name)} name={name} {...aria}>
+        <select name={name} {...aria}>
           {choices.map((choice) => (
             <option key={choice.value} value={choice.value} selected={choice.value === chosen}>
               {choice.label}
@@ -129,14 +132,15 @@ export function SelectField({ view, name, label, value, hint, choices }: FieldPr
 }
 
 interface LabelledProps extends Pick<FieldProps, 'view' | 'name' | 'label' | 'hint'> {
+  within?: string | undefined
   children: (aria: Record<string, string>) => ComponentChildren
 }
 
-function Labelled({ view, name, label, hint, children }: LabelledProps) {
-  const id = idOf(name)
+function Labelled({ view, name, label, hint, within, children }: LabelledProps) {
+  const id = within ? `${within}_${idOf(name)}` : idOf(name)
   const faults = faultsOf(view, name)
   const described = [...(faults.length > 0 ? [`${id}_fault`] : []), ...(hint ? [`${id}_hint`] : [])]
-  const aria = { ...(described.length > 0 && { 'aria-describedby': described.join(' ') }), ...(faults.length > 0 && { 'aria-invalid': 'true' }) }
+  const aria = { id, ...(described.length > 0 && { 'aria-describedby': described.join(' ') }), ...(faults.length > 0 && { 'aria-invalid': 'true' }) }
   return (
     <div class={faults.length > 0 ? 'field wrong' : 'field'}>
       <label for={id}>{label}</label>

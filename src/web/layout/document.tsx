@@ -8,11 +8,11 @@ import { Header } from './header.js'
 export function documentOf({ title, body, narrow = false }: Html, view: PageView, assets: AssetLinks): string {
   const content = renderToString(
     <>
-      <a class="skip" href="#content">
+      <a class="skip" href="#main">
         Skip to content
       </a>
       {!narrow && <Header view={view} />}
-      <main id="content" class={narrow ? 'narrow' : 'wide'}>
+      <main id="main" class={narrow ? 'narrow' : 'wide'}>
         <FlashMessage view={view} />
         {body}
       </main>

@@ -114,6 +114,12 @@ export const blobPage = page({
                     {' · '}
                   </>
                 )}
+                {shown.kind === 'text' && place.branch !== null && subject.can('push_code') && (
+                  <>
+                    <a href={links.edit(ref, path)}>Edit</a>
+                    {' · '}
+                  </>
+                )}
                 <a href={links.raw(ref, path)}>Raw</a>
                 {' · '}
                 {shown.kind === 'text' && (

@@ -95,6 +95,13 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
   )
 }
 
+const NewFile = ({ subject, place: { links, ref, path, branch } }: { subject: ProjectSubject; place: Place }) =>
+  branch !== null && subject.can('push_code') ? (
+    <a class="button last" href={links.newFile(ref, path)}>
+      <Icon name="plus" /> New file
+    </a>
+  ) : null
+
 function EntryRow({ entry, place: { links, ref }, changes }: { entry: TreeEntry; place: Place; changes: LastChanges }) {
   const change = changes.get(entry.name)
   // the bytes of such a name are not known here
@@ -146,6 +153,7 @@ export const treePage = page({
         <ProjectLayout view={view} subject={subject} tab="code" heading={`Files in ${place.path || place.ref}`}>
           <div class="toolbar">
             <RefSwitch place={place} page="tree" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="tree" />
+            <NewFile subject={subject} place={place} />
           </div>
           {await folder(ctx, subject, view, place, input.page)}
         </ProjectLayout>
@@ -247,6 +255,7 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
         <RefSwitch place={place} page="tree" />
         <a href={place.links.page('branches')}>{heads.total === 1 ? '1 branch' : `${heads.total} branches`}</a>
         <a href={place.links.page('tags')}>{tags.total === 1 ? '1 tag' : `${tags.total} tags`}</a>
+        <NewFile subject={subject} place={place} />
       </div>
       {await folder(ctx, subject, view, place, 1)}
     </>

@@ -1,0 +1,225 @@
+import { z } from 'zod'
+import type { SignedIn } from '../../../access/actor.js'
+import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { invalidRecord, notFound } from '../../../failures.js'
+import { file, opt, orDefault, str } from '../../../http/params.js'
+import { createCommit } from '../../../services/repository/commits/create.js'
+import { Field, FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { type Place, placeOf } from './revision.js'
+
+/** Larger files are changed by a push. */
+const MAX_EDITED = 512 * 1024
+
+const onCode = onProjectSignedIn('push_code')
+const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
+
+/** The branch that a page changes; 404 for a tag or a commit. */
+async function branchOf(ctx: Context, subject: ProjectSubject, view: PageView, path: string): Promise<Place & { branch: string }> {
+  const place = await placeOf(ctx, subject, view, path)
+  const { branch } = place
+  if (branch === null) throw notFound()
+  return { ...place, branch }
+}
+
+/** What every commit from a page asks for. */
+const CommitFields = ({ view, message, branch }: { view: PageView; message: string; branch: string }) => (
+  <>
+    <TextField view={view} name="commit_message" label="Commit message" value={message} rows={3} required />
+    <Field view={view} name="branch_name" label="Branch" value={branch} hint="Another name makes a new branch from this one." required />
+  </>
+)
+
+const committed = {
+  commit_message: orDefault(str(), ''),
+  branch_name: orDefault(str(), ''),
+}
+
+interface Commit {
+  commit_message: string
+  branch_name: string
+}
+
+/** Commits one action to the branch of the page, or to a new one that starts there. */
+async function commitAction(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  place: { branch: string },
+  { action, commit_message, branch_name }: Commit & { action: Record<string, unknown> },
+) {
+  if (commit_message.trim() === '') throw invalidRecord({ commit_message: ["can't be blank"] })
+  if (branch_name === '') throw invalidRecord({ branch_name: ["can't be blank"] })
+  const given = { branch: branch_name, commit_message, ...(branch_name !== place.branch && { start_branch: place.branch }), actions: [action] }
+  await createCommit(ctx, subject, caller, given)
+}
+
+const isText = (content: Buffer) => !content.subarray(0, 8_000).includes(0) && content.equals(Buffer.from(content.toString('utf8')))
+
+/** The text of a file that can be changed in a page, and the commit that last changed it. */
+async function editable({ repository, commit, path }: Place) {
+  const entry = await repository.entry(commit.oid, path)
+  const info = entry?.type === 'blob' && entry.mode !== '120000' ? await repository.objectInfo(entry.oid) : null
+  const content = entry && info && info.size <= MAX_EDITED ? await repository.blob(entry.oid) : null
+  if (!content || !isText(content)) throw notFound()
+  const [last] = await repository.lastCommits(commit.oid, [path])
+  return { text: content.toString('utf8'), last: last ?? commit.oid }
+}
+
+export const editPage = page({
+  at: 'P/-/edit/*',
+  access: onCode,
+  input: z.object({ path: str() }),
+  async show({ ctx, subject, input, view }) {
+    const place = await branchOf(ctx, subject, view, input.path)
+    const { path, branch, links } = place
+    const { text, last } = await editable(place)
+    const address = `${inUrl(branch)}/${inUrl(path)}`
+    const isStale = view.submitted !== null && typed(view, 'last_commit_sha') !== last
+    return {
+      title: `Edit ${path} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <h1>Edit {path}</h1>
+          <FormTag view={view} action={`${within(subject)}/update/${address}`} method="PUT">
+            <FormFaults view={view} fields={['file_path', 'content', 'commit_message', 'branch_name']} />
+            {isStale && (
+              <p class="flash alert">
+                The file has changed since you opened it. Compare with{' '}
+                <a href={links.blob(branch, path)} target="_blank" rel="noopener">
+                  what is there now
+                </a>
+                ; if you save again, your text replaces it.
+              </p>
+            )}
+            <input type="hidden" name="last_commit_sha" value={last} />
+            <Field view={view} name="file_path" label="Path" value={path} hint="Another path renames the file." required />
+            <TextField view={view} name="content" label="Content" value={text} rows={24} class="code" spellcheck={false} />
+            <CommitFields view={view} message={`Update ${path}`} branch={branch} />
+            <Submit label="Commit changes" />
+          </FormTag>
+          <h2>Delete this file</h2>
+          <FormTag view={view} action={`${within(subject)}/blob/${address}`} method="DELETE">
+            <input type="hidden" name="last_commit_sha" value={last} />
+            <div class="columns">
+              <Field
+                view={{ ...view, submitted: null }}
+                within="delete"
+                name="commit_message"
+                label="Commit message"
+                value={`Delete ${path}`}
+                required
+              />
+              <Field view={{ ...view, submitted: null }} within="delete" name="branch_name" label="Branch" value={branch} required />
+            </div>
+            <Submit label="Delete file" class="danger" />
+          </FormTag>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const editForm = form({
+  at: 'P/-/update/*',
+  method: 'PUT',
+  access: onCode,
+  input: z.object({
+    path: str(),
+    file_path: orDefault(str(), ''),
+    content: orDefault(str(), ''),
+    last_commit_sha: orDefault(str(), ''),
+    ...committed,
+  }),
+  on: editPage,
+  async submit({ ctx, caller, subject, input, view }) {
+    const place = await branchOf(ctx, subject, view, input.path)
+    const { text } = await editable(place)
+    const { file_path, last_commit_sha: last_commit_id } = input
+    // the lines of a file keep their ends
+    const kept = text.includes('\r\n') ? input.content.replace(/\r?\n/g, '\r\n') : input.content
+    const content = { content: Buffer.from(kept).toString('base64'), encoding: 'base64' }
+    const action =
+      file_path === place.path
+        ? { action: 'update', file_path, ...content, last_commit_id }
+        : { action: 'move', file_path, previous_path: place.path, ...content, last_commit_id }
+    await commitAction(ctx, subject, caller, place, { ...input, action })
+    return new Redirect(`${within(subject)}/blob/${inUrl(input.branch_name)}/${inUrl(file_path)}`, {
+      notice: `Your change is on the branch ${input.branch_name}.`,
+    })
+  },
+})
+
+export const fileRemoval = form({
+  at: 'P/-/blob/*',
+  method: 'DELETE',
+  access: onCode,
+  input: z.object({ path: str(), last_commit_sha: orDefault(str(), ''), ...committed }),
+  on: editPage,
+  async submit({ ctx, caller, subject, input, view }) {
+    const place = await branchOf(ctx, subject, view, input.path)
+    const action = { action: 'delete', file_path: place.path, last_commit_id: input.last_commit_sha }
+    await commitAction(ctx, subject, caller, place, { ...input, action })
+    return new Redirect(`${within(subject)}/tree/${inUrl(input.branch_name)}`, {
+      notice: `${place.path} is deleted on the branch ${input.branch_name}.`,
+    })
+  },
+})
+
+export const newFilePage = page({
+  at: 'P/-/new/*',
+  access: onCode,
+  input: z.object({ path: str(), file_name: opt(str()) }),
+  async show({ ctx, subject, input, view }) {
+    const { path, branch } = await branchOf(ctx, subject, view, input.path)
+    const action = `${within(subject)}/create/${inUrl(branch)}${path && `/${inUrl(path)}`}`
+    const fresh = { ...view, submitted: null }
+    return {
+      title: `New file · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <h1>New file {path && `in ${path}`}</h1>
+          <FormTag view={view} action={action}>
+            <FormFaults view={view} fields={['file_name', 'content', 'commit_message', 'branch_name']} />
+            <Field view={view} name="file_name" label="Name" value={input.file_name} hint="Slashes make folders." required autofocus />
+            <TextField view={view} name="content" label="Content" rows={24} class="code" spellcheck={false} />
+            <CommitFields view={view} message="Add a file" branch={branch} />
+            <Submit label="Commit file" />
+          </FormTag>
+          <h2>Or upload one</h2>
+          <FormTag view={view} action={action} files>
+            <Field view={fresh} name="file" label="File" type="file" required />
+            <div class="columns">
+              <Field view={fresh} within="upload" name="commit_message" label="Commit message" value="Upload a file" required />
+              <Field view={fresh} within="upload" name="branch_name" label="Branch" value={branch} required />
+            </div>
+            <Submit label="Upload file" class="" />
+          </FormTag>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const newFileForm = form({
+  at: 'P/-/create/*',
+  method: 'POST',
+  access: onCode,
+  input: z.object({ path: str(), file_name: orDefault(str(), ''), content: orDefault(str(), ''), file: opt(file()), ...committed }),
+  files: true,
+  on: newFilePage,
+  async submit({ ctx, caller, subject, input, view }) {
+    const place = await branchOf(ctx, subject, view, input.path)
+    const name = input.file ? input.file.filename : input.file_name
+    if (name.trim() === '') throw invalidRecord({ file_name: ["can't be blank"] })
+    const file_path = place.path ? `${place.path}/${name}` : name
+    const content = input.file ? { content: input.file.data.toString('base64'), encoding: 'base64' } : { content: input.content }
+    await commitAction(ctx, subject, caller, place, { ...input, action: { action: 'create', file_path, ...content } })
+    return new Redirect(`${within(subject)}/blob/${inUrl(input.branch_name)}/${inUrl(file_path)}`, {
+      notice: `The file is on the branch ${input.branch_name}.`,
+    })
+  },
+})
