@@ -17,6 +17,8 @@ import * as password from './pages/profile/password.js'
 import * as profile from './pages/profile/profile.js'
 import * as sessions from './pages/profile/sessions.js'
 import * as tokens from './pages/profile/tokens.js'
+import * as issues from './pages/work/issues.js'
+import * as requests from './pages/work/merge-requests.js'
 import { Site } from './site.js'
 
 const { passwordRequest, confirmationRequest } = links
@@ -58,6 +60,14 @@ export const pages: Page[] = [
   refs.branchesPage,
   refs.tagsPage,
   refs.switchPage,
+  issues.issuesPage,
+  issues.newIssuePage,
+  issues.issuePage,
+  requests.mergeRequestsPage,
+  requests.newMergeRequestPage,
+  requests.mergeRequestPage,
+  requests.requestCommitsPage,
+  requests.requestChangesPage,
 ]
 
 /** All forms, by family. */
@@ -92,6 +102,19 @@ export const forms: Form[] = [
   edit.newFileForm,
   refs.branchForm,
   refs.branchRemoval,
+  issues.newIssueForm,
+  issues.issueNote,
+  issues.issueReply,
+  issues.issueState,
+  requests.newMergeRequestForm,
+  requests.requestNote,
+  requests.requestReply,
+  requests.requestState,
+  requests.requestMerge,
+  requests.requestRebase,
+  requests.requestApproval,
+  requests.requestUnapproval,
+  requests.threadResolution,
 ]
 
 export const openSite = (ctx: Context): Site => new Site(ctx, pages, forms)

@@ -30,6 +30,16 @@ beforeAll(async () => {
   project = await aProject(t.ctx, { creator: user, visibility: 'public', description: 'What it is for', files })
   const actions = [{ action: 'update', file_path: 'src/a.ts', content: `${'export const a = 1\n'.repeat(29)}export const a = 2\n` }]
   await t.api('post', `${project.path}/repository/commits`, user).send({ branch: 'main', commit_message: 'Count', actions }).expect(201)
+  const more = [{ action: 'create', file_path: 'more', content: 'more' }]
+  await t
+    .api('post', `${project.path}/repository/commits`, user)
+    .send({ branch: 'topic', start_branch: 'main', commit_message: 'More', actions: more })
+    .expect(201)
+  await t.api('post', `${project.path}/merge_requests`, user).send({ title: 'More', source_branch: 'topic', target_branch: 'main' }).expect(201)
+  await t.api('post', `${project.path}/issues`, user).send({ title: 'An issue', description: 'Of **some** text' }).expect(201)
+  for (const path of ['issues/1/notes', 'merge_requests/1/discussions'])
+    await t.api('post', `${project.path}/${path}`, user).send({ body: 'A comment' }).expect(201)
+  await t.ctx.jobs.drain()
 })
 afterAll(() => browser?.close())
 
@@ -74,6 +84,14 @@ const paths = () => [
     '/-/refs/switch',
     '/-/edit/main/src/a.ts',
     '/-/new/main/src',
+    '/-/issues',
+    '/-/issues/new',
+    '/-/issues/1',
+    '/-/merge_requests',
+    '/-/merge_requests/new',
+    '/-/merge_requests/1',
+    '/-/merge_requests/1/commits',
+    '/-/merge_requests/1/diffs',
   ].map((path) => `/${project.fullPath}${path}`),
   ...['', '/account', '/password/edit', '/emails', '/notifications', '/keys', '/gpg_keys', '/personal_access_tokens', '/active_sessions'].map(
     (path) => `/-/profile${path}`,

@@ -5,7 +5,7 @@ import { Badge } from '../components/list.js'
 import { inUrl, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
 
-export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags'
+export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'issues' | 'merge_requests'
 
 interface Props {
   view: PageView
@@ -22,14 +22,16 @@ const visibilityOf = (level: number) => (level === PUBLIC ? 'Public' : level ===
 export function ProjectLayout({ view, subject, tab, heading, children }: Props) {
   const { project } = subject
   const links = projectLinks(view, fullPathOf(project))
-  const tabs: [ProjectTab, string, string][] = subject.can('download_code')
-    ? [
-        ['code', 'Code', links.home],
-        ['commits', 'Commits', links.page('commits')],
-        ['branches', 'Branches', links.page('branches')],
-        ['tags', 'Tags', links.page('tags')],
-      ]
-    : [['code', 'Project', links.home]]
+  const readsCode = subject.can('download_code')
+  const tabs: [ProjectTab, string, string, boolean][] = [
+    ['code', readsCode ? 'Code' : 'Project', links.home, true],
+    ['commits', 'Commits', links.page('commits'), readsCode],
+    ['branches', 'Branches', links.page('branches'), readsCode],
+    ['tags', 'Tags', links.page('tags'), readsCode],
+    ['issues', 'Issues', links.page('issues'), subject.can('read_issue')],
+    // as in the API, only who is signed in reads them
+    ['merge_requests', 'Merge requests', links.page('merge_requests'), view.viewer !== null && subject.can('read_merge_request')],
+  ]
   return (
     <>
       <p class="path">
@@ -40,11 +42,14 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
         <Badge>{visibilityOf(project.visibility)}</Badge> {project.archived && <Badge kind="waiting">Archived</Badge>}
       </p>
       <nav class="tabs" aria-label="Project">
-        {tabs.map(([name, label, to]) => (
-          <a key={name} href={to} {...(name === tab && { 'aria-current': 'page' })}>
-            {label}
-          </a>
-        ))}
+        {tabs.map(
+          ([name, label, to, isShown]) =>
+            isShown && (
+              <a key={name} href={to} {...(name === tab && { 'aria-current': 'page' })}>
+                {label}
+              </a>
+            ),
+        )}
       </nav>
       {heading && <h1 class="hidden">{heading}</h1>}
       {children}
