@@ -19,6 +19,7 @@ import * as sessions from './pages/profile/sessions.js'
 import * as tokens from './pages/profile/tokens.js'
 import * as issues from './pages/work/issues.js'
 import * as requests from './pages/work/merge-requests.js'
+import * as pipelines from './pages/work/pipelines.js'
 import { Site } from './site.js'
 
 const { passwordRequest, confirmationRequest } = links
@@ -68,6 +69,9 @@ export const pages: Page[] = [
   requests.mergeRequestPage,
   requests.requestCommitsPage,
   requests.requestChangesPage,
+  pipelines.pipelinesPage,
+  pipelines.pipelinePage,
+  pipelines.jobPage,
 ]
 
 /** All forms, by family. */

@@ -23,6 +23,25 @@ const COMPRESSED_FROM = 1_024
 const [zip, brotli] = [promisify(gzip), promisify(brotliCompress)]
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
+/** What crawlers leave alone: what needs a session, and pages without an end. */
+const ROBOTS = `User-agent: *
+${[
+  '/api',
+  '/-/',
+  '/users',
+  '/dashboard',
+  '/admin',
+  '/*/-/blame/',
+  '/*/-/commits/',
+  '/*/-/compare/',
+  '/*/-/raw/',
+  '/*/-/archive/',
+  '/*/-/edit/',
+  '/*/-/new/',
+]
+  .map((path) => `Disallow: ${path}\n`)
+  .join('')}`
+
 /** Whether a client is a browser that opens a page, or says so. */
 export const wantsHtml = ({ headers, method }: FastifyRequest): boolean =>
   (method === 'GET' || method === 'HEAD' || method === 'POST') && (headers.accept ?? '').includes('text/html')
@@ -44,6 +63,9 @@ export class Site implements Sender {
   /** Registers the pages at fixed addresses, and the forms below projects, groups and users. */
   register(app: FastifyInstance): void {
     this.assets.serve(app)
+    const anyone = { config: { policy: 'anyone' } }
+    app.get('/robots.txt', anyone, (_, reply) => reply.type('text/plain; charset=utf-8').send(ROBOTS))
+    app.get('/favicon.ico', anyone, async (_, reply) => reply.redirect((await this.assets.links()).icon, 302))
     for (const [url, { page, forms }] of this.#paths.fixed) {
       const config = { policy: [...new Set([page, ...forms.values()].flatMap((each) => (each ? [each.access.rule] : [])))].join('; ') }
       if (page)

@@ -92,6 +92,7 @@ const paths = () => [
     '/-/merge_requests/1',
     '/-/merge_requests/1/commits',
     '/-/merge_requests/1/diffs',
+    '/-/pipelines',
   ].map((path) => `/${project.fullPath}${path}`),
   ...['', '/account', '/password/edit', '/emails', '/notifications', '/keys', '/gpg_keys', '/personal_access_tokens', '/active_sessions'].map(
     (path) => `/-/profile${path}`,

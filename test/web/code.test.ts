@@ -286,6 +286,15 @@ describe('people and groups', () => {
   })
 })
 
+describe('files for crawlers and browsers', () => {
+  it('say what to leave alone, and have an icon', async () => {
+    const robots = await fetch(`${t.url}/robots.txt`)
+    expect([robots.status, await robots.text()]).toEqual([200, expect.stringContaining('Disallow: /api\n')])
+    const icon = await fetch(`${t.url}/favicon.ico`)
+    expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
+  })
+})
+
 describe('what a page of code costs', () => {
   it('is a constant number of statements, and no git process when it was opened before', async () => {
     const who = await aUser(t.ctx)

@@ -125,3 +125,31 @@ describe('merge requests', () => {
     expect((await browser.open(`/${project.fullPath}/-/merge_requests/1`)).text).toContain('There are conflicts.')
   })
 })
+
+describe('pipelines', () => {
+  it('show each status with its text and its link, and jobs lead to them', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: 'a' } })
+    const { body: head } = await t.api('get', `${project.path}/repository/commits/main`, who).expect(200)
+    const post = (body: object) =>
+      t
+        .api('post', `${project.path}/statuses/${head.id}`, who)
+        .send({ ref: 'main', ...body })
+        .expect(201)
+    await post({ state: 'success', name: 'build', target_url: 'https://ci.example/1' })
+    const { body: failed } = await post({ state: 'failed', name: '<b>test</b>', description: '3 of 5 failed', target_url: 'https://ci.example/2' })
+    const browser = await signedIn(who)
+    const list = await browser.open(`/${project.fullPath}/-/pipelines`)
+    const page = await browser.open(list.$('.rows a').first().attr('href') as string)
+    expect(
+      page
+        .$('.rows > li')
+        .toArray()
+        .map((row) => page.$(row).find('.badge').text()),
+    ).toEqual(['passed', 'failed'])
+    for (const text of ['<b>test</b>', '3 of 5 failed']) expect(page.text).toContain(text)
+    expect([page.$('a[href="https://ci.example/2"]').text(), page.$('main b').length]).toEqual(['<b>test</b>', 0])
+    expect((await browser.open(`/${project.fullPath}/-/jobs/${failed.id}`)).at).toBe(page.at)
+    expect((await browser.open(`/${project.fullPath}`)).$('.files, .box').text()).toContain('failed')
+  })
+})

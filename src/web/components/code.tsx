@@ -38,7 +38,7 @@ const STATES: Record<PipelineState, [string, 'success' | 'danger' | 'waiting' | 
   manual: ['manual', ''],
 }
 
-/** The state of the newest pipeline of a commit. */
+/** The state of a pipeline or of one of its statuses. */
 export const PipelineBadge = ({ state }: { state: PipelineState | undefined }) =>
   state === undefined ? null : <Badge kind={STATES[state][1]}>{STATES[state][0]}</Badge>
 

@@ -5,7 +5,7 @@ import { Badge } from '../components/list.js'
 import { inUrl, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
 
-export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'issues' | 'merge_requests'
+export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'issues' | 'merge_requests' | 'ci'
 
 interface Props {
   view: PageView
@@ -29,8 +29,9 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
     ['branches', 'Branches', links.page('branches'), readsCode],
     ['tags', 'Tags', links.page('tags'), readsCode],
     ['issues', 'Issues', links.page('issues'), subject.can('read_issue')],
-    // as in the API, only who is signed in reads them
+    // as in the API, only who is signed in reads these two
     ['merge_requests', 'Merge requests', links.page('merge_requests'), view.viewer !== null && subject.can('read_merge_request')],
+    ['ci', 'CI', links.page('pipelines'), view.viewer !== null && subject.can('read_pipeline')],
   ]
   return (
     <>

@@ -206,6 +206,7 @@ export const projectPage = page({
                   <h2>Languages</h2>
                   <p>
                     {languages
+                      .filter(([, share]) => share >= 0.5)
                       .slice(0, 6)
                       .map(([name, share]) => `${name} ${Math.round(share)} %`)
                       .join(' · ')}

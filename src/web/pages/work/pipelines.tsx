@@ -1,0 +1,120 @@
+import { z } from 'zod'
+import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import { opt, paging, rowId, str } from '../../../http/params.js'
+import { getJob, listPipelineJobs } from '../../../services/ci/jobs.js'
+import { getPipeline, listPipelines } from '../../../services/ci/pipelines.js'
+import { PipelineBadge, shortId } from '../../components/code.js'
+import { Pager, Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl, projectLinks } from '../../links.js'
+import { page, Redirect } from '../../page.js'
+
+const PER_PAGE = 30
+const reads = onProjectSignedIn('read_pipeline')
+
+export const pipelinesPage = page({
+  at: 'P/-/pipelines',
+  access: reads,
+  input: z.object({ ref: opt(str()), page: paging.page }),
+  async show({ ctx, subject, input, view }) {
+    const filter = { ref: input.ref, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
+    const { items, total } = await listPipelines(ctx, subject, filter)
+    const links = projectLinks(view, fullPathOf(subject.project))
+    return {
+      title: `Pipelines · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="ci" heading="Pipelines">
+          <Rows empty="No CI server has posted a status yet.">
+            {items.map(({ id, ref, sha, status, updated_at }) => (
+              <Row key={id} actions={<PipelineBadge state={status} />}>
+                <span>
+                  <a href={links.page(`pipelines/${id}`)}>
+                    <strong>#{id}</strong>
+                  </a>{' '}
+                  {ref}
+                </span>
+                <span class="dim">
+                  <a href={links.commit(sha)}>
+                    <code>{shortId(sha)}</code>
+                  </a>{' '}
+                  · <Time at={updated_at} />
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+/** How long a job took, in words; empty while it runs. */
+const durationText = (from: Date | null, to: Date | null) => {
+  if (!from || !to) return ''
+  const seconds = Math.round((to.getTime() - from.getTime()) / 1000)
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+}
+
+export const pipelinePage = page({
+  at: 'P/-/pipelines/:pipeline_id',
+  access: reads,
+  input: z.object({ pipeline_id: rowId() }),
+  async show({ ctx, subject, input, view }) {
+    const [pipeline, { items, total }] = await Promise.all([
+      getPipeline(ctx, subject, input.pipeline_id),
+      listPipelineJobs(ctx, subject, input.pipeline_id, { scope: undefined, page: 1, per_page: 100 }),
+    ])
+    const links = projectLinks(view, fullPathOf(subject.project))
+    return {
+      title: `Pipeline #${pipeline.id} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="ci">
+          <h1>
+            Pipeline #{pipeline.id} <PipelineBadge state={pipeline.status} />
+          </h1>
+          <p class="dim">
+            {pipeline.ref} ·{' '}
+            <a href={links.commit(pipeline.sha)}>
+              <code>{shortId(pipeline.sha)}</code>
+            </a>{' '}
+            · <Time at={pipeline.created_at} />
+            {pipeline.coverage !== null && ` · coverage ${pipeline.coverage} %`}
+          </p>
+          <Rows empty="This pipeline has no statuses.">
+            {items.map(({ status }) => (
+              <Row key={status.id} actions={<PipelineBadge state={status.status} />}>
+                <span id={`job_${status.id}`}>
+                  {status.target_url && /^https?:/i.test(status.target_url) ? (
+                    <a href={status.target_url} rel="nofollow noopener">
+                      <strong>{status.name}</strong>
+                    </a>
+                  ) : (
+                    <strong>{status.name}</strong>
+                  )}{' '}
+                  <span class="dim">{durationText(status.started_at, status.finished_at)}</span>
+                </span>
+                {status.description && <span>{status.description}</span>}
+              </Row>
+            ))}
+          </Rows>
+          {total > items.length && <p class="dim">{total - items.length} more statuses are in the API.</p>}
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
+
+/** A job is a status of a pipeline, which has its page. */
+export const jobPage = page({
+  at: 'P/-/jobs/:job_id',
+  access: reads,
+  input: z.object({ job_id: rowId() }),
+  async show({ ctx, subject, input }) {
+    const { pipeline, status } = await getJob(ctx, subject, input.job_id)
+    return new Redirect(`${within(subject)}/pipelines/${pipeline.id}#job_${status.id}`)
+  },
+})
