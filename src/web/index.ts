@@ -1,6 +1,7 @@
 import type { Context } from '../context.js'
 import type { Form, Page } from './page.js'
 import * as links from './pages/accounts/links.js'
+import * as secondFactor from './pages/accounts/second-factor.js'
 import * as signIn from './pages/accounts/sign-in.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
 import * as blob from './pages/code/blob.js'
@@ -15,6 +16,7 @@ import * as keys from './pages/profile/keys.js'
 import * as notifications from './pages/profile/notifications.js'
 import * as password from './pages/profile/password.js'
 import * as profile from './pages/profile/profile.js'
+import * as ownSecondFactor from './pages/profile/second-factor.js'
 import * as sessions from './pages/profile/sessions.js'
 import * as tokens from './pages/profile/tokens.js'
 import * as issues from './pages/work/issues.js'
@@ -32,6 +34,7 @@ export const pages: Page[] = [
   people.userPage,
   people.groupPage,
   signIn.signInPage,
+  secondFactor.secondFactorPage,
   links.confirmationPage,
   links.passwordPage,
   passwordRequest.shown,
@@ -41,6 +44,7 @@ export const pages: Page[] = [
   profile.accountPage,
   password.ownPasswordPage,
   password.expiredPasswordPage,
+  ownSecondFactor.ownSecondFactorPage,
   emails.emailsPage,
   notifications.notificationsPage,
   keys.sshKeysPage,
@@ -74,6 +78,7 @@ export const pages: Page[] = [
 export const forms: Form[] = [
   signIn.signInForm,
   signIn.signOutForm,
+  secondFactor.secondFactorForm,
   links.confirmationForm,
   links.passwordForm,
   passwordRequest.asked,
@@ -85,6 +90,10 @@ export const forms: Form[] = [
   password.ownPasswordForm,
   password.expiredPasswordForm,
   password.removalForm,
+  ownSecondFactor.enablingForm,
+  ownSecondFactor.disablingForm,
+  ownSecondFactor.recoveryCodesForm,
+  ownSecondFactor.skippingForm,
   emails.emailForm,
   emails.emailRemoval,
   emails.emailConfirmation,

@@ -3,10 +3,12 @@ import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Secret, TOTP } from 'otpauth'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, type Service, startService } from '../../bench/kill.mjs'
 import { build } from '../../scripts/build.mjs'
+import { TestBrowser } from '../support/browser.js'
 import { roostOn } from '../support/command.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'commands-'))
@@ -70,6 +72,21 @@ describe('roost user', () => {
     expect((await roost(['user', 'unblock', 'joan'])).stdout).toBe('user joan is active\n')
     const found = (await roost(['user', 'list', '--search', 'JOAN@', '--json'])).stdout.trim().split('\n')
     expect(found.map((line) => JSON.parse(line))).toMatchObject([{ username: 'joan', state: 'active', admin: false }])
+  })
+
+  it('turns off the second factor of a user, administrators too (US-70)', async () => {
+    const password = 'a long password'
+    await roost(['user', 'create', 'hedy', '--email', 'hedy@example.com', '--admin', '--password-stdin'], password)
+    const browser = new TestBrowser(service.url)
+    await browser.signIn({ username: 'hedy', password })
+    const { $ } = await browser.open('/-/profile/two_factor_auth')
+    const secret = Secret.fromBase32(String($('#otp_key').val()).replaceAll(' ', ''))
+    await browser.submit('/-/profile/two_factor_auth', { pin_code: new TOTP({ secret }).generate(), current_password: password })
+    expect(await signIn('hedy', password)).toBe(401)
+    const off = () => roost(['user', 'hedy', '--no-second-factor'])
+    expect(await off()).toEqual({ code: 0, stdout: 'user hedy signs in with the password alone\n', stderr: '' })
+    expect(await signIn('hedy', password)).toBe(200)
+    expect(await off()).toEqual({ code: 1, stdout: '', stderr: 'roost: Two-factor authentication is not enabled for this user\n' })
   })
 })
 

@@ -18,9 +18,13 @@ const PASSWORD_OPTION = ['--password-stdin', 'read the password from standard in
 export function userCommands(program: Command): void {
   const user = program
     .command('user')
-    .summary('create, list and block users, set passwords')
+    .summary('create, list and block users, set passwords, turn off second factors')
     .description('Users, for administrators with a shell on the machine.')
+    .usage('<command> | <username> --no-second-factor')
     .helpCommand(false)
+    .argument('[username]')
+    .option('--no-second-factor', 'turn off the second factor of this user')
+    .action(changeSignIn)
   user
     .command('create')
     .description('Create a user with a confirmed address.')
@@ -100,6 +104,18 @@ async function block(username: string, blocked: boolean): Promise<void> {
     const { setBlocked } = await import('../../services/identity/user-state.js')
     const changed = await setBlocked(ctx, (await userNamed(ctx, username)).id, blocked)
     await print(`user ${username} ${changed ? 'is' : 'was already'} ${blocked ? 'blocked' : 'active'}\n`)
+  })
+}
+
+async function changeSignIn(username: string | undefined, { secondFactor }: { secondFactor: boolean }, command: Command): Promise<void> {
+  if (username === undefined || secondFactor) return command.help({ error: true })
+  await withContext(readConfig(), async (ctx) => {
+    const [{ disableSecondFactor }, { getUser }] = await Promise.all([
+      import('../../services/identity/sign-in/second-factor.js'),
+      import('../../services/identity/users.js'),
+    ])
+    await disableSecondFactor(ctx, await getUser(ctx, (await userNamed(ctx, username)).id))
+    await print(`user ${username} signs in with the password alone\n`)
   })
 }
 

@@ -22,6 +22,8 @@ export type AuditAction =
   | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
   | `sign_in_${'done' | 'refused'}`
   | 'session_ended'
+  | `two_factor_${'enabled' | 'disabled'}`
+  | 'recovery_codes_created'
   | 'settings_changed'
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`

@@ -88,7 +88,7 @@ const bits = (name: string): Attribute<'bits', number> => ({
 /** Every setting of the contract in its order, with kind, default (11.3), validation and effect (AS-20 to AS-70). */
 export const SETTINGS = {
   admin_notification_email: text('address that damage found by repository checks is mailed to', 'email'),
-  after_sign_out_path: text(null, 'url'),
+  after_sign_out_path: text('where signing out leads', 'url'),
   after_sign_up_text: text(),
   spamfilter_api_key: secret(),
   spamfilter_enabled: bool(false),
@@ -158,7 +158,7 @@ export const SETTINGS = {
   metrics_port: count(8089, { least: 0, below: 65_536 }),
   metrics_sample_interval: count(15, { least: 0 }),
   metrics_timeout: count(10, { least: 0 }),
-  password_authentication_enabled_for_web: bool(true, 'whether the OAuth password grant issues tokens'),
+  password_authentication_enabled_for_web: bool(true, 'whether passwords sign in to pages, and the OAuth password grant issues tokens'),
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP accepts passwords as well as tokens'),
   performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
   performance_bar_enabled: bool(false),
@@ -178,7 +178,7 @@ export const SETTINGS = {
     'whether the service checks all objects of each repository once a week in the background; damage is logged and reported by `roost doctor`',
   ),
   repository_storages: list(['default'] as string[], 'storages for new projects; one of them is chosen at random'),
-  require_two_factor_authentication: bool(false),
+  require_two_factor_authentication: bool(false, 'whether all users need a second factor to sign in to pages'),
   restricted_visibility_levels: list(
     null as Visibility[] | null,
     'visibility levels that only administrators may set; `public` also hides users from anonymous callers',
@@ -189,7 +189,7 @@ export const SETTINGS = {
   ),
   errtracker_dsn: secret('dsn'),
   errtracker_enabled: bool(false),
-  session_expire_delay: count(10_080, { least: 0 }),
+  session_expire_delay: count(10_080, { least: 0 }, 'minutes after its last use for which a browser stays signed in'),
   shared_runners_enabled: bool(true, 'whether shared runners are enabled in a new project that is created without a choice'),
   shared_runners_text: text(),
   jobqueue_throttling_enabled: bool(false, 'whether the jobs of `jobqueue_throttling_queues` are throttled'),
@@ -199,10 +199,10 @@ export const SETTINGS = {
     'share of the places for jobs that each throttled kind may have in a process, rounded up; there are 4 places, and 32 for webhooks',
   ),
   jobqueue_throttling_queues: list([] as string[], 'kinds of jobs that are throttled, by their names in `roost jobs`; other names have no effect'),
-  sign_in_text: text(),
+  sign_in_text: text('text on the sign-in page'),
   signup_enabled: bool(true),
   terminal_max_session_time: count(0, { least: 0 }),
-  two_factor_grace_period: count(48, { least: 0 }),
+  two_factor_grace_period: count(48, { least: 0 }, 'hours for which a user can put off setting it up'),
   unique_ips_limit_enabled: bool(false, 'whether the number of IP addresses a user may call from is limited'),
   unique_ips_limit_per_user: count(10, { least: 0 }, 'maximum number of addresses of one user within the time window'),
   unique_ips_limit_time_window: count(3_600, { least: 0 }, 'seconds for which an address counts after it was used'),
@@ -244,11 +244,9 @@ const NO_PAGES = 'there are no web pages that would show or use it'
 const NO_TRACKER = 'there is no error tracker; the log has the errors'
 const NO_ARTIFACTS = 'jobs have no artifacts and there are no pages of projects'
 const PULLED = 'values are asked for by Prometheus, none are sent'
-const NO_SECOND_FACTOR = 'there is no second factor'
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
-  after_sign_out_path: NO_PAGES,
   after_sign_up_text: NO_PAGES,
   spamfilter_api_key: 'no spam filter is called',
   spamfilter_enabled: 'no spam filter is called',
@@ -279,15 +277,11 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   captcha_enabled: NO_PAGES,
   captcha_private_key: NO_PAGES,
   captcha_site_key: NO_PAGES,
-  require_two_factor_authentication: NO_SECOND_FACTOR,
   errtracker_dsn: NO_TRACKER,
   errtracker_enabled: NO_TRACKER,
-  session_expire_delay: 'there are no sessions; access tokens of the password grant live for two hours (CR-12)',
   shared_runners_text: NO_PAGES,
-  sign_in_text: NO_PAGES,
   signup_enabled: 'users are created by administrators only',
   terminal_max_session_time: 'there is no web terminal',
-  two_factor_grace_period: NO_SECOND_FACTOR,
   usage_ping_enabled: 'the service sends no reports',
   user_oauth_applications: 'there are no OAuth applications',
   version_check_enabled: 'the service does not look for newer versions',

@@ -11,6 +11,9 @@ import { form, page, Redirect } from '../../page.js'
 import { visitorCookie } from '../../session/cookies.js'
 
 const PATH = '/users/sign_in'
+/** Where a user with a second factor gives it. */
+export const secondFactorPath = (returnTo?: string) =>
+  `/users/sign_in/second_factor${returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`}`
 const returnTo = { return_to: opt(str()) }
 
 export const signInPage = page({
@@ -65,7 +68,7 @@ export const signInForm = form({
     if (!started) throw refused('The username, address or password is wrong, or the account may not sign in')
     if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
     const to = localPath(input.return_to)
-    return enter(ctx, started, started.awaitsSecondFactor ? `/users/sign_in/second_factor?return_to=${encodeURIComponent(to)}` : to)
+    return enter(ctx, started, started.awaitsSecondFactor ? secondFactorPath(to) : to)
   },
 })
 
