@@ -321,6 +321,13 @@ const newUser = async ({ post, n }) =>
       skip_confirmation: true,
     })
   ).id
+/** A user who has signed up and waits for approval. */
+const waitingUser = async (k) => {
+  const [username, visitor] = [`waiting${k.n}`, k.visitor()]
+  const given = { name: 'x', username, email: `${username}@example.com`, password: 'sufficiently long' }
+  await visitor.send('/users', Object.fromEntries(Object.entries(given).map(([name, value]) => [`user[${name}]`, value])), '/users/sign_up')
+  return (await k.get(`/users?username=${username}`))[0].id
+}
 /** A user who has turned the second factor on. */
 const userWithSecondFactor = async (k) => {
   const [id, at, password] = [await newUser(k), '/-/profile/two_factor_auth', 'sufficiently long']
@@ -430,6 +437,8 @@ const WRITES = {
     await k.post('/users/:id/block', undefined, fill)
     return { fill }
   },
+  'POST /users/:id/approve': async (k) => ({ fill: { id: await waitingUser(k) } }),
+  'POST /users/:id/reject': async (k) => ({ fill: { id: await waitingUser(k) } }),
   'PATCH /users/:id/disable_two_factor': async (k) => ({ fill: { id: await userWithSecondFactor(k) } }),
   'PUT /user/status': ({ n }) => ({ body: { emoji: 'tada', message: `${n}` } }),
   'POST /markdown': ({ n }) => ({ body: { text: `# Call ${n}\n\n- [ ] #1 and @user1`, gfm: true } }),

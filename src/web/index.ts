@@ -3,6 +3,7 @@ import type { Form, Page } from './page.js'
 import * as links from './pages/accounts/links.js'
 import * as secondFactor from './pages/accounts/second-factor.js'
 import * as signIn from './pages/accounts/sign-in.js'
+import * as signUp from './pages/accounts/sign-up.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
 import * as blob from './pages/code/blob.js'
 import * as commits from './pages/code/commits.js'
@@ -35,6 +36,8 @@ export const pages: Page[] = [
   people.groupPage,
   signIn.signInPage,
   secondFactor.secondFactorPage,
+  signUp.signUpPage,
+  signUp.almostTherePage,
   links.confirmationPage,
   links.passwordPage,
   passwordRequest.shown,
@@ -79,6 +82,7 @@ export const forms: Form[] = [
   signIn.signInForm,
   signIn.signOutForm,
   secondFactor.secondFactorForm,
+  signUp.signUpForm,
   links.confirmationForm,
   links.passwordForm,
   passwordRequest.asked,

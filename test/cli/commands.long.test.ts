@@ -74,6 +74,19 @@ describe('roost user', () => {
     expect(found.map((line) => JSON.parse(line))).toMatchObject([{ username: 'joan', state: 'active', admin: false }])
   })
 
+  it('lets in a user who has signed up and waits for approval (US-72)', async () => {
+    const browser = new TestBrowser(service.url)
+    await browser.open('/users/sign_up')
+    const fields = { name: 'Mary', username: 'mary', email: 'mary@example.com', password: 'a long password' }
+    await browser.submit('/users', Object.fromEntries(Object.entries(fields).map(([name, value]) => [`user[${name}]`, value])))
+    expect(await signIn('mary', 'a long password')).toBe(401)
+    expect((await roost(['user', 'list', '--blocked'])).stdout).toMatch(/mary +Mary +mary@example\.com +blocked_pending_approval\n/)
+    const approve = () => roost(['user', 'mary', '--approve'])
+    expect(await approve()).toEqual({ code: 0, stdout: 'user mary is approved\n', stderr: '' })
+    expect(await signIn('mary', 'a long password')).toBe(200)
+    expect(await approve()).toEqual({ code: 1, stdout: '', stderr: 'roost: The user you are trying to approve is not pending approval\n' })
+  })
+
   it('turns off the second factor of a user, administrators too (US-70)', async () => {
     const password = 'a long password'
     await roost(['user', 'create', 'hedy', '--email', 'hedy@example.com', '--admin', '--password-stdin'], password)

@@ -18,11 +18,12 @@ const PASSWORD_OPTION = ['--password-stdin', 'read the password from standard in
 export function userCommands(program: Command): void {
   const user = program
     .command('user')
-    .summary('create, list and block users, set passwords, turn off second factors')
+    .summary('create, list, approve and block users, set passwords, turn off second factors')
     .description('Users, for administrators with a shell on the machine.')
-    .usage('<command> | <username> --no-second-factor')
+    .usage('<command> | <username> --approve | <username> --no-second-factor')
     .helpCommand(false)
     .argument('[username]')
+    .option('--approve', 'let this user in, who has signed up and waits for approval')
     .option('--no-second-factor', 'turn off the second factor of this user')
     .action(changeSignIn)
   user
@@ -107,15 +108,28 @@ async function block(username: string, blocked: boolean): Promise<void> {
   })
 }
 
-async function changeSignIn(username: string | undefined, { secondFactor }: { secondFactor: boolean }, command: Command): Promise<void> {
-  if (username === undefined || secondFactor) return command.help({ error: true })
+interface SignInChange {
+  approve?: boolean
+  secondFactor: boolean
+}
+
+async function changeSignIn(username: string | undefined, { approve, secondFactor }: SignInChange, command: Command): Promise<void> {
+  if (username === undefined || (!approve && secondFactor)) return command.help({ error: true })
   await withContext(readConfig(), async (ctx) => {
-    const [{ disableSecondFactor }, { getUser }] = await Promise.all([
+    const [{ disableSecondFactor }, { approveUser }, { getUser }] = await Promise.all([
       import('../../services/identity/sign-in/second-factor.js'),
+      import('../../services/identity/sign-in/sign-up.js'),
       import('../../services/identity/users.js'),
     ])
-    await disableSecondFactor(ctx, await getUser(ctx, (await userNamed(ctx, username)).id))
-    await print(`user ${username} signs in with the password alone\n`)
+    const { id } = await userNamed(ctx, username)
+    if (approve) {
+      await approveUser(ctx, id)
+      await print(`user ${username} is approved\n`)
+    }
+    if (!secondFactor) {
+      await disableSecondFactor(ctx, await getUser(ctx, id))
+      await print(`user ${username} signs in with the password alone\n`)
+    }
   })
 }
 

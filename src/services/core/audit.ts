@@ -9,7 +9,7 @@ export type AuditEvent = typeof auditEvents.$inferSelect
 
 /** What was done, in the past tense. */
 export type AuditAction =
-  | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'deleted'}`
+  | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'approved' | 'rejected' | 'deleted'}`
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
   | 'email_confirmed'

@@ -87,9 +87,9 @@ const bits = (name: string): Attribute<'bits', number> => ({
 
 /** Every setting of the contract in its order, with kind, default (11.3), validation and effect (AS-20 to AS-70). */
 export const SETTINGS = {
-  admin_notification_email: text('address that damage found by repository checks is mailed to', 'email'),
+  admin_notification_email: text('address that damage found by repository checks, and accounts that wait for approval, are mailed to', 'email'),
   after_sign_out_path: text('where signing out leads', 'url'),
-  after_sign_up_text: text(),
+  after_sign_up_text: text('text that is shown after signing up'),
   spamfilter_api_key: secret(),
   spamfilter_enabled: bool(false),
   circuitbreaker_access_retries: count(3, { least: 1 }, 'number of attempts of one check of a storage'),
@@ -120,10 +120,14 @@ export const SETTINGS = {
   default_snippet_visibility: visibility('visibility of a new personal snippet that is created without one'),
   disabled_oauth_sign_in_sources: list([] as string[], null),
   domain_blacklist_enabled: bool(false, 'whether `domain_blacklist` is used'),
-  domain_blacklist: list([] as string[], 'domains of e-mail addresses that users may not add to their accounts; `*` stands for any text', {
-    split: true,
-  }),
-  domain_whitelist: list(null as string[] | null, 'the only such domains that users may add, whatever the blacklist has', { split: true }),
+  domain_blacklist: list(
+    [] as string[],
+    'domains of e-mail addresses that users may not sign up with or add to their accounts; `*` stands for any text',
+    {
+      split: true,
+    },
+  ),
+  domain_whitelist: list(null as string[] | null, 'the only such domains that users may use, whatever the blacklist has', { split: true }),
   dsa_key_restriction: bits('DSA'),
   ecdsa_key_restriction: bits('ECDSA'),
   ed25519_key_restriction: bits('Ed25519'),
@@ -200,7 +204,7 @@ export const SETTINGS = {
   ),
   jobqueue_throttling_queues: list([] as string[], 'kinds of jobs that are throttled, by their names in `roost jobs`; other names have no effect'),
   sign_in_text: text('text on the sign-in page'),
-  signup_enabled: bool(true),
+  signup_enabled: bool(true, 'whether visitors may sign up; their accounts wait for approval, see `require_admin_approval_after_user_signup`'),
   terminal_max_session_time: count(0, { least: 0 }),
   two_factor_grace_period: count(48, { least: 0 }, 'hours for which a user can put off setting it up'),
   unique_ips_limit_enabled: bool(false, 'whether the number of IP addresses a user may call from is limited'),
@@ -226,6 +230,10 @@ export const SETTINGS = {
     { least: 0, most: 90 },
     'days for which a deleted project or group is hidden and can be restored, before it is removed; 0: it is removed at once',
   ),
+  require_admin_approval_after_user_signup: bool(
+    true,
+    'whether accounts that visitors make wait until an administrator approves them, so that a new server is closed although `signup_enabled` is on by default, as the API says',
+  ),
 }
 
 export type SettingName = keyof typeof SETTINGS
@@ -247,7 +255,6 @@ const PULLED = 'values are asked for by Prometheus, none are sent'
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
-  after_sign_up_text: NO_PAGES,
   spamfilter_api_key: 'no spam filter is called',
   spamfilter_enabled: 'no spam filter is called',
   clientside_errtracker_dsn: NO_TRACKER,
@@ -280,7 +287,6 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   errtracker_dsn: NO_TRACKER,
   errtracker_enabled: NO_TRACKER,
   shared_runners_text: NO_PAGES,
-  signup_enabled: 'users are created by administrators only',
   terminal_max_session_time: 'there is no web terminal',
   usage_ping_enabled: 'the service sends no reports',
   user_oauth_applications: 'there are no OAuth applications',

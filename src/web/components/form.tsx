@@ -147,7 +147,7 @@ function Labelled({ view, name, label, hint, within, children }: LabelledProps) 
       {children(aria)}
       {faults.length > 0 && (
         <p class="fault" id={`${id}_fault`}>
-          {faults.map((fault) => `${label} ${fault}.`).join(' ')}
+          {faults.map((fault) => `${label} ${fault.replace(/\.$/, '')}.`).join(' ')}
         </p>
       )}
       {hint && (

@@ -47,6 +47,11 @@ export const signInPage = page({
           ) : (
             <p>Signing in with a password is switched off here.</p>
           )}
+          {settings.signup_enabled && (
+            <p>
+              <a href={`${links.prefix}/users/sign_up`}>Sign up</a> if you have no account.
+            </p>
+          )}
         </>
       ),
     }
@@ -73,9 +78,15 @@ export const signInForm = form({
 })
 
 /** Hands a new session to the browser, and leads on. */
-export function enter(ctx: Pick<Context, 'links'>, { value, remembered }: StartedSession, to: string): Redirect {
+export function enter(
+  ctx: Pick<Context, 'links'>,
+  { value, remembered }: StartedSession,
+  to: string,
+  { notice }: { notice?: string } = {},
+): Redirect {
   const maxAge = remembered ? REMEMBERED_MS / 1000 : undefined
   return new Redirect(to, {
+    ...(notice !== undefined && { notice }),
     cookies: [
       { name: sessionCookie(ctx), value, maxAge },
       { name: visitorCookie(ctx), value: null },

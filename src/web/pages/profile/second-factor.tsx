@@ -72,7 +72,10 @@ const Demand = ({ view, end }: { view: PageView; end: Date }) => (
 
 const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => (
   <>
-    <p>With a second factor, a password that somebody has found out is not enough to sign in as you.</p>
+    <p>
+      With a second factor, a password that somebody has found out is not enough to sign in as you. Turning it on ends your other sessions, and
+      programs that use your password for Git or the API need an access token from then on.
+    </p>
     <ol>
       <li>Install an authenticator application for one-time passwords (TOTP) on your phone or computer.</li>
       <li>Let it read this picture, or type the key into it.</li>
@@ -99,7 +102,6 @@ const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => (
         required
       />
       <Field view={view} name="current_password" label="Your password" type="password" autocomplete="current-password" required />
-      <p class="hint">Your other sessions end, and programs that use your password for Git or the API need an access token from then on.</p>
       <Submit label="Turn on" />
     </FormTag>
   </>
