@@ -46,6 +46,8 @@ export interface Html {
   headers?: Record<string, string>
   /** A form alone in the middle, without the navigation. */
   narrow?: boolean
+  /** Loads the script; by default what is not narrow does. */
+  scripted?: boolean
 }
 
 interface Cookie {

@@ -24,6 +24,7 @@ export type AuditAction =
   | 'session_ended'
   | `two_factor_${'enabled' | 'disabled'}`
   | 'recovery_codes_created'
+  | `security_key_${'added' | 'removed'}`
   | 'settings_changed'
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`

@@ -3,15 +3,17 @@ import { Secret, TOTP } from 'otpauth'
 import type { Session } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
-import { otpSecrets, recoveryCodes, sessions, users } from '../../../db/schema/index.js'
+import { otpSecrets, recoveryCodes, sessions, users, webauthnKeys } from '../../../db/schema/index.js'
 import { conflict, invalidRecord, refused, tooMany, unauthenticated } from '../../../failures.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import { audit } from '../../core/audit.js'
+import { readSettings } from '../../core/settings.js'
 import { recordFailedLogin } from '../../outbox/record.js'
 import { revokeGrants } from '../oauth.js'
 import { checkOwnPassword } from '../own-password.js'
-import { recordRefusal } from '../passwords.js'
+import { mustConfirm, recordRefusal } from '../passwords.js'
 import { getUser, type User } from '../users.js'
+import { type KeyAnswer, redeemKey } from './security-keys.js'
 import { type StartedSession, startSession } from './sessions.js'
 
 const PERIOD_MS = 30_000
@@ -142,6 +144,7 @@ export async function disableSecondFactor(ctx: Context, user: User): Promise<voi
     if (changed.length === 0) throw refused('Two-factor authentication is not enabled for this user')
     await tx.delete(otpSecrets).where(eq(otpSecrets.user_id, user.id))
     await tx.delete(recoveryCodes).where(eq(recoveryCodes.user_id, user.id))
+    await tx.delete(webauthnKeys).where(eq(webauthnKeys.user_id, user.id))
     // a session that waits for a code waits for nothing now
     await tx.delete(sessions).where(and(eq(sessions.user_id, user.id), sessions.awaits_second_factor))
     await audit(ctx, tx, { action: 'two_factor_disabled', target: targetOf(user) })
@@ -149,11 +152,11 @@ export async function disableSecondFactor(ctx: Context, user: User): Promise<voi
 }
 
 /**
- * Ends the sign-in of a session that waits for its second factor: a new session takes its place. Null if the code is
- * wrong; 429 after too many wrong ones. They are counted apart from passwords, so that the right password does not begin
+ * Ends the sign-in of a session that waits for its second factor, a code or the answer of a security key: a new session
+ * takes its place. Null if it is wrong; 429 after too many wrong ones. They are counted apart from passwords, so that the right password does not begin
  * the count anew (WB-21).
  */
-export async function giveSecondFactor(ctx: Context, { id, caller }: Session, code: string): Promise<StartedSession | null> {
+export async function giveSecondFactor(ctx: Context, { id, caller }: Session, given: string | KeyAnswer): Promise<StartedSession | null> {
   const user = await getUser(ctx, caller.user.id)
   const [address, account] = [ctx.origin?.address ?? '', `code ${user.id}`]
   const { throttle } = ctx.access
@@ -161,7 +164,7 @@ export async function giveSecondFactor(ctx: Context, { id, caller }: Session, co
   const matches = await ctx.process.mutex.run(`second factor of user ${user.id}`, async () => {
     const wait = await throttle.wait(address, account)
     if (wait > 0) return tooMany(wait)
-    const right = await redeemCode(ctx, user.id, normalised(code))
+    const right = typeof given === 'string' ? await redeemCode(ctx, user.id, normalised(given)) : (await redeemKey(ctx, user.id, given)) !== null
     await (right ? throttle.succeeded(address, account) : throttle.failed(address, account))
     return right
   })
@@ -173,6 +176,22 @@ export async function giveSecondFactor(ctx: Context, { id, caller }: Session, co
     return null
   }
   return replaceWaiting(ctx, user, id)
+}
+
+/** Signs in with a passkey alone: the user has it, and it has checked who holds it (WB-28). Null if it is not accepted. */
+export async function signInByKey(ctx: Context, given: KeyAnswer): Promise<StartedSession | null> {
+  const address = ctx.origin?.address ?? ''
+  const { throttle } = ctx.access
+  const wait = await throttle.wait(address)
+  if (wait > 0) return throttle.refuse(tooMany(wait))
+  const userId = await redeemKey(ctx, null, given)
+  const user = userId === null ? null : await getUser(ctx, userId)
+  ctx.metrics.login('second factor', user ? 'done' : 'refused')
+  if (user?.state === 'active' && user.kind === 'human' && user.removal === null && !mustConfirm(ctx, user, await readSettings(ctx)))
+    return startSession(ctx, user)
+  await throttle.failed(address)
+  await recordRefusal(ctx, { login: user?.username ?? '(a passkey)', user, address }, 'the passkey is not accepted')
+  return null
 }
 
 /** Starts a session in the place of one that waits. */

@@ -4,6 +4,7 @@ import { REMEMBERED_MS, sessionCookie } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
+import { keysWork } from '../../../services/identity/sign-in/security-keys.js'
 import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
 import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { localPath } from '../../local-path.js'
@@ -46,6 +47,11 @@ export const signInPage = page({
             </FormTag>
           ) : (
             <p>Signing in with a password is switched off here.</p>
+          )}
+          {keysWork(ctx) && (
+            <p>
+              <a href={`${links.prefix}/users/sign_in/passkey?return_to=${encodeURIComponent(to)}`}>Sign in with a passkey</a>
+            </p>
           )}
           {settings.signup_enabled && (
             <p>

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { endOfGrace } from '../../../access/sessions.js'
 import { forbidden } from '../../../failures.js'
-import { opt, orDefault, str } from '../../../http/params.js'
+import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import {
   askForSecondFactor,
   countRecoveryCodes,
@@ -14,9 +14,20 @@ import {
   setupOf,
   skipSecondFactor,
 } from '../../../services/identity/sign-in/second-factor.js'
+import {
+  addSecurityKey,
+  type Challenge,
+  challengeForNew,
+  keysWork,
+  listSecurityKeys,
+  removeSecurityKey,
+  type SecurityKey,
+} from '../../../services/identity/sign-in/security-keys.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { KeyForm } from '../../components/key-form.js'
+import { Row, Rows } from '../../components/list.js'
 import { QrCode } from '../../components/qr-code.js'
-import { dayText } from '../../components/time.js'
+import { dayText, Time } from '../../components/time.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 
@@ -24,14 +35,25 @@ const AT = '/-/profile/two_factor_auth'
 
 /** Pages with a secret. */
 const SECRET = { 'cache-control': 'no-store' }
-const FIELDS = ['pin_code', 'current_password', 'password']
+const FIELDS = ['pin_code', 'current_password', 'password', 'name', 'key_password']
 
 export const ownSecondFactorPage = page({
   at: AT,
   access: signedIn,
   input: z.object({ setup: opt(str()) }),
   async show({ ctx, caller, input, view }) {
-    if (view.session?.twoFactor) return settingsPage(view, <WhenOn view={view} codes={await countRecoveryCodes(ctx, caller.user.id)} />)
+    if (view.session?.twoFactor) {
+      const [codes, keys] = await Promise.all([countRecoveryCodes(ctx, caller.user.id), listSecurityKeys(ctx, caller.user.id)])
+      const challenge = keysWork(ctx) ? await challengeForNew(ctx, caller.user) : null
+      return settingsPage(
+        view,
+        <>
+          <WhenOn view={view} codes={codes} />
+          <Keys view={view} keys={keys} challenge={challenge} />
+          <TurningOff view={view} />
+        </>,
+      )
+    }
     const demand = view.session?.demand
     const asked = demand && { ...demand, askedAt: await askForSecondFactor(ctx, caller.user.id) }
     const end = asked && endOfGrace(asked, view.now)
@@ -123,8 +145,45 @@ const WhenOn = ({ view, codes }: { view: PageView; codes: number }) => (
       <Field view={view} name="password" label="Your password" type="password" autocomplete="current-password" required />
       <Submit label="Make new recovery codes" class="" />
     </FormTag>
+  </>
+)
+
+const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; challenge: Challenge | null }) => (
+  <>
+    <h2>Security keys and passkeys</h2>
+    <p>A key stands for a code of the application. One that asks for a PIN, a finger or a face signs you in alone, as a passkey.</p>
+    <Rows empty="You have none.">
+      {keys.map(({ id, name, created_at, last_used_at }) => (
+        <Row key={id} actions={<ActionButton view={view} action={`${AT}/keys/${id}`} method="DELETE" label="Remove" what={name} class="danger" />}>
+          <strong>{name}</strong>
+          <span class="dim">
+            Added <Time at={created_at} />
+            {last_used_at ? (
+              <>
+                , last used <Time at={last_used_at} />
+              </>
+            ) : (
+              ', never used'
+            )}
+          </span>
+        </Row>
+      ))}
+    </Rows>
+    {challenge ? (
+      <KeyForm view={view} action={`${AT}/keys`} challenge={challenge} makes label="Add a key" class="">
+        <Field view={view} name="name" label="Name" hint="What you know it by, such as “blue key”." maxlength={100} required />
+        <Field view={view} name="key_password" label="Your password for the key" type="password" autocomplete="current-password" required />
+      </KeyForm>
+    ) : (
+      <p class="dim">Browsers offer keys only to servers at an address that begins with https.</p>
+    )}
+  </>
+)
+
+const TurningOff = ({ view }: { view: PageView }) => (
+  <>
     <h2>Turn it off</h2>
-    <p>From then on your password is enough to sign in.</p>
+    <p>From then on your password is enough to sign in. Recovery codes and security keys are removed.</p>
     <FormTag view={view} action={AT} method="DELETE">
       <Field view={view} name="current_password" label="Password" type="password" autocomplete="current-password" required />
       <Submit label="Turn off" class="danger" />
@@ -203,5 +262,34 @@ export const skippingForm = form({
       await skipSecondFactor(ctx, view.session.id)
     }
     return new Redirect('/')
+  },
+})
+
+export const securityKeyForm = form({
+  at: `${AT}/keys`,
+  method: 'POST',
+  access: signedIn,
+  input: z.object({
+    name: orDefault(str(), ''),
+    key_password: orDefault(str(), ''),
+    challenge: orDefault(str(), ''),
+    device_response: orDefault(str(), ''),
+  }),
+  on: ownSecondFactorPage,
+  async submit({ ctx, caller, input }) {
+    const { name, key_password: password, challenge: sealed, device_response: response } = input
+    await addSecurityKey(ctx, caller.user.id, { name, password, sealed, response })
+    return new Redirect(AT, { notice: `The key “${name.trim()}” is added.` })
+  },
+})
+
+export const securityKeyRemoval = form({
+  at: `${AT}/keys/:key_id`,
+  method: 'DELETE',
+  access: signedIn,
+  input: z.object({ key_id: rowId() }),
+  async submit({ ctx, caller, input }) {
+    await removeSecurityKey(ctx, caller.user, input.key_id)
+    return new Redirect(AT, { notice: 'The key is removed.' })
   },
 })
