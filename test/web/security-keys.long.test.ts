@@ -115,7 +115,7 @@ describe('a security key', () => {
     const body = (await sent).postData() ?? ''
     await page.waitForURL(`${base}/explore`)
 
-    // what was sent works once: sent again by the same visitor, it signs nobody in
+    // what was sent works once: sent again by the same visitor, it opens nothing
     await signOut(context)
     const visitor = await browser.newContext()
     const again = await visitor.newPage()
