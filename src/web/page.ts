@@ -48,6 +48,8 @@ export interface Html {
   narrow?: boolean
   /** Loads the script; by default what is not narrow does. */
   scripted?: boolean
+  /** Other origins that its scripts, frames and styles come from (WB-29). */
+  sources?: readonly string[]
 }
 
 interface Cookie {

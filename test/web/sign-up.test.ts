@@ -1,5 +1,8 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { eq, sql } from 'drizzle-orm'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { jobs, users } from '../../src/db/schema/index.js'
 import type { Settings } from '../../src/services/core/settings.js'
 import { testApp } from '../support/app.js'
@@ -8,7 +11,27 @@ import { anAdmin, aUser, setSettings, unique } from '../support/factories.js'
 import { mailbox } from '../support/smtp/mailbox.js'
 
 const box = await mailbox(() => t.ctx.jobs.drain())
-const t = testApp({ SMTP_URL: box.url, MAIL_FROM: 'roost@example.org', ROOST_FAILED_CREDENTIALS: '5', ROOST_TRUSTED_PROXIES: '127.0.0.1' })
+
+/** What the service of captchas was asked. */
+const asked: Record<string, string>[] = []
+const captchas = createServer(async (request, response) => {
+  const given = Object.fromEntries(new URLSearchParams(await text(request)))
+  asked.push(given)
+  if (given['response'] === 'gone') return void request.socket.destroy()
+  response.end(given['response'] === 'broken' ? '<html>' : JSON.stringify({ success: given['response'] === 'right' }))
+})
+await new Promise<void>((resolve) => captchas.listen(0, '127.0.0.1', resolve))
+afterAll(() => void captchas.close())
+
+const t = testApp({
+  SMTP_URL: box.url,
+  MAIL_FROM: 'roost@example.org',
+  ROOST_FAILED_CREDENTIALS: '5',
+  ROOST_TRUSTED_PROXIES: '127.0.0.1',
+  ROOST_CAPTCHA_URL: `http://127.0.0.1:${(captchas.address() as AddressInfo).port}/siteverify`,
+  ROOST_CAPTCHA_SCRIPT: 'https://captcha.example/1/api.js',
+  ROOST_CAPTCHA_CLASS: 'h-captcha',
+})
 afterEach(() => setSettings(t.ctx, {}))
 
 const OPEN: Partial<Settings> = { require_admin_approval_after_user_signup: false }
@@ -122,6 +145,43 @@ describe('signing up', () => {
   })
 })
 
+describe('a captcha (WB-29)', () => {
+  const ON: Partial<Settings> = { ...OPEN, captcha_enabled: true }
+  const keys = async () => {
+    const admin = await anAdmin(t.ctx)
+    const settings = { captcha_enabled: true, captcha_site_key: 'the-site', captcha_private_key: 'the-secret', ...OPEN }
+    await t.api('put', '/application/settings', admin).send(settings).expect(200)
+  }
+  const solved = async (visitor: Visitor, response: string) => {
+    const browser = aBrowser()
+    await browser.open('/users/sign_up')
+    return browser.submit('/users', { ...fieldsOf(visitor), 'h-captcha-response': response })
+  }
+
+  it('is shown on the page of sign-up, and no account is made before its service says that it is solved', async () => {
+    await keys()
+    const browser = aBrowser()
+    const page = await browser.open('/users/sign_up')
+    expect([page.$('.h-captcha').attr('data-sitekey'), page.$('script').attr('src')]).toEqual(['the-site', 'https://captcha.example/1/api.js'])
+    const policy = String(page.headers.get('content-security-policy'))
+    for (const part of ['script-src', 'frame-src', 'connect-src']) expect(policy).toMatch(new RegExp(`${part} [^;]*https://captcha\\.example`))
+    expect((await browser.open('/users/sign_in')).headers.get('content-security-policy')).not.toContain('captcha.example')
+    const visitor = aVisitor()
+    for (const response of ['', 'wrong', 'x'.repeat(20_000)]) expect((await solved(visitor, response)).text).toContain('The captcha is not solved.')
+    for (const response of ['broken', 'gone']) expect((await solved(visitor, response)).text).toContain('the captcha cannot be checked')
+    expect(await stateOf(visitor)).toBeUndefined()
+    expect((await solved(visitor, 'right')).at).toBe('/dashboard')
+    expect(asked.at(-1)).toEqual({ secret: 'the-secret', response: 'right', remoteip: `203.0.113.${visitors}` })
+  })
+
+  it('without its keys lets no one in', async () => {
+    await setSettings(t.ctx, ON)
+    const visitor = aVisitor()
+    expect((await solved(visitor, 'right')).text).toContain('the captcha cannot be checked')
+    expect(await stateOf(visitor)).toBeUndefined()
+  })
+})
+
 describe('with mails that confirm addresses (WB-26)', () => {
   it('the password signs in once the link of the mail is followed', async () => {
     await setSettings(t.ctx, CONFIRMED)
@@ -140,8 +200,8 @@ describe('with mails that confirm addresses (WB-26)', () => {
   it('an account that waits for approval can be confirmed before', async () => {
     await setSettings(t.ctx, { send_user_confirmation_email: true })
     const visitor = aVisitor()
-    const { text } = await signUp(visitor)
-    expect([text.includes('Look into your mail'), text.includes('An administrator looks at your account.')]).toEqual([true, true])
+    const page = await signUp(visitor)
+    expect([page.text.includes('Look into your mail'), page.text.includes('An administrator looks at your account.')]).toEqual([true, true])
     const [mail] = await box.to(visitor.email)
     const link = new URL(/http:\/\/roost\.test\/users\/\S+/.exec(mail?.text ?? '')?.[0] ?? '')
     const browser = aBrowser()

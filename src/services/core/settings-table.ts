@@ -28,11 +28,11 @@ const text = (effect: string | null = null, check: 'url' | 'email' | 'any' = 'an
  * Encrypted at rest, and shown only by the settings endpoint (SEC-136). The DSN of an error tracker is a URL whose user
  * part is the key.
  */
-const secret = (check: 'dsn' | 'any' = 'any'): Attribute<'secret', string | null> & { check: typeof check } => ({
+const secret = (check: 'dsn' | 'any' = 'any', effect: string | null = null): Attribute<'secret', string | null> & { check: typeof check } => ({
   kind: 'secret',
   default: null,
   check,
-  effect: null,
+  effect,
 })
 const duration = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
 const textWithDefault = (value: string): Attribute<'text', string | null> & { check: 'any' } => ({
@@ -174,9 +174,9 @@ export const SETTINGS = {
     false,
     'whether administrators may read `/-/metrics` with a token of scope `api`, besides those whom `METRICS_TOKEN` and `METRICS_ALLOWED` admit',
   ),
-  captcha_enabled: bool(false),
-  captcha_private_key: secret(),
-  captcha_site_key: secret(),
+  captcha_enabled: bool(false, 'whether visitors who sign up must solve a captcha of the service that `ROOST_CAPTCHA_URL` names'),
+  captcha_private_key: secret('any', 'key for asking that service about an answer'),
+  captcha_site_key: secret('any', 'key that its page shows'),
   repository_checks_enabled: bool(
     true,
     'whether the service checks all objects of each repository once a week in the background; damage is logged and reported by `roost doctor`',
@@ -281,9 +281,6 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   diagram_enabled: NO_PAGES,
   diagram_url: NO_PAGES,
   project_export_enabled: 'projects are not exported; clone them, or make a backup',
-  captcha_enabled: NO_PAGES,
-  captcha_private_key: NO_PAGES,
-  captcha_site_key: NO_PAGES,
   errtracker_dsn: NO_TRACKER,
   errtracker_enabled: NO_TRACKER,
   shared_runners_text: NO_PAGES,

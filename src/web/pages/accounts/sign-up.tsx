@@ -3,6 +3,7 @@ import { anyone } from '../../../access/rules.js'
 import { notFound } from '../../../failures.js'
 import { orDefault, str } from '../../../http/params.js'
 import { normaliseEmail } from '../../../rules/email.js'
+import { type Captcha, checkCaptcha, findCaptcha } from '../../../services/identity/sign-in/captcha.js'
 import { startSession } from '../../../services/identity/sign-in/sessions.js'
 import { confirmsByMail, signUp } from '../../../services/identity/sign-in/sign-up.js'
 import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
@@ -22,9 +23,11 @@ export const signUpPage = page({
     if (view.viewer) return new Redirect('/')
     const { settings } = view
     if (!settings.signup_enabled) throw notFound()
+    const captcha = await findCaptcha(ctx)
     return {
       title: 'Sign up',
       narrow: true,
+      ...(captcha && { sources: captcha.sources }),
       headers: { 'cache-control': 'no-store' },
       body: (
         <>
@@ -60,6 +63,7 @@ export const signUpPage = page({
               autocomplete="new-password"
               required
             />
+            {captcha && <Challenge captcha={captcha} />}
             <Submit label="Sign up" />
           </FormTag>
           <p>
@@ -71,6 +75,18 @@ export const signUpPage = page({
   },
 })
 
+/** The element that the script of the service fills. */
+const Challenge = ({ captcha: { script, widget, siteKey } }: { captcha: Captcha }) => (
+  <div class="field">
+    <script src={script} async defer />
+    <div class={widget} data-sitekey={siteKey} />
+    <noscript>
+      <p>The captcha needs scripts, which are off in this browser. Ask an administrator for an account.</p>
+    </noscript>
+  </div>
+)
+
+const solution = orDefault(str(), '')
 const account = z.object({
   name: orDefault(str(), ''),
   username: orDefault(str(), ''),
@@ -83,12 +99,20 @@ export const signUpForm = form({
   method: 'POST',
   access: anyone,
   // clients of the original send either name
-  input: z.object({ user: account.optional(), new_user: account.optional() }),
+  input: z.object({
+    user: account.optional(),
+    new_user: account.optional(),
+    // the names that the services of captchas give their fields
+    'g-recaptcha-response': solution,
+    'h-captcha-response': solution,
+    'cf-turnstile-response': solution,
+  }),
   on: signUpPage,
   async submit({ ctx, input, view }) {
     if (view.viewer) return new Redirect('/')
     const { name, username, email, password } = input.user ?? input.new_user ?? account.parse({})
     await countLinkRequest(ctx, normaliseEmail(email))
+    await checkCaptcha(ctx, input['g-recaptcha-response'] || input['h-captcha-response'] || input['cf-turnstile-response'])
     const user = await signUp(ctx, { name: name.trim(), username: username.trim(), email, password })
     if (!user) return new Redirect(ALMOST)
     const { after_sign_up_text: text } = view.settings
