@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Secret, TOTP } from 'otpauth'
 import { gpgKey, sshKey } from './seed.mjs'
 
 const fingerprint = (key) =>
@@ -320,6 +321,23 @@ const newUser = async ({ post, n }) =>
       skip_confirmation: true,
     })
   ).id
+/** A user who has signed up and waits for approval. */
+const waitingUser = async (k) => {
+  const [username, visitor] = [`waiting${k.n}`, k.visitor()]
+  const given = { name: 'x', username, email: `${username}@example.com`, password: 'sufficiently long' }
+  await visitor.send('/users', Object.fromEntries(Object.entries(given).map(([name, value]) => [`user[${name}]`, value])), '/users/sign_up')
+  return (await k.get(`/users?username=${username}`))[0].id
+}
+/** A user who has turned the second factor on. */
+const userWithSecondFactor = async (k) => {
+  const [id, at, password] = [await newUser(k), '/-/profile/two_factor_auth', 'sufficiently long']
+  const visitor = k.visitor()
+  await visitor.send('/users/sign_in', { 'user[login]': `new${k.n}`, 'user[password]': password })
+  const setup = await visitor.valueOn(at, 'name="setup"')
+  const secret = Secret.fromBase32((await visitor.valueOn(`${at}?setup=${encodeURIComponent(setup)}`, 'id="otp_key"')).replaceAll(' ', ''))
+  await visitor.send(at, { setup, pin_code: new TOTP({ secret }).generate(), current_password: password })
+  return id
+}
 const user = async (k) => ({ user_id: await newUser(k) })
 const label = async ({ post, n }, of) => (await post(`/${of}/:id/labels`, { name: `call ${n}`, color: '#112233' })).id
 const milestone = async ({ post, n }, of) => ({ milestone_id: (await post(`/${of}/:id/milestones`, { title: `call ${n}` })).id })
@@ -419,6 +437,9 @@ const WRITES = {
     await k.post('/users/:id/block', undefined, fill)
     return { fill }
   },
+  'POST /users/:id/approve': async (k) => ({ fill: { id: await waitingUser(k) } }),
+  'POST /users/:id/reject': async (k) => ({ fill: { id: await waitingUser(k) } }),
+  'PATCH /users/:id/disable_two_factor': async (k) => ({ fill: { id: await userWithSecondFactor(k) } }),
   'PUT /user/status': ({ n }) => ({ body: { emoji: 'tada', message: `${n}` } }),
   'POST /markdown': ({ n }) => ({ body: { text: `# Call ${n}\n\n- [ ] #1 and @user1`, gfm: true } }),
   'POST /user/keys': () => ({ body: { title: 'k', key: sshKey() } }),

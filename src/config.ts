@@ -124,6 +124,14 @@ const Environment = z.object({
   ROOST_AVATAR_SERVICE: absoluteUrl(['http:', 'https:'], 'an http or https URL')
     .refine((value) => value.includes('%{hash}'), 'does not say where the digest of the address goes: %{hash}')
     .optional(),
+  ROOST_CAPTCHA_URL: absoluteUrl(['http:', 'https:'], 'an http or https URL').optional(),
+  ROOST_CAPTCHA_SCRIPT: absoluteUrl(['http:', 'https:'], 'an http or https URL').optional(),
+  ROOST_CAPTCHA_CLASS: z.enum(['g-recaptcha', 'h-captcha', 'cf-turnstile'], 'is not g-recaptcha, h-captcha or cf-turnstile').default('g-recaptcha'),
+  ROOST_CAPTCHA_SOURCES: z
+    .string()
+    .transform((value) => value.split(',').map((source) => source.trim()))
+    .refine((sources) => sources.every((source) => /^https?:\/\/[A-Za-z0-9.*-]+(:\d{1,5})?$/.test(source)), 'is not a list of origins')
+    .optional(),
   ROOST_TRUSTED_PROXIES: z
     .string()
     .transform((value) => value.split(',').map((proxy) => proxy.trim()))
@@ -212,6 +220,8 @@ export type Config = Readonly<{
   defaultBranch: string
   /** The URL template of avatars, with `%{hash}` for the MD5 of the e-mail address; undefined: none. */
   avatarService: string | undefined
+  /** The captcha of sign-up: where answers are checked, its script and element, and the origins that its page loads from. */
+  captcha: Readonly<{ url: string; script: string; widget: string; sources: readonly string[] }> | undefined
   /** Addresses and networks whose X-Forwarded headers are trusted; empty: none. */
   trustedProxies: readonly string[]
   limits: Readonly<{
@@ -287,6 +297,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     revision: env.ROOST_REVISION,
     defaultBranch: env.ROOST_DEFAULT_BRANCH,
     avatarService: env.ROOST_AVATAR_SERVICE,
+    captcha: captchaOf(env),
     trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
     limits: Object.freeze({
       bodyBytes: env.ROOST_MAX_BODY_BYTES,
@@ -377,6 +388,14 @@ function bucketOf(env: z.output<typeof Environment>): Config['lfsBucket'] {
 const SMTP_OPTIONS = ['requireTLS', 'ignoreTLS', 'tls.rejectUnauthorized']
 
 /** The server that `SMTP_URL` names, and the sender. */
+function captchaOf(env: z.output<typeof Environment>): Config['captcha'] {
+  const { ROOST_CAPTCHA_URL: url, ROOST_CAPTCHA_SCRIPT: script, ROOST_CAPTCHA_CLASS: widget, ROOST_CAPTCHA_SOURCES: more = [] } = env
+  if (url === undefined && script === undefined) return undefined
+  if (url === undefined) throw new ConfigFault('ROOST_CAPTCHA_SCRIPT is set, and ROOST_CAPTCHA_URL is not')
+  if (script === undefined) throw new ConfigFault('ROOST_CAPTCHA_URL is set, and ROOST_CAPTCHA_SCRIPT is not')
+  return Object.freeze({ url, script, widget, sources: Object.freeze([new URL(script).origin, ...more]) })
+}
+
 function mailOf({ SMTP_URL: url, MAIL_FROM: sender }: z.output<typeof Environment>): Config['mail'] {
   if (url === undefined && sender === undefined) return undefined
   const from = sender === undefined ? null : senderOf(sender)

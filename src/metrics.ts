@@ -14,7 +14,7 @@ export interface Metrics {
   git(kind: string, seconds: number): void
   job(ended: FinishedAttempt): void
   push(kind: 'project' | 'wiki'): void
-  login(how: 'password' | 'token', result: 'done' | 'refused'): void
+  login(how: 'password' | 'second factor' | 'token', result: 'done' | 'refused'): void
   /** Records an attempt to deliver a webhook. */
   webhook(event: string, result: 'done' | 'failed', seconds: number): void
   /** Records an attempt to send mail. `refused`: permanently; `failed`: it will be retried. */
@@ -86,7 +86,7 @@ export async function createMetrics(db: Database, caches: Record<string, CacheCo
   const git = histogram('roost_git_process_seconds', 'Git processes by the command of git', ['kind'], LONG_BUCKETS)
   const jobs = histogram('roost_job_seconds', 'Attempts of jobs by kind and how they ended', ['kind', 'end'], LONG_BUCKETS)
   const pushes = counter('roost_pushes_total', 'Accepted pushes over Git', ['kind'])
-  const logins = counter('roost_logins_total', 'Sign-ins with passwords, and refused tokens', ['how', 'result'])
+  const logins = counter('roost_logins_total', 'Passwords and second factors that were checked, and refused tokens', ['how', 'result'])
   const webhooks = histogram('roost_webhook_seconds', 'Deliveries of webhooks by event', ['event', 'result'])
   const mails = counter('roost_mails_total', 'Mails by kind', ['kind', 'result'])
   gauges(registry, prometheus.default, db, caches)

@@ -1,5 +1,6 @@
 import http from 'node:http'
 import { addressOf, BELOW_BAR, CALLS } from '../calls.mjs'
+import { visitor } from '../forms.mjs'
 import { call, postgresOf, TOKEN, ticks } from '../harness.mjs'
 import { writeResults } from '../results.mjs'
 import { atOnce, seed } from '../seed.mjs'
@@ -133,7 +134,15 @@ async function requestOf(bench, seeded, operation, n) {
   const at = (path, fill) => `${bench.api}${addressOf(path, seeded, fill)}`
   const made = (method) => (path, body, fill, token) => call(at(path, fill), { method, body, ...(token && { headers: { 'private-token': token } }) })
   const remove = (path, fill) => call(at(path, fill), { method: 'DELETE' })
-  const helpers = { s: seeded, n, post: made('POST'), put: made('PUT'), remove, get: (path, fill) => call(at(path, fill)) }
+  const helpers = {
+    s: seeded,
+    n,
+    post: made('POST'),
+    put: made('PUT'),
+    remove,
+    get: (path, fill) => call(at(path, fill)),
+    visitor: () => visitor(new URL(bench.api).origin),
+  }
   const row = CALLS[operation]
   const { fill, query, body, file, token = TOKEN, ...flags } = typeof row === 'string' ? { query: row } : await row(helpers)
   const form = file === undefined ? null : multipart(file)

@@ -2,12 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { parseCookie } from 'cookie'
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../context.js'
-import { sessions, users } from '../db/schema/index.js'
+import { members, namespaceAncestry, namespaces, sessions, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { digestOf } from '../lib/crypto/secret.js'
 import type { SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
 import { actorColumns } from './authenticate.js'
+import { membershipCounts, qualified } from './roles.js'
 
 /** How long "remember me" keeps a session after its last use, in milliseconds. */
 export const REMEMBERED_MS = 14 * 86_400_000
@@ -30,7 +31,27 @@ export interface Session {
   /** The password was right; nothing is open before the second factor. */
   awaitsSecondFactor: boolean
   created_at: Date
+  /** Set if the user needs a second factor and has none (WB-24). */
+  demand: SecondFactorDemand | null
 }
+
+/** That a user must set up a second factor. */
+export interface SecondFactorDemand {
+  /** When the user was first asked; null if never. */
+  askedAt: Date | null
+  /** For how long after that it can be skipped. */
+  graceHours: number
+  skipped: boolean
+}
+
+/**
+ * The shortest period of grace, in hours, of the groups that demand a second factor of the user: those of which the user
+ * is a member, and the ones above and below them. Null without any.
+ */
+const graceOfGroups = qualified(sql<number | null>`(select min(g.two_factor_grace_period) from ${namespaces} g
+  where g.require_two_factor_authentication and not ${users.two_factor_enabled} and g.marked_for_deletion_at is null and exists (
+    select from ${namespaceAncestry} a join ${members} m on m.namespace_id in (a.ancestor_id, a.descendant_id)
+    where g.id in (a.ancestor_id, a.descendant_id) and m.user_id = ${users.id} and ${membershipCounts}))`)
 
 const selectSession = statement('session by digest', (db) =>
   db
@@ -42,9 +63,12 @@ const selectSession = statement('session by digest', (db) =>
       removal: users.removal,
       password_expired: users.password_expired,
       two_factor_enabled: users.two_factor_enabled,
+      second_factor_asked_at: users.second_factor_asked_at,
+      grace_of_groups: graceOfGroups,
       id: sessions.id,
       remembered: sessions.remembered,
       awaits_second_factor: sessions.awaits_second_factor,
+      second_factor_skipped: sessions.second_factor_skipped,
       created_at: sessions.created_at,
       last_used_at: sessions.last_used_at,
     })
@@ -80,8 +104,30 @@ export async function findSession(ctx: Context, value: string | undefined, addre
     twoFactor: found.two_factor_enabled,
     awaitsSecondFactor: found.awaits_second_factor,
     created_at,
+    demand: await demandOf(ctx, found),
   }
 }
+
+interface Demanded {
+  two_factor_enabled: boolean
+  second_factor_asked_at: Date | null
+  second_factor_skipped: boolean
+  grace_of_groups: number | null
+}
+
+/** What the settings and the groups of a user without a second factor demand. */
+async function demandOf(ctx: Context, found: Demanded): Promise<SecondFactorDemand | null> {
+  if (found.two_factor_enabled) return null
+  const { require_two_factor_authentication: demanded, two_factor_grace_period: hours } = await ctx.caches.settings.read()
+  const periods = [...(demanded ? [hours] : []), ...(found.grace_of_groups === null ? [] : [found.grace_of_groups])]
+  return periods.length === 0
+    ? null
+    : { askedAt: found.second_factor_asked_at, graceHours: Math.min(...periods), skipped: found.second_factor_skipped }
+}
+
+/** Until when the second factor that is demanded can be skipped. */
+export const endOfGrace = ({ askedAt, graceHours }: SecondFactorDemand, now: Date): Date =>
+  new Date((askedAt ?? now).getTime() + graceHours * 3_600_000)
 
 /** Milliseconds that a session lasts after its last use. */
 async function lifetimeOf(ctx: Context, { remembered, awaits_second_factor }: { remembered: boolean; awaits_second_factor: boolean }) {

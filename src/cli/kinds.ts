@@ -4,6 +4,7 @@ import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { credentialMail } from '../services/identity/credential-mail.js'
 import { accountMail } from '../services/identity/links/mail.js'
+import { approvalMail, waitingMail } from '../services/identity/sign-in/sign-up-mail.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
 import { postMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
@@ -21,6 +22,8 @@ import { maintenance } from '../services/repository/push/maintenance-job.js'
 export const kinds: AnyJob<Context>[] = [
   accountMail,
   credentialMail,
+  waitingMail,
+  approvalMail,
   postMerge,
   damageMail,
   deferredMerges,

@@ -53,6 +53,7 @@ import { tokens } from './tokens/index.js'
 import { withUnsupported } from './unsupported.js'
 import { uploads } from './uploads/files.js'
 import { userAgents } from './user-agents/index.js'
+import { accounts } from './users/accounts.js'
 import { activities } from './users/activities.js'
 import { avatar } from './users/avatar.js'
 import { currentUser } from './users/current-user.js'
@@ -76,7 +77,7 @@ const subjects: Section[] = [
   {
     name: 'Users',
     description: 'Users, the current user, statuses, avatars and activity.',
-    endpoints: [...users, ...currentUser, ...status, ...activities, ...avatar],
+    endpoints: [...users, ...accounts, ...currentUser, ...status, ...activities, ...avatar],
   },
   { name: 'SSH keys', description: 'SSH keys of users.', endpoints: keys },
   { name: 'GPG keys', description: 'GPG keys of users, used to verify commit signatures.', endpoints: gpgKeys },

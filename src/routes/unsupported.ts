@@ -20,7 +20,7 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
   { of: PROJECTS, parameters: { repository_storage: [], repository_checksum_failed: ['false'], wiki_checksum_failed: ['false'] } },
   { of: ['GET /groups/:id/projects'], parameters: { with_security_reports: ['false'] } },
   { of: ['GET /projects/:id/groups'], parameters: { with_shared: ['false'], shared_min_access_level: [], shared_visible_only: ['false'] } },
-  { of: ['GET /users'], parameters: { two_factor: ['disabled'], without_projects: ['false'], skip_ldap: ['false'], saml_provider_id: [] } },
+  { of: ['GET /users'], parameters: { without_projects: ['false'], skip_ldap: ['false'], saml_provider_id: [] } },
   { of: ISSUES, parameters: { issue_type: ['issue'], weight: [], epic_id: [], iteration_id: [], iteration_title: [] } },
   { of: MERGE_REQUESTS, parameters: { deployed_before: [], deployed_after: [], environment: [], approver_ids: [] } },
   { of: ['GET /projects/:id/pipelines'], parameters: { yaml_errors: ['false'], name: [] } },

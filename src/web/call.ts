@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ANONYMOUS, type Caller } from '../access/actor.js'
+import { endOfGrace } from '../access/sessions.js'
 import { afterStorageMove } from '../access/storage-move.js'
 import { unlessRemoved } from '../access/unless-removed.js'
 import type { Context } from '../context.js'
@@ -21,6 +22,16 @@ const SHOWN_AGAIN = new Set<FailureKind>(['invalid', 'conflict', 'unprocessable'
 const PASSWORD_PAGE = '/-/profile/password/new'
 const OPEN_TO_EXPIRED = new Set([PASSWORD_PAGE, '/-/profile/password', '/users/sign_out'])
 
+/** The page on which a demanded second factor is set up, and what is open before that (WB-24). */
+const SECOND_FACTOR_PAGE = '/-/profile/two_factor_auth'
+const OPEN_WITHOUT_FACTOR = new Set([SECOND_FACTOR_PAGE, `${SECOND_FACTOR_PAGE}/skip`, '/users/sign_out'])
+
+/** Whether a second factor is demanded that the user neither has nor may skip (any longer). */
+function needsSecondFactor({ session, now }: PageView): boolean {
+  const demand = session?.demand
+  return demand ? !demand.skipped || endOfGrace(demand, now) <= now : false
+}
+
 /** Answers a request for a page or with a form, for a known address (WB-1). */
 export async function answerPage(site: Sender, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
   const { ctx } = site
@@ -33,6 +44,8 @@ export async function answerPage(site: Sender, declared: Page | Form, params: Pa
   if ('submit' in declared) checkOrigin(ctx, declared, request)
   if (session?.passwordExpired && caller.user && !OPEN_TO_EXPIRED.has(declared.at))
     return site.send(view, new Redirect(PASSWORD_PAGE), request, reply)
+  if (caller.user && !session?.passwordExpired && needsSecondFactor(view) && !OPEN_WITHOUT_FACTOR.has(declared.at))
+    return site.send(view, new Redirect(SECOND_FACTOR_PAGE), request, reply)
   const bag = joinBags(request.query as ParameterBag, withUnixLines(request.body as ParameterBag | undefined), params)
   const run = () => ('submit' in declared ? submit(call, view, declared, bag, request) : show(call, view, declared, bag))
   const result = await runAsHolder(holderOfCall(caller.user?.id, request.ip), run)

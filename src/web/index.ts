@@ -1,7 +1,9 @@
 import type { Context } from '../context.js'
 import type { Form, Page } from './page.js'
 import * as links from './pages/accounts/links.js'
+import * as secondFactor from './pages/accounts/second-factor.js'
 import * as signIn from './pages/accounts/sign-in.js'
+import * as signUp from './pages/accounts/sign-up.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
 import * as blob from './pages/code/blob.js'
 import * as commits from './pages/code/commits.js'
@@ -15,6 +17,7 @@ import * as keys from './pages/profile/keys.js'
 import * as notifications from './pages/profile/notifications.js'
 import * as password from './pages/profile/password.js'
 import * as profile from './pages/profile/profile.js'
+import * as ownSecondFactor from './pages/profile/second-factor.js'
 import * as sessions from './pages/profile/sessions.js'
 import * as tokens from './pages/profile/tokens.js'
 import * as issues from './pages/work/issues.js'
@@ -33,6 +36,10 @@ export const pages: Page[] = [
   people.userPage,
   people.groupPage,
   signIn.signInPage,
+  secondFactor.secondFactorPage,
+  secondFactor.passkeyPage,
+  signUp.signUpPage,
+  signUp.almostTherePage,
   links.confirmationPage,
   links.passwordPage,
   passwordRequest.shown,
@@ -42,6 +49,7 @@ export const pages: Page[] = [
   profile.accountPage,
   password.ownPasswordPage,
   password.expiredPasswordPage,
+  ownSecondFactor.ownSecondFactorPage,
   emails.emailsPage,
   notifications.notificationsPage,
   keys.sshKeysPage,
@@ -78,6 +86,9 @@ export const pages: Page[] = [
 export const forms: Form[] = [
   signIn.signInForm,
   signIn.signOutForm,
+  secondFactor.secondFactorForm,
+  secondFactor.passkeyForm,
+  signUp.signUpForm,
   links.confirmationForm,
   links.passwordForm,
   passwordRequest.asked,
@@ -89,6 +100,12 @@ export const forms: Form[] = [
   password.ownPasswordForm,
   password.expiredPasswordForm,
   password.removalForm,
+  ownSecondFactor.enablingForm,
+  ownSecondFactor.disablingForm,
+  ownSecondFactor.recoveryCodesForm,
+  ownSecondFactor.skippingForm,
+  ownSecondFactor.securityKeyForm,
+  ownSecondFactor.securityKeyRemoval,
   emails.emailForm,
   emails.emailRemoval,
   emails.emailConfirmation,

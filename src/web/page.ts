@@ -46,6 +46,10 @@ export interface Html {
   headers?: Record<string, string>
   /** A form alone in the middle, without the navigation. */
   narrow?: boolean
+  /** Loads the script; by default what is not narrow does. */
+  scripted?: boolean
+  /** Other origins that its scripts, frames and styles come from (WB-29). */
+  sources?: readonly string[]
 }
 
 interface Cookie {

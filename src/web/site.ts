@@ -163,7 +163,7 @@ export class Site implements Sender {
     const text = documentOf(result, view, await this.assets.links())
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
-    reply.code(result.status ?? 200).headers({ ...headersOf(view), ...result.headers })
+    reply.code(result.status ?? 200).headers({ ...headersOf(view, result.sources), ...result.headers })
     return this.#sendText(Buffer.from(text), request, reply)
   }
 
@@ -200,12 +200,13 @@ const leadsToSignIn = ({ kind }: Failure, { method }: FastifyRequest) =>
 
 const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
 
-/** Only what comes from this service, and pictures of an avatar service (WB-4). */
-function headersOf({ avatarService }: PageView): Record<string, string> {
+/** Only what comes from this service, pictures of an avatar service, and what a page names (WB-4, WB-29). */
+function headersOf({ avatarService }: PageView, sources: readonly string[] = []): Record<string, string> {
+  const others = sources.map((source) => ` ${source}`).join('')
   const pictures = avatarService ? ` ${new URL(avatarService.replace(/%\{\w+\}/g, '0')).origin}` : ''
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': `default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'${pictures}; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+    'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${others && ` frame-src${others};`} form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
     'x-frame-options': 'DENY',
     'referrer-policy': 'same-origin',
     'cache-control': 'private, no-cache',

@@ -3,10 +3,12 @@ import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Secret, TOTP } from 'otpauth'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, type Service, startService } from '../../bench/kill.mjs'
 import { build } from '../../scripts/build.mjs'
+import { TestBrowser } from '../support/browser.js'
 import { roostOn } from '../support/command.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'commands-'))
@@ -70,6 +72,34 @@ describe('roost user', () => {
     expect((await roost(['user', 'unblock', 'joan'])).stdout).toBe('user joan is active\n')
     const found = (await roost(['user', 'list', '--search', 'JOAN@', '--json'])).stdout.trim().split('\n')
     expect(found.map((line) => JSON.parse(line))).toMatchObject([{ username: 'joan', state: 'active', admin: false }])
+  })
+
+  it('lets in a user who has signed up and waits for approval (US-72)', async () => {
+    const browser = new TestBrowser(service.url)
+    await browser.open('/users/sign_up')
+    const fields = { name: 'Mary', username: 'mary', email: 'mary@example.com', password: 'a long password' }
+    await browser.submit('/users', Object.fromEntries(Object.entries(fields).map(([name, value]) => [`user[${name}]`, value])))
+    expect(await signIn('mary', 'a long password')).toBe(401)
+    expect((await roost(['user', 'list', '--blocked'])).stdout).toMatch(/mary +Mary +mary@example\.com +blocked_pending_approval\n/)
+    const approve = () => roost(['user', 'mary', '--approve'])
+    expect(await approve()).toEqual({ code: 0, stdout: 'user mary is approved\n', stderr: '' })
+    expect(await signIn('mary', 'a long password')).toBe(200)
+    expect(await approve()).toEqual({ code: 1, stdout: '', stderr: 'roost: The user you are trying to approve is not pending approval\n' })
+  })
+
+  it('turns off the second factor of a user, administrators too (US-70)', async () => {
+    const password = 'a long password'
+    await roost(['user', 'create', 'hedy', '--email', 'hedy@example.com', '--admin', '--password-stdin'], password)
+    const browser = new TestBrowser(service.url)
+    await browser.signIn({ username: 'hedy', password })
+    const { $ } = await browser.open('/-/profile/two_factor_auth')
+    const secret = Secret.fromBase32(String($('#otp_key').val()).replaceAll(' ', ''))
+    await browser.submit('/-/profile/two_factor_auth', { pin_code: new TOTP({ secret }).generate(), current_password: password })
+    expect(await signIn('hedy', password)).toBe(401)
+    const off = () => roost(['user', 'hedy', '--no-second-factor'])
+    expect(await off()).toEqual({ code: 0, stdout: 'user hedy signs in with the password alone\n', stderr: '' })
+    expect(await signIn('hedy', password)).toBe(200)
+    expect(await off()).toEqual({ code: 1, stdout: '', stderr: 'roost: Two-factor authentication is not enabled for this user\n' })
   })
 })
 

@@ -16,6 +16,7 @@ const FROZEN = {
   '0009_attributes': 'f46830eb875b7d0ae19612c73fcd5f55649550fbed9fe8388900bf78ba4546d2',
   '0010_sign_in': '9da8acb43c856d3bc5073f575ecd74012b933b969a84111a78151c55821878bc',
   '0011_list_filters': '48a2510ed36b843321cd5cce2df848faefe7ed5a9ca5183ed3247b8ac176319d',
+  '0012_second_factor': '608511607e8ad455f9281d6354db0565d5dcbda16295f2536f0b05efd0ebf8c2',
 }
 
 describe('migrations', () => {

@@ -18,9 +18,14 @@ const PASSWORD_OPTION = ['--password-stdin', 'read the password from standard in
 export function userCommands(program: Command): void {
   const user = program
     .command('user')
-    .summary('create, list and block users, set passwords')
+    .summary('create, list, approve and block users, set passwords, turn off second factors')
     .description('Users, for administrators with a shell on the machine.')
+    .usage('<command> | <username> --approve | <username> --no-second-factor')
     .helpCommand(false)
+    .argument('[username]')
+    .option('--approve', 'let this user in, who has signed up and waits for approval')
+    .option('--no-second-factor', 'turn off the second factor of this user')
+    .action(changeSignIn)
   user
     .command('create')
     .description('Create a user with a confirmed address.')
@@ -100,6 +105,31 @@ async function block(username: string, blocked: boolean): Promise<void> {
     const { setBlocked } = await import('../../services/identity/user-state.js')
     const changed = await setBlocked(ctx, (await userNamed(ctx, username)).id, blocked)
     await print(`user ${username} ${changed ? 'is' : 'was already'} ${blocked ? 'blocked' : 'active'}\n`)
+  })
+}
+
+interface SignInChange {
+  approve?: boolean
+  secondFactor: boolean
+}
+
+async function changeSignIn(username: string | undefined, { approve, secondFactor }: SignInChange, command: Command): Promise<void> {
+  if (username === undefined || (!approve && secondFactor)) return command.help({ error: true })
+  await withContext(readConfig(), async (ctx) => {
+    const [{ disableSecondFactor }, { approveUser }, { getUser }] = await Promise.all([
+      import('../../services/identity/sign-in/second-factor.js'),
+      import('../../services/identity/sign-in/sign-up.js'),
+      import('../../services/identity/users.js'),
+    ])
+    const { id } = await userNamed(ctx, username)
+    if (approve) {
+      await approveUser(ctx, id)
+      await print(`user ${username} is approved\n`)
+    }
+    if (!secondFactor) {
+      await disableSecondFactor(ctx, await getUser(ctx, id))
+      await print(`user ${username} signs in with the password alone\n`)
+    }
   })
 }
 

@@ -136,6 +136,8 @@ export const sessions = pgTable(
     /** The user asked to stay signed in for two weeks. */
     remembered: boolean().notNull().default(false),
     awaits_second_factor: boolean().notNull().default(false),
+    /** The user sets up a demanded second factor later (WB-24). */
+    second_factor_skipped: boolean().notNull().default(false),
     created_at: moment().notNull(),
     /** To the minute. */
     last_used_at: moment().notNull(),

@@ -39,6 +39,8 @@ export const namespaces = pgTable(
     mentions_disabled: boolean().notNull().default(false),
     /** Kept and shown only (GR-55). */
     auto_devops_enabled: boolean().notNull().default(false),
+    /** Whether its members need a second factor, and after how many hours (GR-55). */
+    require_two_factor_authentication: boolean().notNull().default(false),
     two_factor_grace_period: integer().notNull().default(48),
     avatar: text(),
     /** When the group, or one above it, was deleted; it is hidden since then (GR-46). */
@@ -53,6 +55,7 @@ export const namespaces = pgTable(
     uniqueIndex('namespaces_owner_id_key').on(t.owner_id),
     index('namespaces_deletion_due_at_idx').on(t.deletion_due_at).where(sql`${t.deletion_due_at} is not null`),
     index('namespaces_visibility_idx').on(t.visibility).where(sql`${t.kind} = 'group'`),
+    index('namespaces_require_two_factor_authentication_idx').on(t.id).where(sql`${t.require_two_factor_authentication}`),
   ],
 )
 

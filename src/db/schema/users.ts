@@ -10,7 +10,7 @@ export const users = pgTable(
     name: text().notNull(),
     /** The primary e-mail address, in lower case. */
     email: text().notNull(),
-    state: text({ enum: ['active', 'blocked', 'ldap_blocked'] })
+    state: text({ enum: ['active', 'blocked', 'ldap_blocked', 'blocked_pending_approval'] })
       .notNull()
       .default('active'),
     /** The ghost user owns the remaining content of deleted users (G-70). */
@@ -25,6 +25,8 @@ export const users = pgTable(
     password_hash: text(),
     password_expired: boolean().notNull().default(false),
     two_factor_enabled: boolean().notNull().default(false),
+    /** When the user was first asked to set up a second factor, which begins the period of grace (WB-24). */
+    second_factor_asked_at: moment(),
     projects_limit: integer().notNull(),
     can_create_group: boolean().notNull().default(true),
     bio: text(),

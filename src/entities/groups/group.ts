@@ -29,8 +29,7 @@ const common = {
   emails_disabled: z.boolean(),
   mentions_disabled: z.boolean(),
   auto_devops_enabled: z.boolean(),
-  // there is no second factor that could be required (GR-55)
-  require_two_factor_authentication: z.literal(false),
+  require_two_factor_authentication: z.boolean(),
   two_factor_grace_period: z.int(),
   ...marked,
   ...noted,
@@ -83,7 +82,7 @@ function presentCommon(group: GroupRecord, view: View, defaults: GroupDefaults) 
     emails_disabled: group.emails_disabled,
     mentions_disabled: group.mentions_disabled,
     auto_devops_enabled: group.auto_devops_enabled,
-    require_two_factor_authentication: false as const,
+    require_two_factor_authentication: group.require_two_factor_authentication,
     two_factor_grace_period: group.two_factor_grace_period,
     marked_for_deletion_at: markedOn,
     marked_for_deletion_on: markedOn,

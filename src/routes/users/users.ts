@@ -133,6 +133,7 @@ export const users = [
         external: opt(bool()),
         exclude_internal: opt(bool()),
         admins: opt(bool()),
+        two_factor: opt(oneOf(['enabled', 'disabled'])),
         created_before: opt(datetime()),
         created_after: opt(datetime()),
         custom_attributes: opt(textMap()),

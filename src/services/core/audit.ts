@@ -9,7 +9,7 @@ export type AuditEvent = typeof auditEvents.$inferSelect
 
 /** What was done, in the past tense. */
 export type AuditAction =
-  | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'deleted'}`
+  | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'approved' | 'rejected' | 'deleted'}`
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
   | 'email_confirmed'
@@ -22,6 +22,9 @@ export type AuditAction =
   | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
   | `sign_in_${'done' | 'refused'}`
   | 'session_ended'
+  | `two_factor_${'enabled' | 'disabled'}`
+  | 'recovery_codes_created'
+  | `security_key_${'added' | 'removed'}`
   | 'settings_changed'
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`

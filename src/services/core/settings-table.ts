@@ -28,11 +28,11 @@ const text = (effect: string | null = null, check: 'url' | 'email' | 'any' = 'an
  * Encrypted at rest, and shown only by the settings endpoint (SEC-136). The DSN of an error tracker is a URL whose user
  * part is the key.
  */
-const secret = (check: 'dsn' | 'any' = 'any'): Attribute<'secret', string | null> & { check: typeof check } => ({
+const secret = (check: 'dsn' | 'any' = 'any', effect: string | null = null): Attribute<'secret', string | null> & { check: typeof check } => ({
   kind: 'secret',
   default: null,
   check,
-  effect: null,
+  effect,
 })
 const duration = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
 const textWithDefault = (value: string): Attribute<'text', string | null> & { check: 'any' } => ({
@@ -87,9 +87,9 @@ const bits = (name: string): Attribute<'bits', number> => ({
 
 /** Every setting of the contract in its order, with kind, default (11.3), validation and effect (AS-20 to AS-70). */
 export const SETTINGS = {
-  admin_notification_email: text('address that damage found by repository checks is mailed to', 'email'),
-  after_sign_out_path: text(null, 'url'),
-  after_sign_up_text: text(),
+  admin_notification_email: text('address that damage found by repository checks, and accounts that wait for approval, are mailed to', 'email'),
+  after_sign_out_path: text('where signing out leads', 'url'),
+  after_sign_up_text: text('text that is shown after signing up'),
   spamfilter_api_key: secret(),
   spamfilter_enabled: bool(false),
   circuitbreaker_access_retries: count(3, { least: 1 }, 'number of attempts of one check of a storage'),
@@ -120,10 +120,14 @@ export const SETTINGS = {
   default_snippet_visibility: visibility('visibility of a new personal snippet that is created without one'),
   disabled_oauth_sign_in_sources: list([] as string[], null),
   domain_blacklist_enabled: bool(false, 'whether `domain_blacklist` is used'),
-  domain_blacklist: list([] as string[], 'domains of e-mail addresses that users may not add to their accounts; `*` stands for any text', {
-    split: true,
-  }),
-  domain_whitelist: list(null as string[] | null, 'the only such domains that users may add, whatever the blacklist has', { split: true }),
+  domain_blacklist: list(
+    [] as string[],
+    'domains of e-mail addresses that users may not sign up with or add to their accounts; `*` stands for any text',
+    {
+      split: true,
+    },
+  ),
+  domain_whitelist: list(null as string[] | null, 'the only such domains that users may use, whatever the blacklist has', { split: true }),
   dsa_key_restriction: bits('DSA'),
   ecdsa_key_restriction: bits('ECDSA'),
   ed25519_key_restriction: bits('Ed25519'),
@@ -158,7 +162,7 @@ export const SETTINGS = {
   metrics_port: count(8089, { least: 0, below: 65_536 }),
   metrics_sample_interval: count(15, { least: 0 }),
   metrics_timeout: count(10, { least: 0 }),
-  password_authentication_enabled_for_web: bool(true, 'whether the OAuth password grant issues tokens'),
+  password_authentication_enabled_for_web: bool(true, 'whether passwords sign in to pages, and the OAuth password grant issues tokens'),
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP accepts passwords as well as tokens'),
   performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
   performance_bar_enabled: bool(false),
@@ -170,15 +174,15 @@ export const SETTINGS = {
     false,
     'whether administrators may read `/-/metrics` with a token of scope `api`, besides those whom `METRICS_TOKEN` and `METRICS_ALLOWED` admit',
   ),
-  captcha_enabled: bool(false),
-  captcha_private_key: secret(),
-  captcha_site_key: secret(),
+  captcha_enabled: bool(false, 'whether visitors who sign up must solve a captcha of the service that `ROOST_CAPTCHA_URL` names'),
+  captcha_private_key: secret('any', 'key for asking that service about an answer'),
+  captcha_site_key: secret('any', 'key that its page shows'),
   repository_checks_enabled: bool(
     true,
     'whether the service checks all objects of each repository once a week in the background; damage is logged and reported by `roost doctor`',
   ),
   repository_storages: list(['default'] as string[], 'storages for new projects; one of them is chosen at random'),
-  require_two_factor_authentication: bool(false),
+  require_two_factor_authentication: bool(false, 'whether all users need a second factor to sign in to pages'),
   restricted_visibility_levels: list(
     null as Visibility[] | null,
     'visibility levels that only administrators may set; `public` also hides users from anonymous callers',
@@ -189,7 +193,7 @@ export const SETTINGS = {
   ),
   errtracker_dsn: secret('dsn'),
   errtracker_enabled: bool(false),
-  session_expire_delay: count(10_080, { least: 0 }),
+  session_expire_delay: count(10_080, { least: 0 }, 'minutes after its last use for which a browser stays signed in'),
   shared_runners_enabled: bool(true, 'whether shared runners are enabled in a new project that is created without a choice'),
   shared_runners_text: text(),
   jobqueue_throttling_enabled: bool(false, 'whether the jobs of `jobqueue_throttling_queues` are throttled'),
@@ -199,10 +203,10 @@ export const SETTINGS = {
     'share of the places for jobs that each throttled kind may have in a process, rounded up; there are 4 places, and 32 for webhooks',
   ),
   jobqueue_throttling_queues: list([] as string[], 'kinds of jobs that are throttled, by their names in `roost jobs`; other names have no effect'),
-  sign_in_text: text(),
-  signup_enabled: bool(true),
+  sign_in_text: text('text on the sign-in page'),
+  signup_enabled: bool(true, 'whether visitors may sign up; their accounts wait for approval, see `require_admin_approval_after_user_signup`'),
   terminal_max_session_time: count(0, { least: 0 }),
-  two_factor_grace_period: count(48, { least: 0 }),
+  two_factor_grace_period: count(48, { least: 0 }, 'hours for which a user can put off setting it up'),
   unique_ips_limit_enabled: bool(false, 'whether the number of IP addresses a user may call from is limited'),
   unique_ips_limit_per_user: count(10, { least: 0 }, 'maximum number of addresses of one user within the time window'),
   unique_ips_limit_time_window: count(3_600, { least: 0 }, 'seconds for which an address counts after it was used'),
@@ -226,6 +230,10 @@ export const SETTINGS = {
     { least: 0, most: 90 },
     'days for which a deleted project or group is hidden and can be restored, before it is removed; 0: it is removed at once',
   ),
+  require_admin_approval_after_user_signup: bool(
+    true,
+    'whether accounts that visitors make wait until an administrator approves them, so that a new server is closed although `signup_enabled` is on by default, as the API says',
+  ),
 }
 
 export type SettingName = keyof typeof SETTINGS
@@ -244,12 +252,9 @@ const NO_PAGES = 'there are no web pages that would show or use it'
 const NO_TRACKER = 'there is no error tracker; the log has the errors'
 const NO_ARTIFACTS = 'jobs have no artifacts and there are no pages of projects'
 const PULLED = 'values are asked for by Prometheus, none are sent'
-const NO_SECOND_FACTOR = 'there is no second factor'
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
-  after_sign_out_path: NO_PAGES,
-  after_sign_up_text: NO_PAGES,
   spamfilter_api_key: 'no spam filter is called',
   spamfilter_enabled: 'no spam filter is called',
   clientside_errtracker_dsn: NO_TRACKER,
@@ -276,18 +281,10 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   diagram_enabled: NO_PAGES,
   diagram_url: NO_PAGES,
   project_export_enabled: 'projects are not exported; clone them, or make a backup',
-  captcha_enabled: NO_PAGES,
-  captcha_private_key: NO_PAGES,
-  captcha_site_key: NO_PAGES,
-  require_two_factor_authentication: NO_SECOND_FACTOR,
   errtracker_dsn: NO_TRACKER,
   errtracker_enabled: NO_TRACKER,
-  session_expire_delay: 'there are no sessions; access tokens of the password grant live for two hours (CR-12)',
   shared_runners_text: NO_PAGES,
-  sign_in_text: NO_PAGES,
-  signup_enabled: 'users are created by administrators only',
   terminal_max_session_time: 'there is no web terminal',
-  two_factor_grace_period: NO_SECOND_FACTOR,
   usage_ping_enabled: 'the service sends no reports',
   user_oauth_applications: 'there are no OAuth applications',
   version_check_enabled: 'the service does not look for newer versions',

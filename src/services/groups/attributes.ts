@@ -41,6 +41,7 @@ const SETTINGS = [
   'emails_disabled',
   'mentions_disabled',
   'auto_devops_enabled',
+  'require_two_factor_authentication',
   'two_factor_grace_period',
 ] as const
 
@@ -65,7 +66,7 @@ export const TAKEN = 'has already been taken'
 export async function groupFaults(
   tx: Transaction,
   { user, settings, parent, self }: GroupContext,
-  { name, path, description, avatar, level, require_two_factor_authentication }: GroupAttributes & { level?: number | undefined },
+  { name, path, description, avatar, level }: GroupAttributes & { level?: number | undefined },
 ): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
@@ -88,7 +89,6 @@ export async function groupFaults(
       add('visibility_level', `${word} is not allowed since the parent group has a ${visibilityName(parent.visibility)} visibility.`)
     if (self) add('visibility_level', ...(await contentFaults(tx, self, level)))
   }
-  if (require_two_factor_authentication) add('require_two_factor_authentication', 'is not possible: there is no second factor')
   if (avatar) add('avatar', ...imageFaults(avatar.data))
   return faults
 }

@@ -36,8 +36,9 @@ const invalidGrant = () =>
   )
 
 /**
- * The password grant (CR-12). Wrong credentials, a blocked user, two-factor and the disabled setting all get the same
- * answer. A password set by an administrator can only be used to change it (CR-24).
+ * The password grant (CR-12). Wrong credentials, a blocked user and the disabled setting all get the same answer; a user
+ * with a second factor gets a text that names access tokens (WB-23). A password set by an administrator can only be used to change it
+ * (CR-24).
  */
 export async function grantByPassword(
   ctx: Context,
@@ -70,7 +71,8 @@ export async function recordSignIn(ctx: Context, user: User, login = user.userna
 
 /**
  * The user that a login name and password sign in, or null; 429 when the address has guessed too often (CR-15).
- * `asksForSecondFactor`: the caller asks a user who has a second factor for it; otherwise the password is refused.
+ * `asksForSecondFactor`: the caller asks a user who has a second factor for it; otherwise the right password is refused
+ * with 401 (WB-23).
  */
 export async function userByPassword(ctx: Context, username: string, password: string, { asksForSecondFactor = false } = {}): Promise<User | null> {
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
@@ -78,15 +80,22 @@ export async function userByPassword(ctx: Context, username: string, password: s
   const matches = await checkSignIn(ctx, guess, password)
   // `checkSignIn` has recorded the refusal of a blocked account
   if (!user || !matches || user.state !== 'active' || user.kind !== 'human') return null
-  const refusal = refusalOf(ctx, user, settings, asksForSecondFactor)
-  if (refusal === null) return user
-  await recordRefusal(ctx, guess, refusal)
-  return null
+  const refusal = refusalOf(ctx, user, settings)
+  if (refusal !== null) {
+    await recordRefusal(ctx, guess, refusal)
+    return null
+  }
+  if (!user.two_factor_enabled || asksForSecondFactor) return user
+  await recordRefusal(ctx, guess, 'two-factor authentication is on')
+  throw oauthError('unauthenticated', 'invalid_grant', tokenNeeded(ctx.links.base))
 }
 
+/** The message for a password where a second factor cannot be asked for (WB-23). */
+const tokenNeeded = (base: string) =>
+  `Two-factor authentication is on: use an access token in place of the password, made at ${base}/-/profile/personal_access_tokens`
+
 /** Why the right password does not sign the user in; null if it does. */
-function refusalOf(ctx: Context, user: User, settings: Settings, asksForSecondFactor: boolean): string | null {
-  if (user.two_factor_enabled && !asksForSecondFactor) return 'two-factor authentication is on'
+function refusalOf(ctx: Context, user: User, settings: Settings): string | null {
   if (mustConfirm(ctx, user, settings)) return 'the address is not confirmed'
   return settings.password_authentication_enabled_for_web ? null : 'the setting password_authentication_enabled_for_web is off'
 }

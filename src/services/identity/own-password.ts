@@ -50,10 +50,10 @@ export async function changeOwnPassword(
 const wrongPassword = () => invalidRecord({ current_password: ['is invalid'] })
 
 /** Throws unless this is the password of the account; guesses are limited like sign-ins. */
-export async function checkOwnPassword(ctx: Context, id: number, password: string): Promise<void> {
+export async function checkOwnPassword(ctx: Context, id: number, password: string, field = 'password'): Promise<void> {
   const user = await getUser(ctx, id)
   const guess = { login: user.username, user, address: ctx.origin?.address ?? '' }
-  if (!(await checkSignIn(ctx, guess, password))) throw invalidRecord({ password: ['is not your password'] })
+  if (!(await checkSignIn(ctx, guess, password))) throw invalidRecord({ [field]: ['is not your password'] })
 }
 
 /** A token alone does not suffice to change the password, and does not exempt from the limit on guessing. */

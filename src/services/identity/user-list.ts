@@ -25,6 +25,8 @@ export interface UserFilter extends Paging, Keyset {
   exclude_internal?: boolean | undefined
   /** For administrators only. */
   admins?: boolean | undefined
+  /** For administrators only. */
+  two_factor?: 'enabled' | 'disabled' | undefined
   search?: string | undefined
   username?: string | undefined
   extern_uid?: string | undefined
@@ -53,6 +55,7 @@ const FILTERS = {
   external: { where: () => sql`${users.external}`, value: ({ external }) => external || undefined },
   exclude_internal: { where: () => sql`${users.kind} = 'human'`, value: ({ exclude_internal }) => exclude_internal || undefined },
   admins: { where: () => sql`${users.admin}`, value: ({ admins }) => admins || undefined },
+  two_factor: { where: (state) => sql`${users.two_factor_enabled} = (${state} = 'enabled')`, value: ({ two_factor }) => two_factor },
   username: { where: (name) => eq(users.username, name), value: ({ username }) => username },
   extern_uid: {
     where: (uid) =>
@@ -171,6 +174,7 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
   const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
   if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
   if (filter.admins && !admin) throw invalidInput('admins is not supported')
+  if (filter.two_factor && !admin) throw invalidInput('two_factor is not supported')
   const words = fuzzy(filter.search, 'part')
   const used = usedFilters(FILTERS, viewer ? filter : { ...filter, created_before: undefined, created_after: undefined })
   const shape = { admin, filters: used.names, search: words.shape }

@@ -24,11 +24,13 @@ const BLOCK: Record<State, State | { refused: string }> = {
   active: 'blocked',
   blocked: 'blocked',
   ldap_blocked: { refused: 'LDAP blocked users cannot be modified by the API' },
+  blocked_pending_approval: 'blocked',
 }
 const UNBLOCK: Record<State, State | { refused: string }> = {
   active: 'active',
   blocked: 'active',
   ldap_blocked: { refused: 'LDAP blocked users cannot be unblocked by the API' },
+  blocked_pending_approval: { refused: 'users who wait for approval are approved, not unblocked' },
 }
 
 /** Blocks or unblocks a user and returns whether that changed anything. Their content and memberships stay (U-44). */

@@ -1,10 +1,11 @@
 import { and, eq, gt, isNotNull, or } from 'drizzle-orm'
 import type { Database, Transaction } from '../../db/client.js'
-import { applicationSettings, projectImports, tokens, variables, webHooks } from '../../db/schema/index.js'
+import { applicationSettings, otpSecrets, projectImports, tokens, variables, webHooks } from '../../db/schema/index.js'
 import { settingPurpose } from '../core/settings.js'
 import { SECRETS } from '../core/settings-table.js'
 import { hookPurpose } from '../hooks/hooks.js'
 import { IMPERSONATION_PURPOSE } from '../identity/impersonation-tokens.js'
+import { otpPurpose } from '../identity/sign-in/second-factor.js'
 import { importPurpose } from '../projects/import.js'
 import { variablePurpose } from '../projects/variables.js'
 
@@ -26,6 +27,7 @@ export async function* sealedValues(db: Pick<Database['write'] | Transaction, 's
   yield* variableValues(db)
   yield* hookValues(db)
   yield* tokenValues(db)
+  yield* otpValues(db)
   yield* importValues(db)
   yield* settingValues(db)
 }
@@ -99,6 +101,19 @@ async function* tokenValues(db: Reader): AsyncGenerator<SealedValue> {
       purpose: IMPERSONATION_PURPOSE,
       replace: (tx, next) => tx.update(tokens).set({ sealed: next }).where(eq(tokens.id, id)),
     }
+}
+
+async function* otpValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) => db.select().from(otpSecrets).where(gt(otpSecrets.user_id, after)).orderBy(otpSecrets.user_id).limit(BATCH)
+  for await (const { user_id, sealed } of inBatches(read, (row) => row.user_id)) {
+    const byUser = eq(otpSecrets.user_id, user_id)
+    yield {
+      of: `one-time password of user ${user_id}`,
+      sealed,
+      purpose: otpPurpose(user_id),
+      replace: (tx, next) => (next === null ? tx.delete(otpSecrets).where(byUser) : tx.update(otpSecrets).set({ sealed: next }).where(byUser)),
+    }
+  }
 }
 
 /** The URLs of imports that have not ended; without one, the job ends an import as failed. */

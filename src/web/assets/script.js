@@ -34,6 +34,29 @@ for (const button of document.querySelectorAll('[data-copy]')) {
   })
 }
 
+// Security keys and passkeys: their forms are shown only where the browser has what they need.
+for (const form of document.querySelectorAll('form[data-key]')) {
+  const { PublicKeyCredential: keys } = window
+  if (!keys?.parseRequestOptionsFromJSON) continue
+  form.hidden = false
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault()
+    const options = JSON.parse(form.dataset.options)
+    const fault = form.querySelector('[role=alert]')
+    fault.hidden = true
+    try {
+      const key =
+        form.dataset.key === 'create'
+          ? await navigator.credentials.create({ publicKey: keys.parseCreationOptionsFromJSON(options) })
+          : await navigator.credentials.get({ publicKey: keys.parseRequestOptionsFromJSON(options) })
+      form.elements.device_response.value = JSON.stringify(key.toJSON())
+      form.submit()
+    } catch {
+      fault.hidden = false
+    }
+  })
+}
+
 // An open menu closes by Escape, and by a click beside it.
 addEventListener('keydown', (event) => {
   if (event.key !== 'Escape') return

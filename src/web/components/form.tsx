@@ -11,12 +11,14 @@ interface FormProps {
   method?: FormMethod
   files?: boolean
   class?: string
+  /** Other attributes, for the script. */
+  attributes?: Record<string, string | boolean>
   children: ComponentChildren
 }
 
 /** A form, with the hidden fields that each needs. */
-export const FormTag = ({ view, action, method = 'POST', files, class: name = 'form', children }: FormProps) => (
-  <form method="post" action={view.links.prefix + action} class={name} {...(files && { enctype: 'multipart/form-data' })}>
+export const FormTag = ({ view, action, method = 'POST', files, class: name = 'form', attributes, children }: FormProps) => (
+  <form method="post" action={view.links.prefix + action} class={name} {...(files && { enctype: 'multipart/form-data' })} {...attributes}>
     {method !== 'POST' && <input type="hidden" name="_method" value={method.toLowerCase()} />}
     <input type="hidden" name="authenticity_token" value={view.formToken()} />
     {children}
@@ -147,7 +149,7 @@ function Labelled({ view, name, label, hint, within, children }: LabelledProps) 
       {children(aria)}
       {faults.length > 0 && (
         <p class="fault" id={`${id}_fault`}>
-          {faults.map((fault) => `${label} ${fault}.`).join(' ')}
+          {faults.map((fault) => `${label} ${fault.replace(/\.$/, '')}.`).join(' ')}
         </p>
       )}
       {hint && (

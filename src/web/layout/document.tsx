@@ -5,7 +5,7 @@ import type { Html, PageView } from '../page.js'
 import { Header } from './header.js'
 
 /** The whole text of a page. */
-export function documentOf({ title, body, narrow = false }: Html, view: PageView, assets: AssetLinks): string {
+export function documentOf({ title, body, narrow = false, scripted = !narrow }: Html, view: PageView, assets: AssetLinks): string {
   const content = renderToString(
     <>
       <a class="skip" href="#main">
@@ -19,7 +19,7 @@ export function documentOf({ title, body, narrow = false }: Html, view: PageView
       {!narrow && <Footer view={view} />}
     </>,
   )
-  const head = renderToString(<Head title={title} assets={assets} scripted={!narrow} />)
+  const head = renderToString(<Head title={title} assets={assets} scripted={scripted} />)
   return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(content)}${content}</body></html>\n`
 }
 

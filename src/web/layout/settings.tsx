@@ -5,6 +5,7 @@ const PAGES = [
   ['/-/profile', 'Profile'],
   ['/-/profile/account', 'Account'],
   ['/-/profile/password/edit', 'Password'],
+  ['/-/profile/two_factor_auth', 'Second factor'],
   ['/-/profile/emails', 'E-mail addresses'],
   ['/-/profile/notifications', 'Notifications'],
   ['/-/profile/keys', 'SSH keys'],

@@ -44,14 +44,6 @@ describe('attributes of groups', () => {
     expect(created.body).toMatchObject(changed)
   })
 
-  it('refuses to require a second factor, which does not exist (GR-55)', async () => {
-    const group = await aGroup(t.ctx)
-    const put = (sent: object) => t.api('put', group.path, group.creator).send(sent)
-    const refusal = await put({ require_two_factor_authentication: true }).expect(400)
-    expect(Object.keys(refusal.body.message)).toEqual(['require_two_factor_authentication'])
-    await put({ require_two_factor_authentication: false }).expect(200)
-  })
-
   it.each([
     ['noone', []],
     ['maintainer', ['maintainer', 'owner']],

@@ -139,6 +139,8 @@ const DEFAULTS: [string, unknown][] = [
   ['lfs_pointer_check_enabled', true],
   // AS-75
   ['deletion_delay_days', 7],
+  // US-75
+  ['require_admin_approval_after_user_signup', true],
 ]
 const NAMES = DEFAULTS.map(([name]) => name)
 

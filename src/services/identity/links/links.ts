@@ -42,7 +42,8 @@ export async function createLink(
 }
 
 /**
- * The valid link of a token (ML-20); null when it is unknown, used or expired, or the user no longer has the address.
+ * The valid link of a token (ML-20); null when it is unknown, used or expired, or the user no longer has the address
+ * or is blocked. One who waits for approval may confirm an address.
  */
 export async function findLink(ctx: Context, purpose: AccountLink['purpose'], token: string): Promise<AccountLink | null> {
   const [found] = await ctx.db.write
@@ -50,7 +51,9 @@ export async function findLink(ctx: Context, purpose: AccountLink['purpose'], to
     .from(accountLinks)
     .innerJoin(users, eq(users.id, accountLinks.user_id))
     .where(and(eq(accountLinks.digest, digestOf(token)), eq(accountLinks.purpose, purpose), gt(accountLinks.expires_at, ctx.now())))
-  if (found?.user.state !== 'active' || found.user.kind !== 'human' || found.user.removal !== null) return null
+  if (found?.user.kind !== 'human' || found.user.removal !== null) return null
+  const { state } = found.user
+  if (state !== 'active' && !(state === 'blocked_pending_approval' && purpose === 'confirm')) return null
   if (found.user.email === found.link.email) return found.link
   const [secondary] = await ctx.db.write
     .select({ id: emails.id })

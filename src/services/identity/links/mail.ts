@@ -13,8 +13,11 @@ import { createLink } from './links.js'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** Why a link is mailed: to confirm an address, to reset a forgotten password, or to set the first password. */
-const PURPOSES = ['confirm', 'reset', 'welcome'] as const
+/**
+ * Why a link is mailed: to confirm an address, to reset a forgotten password, to set the first password, or because
+ * somebody wanted to sign up with an address that an account has.
+ */
+const PURPOSES = ['confirm', 'reset', 'welcome', 'taken'] as const
 type Purpose = (typeof PURPOSES)[number]
 
 interface Kind {
@@ -56,6 +59,16 @@ const KINDS: Record<Purpose, Kind> = {
     button: 'Set a new password',
     expiryNotice: 'The link works once, within six hours.',
   },
+  taken: {
+    accepts: ({ confirmed }) => confirmed,
+    link: 'reset',
+    lifetimeMs: 6 * HOUR_MS,
+    subject: 'You have an account already',
+    text: ({ host, username }) =>
+      `Somebody wanted to make an account at ${host} with this address. The account ${username} has it already, and no other was made. If you have forgotten the password, set a new one with the link below. If that was not you, there is nothing to do.`,
+    button: 'Set a new password',
+    expiryNotice: 'The link works once, within six hours.',
+  },
   welcome: {
     accepts: ({ primary }) => primary,
     link: 'reset',
@@ -83,7 +96,7 @@ export const accountMail = defineJob({
   input: z.object({ purpose: z.enum(PURPOSES), email: z.string() }),
   async run(ctx: Context, { purpose, email }, { id, signal }: Attempt) {
     const { accepts, link, lifetimeMs, subject, text, button, expiryNotice } = KINDS[purpose]
-    const address = ctx.mail ? await ownerOf(ctx, email) : null
+    const address = ctx.mail ? await ownerOf(ctx, email, link) : null
     if (!address || !accepts(address)) return
     const token = await createLink(ctx, { user_id: address.id, email, purpose: link, job_id: id, lifetimeMs })
     if (token === null) return void ctx.log.warn({ user: address.id, mail: purpose }, 'a mail was not sent: too many were requested')
@@ -103,14 +116,14 @@ export const accountMail = defineJob({
   },
 })
 
-/** The active user with this primary or secondary address. */
-async function ownerOf(ctx: Context, email: string): Promise<Address | null> {
+/** The user with this primary or secondary address, who is active or, to confirm it, waits for approval. */
+async function ownerOf(ctx: Context, email: string, link: Kind['link']): Promise<Address | null> {
   const { rows } = await ctx.db.write.execute<{ id: string; name: string; username: string; primary: boolean; confirmed: boolean }>(sql`
     select u.id, u.name, u.username, lower(u.email) = ${email} as "primary",
       case when lower(u.email) = ${email} then u.confirmed_at else e.confirmed_at end is not null as confirmed
     from ${users} u left join ${emails} e on e.user_id = u.id and lower(e.email) = ${email}
     where u.id in (select id from ${users} where lower(email) = ${email} union select user_id from ${emails} where lower(email) = ${email})
-      and u.state = 'active' and u.kind = 'human' and u.removal is null`)
+      and u.state in ('active', ${link === 'confirm' ? 'blocked_pending_approval' : 'active'}) and u.kind = 'human' and u.removal is null`)
   const [row] = rows
   return row ? { ...row, id: Number(row.id) } : null
 }

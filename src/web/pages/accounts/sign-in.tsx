@@ -4,6 +4,7 @@ import { REMEMBERED_MS, sessionCookie } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
+import { keysWork } from '../../../services/identity/sign-in/security-keys.js'
 import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
 import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { localPath } from '../../local-path.js'
@@ -11,6 +12,9 @@ import { form, page, Redirect } from '../../page.js'
 import { visitorCookie } from '../../session/cookies.js'
 
 const PATH = '/users/sign_in'
+/** Where a user with a second factor gives it. */
+export const secondFactorPath = (returnTo?: string) =>
+  `/users/sign_in/second_factor${returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`}`
 const returnTo = { return_to: opt(str()) }
 
 export const signInPage = page({
@@ -44,6 +48,16 @@ export const signInPage = page({
           ) : (
             <p>Signing in with a password is switched off here.</p>
           )}
+          {keysWork(ctx) && (
+            <p>
+              <a href={`${links.prefix}/users/sign_in/passkey?return_to=${encodeURIComponent(to)}`}>Sign in with a passkey</a>
+            </p>
+          )}
+          {settings.signup_enabled && (
+            <p>
+              <a href={`${links.prefix}/users/sign_up`}>Sign up</a> if you have no account.
+            </p>
+          )}
         </>
       ),
     }
@@ -65,14 +79,20 @@ export const signInForm = form({
     if (!started) throw refused('The username, address or password is wrong, or the account may not sign in')
     if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
     const to = localPath(input.return_to)
-    return enter(ctx, started, started.awaitsSecondFactor ? `/users/sign_in/second_factor?return_to=${encodeURIComponent(to)}` : to)
+    return enter(ctx, started, started.awaitsSecondFactor ? secondFactorPath(to) : to)
   },
 })
 
 /** Hands a new session to the browser, and leads on. */
-export function enter(ctx: Pick<Context, 'links'>, { value, remembered }: StartedSession, to: string): Redirect {
+export function enter(
+  ctx: Pick<Context, 'links'>,
+  { value, remembered }: StartedSession,
+  to: string,
+  { notice }: { notice?: string } = {},
+): Redirect {
   const maxAge = remembered ? REMEMBERED_MS / 1000 : undefined
   return new Redirect(to, {
+    ...(notice !== undefined && { notice }),
     cookies: [
       { name: sessionCookie(ctx), value, maxAge },
       { name: visitorCookie(ctx), value: null },

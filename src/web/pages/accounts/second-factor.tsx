@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { anyone } from '../../../access/rules.js'
+import { noSuchRoute, refused } from '../../../failures.js'
+import { opt, orDefault, str } from '../../../http/params.js'
+import { giveSecondFactor, signInByKey } from '../../../services/identity/sign-in/second-factor.js'
+import { challengeForUse, keysWork, listSecurityKeys } from '../../../services/identity/sign-in/security-keys.js'
+import { endSession } from '../../../services/identity/sign-in/sessions.js'
+import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { KeyForm } from '../../components/key-form.js'
+import { localPath } from '../../local-path.js'
+import { form, page, Redirect } from '../../page.js'
+import { enter, secondFactorPath } from './sign-in.js'
+
+const AT = secondFactorPath()
+const returnTo = { return_to: opt(str()) }
+const answer = { challenge: orDefault(str(), ''), device_response: orDefault(str(), '') }
+
+/** The second step of signing in with a password (WB-20). */
+export const secondFactorPage = page({
+  at: AT,
+  access: anyone,
+  input: z.object(returnTo),
+  async show({ ctx, input, view }) {
+    const to = localPath(input.return_to)
+    if (view.viewer) return new Redirect(to)
+    if (!view.session) return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`)
+    const { id } = view.session.caller.user
+    const challenge = keysWork(ctx) && (await listSecurityKeys(ctx, id)).length > 0 ? await challengeForUse(ctx, id) : null
+    return {
+      title: 'Second factor',
+      narrow: true,
+      scripted: challenge !== null,
+      headers: { 'cache-control': 'no-store' },
+      body: (
+        <>
+          <h1>Second factor</h1>
+          <p class="dim">Give the code that your authenticator application shows, or one of your recovery codes.</p>
+          <FormTag view={view} action={AT}>
+            <FormFaults view={view} />
+            <input type="hidden" name="return_to" value={to} />
+            <Field view={view} name="user[otp_attempt]" label="Code" autocomplete="one-time-code" maxlength={64} required autofocus />
+            <Submit label="Verify" />
+          </FormTag>
+          {challenge && (
+            <KeyForm view={view} action={AT} challenge={challenge} label="Use a security key" class="">
+              <input type="hidden" name="return_to" value={to} />
+            </KeyForm>
+          )}
+          <p>
+            <a href={`${view.links.prefix}/users/sign_in`}>Sign in as somebody else</a>
+          </p>
+        </>
+      ),
+    }
+  },
+})
+
+export const secondFactorForm = form({
+  at: AT,
+  method: 'POST',
+  access: anyone,
+  input: z.object({ ...returnTo, ...answer, user: z.object({ otp_attempt: orDefault(str(), '') }).optional() }),
+  on: secondFactorPage,
+  async submit({ ctx, input, view }) {
+    const to = localPath(input.return_to)
+    if (view.viewer) return new Redirect(to)
+    if (!view.session) return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`, { alert: 'It took too long. Sign in again.' })
+    const given = input.user ? input.user.otp_attempt : { sealed: input.challenge, response: input.device_response }
+    const started = await giveSecondFactor(ctx, view.session, given)
+    if (!started) throw refused(input.user ? 'The code is wrong, or was used before' : 'The security key was not accepted')
+    return enter(ctx, started, to)
+  },
+})
+
+const PASSKEY = '/users/sign_in/passkey'
+
+/** Signing in without a name and a password (WB-28). It has a script, which the page of sign-in does without. */
+export const passkeyPage = page({
+  at: PASSKEY,
+  access: anyone,
+  input: z.object(returnTo),
+  async show({ ctx, input, view }) {
+    const to = localPath(input.return_to)
+    if (view.viewer) return new Redirect(to)
+    if (!keysWork(ctx)) throw noSuchRoute()
+    return {
+      title: 'Sign in with a passkey',
+      narrow: true,
+      scripted: true,
+      headers: { 'cache-control': 'no-store' },
+      body: (
+        <>
+          <h1>Sign in with a passkey</h1>
+          <FormFaults view={view} />
+          <KeyForm view={view} action={PASSKEY} challenge={await challengeForUse(ctx, null)} label="Use a passkey">
+            <input type="hidden" name="return_to" value={to} />
+          </KeyForm>
+          <noscript>
+            <p>Passkeys need scripts, which are off in this browser.</p>
+          </noscript>
+          <p>
+            <a href={`${view.links.prefix}/users/sign_in?return_to=${encodeURIComponent(to)}`}>Sign in with a password</a>
+          </p>
+        </>
+      ),
+    }
+  },
+})
+
+export const passkeyForm = form({
+  at: PASSKEY,
+  method: 'POST',
+  access: anyone,
+  input: z.object({ ...returnTo, ...answer }),
+  on: passkeyPage,
+  async submit({ ctx, input, view }) {
+    const to = localPath(input.return_to)
+    if (view.viewer) return new Redirect(to)
+    if (!keysWork(ctx)) throw noSuchRoute()
+    const started = await signInByKey(ctx, { sealed: input.challenge, response: input.device_response })
+    if (!started) throw refused('The passkey was not accepted, or the account may not sign in')
+    if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
+    return enter(ctx, started, to)
+  },
+})

@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import { anyone } from '../../../access/rules.js'
+import { notFound } from '../../../failures.js'
+import { orDefault, str } from '../../../http/params.js'
+import { normaliseEmail } from '../../../rules/email.js'
+import { type Captcha, checkCaptcha, findCaptcha } from '../../../services/identity/sign-in/captcha.js'
+import { startSession } from '../../../services/identity/sign-in/sessions.js'
+import { confirmsByMail, signUp } from '../../../services/identity/sign-in/sign-up.js'
+import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { form, page, Redirect } from '../../page.js'
+import { countLinkRequest } from './limits.js'
+import { enter } from './sign-in.js'
+
+const AT = '/users/sign_up'
+const FIELDS = ['name', 'username', 'email', 'password']
+
+/** For visitors who want an account, while the settings allow it (WB-25). */
+export const signUpPage = page({
+  at: AT,
+  access: anyone,
+  input: z.object({}),
+  async show({ ctx, view }) {
+    if (view.viewer) return new Redirect('/')
+    const { settings } = view
+    if (!settings.signup_enabled) throw notFound()
+    const captcha = await findCaptcha(ctx)
+    return {
+      title: 'Sign up',
+      narrow: true,
+      ...(captcha && { sources: captcha.sources }),
+      headers: { 'cache-control': 'no-store' },
+      body: (
+        <>
+          <h1>Sign up to Roost</h1>
+          {settings.require_admin_approval_after_user_signup && <p class="dim">An administrator approves new accounts before they can be used.</p>}
+          <FormTag view={view} action="/users">
+            <FormFaults view={view} fields={FIELDS} />
+            <Field view={view} name="user[name]" label="Name" autocomplete="name" maxlength={255} required autofocus />
+            <Field
+              view={view}
+              name="user[username]"
+              label="Username"
+              hint="Letters, digits, “-”, “_” and “.”. It is in the addresses of your projects."
+              autocomplete="username"
+              maxlength={255}
+              required
+            />
+            <Field
+              view={view}
+              name="user[email]"
+              label="E-mail address"
+              type="email"
+              hint={confirmsByMail(ctx, settings) ? 'You get a mail with a link that confirms it.' : undefined}
+              autocomplete="email"
+              required
+            />
+            <Field
+              view={view}
+              name="user[password]"
+              label="Password"
+              type="password"
+              hint="8 to 128 characters."
+              autocomplete="new-password"
+              required
+            />
+            {captcha && <Challenge captcha={captcha} />}
+            <Submit label="Sign up" />
+          </FormTag>
+          <p>
+            <a href={`${view.links.prefix}/users/sign_in`}>Sign in</a> if you have an account.
+          </p>
+        </>
+      ),
+    }
+  },
+})
+
+/** The element that the script of the service fills. */
+const Challenge = ({ captcha: { script, widget, siteKey } }: { captcha: Captcha }) => (
+  <div class="field">
+    <script src={script} async defer />
+    <div class={widget} data-sitekey={siteKey} />
+    <noscript>
+      <p>The captcha needs scripts, which are off in this browser. Ask an administrator for an account.</p>
+    </noscript>
+  </div>
+)
+
+const solution = orDefault(str(), '')
+const account = z.object({
+  name: orDefault(str(), ''),
+  username: orDefault(str(), ''),
+  email: orDefault(str(), ''),
+  password: orDefault(str(), ''),
+})
+
+export const signUpForm = form({
+  at: '/users',
+  method: 'POST',
+  access: anyone,
+  // clients of the original send either name
+  input: z.object({
+    user: account.optional(),
+    new_user: account.optional(),
+    // the names that the services of captchas give their fields
+    'g-recaptcha-response': solution,
+    'h-captcha-response': solution,
+    'cf-turnstile-response': solution,
+  }),
+  on: signUpPage,
+  async submit({ ctx, input, view }) {
+    if (view.viewer) return new Redirect('/')
+    const { name, username, email, password } = input.user ?? input.new_user ?? account.parse({})
+    await countLinkRequest(ctx, normaliseEmail(email))
+    await checkCaptcha(ctx, input['g-recaptcha-response'] || input['h-captcha-response'] || input['cf-turnstile-response'])
+    const user = await signUp(ctx, { name: name.trim(), username: username.trim(), email, password })
+    if (!user) return new Redirect(ALMOST)
+    const { after_sign_up_text: text } = view.settings
+    return enter(ctx, await startSession(ctx, user), '/', { notice: `Your account is ready.${text ? ` ${text}` : ''}` })
+  },
+})
+
+const ALMOST = '/users/almost_there'
+
+/** Where a new account leads that cannot sign in yet; the same for all (WB-26). */
+export const almostTherePage = page({
+  at: ALMOST,
+  access: anyone,
+  input: z.object({}),
+  async show({ ctx, view }) {
+    if (view.viewer) return new Redirect('/')
+    const { settings, links } = view
+    if (!settings.signup_enabled) throw notFound()
+    return {
+      title: 'Almost there',
+      narrow: true,
+      body: (
+        <>
+          <h1>Almost there</h1>
+          {confirmsByMail(ctx, settings) && (
+            <p>
+              Look into your mail: it has a link that confirms your address. <a href={`${links.prefix}/users/confirmation/new`}>Send it again</a>
+            </p>
+          )}
+          {settings.require_admin_approval_after_user_signup && (
+            <p>An administrator looks at your account. {ctx.mail ? 'A mail tells you when you can sign in.' : 'Sign in when it is approved.'}</p>
+          )}
+          {settings.after_sign_up_text && <p>{settings.after_sign_up_text}</p>}
+          <p>
+            <a href={`${links.prefix}/users/sign_in`}>To sign-in</a>
+          </p>
+        </>
+      ),
+    }
+  },
+})

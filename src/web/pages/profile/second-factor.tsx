@@ -1,0 +1,295 @@
+import type { ComponentChildren } from 'preact'
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { endOfGrace } from '../../../access/sessions.js'
+import { forbidden } from '../../../failures.js'
+import { opt, orDefault, rowId, str } from '../../../http/params.js'
+import {
+  askForSecondFactor,
+  countRecoveryCodes,
+  disableOwnSecondFactor,
+  enableSecondFactor,
+  renewRecoveryCodes,
+  type Setup,
+  setupOf,
+  skipSecondFactor,
+} from '../../../services/identity/sign-in/second-factor.js'
+import {
+  addSecurityKey,
+  type Challenge,
+  challengeForNew,
+  keysWork,
+  listSecurityKeys,
+  removeSecurityKey,
+  type SecurityKey,
+} from '../../../services/identity/sign-in/security-keys.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { KeyForm } from '../../components/key-form.js'
+import { Row, Rows } from '../../components/list.js'
+import { QrCode } from '../../components/qr-code.js'
+import { dayText, Time } from '../../components/time.js'
+import { SettingsLayout } from '../../layout/settings.js'
+import { form, type Html, type PageView, page, Redirect } from '../../page.js'
+
+const AT = '/-/profile/two_factor_auth'
+
+/** Pages with a secret. */
+const SECRET = { 'cache-control': 'no-store' }
+const FIELDS = ['pin_code', 'current_password', 'password', 'name', 'key_password']
+
+export const ownSecondFactorPage = page({
+  at: AT,
+  access: signedIn,
+  input: z.object({ setup: opt(str()) }),
+  async show({ ctx, caller, input, view }) {
+    if (view.session?.twoFactor) {
+      const [codes, keys] = await Promise.all([countRecoveryCodes(ctx, caller.user.id), listSecurityKeys(ctx, caller.user.id)])
+      const challenge = keysWork(ctx) ? await challengeForNew(ctx, caller.user) : null
+      return settingsPage(
+        view,
+        <>
+          <WhenOn view={view} codes={codes} />
+          <Keys view={view} keys={keys} challenge={challenge} />
+          <TurningOff view={view} />
+        </>,
+      )
+    }
+    const demand = view.session?.demand
+    const asked = demand && { ...demand, askedAt: await askForSecondFactor(ctx, caller.user.id) }
+    const end = asked && endOfGrace(asked, view.now)
+    return settingsPage(
+      view,
+      <>
+        {end && <Demand view={view} end={end} />}
+        <WhenOff view={view} setup={setupOf(ctx, caller.user, input.setup)} />
+      </>,
+    )
+  },
+})
+
+const settingsPage = (view: PageView, body: ComponentChildren): Html => ({
+  title: 'Second factor',
+  headers: SECRET,
+  body: (
+    <SettingsLayout view={view} at={AT} title="Second factor">
+      {body}
+    </SettingsLayout>
+  ),
+})
+
+/** That the second factor is not optional, and how long it can wait. */
+const Demand = ({ view, end }: { view: PageView; end: Date }) => (
+  <>
+    <p class="flash alert">
+      <strong>You need a second factor.</strong> This server, or a group of yours, asks all for one. Access tokens and SSH keys go on without it.
+    </p>
+    {end > view.now && (
+      <div class="row start">
+        <span>It can wait until {dayText(end)}.</span>
+        <ActionButton view={view} action={`${AT}/skip`} method="PATCH" label="Later" />
+      </div>
+    )}
+  </>
+)
+
+const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => (
+  <>
+    <p>
+      With a second factor, a password that somebody has found out is not enough to sign in as you. Turning it on ends your other sessions, and
+      programs that use your password for Git or the API need an access token from then on.
+    </p>
+    <ol>
+      <li>Install an authenticator application for one-time passwords (TOTP) on your phone or computer.</li>
+      <li>Let it read this picture, or type the key into it.</li>
+      <li>Give the code that it then shows.</li>
+    </ol>
+    <QrCode text={setup.uri} label="The key below, as a QR code" />
+    <p class="copied">
+      <input class="code" id="otp_key" value={setup.secret.replace(/(.{4})(?=.)/g, '$1 ')} readonly aria-label="Key" />
+      <button type="button" class="copy" data-copy="otp_key" hidden>
+        Copy
+      </button>
+    </p>
+    <FormTag view={view} action={AT}>
+      <FormFaults view={view} fields={FIELDS} />
+      <input type="hidden" name="setup" value={setup.sealed} />
+      <Field
+        view={view}
+        name="pin_code"
+        label="Code"
+        hint="Six digits, as the application shows them now."
+        inputmode="numeric"
+        autocomplete="one-time-code"
+        maxlength={64}
+        required
+      />
+      <Field view={view} name="current_password" label="Your password" type="password" autocomplete="current-password" required />
+      <Submit label="Turn on" />
+    </FormTag>
+  </>
+)
+
+const WhenOn = ({ view, codes }: { view: PageView; codes: number }) => (
+  <>
+    <p>
+      <strong>It is on.</strong> After your password you are asked for a code of your authenticator application. Programs use an{' '}
+      <a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>access token</a> in place of the password.
+    </p>
+    <FormFaults view={view} fields={FIELDS} />
+    <h2>Recovery codes</h2>
+    <p>
+      {codes === 0 ? 'You have none left.' : `You have ${codes} left.`} Each stands for a code of the application once. New ones replace all that you
+      have.
+    </p>
+    <FormTag view={view} action={`${AT}/codes`}>
+      <Field view={view} name="password" label="Your password" type="password" autocomplete="current-password" required />
+      <Submit label="Make new recovery codes" class="" />
+    </FormTag>
+  </>
+)
+
+const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; challenge: Challenge | null }) => (
+  <>
+    <h2>Security keys and passkeys</h2>
+    <p>A key stands for a code of the application. One that asks for a PIN, a finger or a face signs you in alone, as a passkey.</p>
+    <Rows empty="You have none.">
+      {keys.map(({ id, name, created_at, last_used_at }) => (
+        <Row key={id} actions={<ActionButton view={view} action={`${AT}/keys/${id}`} method="DELETE" label="Remove" what={name} class="danger" />}>
+          <strong>{name}</strong>
+          <span class="dim">
+            Added <Time at={created_at} />
+            {last_used_at ? (
+              <>
+                , last used <Time at={last_used_at} />
+              </>
+            ) : (
+              ', never used'
+            )}
+          </span>
+        </Row>
+      ))}
+    </Rows>
+    {challenge ? (
+      <KeyForm view={view} action={`${AT}/keys`} challenge={challenge} makes label="Add a key" class="">
+        <Field view={view} name="name" label="Name" hint="What you know it by, such as “blue key”." maxlength={100} required />
+        <Field view={view} name="key_password" label="Your password for the key" type="password" autocomplete="current-password" required />
+      </KeyForm>
+    ) : (
+      <p class="dim">Browsers offer keys only to servers at an address that begins with https.</p>
+    )}
+  </>
+)
+
+const TurningOff = ({ view }: { view: PageView }) => (
+  <>
+    <h2>Turn it off</h2>
+    <p>From then on your password is enough to sign in. Recovery codes and security keys are removed.</p>
+    <FormTag view={view} action={AT} method="DELETE">
+      <Field view={view} name="current_password" label="Password" type="password" autocomplete="current-password" required />
+      <Submit label="Turn off" class="danger" />
+    </FormTag>
+  </>
+)
+
+/** The page that shows new recovery codes, which is the only one. */
+const codesPage = (view: PageView, title: string, codes: string[]): Html => ({
+  title,
+  headers: SECRET,
+  body: (
+    <SettingsLayout view={view} at={AT} title={title}>
+      <p>
+        <strong>This is the only time that these recovery codes are shown.</strong> Print them, or keep them where you keep passwords. If you lose
+        your authenticator application, each of them signs you in once.
+      </p>
+      <pre id="codes">
+        <code>{codes.join('\n')}</code>
+      </pre>
+      <p class="row start">
+        <button type="button" class="copy" data-copy="codes" hidden>
+          Copy
+        </button>
+        <a href={`${view.links.prefix}/`}>I have kept them: go on</a>
+      </p>
+    </SettingsLayout>
+  ),
+})
+
+export const enablingForm = form({
+  at: AT,
+  method: 'POST',
+  access: signedIn,
+  input: z.object({ setup: orDefault(str(), ''), pin_code: orDefault(str(), ''), current_password: orDefault(str(), '') }),
+  on: ownSecondFactorPage,
+  async submit({ ctx, caller, input, view }) {
+    const { setup, pin_code: code, current_password: password } = input
+    const codes = await enableSecondFactor(ctx, caller.user.id, { setup, code, password, session: view.session?.id })
+    return codesPage(view, 'The second factor is on', codes)
+  },
+})
+
+export const recoveryCodesForm = form({
+  at: `${AT}/codes`,
+  method: 'POST',
+  access: signedIn,
+  input: z.object({ password: orDefault(str(), '') }),
+  on: ownSecondFactorPage,
+  async submit({ ctx, caller, input, view }) {
+    return codesPage(view, 'New recovery codes', await renewRecoveryCodes(ctx, caller.user.id, input.password))
+  },
+})
+
+export const disablingForm = form({
+  at: AT,
+  method: 'DELETE',
+  access: signedIn,
+  input: z.object({ current_password: orDefault(str(), '') }),
+  on: ownSecondFactorPage,
+  async submit({ ctx, caller, input }) {
+    await disableOwnSecondFactor(ctx, caller.user.id, input.current_password)
+    return new Redirect(AT, { notice: 'The second factor is off.' })
+  },
+})
+
+export const skippingForm = form({
+  at: `${AT}/skip`,
+  method: 'PATCH',
+  access: signedIn,
+  input: z.object({}),
+  async submit({ ctx, view }) {
+    const demand = view.session?.demand
+    if (view.session && demand) {
+      if (endOfGrace(demand, view.now) <= view.now) throw forbidden('the time in which it could be skipped has ended')
+      await skipSecondFactor(ctx, view.session.id)
+    }
+    return new Redirect('/')
+  },
+})
+
+export const securityKeyForm = form({
+  at: `${AT}/keys`,
+  method: 'POST',
+  access: signedIn,
+  input: z.object({
+    name: orDefault(str(), ''),
+    key_password: orDefault(str(), ''),
+    challenge: orDefault(str(), ''),
+    device_response: orDefault(str(), ''),
+  }),
+  on: ownSecondFactorPage,
+  async submit({ ctx, caller, input }) {
+    const { name, key_password: password, challenge: sealed, device_response: response } = input
+    await addSecurityKey(ctx, caller.user.id, { name, password, sealed, response })
+    return new Redirect(AT, { notice: `The key “${name.trim()}” is added.` })
+  },
+})
+
+export const securityKeyRemoval = form({
+  at: `${AT}/keys/:key_id`,
+  method: 'DELETE',
+  access: signedIn,
+  input: z.object({ key_id: rowId() }),
+  async submit({ ctx, caller, input }) {
+    await removeSecurityKey(ctx, caller.user, input.key_id)
+    return new Redirect(AT, { notice: 'The key is removed.' })
+  },
+})
