@@ -51,14 +51,20 @@ const oauth: PlainRoute[] = [
     tag: SIGN_IN,
     operation: {
       summary: 'Create an access token',
-      description: 'With a username and password, or with a refresh token.',
+      description:
+        'With a username and password, with a refresh token, or with the code of an application. An application names itself by HTTP Basic, or by `client_id` and `client_secret`.',
       requestBody: form(
         {
-          grant_type: stringField('The grant type.', { enum: ['password', 'refresh_token'] }),
+          grant_type: stringField('The grant type.', { enum: ['password', 'refresh_token', 'authorization_code'] }),
           username: stringField('Username or e-mail address, for `password`.'),
           password: stringField('The password, for `password`.'),
           scope: stringField('Scopes, separated by spaces, for `password`.'),
           refresh_token: stringField('The refresh token, for `refresh_token`.'),
+          code: stringField('The code, for `authorization_code`.'),
+          redirect_uri: stringField('The address that the code was sent to, for `authorization_code`.'),
+          code_verifier: stringField('The text whose SHA-256 was the `code_challenge`, for `authorization_code`.'),
+          client_id: stringField('Id of the application.'),
+          client_secret: stringField('Secret of the application.'),
         },
         ['grant_type'],
       ),
@@ -86,7 +92,7 @@ const oauth: PlainRoute[] = [
     tag: SIGN_IN,
     operation: {
       summary: 'Revoke a token',
-      description: 'Succeeds even if the token does not exist.',
+      description: 'Succeeds even if the token does not exist. An application that names itself revokes its own tokens only.',
       requestBody: form({ token: stringField('The token, or its refresh token.') }, ['token']),
       responses: {
         200: text('The token is revoked.', 'application/json', { type: 'object' }, {}),

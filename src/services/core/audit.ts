@@ -22,6 +22,7 @@ export type AuditAction =
   | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
   | `sign_in_${'done' | 'refused'}`
   | 'session_ended'
+  | `application_${'created' | 'updated' | 'removed' | 'authorized' | 'refused' | 'revoked'}`
   | 'settings_changed'
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`
@@ -31,7 +32,7 @@ export type AuditAction =
 export interface Audited {
   action: AuditAction
   target: {
-    type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings' | 'merge_request'
+    type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings' | 'merge_request' | 'application'
     id: number | null
     name: string
   }

@@ -27,6 +27,11 @@ export function isFormToken({ encryption }: Pick<Context, 'encryption'>, seed: s
   return encryption.verify(seed, signature, PURPOSE)
 }
 
+/** Whether a browser says that it comes from a page of this service. */
+export function isFromHere({ links }: Pick<Context, 'links'>, { headers: { referer = '', 'sec-fetch-site': site } }: FastifyRequest): boolean {
+  return site !== undefined ? site === 'same-origin' : URL.canParse(referer) && new URL(referer).origin === new URL(links.base).origin
+}
+
 /** Whether a browser says that another site sent the form (WB-5); one that says nothing has the token. */
 export function isFromElsewhere({ links }: Pick<Context, 'links'>, request: FastifyRequest): boolean {
   const { origin, 'sec-fetch-site': site } = request.headers
