@@ -208,7 +208,7 @@ export const SETTINGS = {
   unique_ips_limit_time_window: count(3_600, { least: 0 }, 'seconds for which an address counts after it was used'),
   usage_ping_enabled: bool(true),
   user_default_external: bool(false, 'whether a new user is external'),
-  user_oauth_applications: bool(true, 'whether users may register OAuth applications of their own'),
+  user_oauth_applications: bool(true, 'whether users may register OAuth applications'),
   version_check_enabled: bool(true),
   // additions to the contract
   repository_size_limit: count(

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Context } from '../../context.js'
 import { originOf } from '../../lib/origin.js'
+import { parseUrl } from '../../lib/url.js'
 
 const PURPOSE = 'form token'
 const BYTES = 32
@@ -29,7 +30,7 @@ export function isFormToken({ encryption }: Pick<Context, 'encryption'>, seed: s
 
 /** Whether a browser says that it comes from a page of this service. */
 export function isFromHere({ links }: Pick<Context, 'links'>, { headers: { referer = '', 'sec-fetch-site': site } }: FastifyRequest): boolean {
-  return site !== undefined ? site === 'same-origin' : URL.canParse(referer) && new URL(referer).origin === new URL(links.base).origin
+  return site !== undefined ? site === 'same-origin' : parseUrl(referer)?.origin === new URL(links.base).origin
 }
 
 /** Whether a browser says that another site sent the form (WB-5); one that says nothing has the token. */

@@ -1,3 +1,5 @@
+import { parseUrl } from '../../../lib/url.js'
+
 /** Where an application without an address of its own is sent: the code is shown to copy (RFC 8252 calls it out of band). */
 export const NATIVE = 'urn:ietf:wg:oauth:2.0:oob'
 
@@ -9,7 +11,7 @@ const FORBIDDEN = new Set(['about:', 'blob:', 'data:', 'file:', 'filesystem:', '
 export function redirectUriFault(uri: string): string | null {
   if (uri === NATIVE) return null
   if (uri.length > MAX_LENGTH) return `is too long (maximum is ${MAX_LENGTH} characters)`
-  const url = URL.canParse(uri) ? new URL(uri) : null
+  const url = parseUrl(uri)
   if (!url || !/^[\x21-\x7e]+$/.test(uri)) return 'must be an absolute URI'
   if (uri.includes('#')) return 'cannot contain a fragment'
   if (FORBIDDEN.has(url.protocol)) return 'is forbidden by the server'
