@@ -30,7 +30,7 @@ const FILES = 'Raw files'
 
 /** Sections of the routes outside /api/v4. */
 export const plainTags = [
-  { name: SIGN_IN, description: 'OAuth 2.0 tokens for a username and password; outside `/api/v4`.' },
+  { name: SIGN_IN, description: 'OAuth 2.0 and OpenID Connect; outside `/api/v4`.' },
   { name: HEALTH, description: 'Health checks and metrics; outside `/api/v4`.' },
   { name: FILES, description: 'Images and uploaded files, at the URLs returned by the API; outside `/api/v4`.' },
 ]
@@ -122,6 +122,64 @@ const oauth: PlainRoute[] = [
         429: refer('TooManyRequests'),
         503: refer('Unavailable'),
       },
+    },
+  },
+  {
+    method: 'POST',
+    path: '/oauth/introspect',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Ask whether a token is valid',
+      description: 'For an application, which names itself by HTTP Basic or in the body, and about its own tokens.',
+      requestBody: form({ token: stringField('The token, or its refresh token.') }, ['token']),
+      responses: {
+        200: json('What is known of the token.', { active: { type: 'boolean' } }, { active: true, scope: 'api', username: 'ann', sub: '2' }),
+        400: oauthFault,
+        401: oauthFault,
+        406: refer('NotAcceptable'),
+        429: refer('TooManyRequests'),
+        503: refer('Unavailable'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/oauth/userinfo',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Get the user of a token',
+      description: 'The claims of OpenID Connect; for a token with the scope `openid`, sent as `Authorization: Bearer`.',
+      responses: {
+        200: json('The user.', { sub: { type: 'string' } }, { sub: '2', name: 'Ann', preferred_username: 'ann', groups: ['team'] }),
+        400: refer('BadRequest'),
+        401: refer('Unauthorized'),
+        403: refer('Forbidden'),
+        429: refer('TooManyRequests'),
+        503: refer('Unavailable'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/.well-known/openid-configuration',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Get the OpenID configuration',
+      description: 'The addresses and abilities with which programs set themselves up.',
+      responses: {
+        200: json('The configuration.', { issuer: { type: 'string' } }, { issuer: 'https://roost.example.com' }),
+        400: refer('BadRequest'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/oauth/discovery/keys',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Get the keys that sign',
+      description: 'Public keys (JWK) for the signatures of id_tokens.',
+      responses: { 200: json('The keys.', { keys: { type: 'array' } }, { keys: [] }), 400: refer('BadRequest'), 503: refer('Unavailable') },
     },
   },
 ]

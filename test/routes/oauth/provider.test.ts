@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { oauthKeys } from '../../../src/db/schema/index.js'
+import { sealedValues } from '../../../src/services/operations/sealed-values.js'
 import { testApp } from '../../support/app.js'
 import { TestBrowser } from '../../support/browser.js'
 import { aGroup, anAdmin, aProject, aUser, type TestUser, unique } from '../../support/factories.js'
@@ -318,6 +320,25 @@ describe('OpenID Connect', () => {
       keys: [{ kty: 'RSA', alg: 'RS256', use: 'sig', kid: expect.any(String) as string, n: expect.any(String) as string, e: 'AQAB' }],
     })
     expect(two).toEqual(one)
+  })
+
+  it('makes a key again after 180 days, stores it encrypted, and publishes the former one, too (CR-42)', async () => {
+    const keys = async () => ((await (await fetch(`${t.url}/oauth/discovery/keys`)).json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
+    const [first] = await keys()
+    await later(180 * 86_400_000, async () => {
+      const [second, former] = await keys()
+      expect([former, second]).toEqual([first, expect.not.stringMatching(first ?? '')])
+      expect(await keys()).toEqual([second, first])
+    })
+    const rows = await t.ctx.db.write.select().from(oauthKeys)
+    for (const { kid, sealed } of rows) {
+      expect(sealed).not.toContain('PRIVATE')
+      expect(t.ctx.encryption.open(sealed, `OAuth key ${kid}`)).toContain('PRIVATE KEY')
+    }
+    const found: string[] = []
+    for await (const { of } of sealedValues(t.ctx.db.write)) found.push(of)
+    expect(found).toEqual(expect.arrayContaining(rows.map(({ kid }) => `OAuth key ${kid}`)))
+    await t.ctx.db.write.delete(oauthKeys)
   })
 
   it('says who has signed in, in the id_token and at /oauth/userinfo, by scope (CR-42, CR-43)', async () => {

@@ -7,6 +7,7 @@ import { oauthApplications, oauthCodes, oauthGrants, tokens } from '../../../db/
 import { notFound } from '../../../failures.js'
 import { digestOf, newSecret } from '../../../lib/crypto/secret.js'
 import { createdNow } from '../../core/created-now.js'
+import { auditToken } from '../tokens.js'
 import { type Application, auditApplication, findApplication, wordsOf } from './applications.js'
 import { INVALID_SCOPE, missing, oauthError } from './failures.js'
 import { isRegistered, NATIVE, withParameters } from './redirect-uris.js'
@@ -193,10 +194,12 @@ export async function revokeAllowed(ctx: Context, userId: number, applicationId:
     const ended = await tx.delete(oauthGrants).where(grantOf(userId, applicationId)).returning({ id: oauthGrants.application_id })
     if (!application || ended.length === 0) throw notFound()
     await tx.delete(oauthCodes).where(and(eq(oauthCodes.user_id, userId), eq(oauthCodes.application_id, applicationId)))
-    await tx
+    const revoked = await tx
       .update(tokens)
       .set({ revoked: true, updated_at: ctx.now() })
       .where(and(eq(tokens.user_id, userId), eq(tokens.application_id, applicationId), eq(tokens.revoked, false)))
+      .returning()
+    for (const token of revoked) await auditToken(ctx, tx, 'token_revoked', token)
     await auditApplication(ctx, tx, 'application_revoked', application)
     return application
   })

@@ -6,6 +6,7 @@ import { oauthCodes, users } from '../../../db/schema/index.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import { type Grant, issueTokens } from '../oauth.js'
 import { revokeWithDescendants } from '../token-descent.js'
+import { auditToken } from '../tokens.js'
 import { type Application, auditApplication } from './applications.js'
 import { invalidCode } from './failures.js'
 import { idToken } from './openid.js'
@@ -51,7 +52,8 @@ function matches(ctx: Pick<Context, 'now'>, code: Code, { redirectUri, verifier 
 
 /** A code that comes twice has been seen by somebody else. */
 async function endReplayed(ctx: Context, tx: Transaction, application: Application, { token_id }: Code): Promise<null> {
-  if (token_id !== null) await revokeWithDescendants(tx, token_id, ctx.now())
+  const revoked = token_id === null ? [] : await revokeWithDescendants(tx, token_id, ctx.now())
+  for (const token of revoked) await auditToken(ctx, tx, 'token_revoked', token)
   await auditApplication(ctx, tx, 'application_revoked', application, { reason: 'a code was used twice' })
   return null
 }

@@ -3,6 +3,7 @@ import { calculateJwkThumbprint, exportJWK, exportPKCS8, generateKeyPair, import
 import { membershipCounts } from '../../../access/roles.js'
 import type { Scope } from '../../../access/scopes.js'
 import type { Context } from '../../../context.js'
+import type { Transaction } from '../../../db/client.js'
 import { namespaceAncestry, namespaces, oauthKeys } from '../../../db/schema/index.js'
 import { insufficientScope } from '../../../failures.js'
 import { avatarUrl } from '../../../rules/avatar-url.js'
@@ -27,8 +28,8 @@ interface SigningKey {
 }
 
 /** The newest key, if it opens and is not too old. */
-async function findSigningKey(ctx: Context): Promise<SigningKey | null> {
-  const [newest] = await ctx.db.write.select().from(oauthKeys).orderBy(desc(oauthKeys.created_at)).limit(1)
+async function findSigningKey(ctx: Context, db: Pick<Transaction, 'select'> = ctx.db.write): Promise<SigningKey | null> {
+  const [newest] = await db.select().from(oauthKeys).orderBy(desc(oauthKeys.created_at)).limit(1)
   if (!newest || newest.created_at.getTime() + KEY_LIFETIME_MS <= ctx.now().getTime()) return null
   const pem = unsealed(ctx, newest.sealed, oauthKeyPurpose(newest.kid))
   return pem === null ? null : { kid: newest.kid, pem }
@@ -43,7 +44,7 @@ async function signingKey(ctx: Context): Promise<SigningKey> {
   const made = { kid: await calculateJwkThumbprint(jwk), pem: await exportPKCS8(privateKey) }
   return ctx.db.transaction(async (tx) => {
     await lockName(tx, 'oauth keys')
-    const other = await findSigningKey(ctx)
+    const other = await findSigningKey(ctx, tx)
     if (other) return other
     await tx.insert(oauthKeys).values({
       kid: made.kid,
