@@ -54,6 +54,7 @@ const READS = {
   'GET /projects/:id/notification_settings': '',
   'GET /groups/:id/notification_settings': '',
   'GET /personal_access_tokens': '',
+  'GET /applications': '',
   'GET /personal_access_tokens/:id': '',
   'GET /groups': '',
   'GET /groups/:id/subgroups': '',
@@ -465,6 +466,10 @@ const WRITES = {
     fill: { impersonation_token_id: (await post('/users/:user_id/impersonation_tokens', { name: 'x', scopes: ['api'] })).id },
   }),
   'PUT /notification_settings': ({ n }) => ({ body: { level: n % 2 ? 'watch' : 'participating' } }),
+  'POST /applications': ({ n }) => ({ body: { name: `${n}`, redirect_uri: 'https://ci.example.com/callback', scopes: 'api' } }),
+  'DELETE /applications/:id': async ({ post }) => ({
+    fill: { id: (await post('/applications', { name: 'x', redirect_uri: 'https://ci.example.com/callback', scopes: 'api' })).id },
+  }),
   'POST /user/personal_access_tokens': ({ n }) => ({ body: { name: `${n}`, scopes: ['read_user'] } }),
   'POST /users/:user_id/personal_access_tokens': ({ n }) => ({ body: { name: `${n}`, scopes: ['read_user'] } }),
   'DELETE /personal_access_tokens/:id': async ({ post }) => ({

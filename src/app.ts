@@ -120,9 +120,12 @@ function serveBelowProject(ctx: Context, site: Site, request: FastifyRequest, re
   return isPage(request) && !asksForUpload(request) ? site.serveBelow(request, reply) : serveUpload(ctx, request, reply)
 }
 
-/** Whether a browser asks for a page: anything but the API, for those who want HTML (WB-1). */
-const isPage = (request: FastifyRequest) =>
-  wantsHtml(request) && !/^\/(?:api|oauth|-\/(?:liveness|readiness|health|metrics))(?:\/|\?|$)/.test(request.url)
+/** What programs alone ask for. */
+const FOR_PROGRAMS =
+  /^\/(?:api|\.well-known|oauth\/(?:token|revoke|introspect|userinfo|discovery)|-\/(?:liveness|readiness|health|metrics))(?:\/|\?|$)/
+
+/** Whether a browser asks for a page: anything but what is for programs, for those who want HTML (WB-1). */
+const isPage = (request: FastifyRequest) => wantsHtml(request) && !FOR_PROGRAMS.test(request.url)
 
 /**
  * Tells the router which POST is a form of a page: the other requests at such paths are those of Git and LFS, which read

@@ -16,7 +16,8 @@ export interface ActorUser {
 export interface ActorToken {
   /** 0 for a session, which is no token. */
   id: number
-  kind: 'personal' | 'impersonation' | 'oauth' | 'session'
+  /** `oauth`: of a password grant without an application. */
+  kind: 'personal' | 'impersonation' | 'oauth' | 'application' | 'session'
   scopes: Scope[]
 }
 

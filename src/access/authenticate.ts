@@ -57,7 +57,7 @@ const LAST_USED_INTERVAL_MS = 600_000
  * (SEC-12).
  */
 export type TokenVerdict =
-  | { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth'; scopes: Scope[] } }
+  | { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth' | 'application'; scopes: Scope[] } }
   /** `known`: the token exists; `blocked`: its owner is blocked. */
   | { ok: false; failure: Failure; known: boolean; blocked: boolean }
 

@@ -1,8 +1,13 @@
 import { insufficientScope } from '../failures.js'
 
-/** The valid token scopes (CR-10). */
+/** The scopes of personal access tokens (CR-10). */
 export const SCOPES = ['api', 'read_api', 'read_user', 'read_repository', 'write_repository', 'sudo'] as const
-export type Scope = (typeof SCOPES)[number]
+/** The scopes of OAuth applications: also those of OpenID, which open `/oauth/userinfo` alone (CR-41). */
+export const APPLICATION_SCOPES = [...SCOPES, 'openid', 'profile', 'email'] as const
+export type Scope = (typeof APPLICATION_SCOPES)[number]
+
+/** Scopes with which a token may name itself as `self`. */
+const KNOWS_ITSELF: readonly Scope[] = SCOPES.filter((scope) => scope !== 'read_user')
 
 /** A route as declared. `path` is the declared pattern, so how a URL is spelled does not matter (SEC-7). */
 export interface ScopedRoute {
@@ -34,6 +39,6 @@ export function checkScope(scopes: Scope[], route: ScopedRoute): void {
   if (reads && scopes.includes('read_api')) return
   if (route.method === 'GET' && isUserPath(route.path) && scopes.includes('read_user')) return
   if (reads && route.scope === 'read_repository' && scopes.includes('read_repository')) return
-  if (route.scope === 'self' && route.id === 'self' && scopes.some((scope) => scope !== 'read_user')) return
+  if (route.scope === 'self' && route.id === 'self' && scopes.some((scope) => KNOWS_ITSELF.includes(scope))) return
   throw insufficientScope(isUserPath(route.path) ? 'read_user api' : 'api')
 }

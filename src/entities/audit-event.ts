@@ -11,10 +11,11 @@ const ENTITY_TYPES = {
   project: 'Project',
   group: 'Group',
   settings: 'Settings',
+  application: 'Application',
   merge_request: 'MergeRequest',
 } as const satisfies Record<Audited['target']['type'], string>
 
-export const SHOWN_ENTITY_TYPES = ['User', 'Token', 'Key', 'GpgKey', 'Email', 'Project', 'Group', 'Settings', 'MergeRequest'] as const
+export const SHOWN_ENTITY_TYPES = ['User', 'Token', 'Key', 'GpgKey', 'Email', 'Project', 'Group', 'Settings', 'Application', 'MergeRequest'] as const
 
 export const storedEntityType = (shown: string): string => Object.entries(ENTITY_TYPES).find(([, name]) => name === shown)?.[0] ?? shown
 

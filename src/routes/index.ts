@@ -1,5 +1,6 @@
 import type { Endpoint } from '../http/endpoint.js'
 import type { Section } from '../http/openapi/document.js'
+import { applications } from './applications/index.js'
 import { auditEvents } from './audit-events/index.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
@@ -125,6 +126,7 @@ const subjects: Section[] = [
   { name: 'Webhooks', description: 'Webhooks of projects, groups and the system, and their deliveries.', endpoints: hooks },
   { name: 'Deploy keys', description: 'SSH keys that give machines access to projects.', endpoints: deployKeys },
   { name: 'Deploy tokens', description: 'Tokens that give machines read access to projects.', endpoints: deployTokens },
+  { name: 'Applications', description: 'OAuth applications of the service; administrators only.', endpoints: applications },
   { name: 'Personal access tokens', description: 'Tokens of the caller; administrators manage those of all users.', endpoints: tokens },
   {
     name: 'Custom attributes',

@@ -11,7 +11,9 @@ import * as edit from './pages/code/edit.js'
 import * as refs from './pages/code/refs.js'
 import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
+import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
+import * as applications from './pages/profile/applications.js'
 import * as emails from './pages/profile/emails.js'
 import * as keys from './pages/profile/keys.js'
 import * as notifications from './pages/profile/notifications.js'
@@ -55,6 +57,11 @@ export const pages: Page[] = [
   keys.sshKeysPage,
   keys.gpgKeysPage,
   tokens.tokensPage,
+  applications.applicationsPage,
+  applications.ownApplicationsPage,
+  applications.applicationPage,
+  authorize.authorizePage,
+  authorize.nativePage,
   sessions.sessionsPage,
   tree.projectPage,
   tree.treePage,
@@ -117,6 +124,13 @@ export const forms: Form[] = [
   keys.gpgKeyRemoval,
   tokens.tokenForm,
   tokens.tokenRevocation,
+  applications.applicationForm,
+  applications.applicationChange,
+  applications.secretRenewal,
+  applications.applicationRemoval,
+  applications.applicationRevocation,
+  authorize.authorizeForm,
+  authorize.denyForm,
   sessions.sessionEnd,
   edit.editForm,
   edit.fileRemoval,

@@ -33,6 +33,8 @@ export interface PageView extends View {
   address: string
   flash: Flash | null
   submitted: Submitted | null
+  /** The browser comes from a page of this service, perhaps by redirects from a form. */
+  fromHere: boolean
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string
 }
@@ -44,6 +46,8 @@ export interface Html {
   /** 200 by default. */
   status?: number
   headers?: Record<string, string>
+  /** The scheme of where its forms lead beside this service, such as `https:` (WB-30). */
+  formsLeadTo?: string | undefined
   /** A form alone in the middle, without the navigation. */
   narrow?: boolean
   /** Loads the script; by default what is not narrow does. */
@@ -65,7 +69,7 @@ export class Redirect {
   readonly cookies: Cookie[]
   readonly flash: Flash | null
 
-  /** `to`: a path of this service without its prefix, or a whole URL. */
+  /** `to`: a path of this service without its prefix, or a whole URI. */
   constructor(
     readonly to: string,
     { notice, alert, cookies = [] }: { notice?: string; alert?: string; cookies?: Cookie[] } = {},

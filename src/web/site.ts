@@ -156,14 +156,14 @@ export class Site implements Sender {
     if (result instanceof Redirect) {
       for (const cookie of result.cookies) setCookie(ctx, reply, cookie)
       if (result.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: flashText(result.flash), maxAge: 60 })
-      const to = /^https?:/.test(result.to) ? result.to : ctx.links.prefix + result.to
+      const to = /^[a-z][a-z\d+.-]*:/i.test(result.to) ? result.to : ctx.links.prefix + result.to
       // 303: the next page is fetched by GET, whatever the form's method was
       return reply.header('cache-control', 'no-store').redirect(to, 303)
     }
     const text = documentOf(result, view, await this.assets.links())
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
-    reply.code(result.status ?? 200).headers({ ...headersOf(view, result.sources), ...result.headers })
+    reply.code(result.status ?? 200).headers({ ...headersOf(view, result), ...result.headers })
     return this.#sendText(Buffer.from(text), request, reply)
   }
 
@@ -201,12 +201,12 @@ const leadsToSignIn = ({ kind }: Failure, { method }: FastifyRequest) =>
 const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
 
 /** Only what comes from this service, pictures of an avatar service, and what a page names (WB-4, WB-29). */
-function headersOf({ avatarService }: PageView, sources: readonly string[] = []): Record<string, string> {
+function headersOf({ avatarService }: PageView, { sources = [], formsLeadTo }: Html): Record<string, string> {
   const others = sources.map((source) => ` ${source}`).join('')
   const pictures = avatarService ? ` ${new URL(avatarService.replace(/%\{\w+\}/g, '0')).origin}` : ''
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${others && ` frame-src${others};`} form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+    'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${others && ` frame-src${others};`} form-action 'self'${formsLeadTo ? ` ${formsLeadTo}` : ''}; frame-ancestors 'none'; base-uri 'none'`,
     'x-frame-options': 'DENY',
     'referrer-policy': 'same-origin',
     'cache-control': 'private, no-cache',

@@ -6,7 +6,7 @@ import type { Context } from '../context.js'
 import type { PageView } from './page.js'
 import { callerOfSession } from './session/caller.js'
 import { flashCookie, readFlash, setCookie, visitorCookie } from './session/cookies.js'
-import { formTokenFor } from './session/form-token.js'
+import { formTokenFor, isFromHere } from './session/form-token.js'
 
 /** What the forms of a browser are tied to: its session, or else its cookie of a visitor. */
 export const seedOf = (ctx: Pick<Context, 'links'>, { headers }: FastifyRequest): string | undefined =>
@@ -28,6 +28,7 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
     address: request.url,
     flash,
     submitted: null,
+    fromHere: isFromHere(ctx, request),
     formToken() {
       if (seed === undefined) {
         seed = randomBytes(24).toString('base64url')

@@ -260,6 +260,7 @@ export const BODIES: Record<string, object> = {
   'POST /users/:id/keys': { title: 'x', key: 'x' },
   'POST /users/:id/gpg_keys': { key: 'x' },
   'POST /users/:user_id/personal_access_tokens': { name: 'x', scopes: ['api'] },
+  'POST /applications': { name: 'x', redirect_uri: 'x', scopes: 'x' },
   'POST /projects/user/:user_id': { name: 'x' },
 }
 

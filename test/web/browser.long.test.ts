@@ -94,9 +94,18 @@ const paths = () => [
     '/-/merge_requests/1/diffs',
     '/-/pipelines',
   ].map((path) => `/${project.fullPath}${path}`),
-  ...['', '/account', '/password/edit', '/emails', '/notifications', '/keys', '/gpg_keys', '/personal_access_tokens', '/active_sessions'].map(
-    (path) => `/-/profile${path}`,
-  ),
+  ...[
+    '',
+    '/account',
+    '/password/edit',
+    '/emails',
+    '/notifications',
+    '/keys',
+    '/gpg_keys',
+    '/personal_access_tokens',
+    '/applications',
+    '/active_sessions',
+  ].map((path) => `/-/profile${path}`),
   '/no/such/page',
 ]
 

@@ -76,9 +76,11 @@ export const tokens = pgTable(
     user_id: ref()
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
-    /** The token that it was made with and is revoked with (CR-25). */
+    /** The token that it was made with and is revoked with (CR-25); of an OAuth token, the one that it was refreshed from. */
     parent_id: ref().references((): AnyPgColumn => tokens.id, { onDelete: 'set null' }),
-    kind: text({ enum: ['personal', 'impersonation', 'oauth'] }).notNull(),
+    /** `oauth`: of a password grant without an application; `application`: of an OAuth application. */
+    kind: text({ enum: ['personal', 'impersonation', 'oauth', 'application'] }).notNull(),
+    application_id: ref().references((): AnyPgColumn => oauthApplications.id, { onDelete: 'cascade' }),
     name: text().notNull(),
     description: text(),
     /** SHA-256 of the value, hex. */
@@ -101,6 +103,7 @@ export const tokens = pgTable(
     uniqueIndex('tokens_refresh_digest_key').on(t.refresh_digest).where(sql`${t.refresh_digest} is not null`),
     index('tokens_user_id_idx').on(t.user_id, t.id),
     index('tokens_parent_id_idx').on(t.parent_id).where(sql`${t.parent_id} is not null`),
+    index('tokens_application_id_idx').on(t.application_id, t.user_id).where(sql`${t.application_id} is not null`),
   ],
 )
 
@@ -185,3 +188,90 @@ export const webauthnKeys = pgTable(
   },
   (t) => [uniqueIndex('webauthn_keys_credential_id_key').on(t.credential_id), index('webauthn_keys_user_id_idx').on(t.user_id, t.id)],
 )
+
+/** A program that asks users for access in their name (OAuth 2). */
+export const oauthApplications = pgTable(
+  'oauth_applications',
+  {
+    id: id(),
+    /** The `client_id`. */
+    uid: text().notNull(),
+    /** SHA-256 of the `client_secret`, hex. */
+    secret_digest: text().notNull(),
+    name: text().notNull(),
+    redirect_uris: text().array().notNull(),
+    /** What it may ask for. */
+    scopes: text().array().notNull(),
+    /** It keeps its secret; one that cannot needs PKCE. */
+    confidential: boolean().notNull().default(true),
+    /** Users are not asked. */
+    trusted: boolean().notNull().default(false),
+    /** Null for one that an administrator has registered for the whole service. */
+    owner_id: ref().references(() => users.id, { onDelete: 'cascade' }),
+    created_at: moment().notNull(),
+    updated_at: moment().notNull(),
+  },
+  (t) => [
+    uniqueIndex('oauth_applications_uid_key').on(t.uid),
+    index('oauth_applications_owner_id_idx').on(t.owner_id, t.id).where(sql`${t.owner_id} is not null`),
+  ],
+)
+
+const application = () =>
+  ref()
+    .notNull()
+    .references(() => oauthApplications.id, { onDelete: 'cascade' })
+
+/** What a user has allowed an application, which is not asked for again. */
+export const oauthGrants = pgTable(
+  'oauth_grants',
+  {
+    user_id: owner(),
+    application_id: application(),
+    scopes: text().array().notNull(),
+    created_at: moment().notNull(),
+    updated_at: moment().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.user_id, t.application_id] }), index('oauth_grants_application_id_idx').on(t.application_id)],
+)
+
+/** An authorization code, which an application exchanges for a token once. It is kept until it expires, to notice a second use. */
+export const oauthCodes = pgTable(
+  'oauth_codes',
+  {
+    id: id(),
+    /** SHA-256, hex. */
+    digest: text().notNull(),
+    user_id: owner(),
+    application_id: application(),
+    redirect_uri: text().notNull(),
+    scopes: text().array().notNull(),
+    /** PKCE, S256. */
+    challenge: text(),
+    nonce: text(),
+    /** When the user signed in. */
+    signed_in_at: moment().notNull(),
+    expires_at: moment().notNull(),
+    used: boolean().notNull().default(false),
+    /** What it was exchanged for. */
+    token_id: ref().references(() => tokens.id, { onDelete: 'set null' }),
+  },
+  (t) => [
+    uniqueIndex('oauth_codes_digest_key').on(t.digest),
+    index('oauth_codes_user_id_idx').on(t.user_id, t.id),
+    index('oauth_codes_application_id_idx').on(t.application_id),
+    index('oauth_codes_token_id_idx').on(t.token_id).where(sql`${t.token_id} is not null`),
+    index('oauth_codes_expires_at_idx').on(t.expires_at),
+  ],
+)
+
+/** A key that id_tokens are signed with. */
+export const oauthKeys = pgTable('oauth_keys', {
+  /** Of the public key, as applications see it: its thumbprint (RFC 7638). */
+  kid: text().primaryKey(),
+  /** The public key as JSON (JWK). */
+  public_jwk: text().notNull(),
+  /** The private key, encrypted. */
+  sealed: text().notNull(),
+  created_at: moment().notNull(),
+})

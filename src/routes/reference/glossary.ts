@@ -13,6 +13,7 @@ const IDS: [prefix: string, text: string][] = [
   ['/personal_access_tokens/', 'Id of the token, or `self` for the token of the call.'],
   ['/keys/', 'Id of the key.'],
   ['/audit_events/', 'Id of the entry.'],
+  ['/applications/', 'Id of the application.'],
 ]
 
 const TEXTS: Record<string, string> = { ...COMMON, ...PLACES, ...ISSUABLES, ...KEYS_AND_HOOKS }

@@ -30,7 +30,7 @@ const FILES = 'Raw files'
 
 /** Sections of the routes outside /api/v4. */
 export const plainTags = [
-  { name: SIGN_IN, description: 'OAuth 2.0 tokens for a username and password; outside `/api/v4`.' },
+  { name: SIGN_IN, description: 'OAuth 2.0 and OpenID Connect; outside `/api/v4`.' },
   { name: HEALTH, description: 'Health checks and metrics; outside `/api/v4`.' },
   { name: FILES, description: 'Images and uploaded files, at the URLs returned by the API; outside `/api/v4`.' },
 ]
@@ -51,14 +51,20 @@ const oauth: PlainRoute[] = [
     tag: SIGN_IN,
     operation: {
       summary: 'Create an access token',
-      description: 'With a username and password, or with a refresh token.',
+      description:
+        'With a username and password, with a refresh token, or with the code of an application. An application names itself by HTTP Basic, or by `client_id` and `client_secret`.',
       requestBody: form(
         {
-          grant_type: stringField('The grant type.', { enum: ['password', 'refresh_token'] }),
+          grant_type: stringField('The grant type.', { enum: ['password', 'refresh_token', 'authorization_code'] }),
           username: stringField('Username or e-mail address, for `password`.'),
           password: stringField('The password, for `password`.'),
           scope: stringField('Scopes, separated by spaces, for `password`.'),
           refresh_token: stringField('The refresh token, for `refresh_token`.'),
+          code: stringField('The code, for `authorization_code`.'),
+          redirect_uri: stringField('The address that the code was sent to, for `authorization_code`.'),
+          code_verifier: stringField('The text whose SHA-256 was the `code_challenge`, for `authorization_code`.'),
+          client_id: stringField('Id of the application.'),
+          client_secret: stringField('Secret of the application.'),
         },
         ['grant_type'],
       ),
@@ -86,7 +92,7 @@ const oauth: PlainRoute[] = [
     tag: SIGN_IN,
     operation: {
       summary: 'Revoke a token',
-      description: 'Succeeds even if the token does not exist.',
+      description: 'Succeeds even if the token does not exist. An application that names itself revokes its own tokens only.',
       requestBody: form({ token: stringField('The token, or its refresh token.') }, ['token']),
       responses: {
         200: text('The token is revoked.', 'application/json', { type: 'object' }, {}),
@@ -116,6 +122,64 @@ const oauth: PlainRoute[] = [
         429: refer('TooManyRequests'),
         503: refer('Unavailable'),
       },
+    },
+  },
+  {
+    method: 'POST',
+    path: '/oauth/introspect',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Ask whether a token is valid',
+      description: 'For an application, which names itself by HTTP Basic or in the body, and about its own tokens.',
+      requestBody: form({ token: stringField('The token, or its refresh token.') }, ['token']),
+      responses: {
+        200: json('What is known of the token.', { active: { type: 'boolean' } }, { active: true, scope: 'api', username: 'ann', sub: '2' }),
+        400: oauthFault,
+        401: oauthFault,
+        406: refer('NotAcceptable'),
+        429: refer('TooManyRequests'),
+        503: refer('Unavailable'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/oauth/userinfo',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Get the user of a token',
+      description: 'The claims of OpenID Connect; for a token with the scope `openid`, sent as `Authorization: Bearer`.',
+      responses: {
+        200: json('The user.', { sub: { type: 'string' } }, { sub: '2', name: 'Ann', preferred_username: 'ann', groups: ['team'] }),
+        400: refer('BadRequest'),
+        401: refer('Unauthorized'),
+        403: refer('Forbidden'),
+        429: refer('TooManyRequests'),
+        503: refer('Unavailable'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/.well-known/openid-configuration',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Get the OpenID configuration',
+      description: 'The addresses and abilities with which programs set themselves up.',
+      responses: {
+        200: json('The configuration.', { issuer: { type: 'string' } }, { issuer: 'https://roost.example.com' }),
+        400: refer('BadRequest'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/oauth/discovery/keys',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Get the keys that sign',
+      description: 'Public keys (JWK) for the signatures of id_tokens.',
+      responses: { 200: json('The keys.', { keys: { type: 'array' } }, { keys: [] }), 400: refer('BadRequest'), 503: refer('Unavailable') },
     },
   },
 ]

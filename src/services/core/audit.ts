@@ -25,6 +25,7 @@ export type AuditAction =
   | `two_factor_${'enabled' | 'disabled'}`
   | 'recovery_codes_created'
   | `security_key_${'added' | 'removed'}`
+  | `application_${'created' | 'updated' | 'removed' | 'authorized' | 'refused' | 'revoked'}`
   | 'settings_changed'
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`
@@ -34,7 +35,7 @@ export type AuditAction =
 export interface Audited {
   action: AuditAction
   target: {
-    type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings' | 'merge_request'
+    type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings' | 'merge_request' | 'application'
     id: number | null
     name: string
   }

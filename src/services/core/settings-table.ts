@@ -212,7 +212,7 @@ export const SETTINGS = {
   unique_ips_limit_time_window: count(3_600, { least: 0 }, 'seconds for which an address counts after it was used'),
   usage_ping_enabled: bool(true),
   user_default_external: bool(false, 'whether a new user is external'),
-  user_oauth_applications: bool(true),
+  user_oauth_applications: bool(true, 'whether users may register OAuth applications'),
   version_check_enabled: bool(true),
   // additions to the contract
   repository_size_limit: count(
@@ -286,7 +286,6 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   shared_runners_text: NO_PAGES,
   terminal_max_session_time: 'there is no web terminal',
   usage_ping_enabled: 'the service sends no reports',
-  user_oauth_applications: 'there are no OAuth applications',
   version_check_enabled: 'the service does not look for newer versions',
 }
 

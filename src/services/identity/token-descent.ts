@@ -6,9 +6,13 @@ import { forbidden, unauthenticated } from '../../failures.js'
 
 type Token = typeof tokens.$inferSelect
 
-/** An impersonation token makes no tokens: they would outlive it where its user sees them (T-10). */
+/**
+ * An impersonation token makes no tokens: they would outlive it where its user sees them (T-10). Nor does the token of an
+ * application, which would get more than its user has allowed (CR-37).
+ */
 export function checkMayMakeTokens({ token }: SignedIn): void {
   if (token.kind === 'impersonation') throw forbidden('an impersonation token makes no tokens')
+  if (token.kind === 'application') throw forbidden('the token of an application makes no tokens')
 }
 
 /**

@@ -215,7 +215,7 @@ export async function getToken(ctx: Context, caller: SignedIn, named: string): P
   const [token] = await ctx.db.read.select().from(tokens).where(eq(tokens.id, id))
   if (!token) throw missing
   if (named === 'self') {
-    if (token.kind === 'oauth') throw refused('This endpoint needs a personal access token')
+    if (token.kind === 'oauth' || token.kind === 'application') throw refused('This endpoint needs a personal access token')
     return token
   }
   if (token.kind !== 'personal' || (token.user_id !== caller.user.id && !caller.user.admin)) throw missing

@@ -1,10 +1,11 @@
 import { and, eq, gt, isNotNull, or } from 'drizzle-orm'
 import type { Database, Transaction } from '../../db/client.js'
-import { applicationSettings, otpSecrets, projectImports, tokens, variables, webHooks } from '../../db/schema/index.js'
+import { applicationSettings, oauthKeys, otpSecrets, projectImports, tokens, variables, webHooks } from '../../db/schema/index.js'
 import { settingPurpose } from '../core/settings.js'
 import { SECRETS } from '../core/settings-table.js'
 import { hookPurpose } from '../hooks/hooks.js'
 import { IMPERSONATION_PURPOSE } from '../identity/impersonation-tokens.js'
+import { oauthKeyPurpose } from '../identity/oauth/openid.js'
 import { otpPurpose } from '../identity/sign-in/second-factor.js'
 import { importPurpose } from '../projects/import.js'
 import { variablePurpose } from '../projects/variables.js'
@@ -30,6 +31,7 @@ export async function* sealedValues(db: Pick<Database['write'] | Transaction, 's
   yield* otpValues(db)
   yield* importValues(db)
   yield* settingValues(db)
+  yield* oauthKeyValues(db)
 }
 
 type Reader = Pick<Transaction, 'select'>
@@ -144,6 +146,19 @@ async function* settingValues(db: Reader): AsyncGenerator<SealedValue> {
         const [now] = await tx.select({ values: applicationSettings.values }).from(applicationSettings).for('update')
         await tx.update(applicationSettings).set({ values: { ...now?.values, [name]: next } })
       },
+    }
+  }
+}
+
+/** The keys that sign id_tokens; without one, the next id_token makes it. */
+async function* oauthKeyValues(db: Reader): AsyncGenerator<SealedValue> {
+  for (const { kid, sealed } of await db.select().from(oauthKeys).orderBy(oauthKeys.created_at)) {
+    const byKid = eq(oauthKeys.kid, kid)
+    yield {
+      of: `OAuth key ${kid}`,
+      sealed,
+      purpose: oauthKeyPurpose(kid),
+      replace: (tx, next) => (next === null ? tx.delete(oauthKeys).where(byKid) : tx.update(oauthKeys).set({ sealed: next }).where(byKid)),
     }
   }
 }

@@ -15,7 +15,9 @@ const TITLES: Partial<Record<Failure['kind'], [string, string]>> = {
 /** The page of a refused request. */
 export function errorPage(failure: Failure, { links, viewer }: PageView): Html {
   const [title, advice] = TITLES[failure.kind] ?? ['This did not work', '']
-  const reason = failureText(failure.body)
+  const { body } = failure
+  const description = typeof body === 'object' && 'error_description' in body ? String(body['error_description']) : null
+  const reason = description ?? failureText(body)
   // what the API says of these is no sentence
   const silent = failure.kind === 'not_found' || failure.kind === 'unauthenticated' || failure.kind === 'too_many'
   return {

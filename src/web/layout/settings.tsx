@@ -11,6 +11,7 @@ const PAGES = [
   ['/-/profile/keys', 'SSH keys'],
   ['/-/profile/gpg_keys', 'GPG keys'],
   ['/-/profile/personal_access_tokens', 'Access tokens'],
+  ['/-/profile/applications', 'Applications'],
   ['/-/profile/active_sessions', 'Sessions'],
 ] as const
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Context } from '../../context.js'
 import { originOf } from '../../lib/origin.js'
+import { parseUrl } from '../../lib/url.js'
 
 const PURPOSE = 'form token'
 const BYTES = 32
@@ -25,6 +26,11 @@ export function isFormToken({ encryption }: Pick<Context, 'encryption'>, seed: s
   if (bytes.length !== 2 * BYTES) return false
   const signature = xor(bytes.subarray(0, BYTES), bytes.subarray(BYTES)).toString('base64url')
   return encryption.verify(seed, signature, PURPOSE)
+}
+
+/** Whether a browser says that it comes from a page of this service. */
+export function isFromHere({ links }: Pick<Context, 'links'>, { headers: { referer = '', 'sec-fetch-site': site } }: FastifyRequest): boolean {
+  return site !== undefined ? site === 'same-origin' : parseUrl(referer)?.origin === new URL(links.base).origin
 }
 
 /** Whether a browser says that another site sent the form (WB-5); one that says nothing has the token. */

@@ -1,24 +1,16 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
-import { SCOPES, type Scope } from '../../../access/scopes.js'
+import { SCOPES } from '../../../access/scopes.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
 import { createOwnToken, getToken, isActive, listTokens, markRevoked } from '../../../services/identity/tokens.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { SCOPE_MEANINGS } from '../../components/scopes.js'
 import { dayText, Time } from '../../components/time.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
 const AT = '/-/profile/personal_access_tokens'
-
-const MEANINGS: Record<Scope, string> = {
-  api: 'Everything that you may do, over the API and Git',
-  read_api: 'Read everything that you may read over the API',
-  read_user: 'Read your profile',
-  read_repository: 'Clone and fetch over HTTP',
-  write_repository: 'Clone, fetch and push over HTTP',
-  sudo: 'Act as any user (administrators)',
-}
 
 const DAY_MS = 86_400_000
 
@@ -95,7 +87,7 @@ export const tokensPage = page({
                   name="personal_access_token[scopes][]"
                   value={scope}
                   label={scope}
-                  hint={MEANINGS[scope]}
+                  hint={SCOPE_MEANINGS[scope]}
                   checked={wanted.has(scope)}
                 />
               ))}

@@ -1,0 +1,285 @@
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { APPLICATION_SCOPES } from '../../../access/scopes.js'
+import { forbidden } from '../../../failures.js'
+import { bool, list, orDefault, rowId, str } from '../../../http/params.js'
+import {
+  type Application,
+  createApplication,
+  getApplication,
+  listOwnApplications,
+  removeApplication,
+  renewSecret,
+  updateApplication,
+  wordsOf,
+} from '../../../services/identity/oauth/applications.js'
+import { listAllowed, revokeAllowed } from '../../../services/identity/oauth/authorizations.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Badge, Row, Rows } from '../../components/list.js'
+import { SCOPE_MEANINGS } from '../../components/scopes.js'
+import { Time } from '../../components/time.js'
+import { SettingsLayout } from '../../layout/settings.js'
+import { form, type Html, type PageView, page, Redirect } from '../../page.js'
+
+const AT = '/-/profile/applications'
+const OWN = '/oauth/applications'
+const ALLOWED = '/oauth/authorized_applications'
+
+const scopeBadges = (scopes: string[]) => (
+  <span>
+    {scopes.map((scope) => (
+      <>
+        <Badge key={scope}>{scope}</Badge>{' '}
+      </>
+    ))}
+  </span>
+)
+
+export const applicationsPage = page({
+  at: AT,
+  access: signedIn,
+  input: z.object({}),
+  async show({ ctx, caller, view }) {
+    const [allowed, own] = await Promise.all([listAllowed(ctx, caller.user.id), listOwnApplications(ctx, caller.user.id)])
+    const mayRegister = view.settings.user_oauth_applications
+    return {
+      title: 'Applications',
+      body: (
+        <SettingsLayout view={view} at={AT} title="Applications">
+          <p>Programs that you have allowed to use your account. Revoke those that you do not use any more.</p>
+          <Rows empty="You have not authorized any application.">
+            {allowed.map(({ id, name, scopes, created_at, last_used_at }) => (
+              <Row
+                key={id}
+                actions={<ActionButton view={view} action={`${ALLOWED}/${id}`} method="DELETE" label="Revoke" what={name} class="danger" />}
+              >
+                <strong>{name}</strong>
+                {scopeBadges(scopes)}
+                <span class="dim">
+                  Authorized <Time at={created_at} />
+                  {last_used_at ? (
+                    <>
+                      , last used <Time at={last_used_at} />
+                    </>
+                  ) : (
+                    ', never used'
+                  )}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          {(mayRegister || own.length > 0) && <h2>Your applications</h2>}
+          {own.length > 0 && (
+            <Rows empty="">
+              {own.map(({ id, name, redirect_uris, scopes }) => (
+                <Row
+                  key={id}
+                  actions={<ActionButton view={view} action={`${OWN}/${id}`} method="DELETE" label="Remove" what={name} class="danger" />}
+                >
+                  <a href={`${view.links.prefix}${OWN}/${id}`}>{name}</a>
+                  {scopeBadges(scopes)}
+                  <span class="dim">{redirect_uris.join(' ')}</span>
+                </Row>
+              ))}
+            </Rows>
+          )}
+          {mayRegister && (
+            <>
+              <p>A program of yours that signs users of Roost in, or works in their name (OAuth 2 and OpenID Connect).</p>
+              <ApplicationForm view={view} action={OWN} />
+            </>
+          )}
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+/** The address of the original, which leads to the page. */
+export const ownApplicationsPage = page({
+  at: OWN,
+  access: signedIn,
+  input: z.object({}),
+  show: async () => new Redirect(AT),
+})
+
+function ApplicationForm({ view, action, application }: { view: PageView; action: string; application?: Application }) {
+  return (
+    <FormTag view={view} action={action} method={application ? 'PUT' : 'POST'}>
+      <FormFaults view={view} fields={['name', 'redirect_uri']} />
+      <Field
+        view={view}
+        name="doorkeeper_application[name]"
+        label="Name"
+        value={application?.name}
+        hint="Users see it when they are asked."
+        required
+      />
+      <TextField
+        view={view}
+        name="doorkeeper_application[redirect_uri]"
+        label="Redirect URI"
+        value={application?.redirect_uris.join('\n')}
+        rows={3}
+        hint="Where users are led back to, exactly; one a line. urn:ietf:wg:oauth:2.0:oob shows the code instead."
+        required
+      />
+      <Checkbox
+        view={view}
+        name="doorkeeper_application[confidential]"
+        label="Confidential"
+        hint="It runs on a server that keeps its secret. Others, such as a program on a desktop or in a browser, need PKCE."
+        checked={application?.confidential ?? true}
+      />
+      <fieldset>
+        <legend>Scopes</legend>
+        {APPLICATION_SCOPES.map((scope) => (
+          <Checkbox
+            key={scope}
+            view={view}
+            name="doorkeeper_application[scopes][]"
+            value={scope}
+            label={scope}
+            hint={SCOPE_MEANINGS[scope]}
+            checked={application?.scopes.includes(scope) ?? false}
+          />
+        ))}
+      </fieldset>
+      <Submit label={application ? 'Save' : 'Register application'} />
+    </FormTag>
+  )
+}
+
+/** The id of an application, and its secret, which is shown only now. */
+function secretPage(view: PageView, { id, name, uid }: Pick<Application, 'id' | 'name' | 'uid'>, secret: string): Html {
+  return {
+    title: name,
+    headers: { 'cache-control': 'no-store' },
+    body: (
+      <SettingsLayout view={view} at={AT} title={`Application “${name}”`}>
+        <p>
+          <strong>This is the only time that the secret is shown.</strong> Copy it now, and keep it like a password.
+        </p>
+        <label for="uid">Application id (client id)</label>
+        <p class="copied">
+          <input class="code" id="uid" value={uid} readonly />
+        </p>
+        <label for="secret">Secret (client secret)</label>
+        <p class="copied">
+          <input class="code" id="secret" value={secret} readonly />
+          <button type="button" class="copy" data-copy="secret" hidden>
+            Copy
+          </button>
+        </p>
+        <p>
+          Programs that know OpenID Connect find everything else at <code>{view.links.base}</code>.
+        </p>
+        <p>
+          <a href={`${view.links.prefix}${OWN}/${id}`}>The application</a>
+        </p>
+      </SettingsLayout>
+    ),
+  }
+}
+
+const given = z.object({
+  doorkeeper_application: z.object({
+    name: orDefault(str(), ''),
+    redirect_uri: orDefault(str(), ''),
+    confidential: orDefault(bool(), false),
+    scopes: orDefault(list(str()), []),
+  }),
+})
+
+/** The fields of the form as attributes. */
+const attributesOf = ({ name, redirect_uri, confidential, scopes }: z.infer<typeof given>['doorkeeper_application']) => ({
+  name: name.trim(),
+  redirect_uris: wordsOf(redirect_uri),
+  confidential,
+  scopes: [...new Set(scopes)],
+})
+
+export const applicationForm = form({
+  at: OWN,
+  method: 'POST',
+  access: signedIn,
+  input: given,
+  on: applicationsPage,
+  async submit({ ctx, caller, input, view }) {
+    if (!view.settings.user_oauth_applications) throw forbidden('users may not register applications here')
+    const { application, secret } = await createApplication(ctx, caller.user.id, attributesOf(input.doorkeeper_application))
+    return secretPage(view, application, secret)
+  },
+})
+
+const byId = { application_id: rowId() }
+
+export const applicationPage = page({
+  at: `${OWN}/:application_id`,
+  access: signedIn,
+  input: z.object(byId),
+  async show({ ctx, caller, input, view }) {
+    const application = await getApplication(ctx, input.application_id, caller.user.id)
+    const action = `${OWN}/${application.id}`
+    return {
+      title: application.name,
+      body: (
+        <SettingsLayout view={view} at={AT} title={application.name}>
+          <label for="uid">Application id (client id)</label>
+          <p class="copied">
+            <input class="code" id="uid" value={application.uid} readonly />
+          </p>
+          <ActionButton view={view} action={`${action}/renew_secret`} method="PUT" label="Make a new secret" />
+          <h2>Change it</h2>
+          <ApplicationForm view={view} action={action} application={application} />
+        </SettingsLayout>
+      ),
+    }
+  },
+})
+
+export const applicationChange = form({
+  at: `${OWN}/:application_id`,
+  method: 'PUT',
+  access: signedIn,
+  input: given.extend(byId),
+  on: applicationPage,
+  async submit({ ctx, caller, input }) {
+    const application = await getApplication(ctx, input.application_id, caller.user.id)
+    await updateApplication(ctx, application, attributesOf(input.doorkeeper_application))
+    return new Redirect(`${OWN}/${application.id}`, { notice: 'The application is saved.' })
+  },
+})
+
+export const secretRenewal = form({
+  at: `${OWN}/:application_id/renew_secret`,
+  method: 'PUT',
+  access: signedIn,
+  input: z.object(byId),
+  async submit({ ctx, caller, input, view }) {
+    const application = await getApplication(ctx, input.application_id, caller.user.id)
+    return secretPage(view, application, await renewSecret(ctx, application))
+  },
+})
+
+export const applicationRemoval = form({
+  at: `${OWN}/:application_id`,
+  method: 'DELETE',
+  access: signedIn,
+  input: z.object(byId),
+  async submit({ ctx, caller, input }) {
+    const { name } = await removeApplication(ctx, input.application_id, caller.user.id)
+    return new Redirect(AT, { notice: `The application “${name}” is removed.` })
+  },
+})
+
+export const applicationRevocation = form({
+  at: `${ALLOWED}/:application_id`,
+  method: 'DELETE',
+  access: signedIn,
+  input: z.object(byId),
+  async submit({ ctx, caller, input }) {
+    const { name } = await revokeAllowed(ctx, caller.user.id, input.application_id)
+    return new Redirect(AT, { notice: `“${name}” can no longer use your account.` })
+  },
+})
