@@ -2,6 +2,7 @@ import type { Context } from '../context.js'
 import type { Form, Page } from './page.js'
 import * as links from './pages/accounts/links.js'
 import * as signIn from './pages/accounts/sign-in.js'
+import * as signOn from './pages/accounts/sign-on.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
 import * as blob from './pages/code/blob.js'
 import * as commits from './pages/code/commits.js'
@@ -10,6 +11,7 @@ import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as people from './pages/people/user.js'
 import * as emails from './pages/profile/emails.js'
+import * as identities from './pages/profile/identities.js'
 import * as keys from './pages/profile/keys.js'
 import * as notifications from './pages/profile/notifications.js'
 import * as password from './pages/profile/password.js'
@@ -29,6 +31,7 @@ export const pages: Page[] = [
   people.userPage,
   people.groupPage,
   signIn.signInPage,
+  signOn.callbackPage,
   links.confirmationPage,
   links.passwordPage,
   passwordRequest.shown,
@@ -61,6 +64,7 @@ export const pages: Page[] = [
 export const forms: Form[] = [
   signIn.signInForm,
   signIn.signOutForm,
+  signOn.signOnForm,
   links.confirmationForm,
   links.passwordForm,
   passwordRequest.asked,
@@ -69,6 +73,7 @@ export const forms: Form[] = [
   profile.profileForm,
   profile.avatarRemoval,
   profile.usernameForm,
+  identities.identityRemoval,
   password.ownPasswordForm,
   password.expiredPasswordForm,
   password.removalForm,

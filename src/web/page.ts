@@ -31,9 +31,19 @@ export interface PageView extends View {
   /** The path and query of the page, without the prefix of the service. */
   address: string
   flash: Flash | null
+  /** The value of the cookie that the forms of the browser are tied to; undefined before it has one. */
+  browser: string | undefined
   submitted: Submitted | null
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string
+}
+
+interface Cookie {
+  name: string
+  /** Null removes it. */
+  value: string | null
+  /** Seconds; without it the cookie ends with the browser. */
+  maxAge?: number | undefined
 }
 
 /** A page to send. */
@@ -43,16 +53,9 @@ export interface Html {
   /** 200 by default. */
   status?: number
   headers?: Record<string, string>
+  cookies?: Cookie[]
   /** A form alone in the middle, without the navigation. */
   narrow?: boolean
-}
-
-interface Cookie {
-  name: string
-  /** Null removes it. */
-  value: string | null
-  /** Seconds; without it the cookie ends with the browser. */
-  maxAge?: number | undefined
 }
 
 /** Leads to another page. */

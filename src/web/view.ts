@@ -27,6 +27,7 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
     now: ctx.now(),
     address: request.url,
     flash,
+    browser: seed,
     submitted: null,
     formToken() {
       if (seed === undefined) {

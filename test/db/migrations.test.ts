@@ -16,6 +16,7 @@ const FROZEN = {
   '0009_attributes': 'f46830eb875b7d0ae19612c73fcd5f55649550fbed9fe8388900bf78ba4546d2',
   '0010_sign_in': '9da8acb43c856d3bc5073f575ecd74012b933b969a84111a78151c55821878bc',
   '0011_list_filters': '48a2510ed36b843321cd5cce2df848faefe7ed5a9ca5183ed3247b8ac176319d',
+  '0012_single_sign_on': '214841aa49cec80922bea6d4bdb4180de9e3ee18d4122f38d228ebe927dfc3c8',
 }
 
 describe('migrations', () => {

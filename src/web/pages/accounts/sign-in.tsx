@@ -4,11 +4,14 @@ import { REMEMBERED_MS, sessionCookie } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
+import { endSessionAddress } from '../../../services/identity/sign-in/openid.js'
 import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
+import { signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
 import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { visitorCookie } from '../../session/cookies.js'
+import { leadOut, SignOnButtons } from './sign-on-parts.js'
 
 const PATH = '/users/sign_in'
 const returnTo = { return_to: opt(str()) }
@@ -21,6 +24,8 @@ export const signInPage = page({
     const to = localPath(input.return_to)
     if (view.viewer) return new Redirect(to)
     const { settings, links } = view
+    const providers = await signOnProviders(ctx)
+    const passwords = settings.password_authentication_enabled_for_web
     return {
       title: 'Sign in',
       narrow: true,
@@ -29,7 +34,7 @@ export const signInPage = page({
         <>
           <h1>Sign in to Roost</h1>
           {settings.sign_in_text && <p class="dim">{settings.sign_in_text}</p>}
-          {settings.password_authentication_enabled_for_web ? (
+          {passwords ? (
             <FormTag view={view} action={PATH}>
               <FormFaults view={view} />
               <input type="hidden" name="return_to" value={to} />
@@ -42,8 +47,10 @@ export const signInPage = page({
               <Submit label="Sign in" />
             </FormTag>
           ) : (
-            <p>Signing in with a password is switched off here.</p>
+            providers.openid.length === 0 && <p>Signing in with a password is switched off here.</p>
           )}
+          {passwords && providers.openid.length > 0 && <p class="or">or</p>}
+          <SignOnButtons view={view} providers={providers.openid} returnTo={to} />
         </>
       ),
     }
@@ -64,13 +71,13 @@ export const signInForm = form({
     const started = await signIn(ctx, { login: login.trim(), password, remember })
     if (!started) throw refused('The username, address or password is wrong, or the account may not sign in')
     if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
-    const to = localPath(input.return_to)
-    return enter(ctx, started, started.awaitsSecondFactor ? `/users/sign_in/second_factor?return_to=${encodeURIComponent(to)}` : to)
+    return enter(ctx, started, localPath(input.return_to))
   },
 })
 
-/** Hands a new session to the browser, and leads on. */
-export function enter(ctx: Pick<Context, 'links'>, { value, remembered }: StartedSession, to: string): Redirect {
+/** Hands a new session to the browser, and leads on, or first to the second factor. */
+export function enter(ctx: Pick<Context, 'links'>, { value, remembered, awaitsSecondFactor }: StartedSession, path: string): Redirect {
+  const to = awaitsSecondFactor ? `/users/sign_in/second_factor?return_to=${encodeURIComponent(path)}` : path
   const maxAge = remembered ? REMEMBERED_MS / 1000 : undefined
   return new Redirect(to, {
     cookies: [
@@ -86,8 +93,10 @@ export const signOutForm = form({
   access: signedIn,
   input: z.object({}),
   async submit({ ctx, view }) {
-    if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
-    const { after_sign_out_path: to } = view.settings
-    return new Redirect(to ?? PATH, { notice: 'You are signed out.', cookies: [{ name: sessionCookie(ctx), value: null }] })
+    const provider = view.session && (await endSession(ctx, view.session.caller.user, view.session.id))
+    const elsewhere = await endSessionAddress(ctx, provider)
+    const cookies = [{ name: sessionCookie(ctx), value: null }]
+    if (elsewhere !== null) return { ...leadOut('You are signed out here', elsewhere), cookies }
+    return new Redirect(view.settings.after_sign_out_path ?? PATH, { notice: 'You are signed out.', cookies })
   },
 })
