@@ -2,9 +2,8 @@ import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Context } from '../../../context.js'
 import { checkTarget, pinnedTo, type Target } from '../../../lib/ssrf-guard.js'
-import { Unavailable } from '../../../lib/unavailable.js'
 import type { OpenidProvider } from '../../../sign-on-config.js'
-import { labelOf } from './sign-on.js'
+import { notReached } from './sign-on.js'
 
 const MAX_BYTES = 1024 * 1024
 const TIMEOUT_MS = 10_000
@@ -27,12 +26,6 @@ export async function callProvider(ctx: Context, provider: OpenidProvider, addre
   })
   if (answer.status >= 500) throw notReached(ctx, provider, new Error(`${address} answers ${answer.status}`))
   return answer
-}
-
-/** Says that a provider does not work at the moment; the log has the cause. */
-export function notReached(ctx: Pick<Context, 'log'>, provider: { name: string; label?: string | undefined }, cause: unknown): Unavailable {
-  ctx.log.warn({ provider: provider.name, err: cause }, 'a provider of sign-ins cannot be used')
-  return new Unavailable(`${labelOf(provider)} cannot be reached at the moment`, 30, { cause })
 }
 
 async function fetchAnswer({ config }: Context, { issuer }: OpenidProvider, address: string, options: FetchOptions): Promise<Response> {

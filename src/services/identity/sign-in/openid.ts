@@ -6,8 +6,8 @@ import { Failure } from '../../../failures.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import { unavailableIn } from '../../../lib/unavailable.js'
 import type { OpenidProvider } from '../../../sign-on-config.js'
-import { callProvider, notReached } from './openid-fetch.js'
-import { cleanProfile, type Profile, refuseSignOn } from './sign-on.js'
+import { callProvider } from './openid-fetch.js'
+import { cleanProfile, notReached, type Profile, refuseSignOn } from './sign-on.js'
 
 /** Milliseconds that a browser may take to come back. */
 const WAIT_MS = 600_000

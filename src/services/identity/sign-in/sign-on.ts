@@ -4,11 +4,13 @@ import type { Transaction } from '../../../db/client.js'
 import { identities, routes, users } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
 import { Failure, forbidden } from '../../../failures.js'
+import { Unavailable } from '../../../lib/unavailable.js'
 import { emailFault, normaliseEmail } from '../../../rules/email.js'
 import { namespacePathFaults } from '../../../rules/path.js'
 import type { Provider } from '../../../sign-on-config.js'
 import { audit } from '../../core/audit.js'
 import { recordRefusal } from '../passwords.js'
+import { setDirectoryBlocked } from '../user-state.js'
 import { updateUser } from '../user-update.js'
 import { createUser, getUser, type User } from '../users.js'
 import { type StartedSession, startSession } from './sessions.js'
@@ -40,6 +42,12 @@ export async function signOnProviders({ config, caches }: Pick<Context, 'config'
 
 export const labelOf = ({ name, label }: Pick<Provider, 'name' | 'label'>): string => label ?? name
 
+/** Says that a provider does not work at the moment; the log has the cause. */
+export function notReached(ctx: Pick<Context, 'log'>, provider: Provider, cause: unknown): Unavailable {
+  ctx.log.warn({ provider: provider.name, err: cause }, 'a provider of sign-ins cannot be used')
+  return new Unavailable(`${labelOf(provider)} cannot be reached at the moment`, 30, { cause })
+}
+
 /** The groups that decide what a person may do; a trusted header names none. */
 const groupsOf = (provider: Provider) => ('groups' in provider ? provider.groups : {})
 
@@ -56,12 +64,19 @@ export async function signOn(ctx: Context, provider: Provider, profile: Profile,
   const user = await findAccount(ctx, provider, profile)
   if (required && !required.some((group) => profile.groups.includes(group)))
     throw await refuseSignOn(ctx, provider, { login, user }, 'your account there is in none of the groups that may use this service')
-  const account = user ?? (await makeAccount(ctx, provider, profile))
+  const account = await returned(ctx, provider, user ?? (await makeAccount(ctx, provider, profile)))
   const current = await applyGroups(ctx, provider, profile, account)
   if (current.state !== 'active' || current.kind !== 'human' || current.removal !== null)
     throw await refuseSignOn(ctx, provider, { login, user: current }, 'the account is blocked')
   const awaitsSecondFactor = current.two_factor_enabled && !provider.second_factor
   return startSession(ctx, current, { login, remembered, awaitsSecondFactor, provider: provider.name })
+}
+
+/** Who signs in with the directory again is no longer blocked for having left it (WB-52). */
+async function returned(ctx: Context, provider: Provider, user: User): Promise<User> {
+  if (!('url' in provider) || user.state !== 'ldap_blocked') return user
+  await setDirectoryBlocked(ctx, user.id, false)
+  return getUser(ctx, user.id)
 }
 
 const selectByIdentity = statement('user by identity', (db) =>

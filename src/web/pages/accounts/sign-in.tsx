@@ -4,10 +4,11 @@ import { REMEMBERED_MS, sessionCookie } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
+import { signInByDirectory } from '../../../services/identity/sign-in/ldap.js'
 import { endSessionAddress } from '../../../services/identity/sign-in/openid.js'
 import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
-import { signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
-import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { labelOf, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
+import { Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { visitorCookie } from '../../session/cookies.js'
@@ -24,8 +25,9 @@ export const signInPage = page({
     const to = localPath(input.return_to)
     if (view.viewer) return new Redirect(to)
     const { settings, links } = view
-    const providers = await signOnProviders(ctx)
+    const { openid, ldap: directories } = await signOnProviders(ctx)
     const passwords = settings.password_authentication_enabled_for_web
+    const hasForm = passwords || directories.length > 0
     return {
       title: 'Sign in',
       narrow: true,
@@ -34,9 +36,20 @@ export const signInPage = page({
         <>
           <h1>Sign in to Roost</h1>
           {settings.sign_in_text && <p class="dim">{settings.sign_in_text}</p>}
-          {passwords ? (
+          {hasForm ? (
             <FormTag view={view} action={PATH}>
               <FormFaults view={view} />
+              {directories.length > 0 && (
+                <SelectField
+                  view={view}
+                  name="user[provider]"
+                  label="Account"
+                  choices={[
+                    ...directories.map((one) => ({ value: one.name, label: labelOf(one) })),
+                    ...(passwords ? [{ value: '', label: 'Account of this service' }] : []),
+                  ]}
+                />
+              )}
               <input type="hidden" name="return_to" value={to} />
               <Field view={view} name="user[login]" label="Username or e-mail" autocomplete="username" required autofocus />
               <Field view={view} name="user[password]" label="Password" type="password" autocomplete="current-password" required />
@@ -47,10 +60,10 @@ export const signInPage = page({
               <Submit label="Sign in" />
             </FormTag>
           ) : (
-            providers.openid.length === 0 && <p>Signing in with a password is switched off here.</p>
+            openid.length === 0 && <p>Signing in with a password is switched off here.</p>
           )}
-          {passwords && providers.openid.length > 0 && <p class="or">or</p>}
-          <SignOnButtons view={view} providers={providers.openid} returnTo={to} />
+          {hasForm && openid.length > 0 && <p class="or">or</p>}
+          <SignOnButtons view={view} providers={openid} returnTo={to} />
         </>
       ),
     }
@@ -63,12 +76,14 @@ export const signInForm = form({
   access: anyone,
   input: z.object({
     ...returnTo,
-    user: z.object({ login: str(), password: str(), remember_me: orDefault(bool(), false) }),
+    user: z.object({ login: str(), password: str(), provider: opt(str()), remember_me: orDefault(bool(), false) }),
   }),
   on: signInPage,
   async submit({ ctx, input, view }) {
-    const { login, password, remember_me: remember } = input.user
-    const started = await signIn(ctx, { login: login.trim(), password, remember })
+    const { login, password, provider: name, remember_me: remember } = input.user
+    const given = { login: login.trim(), password, remember }
+    const directory = name ? (await signOnProviders(ctx)).ldap.find((one) => one.name === name) : undefined
+    const started = directory ? await signInByDirectory(ctx, directory, given) : name ? null : await signIn(ctx, given)
     if (!started) throw refused('The username, address or password is wrong, or the account may not sign in')
     if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
     return enter(ctx, started, localPath(input.return_to))
