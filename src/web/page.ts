@@ -7,6 +7,7 @@ import type { Context } from '../context.js'
 import type { ParameterBag } from '../http/form.js'
 import type { View } from '../http/view.js'
 import type { Settings } from '../services/core/settings.js'
+import type { Profile } from '../services/identity/sign-in/sign-on.js'
 
 /** A sentence shown once, at the top of the next page. */
 export interface Flash {
@@ -33,6 +34,8 @@ export interface PageView extends View {
   flash: Flash | null
   /** The value of the cookie that the forms of the browser are tied to; undefined before it has one. */
   browser: string | undefined
+  /** The person whom a trusted proxy names; null without one. */
+  proxied: Profile | null
   submitted: Submitted | null
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string

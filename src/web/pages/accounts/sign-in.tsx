@@ -7,7 +7,7 @@ import { bool, opt, orDefault, str } from '../../../http/params.js'
 import { signInByDirectory } from '../../../services/identity/sign-in/ldap.js'
 import { endSessionAddress } from '../../../services/identity/sign-in/openid.js'
 import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
-import { labelOf, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
+import { labelOf, signOn, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
 import { Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
@@ -25,7 +25,8 @@ export const signInPage = page({
     const to = localPath(input.return_to)
     if (view.viewer) return new Redirect(to)
     const { settings, links } = view
-    const { openid, ldap: directories } = await signOnProviders(ctx)
+    const { openid, ldap: directories, header } = await signOnProviders(ctx)
+    if (header && view.proxied) return enter(ctx, await signOn(ctx, header, view.proxied), to)
     const passwords = settings.password_authentication_enabled_for_web
     const hasForm = passwords || directories.length > 0
     return {
