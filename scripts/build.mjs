@@ -44,6 +44,15 @@ export async function build() {
   return program
 }
 
+/** pg creates a Response to detect another runtime, which would load all of fetch at the start. */
+const pgWithoutFetch = {
+  name: 'pg without fetch',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[\\/]pg[\\/]lib[\\/]stream\.js$/ }, ({ path }) => ({
+      contents: `const Response = undefined\n${readFileSync(path, 'utf8')}`,
+    })),
+}
+
 /** The files of the program, not written yet, and the metadata of the modules in them. */
 export async function bundles() {
   const { build: bundle, stop } = await import('esbuild')
@@ -73,8 +82,8 @@ export async function bundles() {
     format: 'cjs',
     banner: { js: '(function (require, module, __url, __filename, __dirname) {' },
     footer: { js: '})' },
-    // pg creates a Response to detect another runtime, which would load all of fetch; nothing here uses it
-    define: { 'import.meta.url': '__url', Response: 'undefined' },
+    define: { 'import.meta.url': '__url' },
+    plugins: [pgWithoutFetch],
     supported: { 'dynamic-import': false },
   })
   const text = inAscii(main.outputFiles.find(({ path }) => path.endsWith('program.js')).text)

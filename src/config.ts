@@ -1,14 +1,15 @@
-import { isIP } from 'node:net'
 import { availableParallelism, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { databaseUrlFault } from './db/server-urls.js'
 import type { BucketSetting } from './lib/files/object-bucket.js'
 import type { MailSetting } from './lib/mailer.js'
+import { isNetwork } from './lib/networks.js'
 import { StartFault } from './lib/start-fault.js'
 import { withoutTrailing } from './lib/text/without-trailing.js'
 import { parseUrl } from './lib/url.js'
 import { emailFault } from './rules/email.js'
+import { NO_SIGN_ON, readSignOn, type SignOnConfig, SignOnFault } from './sign-on-config.js'
 
 /** An environment variable has an invalid value; the message names the variable. */
 export class ConfigFault extends StartFault {
@@ -39,13 +40,6 @@ const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or a
 
 /** The port if SSH_PORT is not set; SSH is off if it is taken. */
 const DEFAULT_SSH_PORT = 2222
-
-/** Whether the text is an IP address or a network in CIDR notation. */
-function isNetwork(entry: string): boolean {
-  const [address = '', bits, more] = entry.split('/')
-  const family = isIP(address)
-  return family !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)))
-}
 
 const Environment = z.object({
   HOST: hostName.default('127.0.0.1'),
@@ -150,6 +144,7 @@ const Environment = z.object({
     .transform((value) => (value === 'auto' ? Math.min(MAX_WORKERS, availableParallelism()) : Number(value)))
     .refine((value) => value >= 1 && value <= MAX_WORKERS, `is not between 1 and ${MAX_WORKERS}`)
     .default(1),
+  ROOST_SIGN_ON: z.string().optional(),
   SMTP_URL: absoluteUrl(['smtp:', 'smtps:'], 'an smtp or smtps URL').optional(),
   MAIL_FROM: z
     .string()
@@ -247,6 +242,8 @@ export type Config = Readonly<{
    * credentials in total; 0 attempts: no limit. Refusals are sent after `delay` milliseconds (SEC-26).
    */
   failedCredentials: Readonly<{ attempts: number; window: number; delay: number }>
+  /** Where people may sign in beside here (WB-40). */
+  signOn: SignOnConfig
   /** The cost of hashing a password: memory in KiB, and passes (SEC-25). */
   argon2: Readonly<{ memory: number; passes: number }>
   /**
@@ -313,6 +310,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       window: env.ROOST_FAILED_CREDENTIALS_WINDOW,
       delay: env.ROOST_FAILED_CREDENTIALS_DELAY,
     }),
+    signOn: signOnOf(env, environment),
     argon2: Object.freeze({ memory: env.ROOST_ARGON2_MEMORY, passes: env.ROOST_ARGON2_PASSES }),
     requests: Object.freeze({ user: env.ROOST_REQUESTS_PER_USER, anonymous: env.ROOST_REQUESTS_PER_ADDRESS, window: env.ROOST_REQUESTS_WINDOW }),
   })
@@ -347,6 +345,15 @@ function parseEnvironment(environment: NodeJS.ProcessEnv): z.output<typeof Envir
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new ConfigFault(`${String(issue?.path[0])} ${issue?.message}`)
+}
+
+function signOnOf({ ROOST_SIGN_ON: path }: z.output<typeof Environment>, environment: NodeJS.ProcessEnv): SignOnConfig {
+  try {
+    return path === undefined ? NO_SIGN_ON : readSignOn(path, environment)
+  } catch (error) {
+    if (error instanceof SignOnFault) throw new ConfigFault(`ROOST_SIGN_ON ${error.message}`)
+    throw error
+  }
 }
 
 /** The directories of the storages by name: those that `STORAGES` names, or one in the data directory. */

@@ -1,4 +1,5 @@
 import type { LRUCache } from 'lru-cache'
+import type { Configuration } from 'openid-client'
 import type { Logger } from 'pino'
 import type { input, ZodType } from 'zod'
 import type { Caller, SignedIn } from './access/actor.js'
@@ -107,6 +108,8 @@ interface Caches {
   lists: ListCache
   /** Rendered list entries. */
   rendered: RenderedCache
+  /** What the OpenID providers say about themselves, by name. */
+  openid: LRUCache<string, Promise<Configuration>>
   /** The current settings, at most one second old. */
   settings: SettingsCache
 }

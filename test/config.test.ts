@@ -1,5 +1,7 @@
-import { resolve } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
 import { ConfigFault, configWarnings, readConfig } from '../src/config.js'
 
 describe('readConfig', () => {
@@ -43,6 +45,55 @@ describe('readConfig', () => {
     expect(config.dataDir).toBe(resolve('d'))
     expect(config.storages).toEqual({ fast: '/srv/a', slow: resolve('b') })
     expect(config.baseUrl).toBe('https://git.example.com/roost')
+  })
+
+  describe('of single sign-on', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'roost-config-'))
+    afterAll(() => rmSync(folder, { recursive: true }))
+    const path = join(folder, 'sign-on.yml')
+    const read = (text: string, environment: Record<string, string> = {}) => {
+      writeFileSync(path, text)
+      return readConfig({ ROOST_SIGN_ON: path, ...environment }).signOn
+    }
+    const openid = (more = '') => `openid_connect: [{name: one, issuer: "https://id.example", client_id: me, ${more}}]`
+    const ldap = (more = '') => `ldap: [{name: two, url: "ldaps://h", user_dn: "uid=%{username},dc=x", ${more}}]`
+
+    it('reads providers, with secrets from the environment and from files (WB-40)', () => {
+      expect(readConfig({}).signOn).toEqual({ openid_connect: [], ldap: [] })
+      expect(read('')).toEqual({ openid_connect: [], ldap: [] })
+      writeFileSync(join(folder, 'secret'), 'from a file\n')
+      expect(read(openid('client_secret: {env: THE_SECRET}'), { THE_SECRET: 'x' }).openid_connect).toMatchObject([
+        { name: 'one', client_secret: 'x', scopes: ['openid', 'profile', 'email'], claims: { groups: 'groups' }, create_accounts: false },
+      ])
+      expect(read(openid(`client_secret: {file: "${join(folder, 'secret')}"}`)).openid_connect[0]?.client_secret).toBe('from a file')
+      expect(read(ldap()).ldap).toMatchObject([{ filter: '(uid=%{username})', attributes: { email: 'mail' }, start_tls: false }])
+      expect(read('header: {username: X-User, from: [10.0.0.0/8]}').header).toMatchObject({ name: 'header', from: ['10.0.0.0/8'] })
+    })
+
+    it.each([
+      ['a: [', 'names a file that is not YAML'],
+      ['openid: []', ': Unrecognized key: "openid"'],
+      [openid('name: "A b"').replace('name: one, ', ''), ': openid_connect.0.name is not of lower-case letters, digits and _'],
+      [openid('client_secret: {env: NONE_SUCH}'), ': openid_connect.0.client_secret names the environment variable NONE_SUCH, which is not set'],
+      [openid('client_secret: {file: /none}'), ': openid_connect.0.client_secret names a file that has no secret: /none'],
+      [openid('client_secret: 1'), ': openid_connect.0.client_secret is neither a text nor {env: NAME} nor {file: PATH}'],
+      [openid().replace('https:', 'http:'), ': openid_connect.0.issuer is not an https URL'],
+      [openid('groups: {required: []}'), ': openid_connect.0.groups.required is empty'],
+      [`${openid()}\n${ldap().replace('two', 'one')}`, ': the name one is there twice'],
+      [ldap('base: "dc=x"'), ': ldap.0 needs either user_dn or base'],
+      [ldap('start_tls: true'), ': ldap.0 has start_tls and an ldaps URL'],
+      [ldap('ca: /none'), ': ldap.0.ca names a file without a PEM certificate: /none'],
+      ['header: {username: X-User, from: []}', ': header.from is empty'],
+      ['header: {username: X-User, from: [example.com]}', ': header.from.0 is not an address or network'],
+    ])('names what is wrong in the file: %s (WB-40)', (text, fault) => {
+      expect(() => read(text)).toThrow(ConfigFault)
+      expect(() => read(text)).toThrow(/^ROOST_SIGN_ON /)
+      expect(() => read(text)).toThrow(fault)
+    })
+
+    it('says that the file cannot be read (WB-40)', () => {
+      expect(() => readConfig({ ROOST_SIGN_ON: '/none' })).toThrow('ROOST_SIGN_ON names a file that cannot be read: /none')
+    })
   })
 
   it('reads the mail server and the sender, and asks for STARTTLS where there is a password (ML-1)', () => {

@@ -44,6 +44,8 @@ const MARKDOWN_PROGRAM = new URL('./markdown.js', import.meta.url)
 /** Options that differ between processes of the service. */
 /** Folders whose last changes are kept. */
 const LAST_CHANGES = 500
+/** How long the metadata of an OpenID provider is kept, in milliseconds. */
+const OPENID_MS = 3_600_000
 
 export interface ContextOptions {
   /** Number of worker processes. */
@@ -105,7 +107,14 @@ export async function createContext(
     markdown: new MarkdownThread(markdown),
     listeners: eventListeners,
     links: linksFor(config.baseUrl, config.ssh),
-    caches: { archives: openArchives(parts), lastChanges: new LRUCache({ max: LAST_CHANGES }), lists, rendered, settings },
+    caches: {
+      archives: openArchives(parts),
+      lastChanges: new LRUCache({ max: LAST_CHANGES }),
+      lists,
+      openid: new LRUCache({ max: 100, ttl: OPENID_MS }),
+      rendered,
+      settings,
+    },
     access: createAccessState(config, db, systemSource.now),
     cpu: { argon2: shared ?? new Argon2(config.argon2, workers), slices: new Slices() },
     process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },

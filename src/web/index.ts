@@ -3,6 +3,7 @@ import type { Form, Page } from './page.js'
 import * as links from './pages/accounts/links.js'
 import * as secondFactor from './pages/accounts/second-factor.js'
 import * as signIn from './pages/accounts/sign-in.js'
+import * as signOn from './pages/accounts/sign-on.js'
 import * as signUp from './pages/accounts/sign-up.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
 import * as blob from './pages/code/blob.js'
@@ -15,6 +16,7 @@ import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
 import * as applications from './pages/profile/applications.js'
 import * as emails from './pages/profile/emails.js'
+import * as identities from './pages/profile/identities.js'
 import * as keys from './pages/profile/keys.js'
 import * as notifications from './pages/profile/notifications.js'
 import * as password from './pages/profile/password.js'
@@ -42,6 +44,7 @@ export const pages: Page[] = [
   secondFactor.passkeyPage,
   signUp.signUpPage,
   signUp.almostTherePage,
+  signOn.callbackPage,
   links.confirmationPage,
   links.passwordPage,
   passwordRequest.shown,
@@ -96,6 +99,7 @@ export const forms: Form[] = [
   secondFactor.secondFactorForm,
   secondFactor.passkeyForm,
   signUp.signUpForm,
+  signOn.signOnForm,
   links.confirmationForm,
   links.passwordForm,
   passwordRequest.asked,
@@ -104,6 +108,7 @@ export const forms: Form[] = [
   profile.profileForm,
   profile.avatarRemoval,
   profile.usernameForm,
+  identities.identityRemoval,
   password.ownPasswordForm,
   password.expiredPasswordForm,
   password.removalForm,

@@ -8,6 +8,7 @@ import type { Context } from '../context.js'
 import type { ParameterBag } from '../http/form.js'
 import type { View } from '../http/view.js'
 import type { Settings } from '../services/core/settings.js'
+import type { Profile } from '../services/identity/sign-in/sign-on.js'
 
 /** A sentence shown once, at the top of the next page. */
 export interface Flash {
@@ -32,11 +33,23 @@ export interface PageView extends View {
   /** The path and query of the page, without the prefix of the service. */
   address: string
   flash: Flash | null
+  /** The value of the cookie that the forms of the browser are tied to; undefined before it has one. */
+  browser: string | undefined
+  /** The person whom a trusted proxy names; null without one. */
+  proxied: Profile | null
   submitted: Submitted | null
   /** The browser comes from a page of this service, perhaps by redirects from a form. */
   fromHere: boolean
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string
+}
+
+interface Cookie {
+  name: string
+  /** Null removes it. */
+  value: string | null
+  /** Seconds; without it the cookie ends with the browser. */
+  maxAge?: number | undefined
 }
 
 /** A page to send. */
@@ -48,20 +61,13 @@ export interface Html {
   headers?: Record<string, string>
   /** The scheme of where its forms lead beside this service, such as `https:` (WB-30). */
   formsLeadTo?: string | undefined
+  cookies?: Cookie[]
   /** A form alone in the middle, without the navigation. */
   narrow?: boolean
   /** Loads the script; by default what is not narrow does. */
   scripted?: boolean
   /** Other origins that its scripts, frames and styles come from (WB-29). */
   sources?: readonly string[]
-}
-
-interface Cookie {
-  name: string
-  /** Null removes it. */
-  value: string | null
-  /** Seconds; without it the cookie ends with the browser. */
-  maxAge?: number | undefined
 }
 
 /** Leads to another page. */

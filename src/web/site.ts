@@ -153,8 +153,8 @@ export class Site implements Sender {
   /** Sends a page, or leads to another one. */
   async send(view: PageView, result: Html | Redirect, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { ctx } = this
+    for (const cookie of result.cookies ?? []) setCookie(ctx, reply, cookie)
     if (result instanceof Redirect) {
-      for (const cookie of result.cookies) setCookie(ctx, reply, cookie)
       if (result.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: flashText(result.flash), maxAge: 60 })
       const to = /^[a-z][a-z\d+.-]*:/i.test(result.to) ? result.to : ctx.links.prefix + result.to
       // 303: the next page is fetched by GET, whatever the form's method was

@@ -7,6 +7,7 @@ import type { PageView } from './page.js'
 import { callerOfSession } from './session/caller.js'
 import { flashCookie, readFlash, setCookie, visitorCookie } from './session/cookies.js'
 import { formTokenFor, isFromHere } from './session/form-token.js'
+import { proxiedPerson } from './session/proxied.js'
 
 /** What the forms of a browser are tied to: its session, or else its cookie of a visitor. */
 export const seedOf = (ctx: Pick<Context, 'links'>, { headers }: FastifyRequest): string | undefined =>
@@ -27,6 +28,8 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
     now: ctx.now(),
     address: request.url,
     flash,
+    browser: seed,
+    proxied: proxiedPerson(ctx, request),
     submitted: null,
     fromHere: isFromHere(ctx, request),
     formToken() {

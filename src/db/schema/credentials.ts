@@ -141,6 +141,8 @@ export const sessions = pgTable(
     awaits_second_factor: boolean().notNull().default(false),
     /** The user sets up a demanded second factor later (WB-24). */
     second_factor_skipped: boolean().notNull().default(false),
+    /** The provider that the user signed in with; null: here. */
+    provider: text(),
     created_at: moment().notNull(),
     /** To the minute. */
     last_used_at: moment().notNull(),
@@ -149,6 +151,28 @@ export const sessions = pgTable(
     uniqueIndex('sessions_digest_key').on(t.digest),
     index('sessions_user_id_idx').on(t.user_id, t.id),
     index('sessions_last_used_at_idx').on(t.last_used_at),
+  ],
+)
+
+/** A browser that was sent to an OpenID provider and is to come back, once, with this state (WB-42). */
+export const signOnRequests = pgTable(
+  'sign_on_requests',
+  {
+    id: id(),
+    /** SHA-256 of the state, hex. */
+    digest: text().notNull(),
+    provider: text().notNull(),
+    /** SHA-256 of the cookie that the forms of the browser are tied to, hex. */
+    browser_digest: text().notNull(),
+    /** Of the client; few requests of one address wait at a time. */
+    address: text().notNull(),
+    return_to: text().notNull(),
+    expires_at: moment().notNull(),
+  },
+  (t) => [
+    uniqueIndex('sign_on_requests_digest_key').on(t.digest),
+    index('sign_on_requests_address_idx').on(t.address, t.id),
+    index('sign_on_requests_expires_at_idx').on(t.expires_at),
   ],
 )
 

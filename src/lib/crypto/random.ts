@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 
 /** The use of random bytes; a test service with its own clock takes each use from a separate sequence. */
-export type Purpose = 'token' | 'mail link' | 'password' | 'upload' | 'discussion' | 'session' | 'one-time password' | 'recovery code'
+export type Purpose = 'token' | 'mail link' | 'password' | 'upload' | 'discussion' | 'session' | 'one-time password' | 'recovery code' | 'sign-on'
 
 /** The source of random values that clients see. */
 export interface Random {

@@ -1,10 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { BlockList, isIPv6 } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import ipaddr from 'ipaddr.js'
 import { authenticate } from '../../access/authenticate.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, nullOnFailure } from '../../failures.js'
+import { addressFilter } from '../../lib/networks.js'
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
@@ -19,18 +18,11 @@ async function isAdministrator(ctx: Context, { headers, ip }: FastifyRequest): P
 export function metricsRoute(app: FastifyInstance, ctx: Context) {
   const { token, allowed } = ctx.config.metrics
   const secret = token === undefined ? undefined : digest(token)
-  const addresses = new BlockList()
-  for (const range of allowed) {
-    const [address = '', bits] = range.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    addresses.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
-  }
+  const isOneOf = addressFilter(allowed)
   const isAllowed = (ip: string, authorization: string | undefined) => {
     const given = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
     if (secret && given !== undefined && timingSafeEqual(digest(given), secret)) return true
-    if (!ipaddr.isValid(ip)) return false
-    const address = ipaddr.process(ip)
-    return addresses.check(address.toString(), address.kind())
+    return isOneOf(ip)
   }
   app.get(
     '/-/metrics',

@@ -13,6 +13,7 @@ export type AuditAction =
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
   | 'email_confirmed'
+  | `identity_${'linked' | 'unlinked'}`
   | `deploy_key_${'added' | 'updated' | 'removed'}`
   | `deploy_token_${'created' | 'revoked'}`
   | `member_${'added' | 'updated' | 'removed'}`

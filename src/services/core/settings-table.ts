@@ -118,7 +118,7 @@ export const SETTINGS = {
   default_project_visibility: visibility('visibility of a new project that is created without one'),
   default_projects_limit: count(100_000, { least: 0 }, 'maximum number of personal projects of a new user'),
   default_snippet_visibility: visibility('visibility of a new personal snippet that is created without one'),
-  disabled_oauth_sign_in_sources: list([] as string[], null),
+  disabled_oauth_sign_in_sources: list([] as string[], 'names of configured sign-in providers that are switched off'),
   domain_blacklist_enabled: bool(false, 'whether `domain_blacklist` is used'),
   domain_blacklist: list(
     [] as string[],
@@ -261,7 +261,6 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   clientside_errtracker_enabled: NO_TRACKER,
   container_registry_token_expire_delay: 'there is no container registry',
   default_artifacts_expire_in: NO_ARTIFACTS,
-  disabled_oauth_sign_in_sources: 'there is no sign-in through other services',
   help_page_hide_commercial_content: NO_PAGES,
   help_page_support_url: NO_PAGES,
   webide_enabled: NO_PAGES,

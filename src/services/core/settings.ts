@@ -180,9 +180,11 @@ function listTexts(ctx: Pick<Context, 'config'>, name: SettingName, items: strin
     }
     case 'restricted_visibility_levels':
       return items.filter((item) => !Object.hasOwn(VISIBILITY_LEVEL, item)).map((item) => `'${item}' is not a valid visibility level`)
-    case 'disabled_oauth_sign_in_sources':
-      // no OAuth sign-in sources exist
-      return items.map((item) => `'${item}' is not an OAuth sign-in source`)
+    case 'disabled_oauth_sign_in_sources': {
+      const { openid_connect, ldap, header } = ctx.config.signOn
+      const known = [...openid_connect, ...ldap, ...(header ? [header] : [])].map((provider) => provider.name)
+      return items.filter((item) => !known.includes(item)).map((item) => `'${item}' is not an OAuth sign-in source`)
+    }
     default:
       return []
   }

@@ -33,6 +33,17 @@ const UNBLOCK: Record<State, State | { refused: string }> = {
   blocked_pending_approval: { refused: 'users who wait for approval are approved, not unblocked' },
 }
 
+/** Blocks a user who has left their directory, or unblocks one who is back (WB-52). A block by an administrator stays. */
+export async function setDirectoryBlocked(ctx: Context, id: number, blocked: boolean): Promise<void> {
+  const [from, to] = blocked ? (['active', 'ldap_blocked'] as const) : (['ldap_blocked', 'active'] as const)
+  await ctx.db.transaction(async (tx) => {
+    const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
+    if (user?.state !== from) return
+    if (blocked && user.admin) await requireAnotherAdministrator(tx, id)
+    await moveTo(ctx, tx, user, to)
+  })
+}
+
 /** Blocks or unblocks a user and returns whether that changed anything. Their content and memberships stay (U-44). */
 export async function setBlocked(ctx: Context, id: number, blocked: boolean): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {
@@ -43,9 +54,14 @@ export async function setBlocked(ctx: Context, id: number, blocked: boolean): Pr
     if (typeof next === 'object') throw forbidden(next.refused)
     if (next === user.state) return false
     if (blocked && user.admin) await requireAnotherAdministrator(tx, id)
-    await tx.update(users).set({ state: next, updated_at: ctx.now() }).where(eq(users.id, id))
-    if (blocked) await tx.delete(sessions).where(eq(sessions.user_id, id))
-    await audit(ctx, tx, { action: blocked ? 'user_blocked' : 'user_unblocked', target: { type: 'user', id, name: user.username } })
+    await moveTo(ctx, tx, user, next)
     return true
   })
+}
+
+/** Sets the state of a user; sessions end with a block. */
+async function moveTo(ctx: Context, tx: Transaction, { id, username }: typeof users.$inferSelect, state: State): Promise<void> {
+  await tx.update(users).set({ state, updated_at: ctx.now() }).where(eq(users.id, id))
+  if (state !== 'active') await tx.delete(sessions).where(eq(sessions.user_id, id))
+  await audit(ctx, tx, { action: state === 'active' ? 'user_unblocked' : 'user_blocked', target: { type: 'user', id, name: username } })
 }

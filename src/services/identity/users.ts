@@ -31,6 +31,8 @@ export interface NewUser {
   name: string
   password?: string | undefined
   reset_password?: boolean | undefined
+  /** The user signs in elsewhere, and has no password here. */
+  without_password?: boolean | undefined
   admin?: boolean | undefined
   external?: boolean | undefined
   projects_limit?: number | undefined
@@ -64,9 +66,13 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   const settings = await readSettings(ctx)
   const email = normaliseEmail(given.email)
   const { username, name } = given
-  const password = given.reset_password ? ctx.random.bytes('password', 32).toString('base64url') : (given.password ?? '')
+  const password = given.reset_password
+    ? ctx.random.bytes('password', 32).toString('base64url')
+    : given.without_password
+      ? undefined
+      : (given.password ?? '')
   const external = given.external ?? settings.user_default_external
-  const hash = password.length >= 8 && password.length <= 128 ? await hashPassword(ctx, password) : null
+  const hash = password !== undefined && passwordFault(password) === undefined ? await hashPassword(ctx, password) : null
 
   const create = () =>
     ctx.db.transaction(async (tx) => {

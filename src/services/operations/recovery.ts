@@ -4,6 +4,7 @@ import type { Context } from '../../context.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob, type Job } from '../../jobs/kinds.js'
 import { endExpiredMemberships } from '../groups/members.js'
+import { directoryCheck } from '../identity/sign-in/ldap.js'
 import { oldSessions } from '../identity/sign-in/sessions.js'
 import { deferredMerges, dueMergeRequests } from '../issuables/merge-requests/merging/resume.js'
 import { finishDeletions, removeFiles } from '../projects/remove.js'
@@ -96,6 +97,7 @@ export const recoveryJobs = [
   dueDeletions,
   oldCounters,
   oldSessions,
+  directoryCheck,
 ]
 
 /**

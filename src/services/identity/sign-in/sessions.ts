@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { checkAddress } from '../../../access/addresses.js'
 import { REMEMBERED_MS } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
-import { sessions, users } from '../../../db/schema/index.js'
+import { sessions, signOnRequests, users } from '../../../db/schema/index.js'
 import { notFound } from '../../../failures.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
@@ -40,11 +40,19 @@ export async function signIn(ctx: Context, { login, password, remember }: Creden
   return startSession(ctx, user, { login, remembered: remember, awaitsSecondFactor: user.two_factor_enabled })
 }
 
+interface StartOptions {
+  login?: string
+  remembered?: boolean
+  awaitsSecondFactor?: boolean
+  /** The provider that has signed the user in; without it, this service did. */
+  provider?: string
+}
+
 /** Begins a session of a user who has proved to be that user. */
 export async function startSession(
   ctx: Context,
   user: User,
-  { login, remembered = false, awaitsSecondFactor = false }: { login?: string; remembered?: boolean; awaitsSecondFactor?: boolean } = {},
+  { login, remembered = false, awaitsSecondFactor = false, provider }: StartOptions = {},
 ): Promise<StartedSession> {
   const { address = '', userAgent = '' } = ctx.origin ?? {}
   await checkAddress(ctx, user.id, address)
@@ -61,6 +69,7 @@ export async function startSession(
       user_agent: userAgent.slice(0, MAX_USER_AGENT),
       remembered,
       awaits_second_factor: awaitsSecondFactor,
+      provider: provider ?? null,
       created_at: now,
       last_used_at: now,
     })
@@ -78,15 +87,16 @@ export const listSessions = (ctx: Context, userId: number): Promise<SessionRow[]
     .orderBy(desc(sessions.last_used_at), desc(sessions.id))
     .limit(MAX_SESSIONS)
 
-/** Ends a session of the user; 404 if there is none. */
-export async function endSession(ctx: Context, user: { id: number; username: string }, id: number): Promise<void> {
-  await ctx.db.transaction(async (tx) => {
-    const ended = await tx
+/** Ends a session of the user, and returns the provider that it came from; 404 if there is none. */
+export async function endSession(ctx: Context, user: { id: number; username: string }, id: number): Promise<string | null> {
+  return ctx.db.transaction(async (tx) => {
+    const [ended] = await tx
       .delete(sessions)
       .where(and(eq(sessions.id, id), eq(sessions.user_id, user.id)))
-      .returning({ id: sessions.id })
-    if (ended.length === 0) throw notFound()
+      .returning({ provider: sessions.provider })
+    if (!ended) throw notFound()
     await audit(ctx, tx, { action: 'session_ended', target: { type: 'user', id: user.id, name: user.username } })
+    return ended.provider
   })
 }
 
@@ -98,6 +108,7 @@ export const oldSessions = defineJob({
     const { session_expire_delay: minutes } = await ctx.caches.settings.read()
     const oldest = new Date(ctx.now().getTime() - Math.max(minutes * 60_000, REMEMBERED_MS))
     await ctx.db.write.delete(sessions).where(lt(sessions.last_used_at, oldest))
+    await ctx.db.write.delete(signOnRequests).where(lt(signOnRequests.expires_at, ctx.now()))
   },
   priority: 'low',
   every: 3_600_000,

@@ -4,12 +4,16 @@ import { REMEMBERED_MS, sessionCookie } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
+import { signInByDirectory } from '../../../services/identity/sign-in/ldap.js'
+import { endSessionAddress } from '../../../services/identity/sign-in/openid.js'
 import { keysWork } from '../../../services/identity/sign-in/security-keys.js'
 import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
-import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { labelOf, signOn, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
+import { Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { visitorCookie } from '../../session/cookies.js'
+import { leadOut, SignOnButtons } from './sign-on-parts.js'
 
 const PATH = '/users/sign_in'
 /** Where a user with a second factor gives it. */
@@ -25,6 +29,10 @@ export const signInPage = page({
     const to = localPath(input.return_to)
     if (view.viewer) return new Redirect(to)
     const { settings, links } = view
+    const { openid, ldap: directories, header } = await signOnProviders(ctx)
+    if (header && view.proxied) return enter(ctx, await signOn(ctx, header, view.proxied), to)
+    const passwords = settings.password_authentication_enabled_for_web
+    const hasForm = passwords || directories.length > 0
     return {
       title: 'Sign in',
       narrow: true,
@@ -33,9 +41,20 @@ export const signInPage = page({
         <>
           <h1>Sign in to Roost</h1>
           {settings.sign_in_text && <p class="dim">{settings.sign_in_text}</p>}
-          {settings.password_authentication_enabled_for_web ? (
+          {hasForm ? (
             <FormTag view={view} action={PATH}>
               <FormFaults view={view} />
+              {directories.length > 0 && (
+                <SelectField
+                  view={view}
+                  name="user[provider]"
+                  label="Account"
+                  choices={[
+                    ...directories.map((one) => ({ value: one.name, label: labelOf(one) })),
+                    ...(passwords ? [{ value: '', label: 'Account of this service' }] : []),
+                  ]}
+                />
+              )}
               <input type="hidden" name="return_to" value={to} />
               <Field view={view} name="user[login]" label="Username or e-mail" autocomplete="username" required autofocus />
               <Field view={view} name="user[password]" label="Password" type="password" autocomplete="current-password" required />
@@ -46,8 +65,10 @@ export const signInPage = page({
               <Submit label="Sign in" />
             </FormTag>
           ) : (
-            <p>Signing in with a password is switched off here.</p>
+            openid.length === 0 && <p>Signing in with a password is switched off here.</p>
           )}
+          {hasForm && openid.length > 0 && <p class="or">or</p>}
+          <SignOnButtons view={view} providers={openid} returnTo={to} />
           {keysWork(ctx) && (
             <p>
               <a href={`${links.prefix}/users/sign_in/passkey?return_to=${encodeURIComponent(to)}`}>Sign in with a passkey</a>
@@ -70,26 +91,28 @@ export const signInForm = form({
   access: anyone,
   input: z.object({
     ...returnTo,
-    user: z.object({ login: str(), password: str(), remember_me: orDefault(bool(), false) }),
+    user: z.object({ login: str(), password: str(), provider: opt(str()), remember_me: orDefault(bool(), false) }),
   }),
   on: signInPage,
   async submit({ ctx, input, view }) {
-    const { login, password, remember_me: remember } = input.user
-    const started = await signIn(ctx, { login: login.trim(), password, remember })
+    const { login, password, provider: name, remember_me: remember } = input.user
+    const given = { login: login.trim(), password, remember }
+    const directory = name ? (await signOnProviders(ctx)).ldap.find((one) => one.name === name) : undefined
+    const started = directory ? await signInByDirectory(ctx, directory, given) : name ? null : await signIn(ctx, given)
     if (!started) throw refused('The username, address or password is wrong, or the account may not sign in')
     if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
-    const to = localPath(input.return_to)
-    return enter(ctx, started, started.awaitsSecondFactor ? secondFactorPath(to) : to)
+    return enter(ctx, started, localPath(input.return_to))
   },
 })
 
-/** Hands a new session to the browser, and leads on. */
+/** Hands a new session to the browser, and leads on, or first to the second factor. */
 export function enter(
   ctx: Pick<Context, 'links'>,
-  { value, remembered }: StartedSession,
-  to: string,
+  { value, remembered, awaitsSecondFactor }: StartedSession,
+  path: string,
   { notice }: { notice?: string } = {},
 ): Redirect {
+  const to = awaitsSecondFactor ? secondFactorPath(path) : path
   const maxAge = remembered ? REMEMBERED_MS / 1000 : undefined
   return new Redirect(to, {
     ...(notice !== undefined && { notice }),
@@ -106,8 +129,10 @@ export const signOutForm = form({
   access: signedIn,
   input: z.object({}),
   async submit({ ctx, view }) {
-    if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
-    const { after_sign_out_path: to } = view.settings
-    return new Redirect(to ?? PATH, { notice: 'You are signed out.', cookies: [{ name: sessionCookie(ctx), value: null }] })
+    const provider = view.session && (await endSession(ctx, view.session.caller.user, view.session.id))
+    const elsewhere = await endSessionAddress(ctx, provider)
+    const cookies = [{ name: sessionCookie(ctx), value: null }]
+    if (elsewhere !== null) return { ...leadOut('You are signed out here', elsewhere), cookies }
+    return new Redirect(view.settings.after_sign_out_path ?? PATH, { notice: 'You are signed out.', cookies })
   },
 })

@@ -11,6 +11,7 @@ import { Avatar } from '../../components/avatar.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
+import { identitiesSection } from './identities-section.js'
 
 const AT = '/-/profile'
 
@@ -132,7 +133,7 @@ export const accountPage = page({
   at: ACCOUNT,
   access: signedIn,
   input: z.object({}),
-  async show({ caller, view }) {
+  async show({ ctx, caller, view }) {
     return {
       title: 'Account',
       body: (
@@ -151,6 +152,7 @@ export const accountPage = page({
             />
             <Submit label="Change username" class="" />
           </FormTag>
+          {await identitiesSection(ctx, caller.user, view)}
           <h2>Remove this account</h2>
           <p>
             Your personal projects, snippets and keys are removed at once. What you wrote elsewhere stays, under the name of a user that stands for
