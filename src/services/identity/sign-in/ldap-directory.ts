@@ -38,10 +38,10 @@ export async function withDirectory<T>(ctx: Context, provider: LdapProvider, wor
 }
 
 /** A text in a filter, in which it means itself (RFC 4515). */
-export const inFilter = (text: string): string => text.replace(/[\\*()\0]/g, (char) => `\\${char.charCodeAt(0).toString(16).padStart(2, '0')}`)
+const inFilter = (text: string): string => text.replace(/[\\*()\0]/g, (char) => `\\${char.charCodeAt(0).toString(16).padStart(2, '0')}`)
 
 /** A text as a value in a DN, in which it means itself (RFC 4514). */
-export const inDn = (text: string): string => text.replace(/[\\,+"<>;=#]/g, '\\$&').replace(/^ | $/g, '\\ ')
+const inDn = (text: string): string => text.replace(/[\\,+"<>;=#]/g, '\\$&').replace(/^ | $/g, '\\ ')
 
 /** Whether the password opens the entry; `false` also for one that does not exist. */
 async function bind(client: Client, dn: string, password: string): Promise<boolean> {

@@ -43,7 +43,7 @@ async function discover(ctx: Context, provider: OpenidProvider): Promise<Configu
   })
 }
 
-export const callbackPath = ({ name }: Pick<OpenidProvider, 'name'>): string => `/users/auth/${name}/callback`
+const callbackPath = ({ name }: Pick<OpenidProvider, 'name'>): string => `/users/auth/${name}/callback`
 
 /** What only this service can make from a state, so that it need not be stored: the nonce and the PKCE verifier. */
 const secretsOf = ({ encryption }: Context, state: string) => ({

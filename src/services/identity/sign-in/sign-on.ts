@@ -172,7 +172,7 @@ const MAX_USERNAME = 100
 const TRIES = 100
 
 /** A valid username like the one that a provider names, or like the address. */
-export function usernameFrom({ username, email }: Pick<Profile, 'username' | 'email'>): string {
+function usernameFrom({ username, email }: Pick<Profile, 'username' | 'email'>): string {
   const [wanted = ''] = (username || email).split('@')
   const plain = wanted
     .normalize('NFKD')

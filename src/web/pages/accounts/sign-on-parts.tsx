@@ -6,10 +6,11 @@ interface ButtonsProps {
   view: PageView
   providers: readonly { name: string; label?: string | undefined }[]
   returnTo: string
+  verb?: string
 }
 
 /** A button for each provider that people may sign in with: a form, so that no link begins a sign-in (WB-42). */
-export const SignOnButtons = ({ view, providers, returnTo }: ButtonsProps) => (
+export const SignOnButtons = ({ view, providers, returnTo, verb = 'Continue with' }: ButtonsProps) => (
   <>
     {providers.map((provider) => (
       <ActionButton
@@ -17,7 +18,7 @@ export const SignOnButtons = ({ view, providers, returnTo }: ButtonsProps) => (
         view={view}
         action={`/users/auth/${provider.name}`}
         fields={{ return_to: returnTo }}
-        label={`Continue with ${labelOf(provider)}`}
+        label={`${verb} ${labelOf(provider)}`}
       />
     ))}
   </>

@@ -37,7 +37,7 @@ export async function identitiesSection(ctx: Context, user: { id: number }, view
           </Row>
         ))}
       </Rows>
-      <SignOnButtons view={view} providers={others} returnTo="/-/profile/account" />
+      <SignOnButtons view={view} providers={others} returnTo="/-/profile/account" verb="Connect" />
     </>
   )
 }
