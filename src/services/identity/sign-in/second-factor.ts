@@ -228,13 +228,13 @@ async function redeemRecoveryCode(ctx: Context, userId: number, code: string): P
 }
 
 /** Writes down when a user was first asked to set up a second factor, and answers it. */
-export async function askForSecondFactor(ctx: Context, userId: number): Promise<Date> {
+export async function askForSecondFactor(ctx: Context, userId: number, now: Date): Promise<Date> {
   const [row] = await ctx.db.write
     .update(users)
-    .set({ second_factor_asked_at: sql`coalesce(${users.second_factor_asked_at}, ${ctx.now().toISOString()})` })
+    .set({ second_factor_asked_at: sql`coalesce(${users.second_factor_asked_at}, ${now.toISOString()})` })
     .where(eq(users.id, userId))
     .returning({ asked_at: users.second_factor_asked_at })
-  return row?.asked_at ?? ctx.now()
+  return row?.asked_at ?? now
 }
 
 /** Lets a session go on without the second factor that is demanded, while the period of grace lasts. */

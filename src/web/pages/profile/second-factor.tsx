@@ -55,7 +55,7 @@ export const ownSecondFactorPage = page({
       )
     }
     const demand = view.session?.demand
-    const asked = demand && { ...demand, askedAt: await askForSecondFactor(ctx, caller.user.id) }
+    const asked = demand && { ...demand, askedAt: await askForSecondFactor(ctx, caller.user.id, view.now) }
     const end = asked && endOfGrace(asked, view.now)
     return settingsPage(
       view,
