@@ -183,7 +183,11 @@ export const presentFollowedMergeRequest = (
 ): z.infer<typeof FollowedMergeRequest> => ({ ...presentMergeRequest(record, today, view), subscribed: record.subscribed })
 
 /** The first reason that applies why the merge request cannot be merged (MR-60 to MR-62). */
-export function detailedStatus({ request, rules, pipeline_status }: SingleMergeRequest): z.infer<typeof DetailedMergeRequest>['detailed_merge_status'] {
+export function detailedStatus({
+  request,
+  rules,
+  pipeline_status,
+}: SingleMergeRequest): z.infer<typeof DetailedMergeRequest>['detailed_merge_status'] {
   if (request.state !== 'opened') return 'not_open'
   if (request.merge_status === 'unchecked') return 'unchecked'
   if (isDraft(request.title)) return 'draft_status'

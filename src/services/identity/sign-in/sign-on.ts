@@ -174,14 +174,21 @@ const TRIES = 100
 /** A valid username like the one that a provider names, or like the address. */
 function usernameFrom({ username, email }: Pick<Profile, 'username' | 'email'>): string {
   const [wanted = ''] = (username || email).split('@')
-  const plain = wanted
-    .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
-    .replace(/[^A-Za-z0-9_.-]+/g, '-')
-    .replace(/^[-.]+/, '')
-    .slice(0, MAX_USERNAME)
-    .replace(/(?:\.(?:git|atom)|[-.])+$/i, '')
+  const plain = withoutEndings(
+    wanted
+      .normalize('NFKD')
+      .replace(/\p{M}/gu, '')
+      .replace(/[^A-Za-z0-9_.-]+/g, '-')
+      .replace(/^[-.]+/, '')
+      .slice(0, MAX_USERNAME),
+  )
   return namespacePathFaults(plain, 'top').length > 0 ? 'member' : plain
+}
+
+/** Takes away endings that a username may not have. */
+function withoutEndings(name: string): string {
+  const shorter = name.replace(/(?:\.git|\.atom|[-.])$/i, '')
+  return shorter === name ? name : withoutEndings(shorter)
 }
 
 async function freeUsername(ctx: Context, profile: Profile): Promise<string> {
