@@ -12,6 +12,7 @@ import { parse } from 'yaml'
 import { call, type Service, startService, TOKEN } from '../bench/kill.mjs'
 import { build } from '../scripts/build.mjs'
 import { readConfig } from '../src/config.js'
+import { readSignOn } from '../src/sign-on-config.js'
 import { type EndedCommand, runProgram, startScript } from './support/command.js'
 import { sshdProgram } from './support/ssh/sshd.js'
 
@@ -200,6 +201,25 @@ describe('every block of the docs', () => {
         jobqueue_throttling_factor: 0.25,
         jobqueue_throttling_queues: ['repository upkeep'],
       })
+    },
+    'docs/oauth.md': async () => {
+      const [register, ...others] = blocksOf('docs/oauth.md') as [Block, ...Block[]]
+      const made = await typed({ ...register, text: register.text.replaceAll('https://git.example.com', service.url) })
+      expect(JSON.parse(made.stdout)).toMatchObject({ application_name: 'Woodpecker', secret: expect.any(String) })
+      // the other programs are not here; the addresses that they are given are
+      const paths = others.flatMap(({ text }) => [...text.matchAll(/https:\/\/git\.example\.com(\/[a-z/]+)/g)].map(([, path]) => path))
+      expect(paths.length).toBeGreaterThan(2)
+      for (const path of paths) expect([path, (await fetch(service.url + path, { redirect: 'manual' })).status]).not.toEqual([path, 404])
+    },
+    'docs/single-sign-on.md': async () => {
+      const path = join(folder, 'sign-on.yml')
+      writeFileSync(join(folder, 'ldap-password'), 'secret')
+      const whole = blocksOf('docs/single-sign-on.md').filter(({ text }) => !text.startsWith(' '))
+      expect(whole.length).toBeGreaterThan(2)
+      for (const { text } of whole) {
+        writeFileSync(path, text.replace('/run/secrets/ldap', join(folder, 'ldap-password')))
+        expect(Object.keys(readSignOn(path, { COMPANY_CLIENT_SECRET: 'secret' })).length).toBeGreaterThan(0)
+      }
     },
     'docs/ssh.md': async () => {
       const [fingerprint, config, ...none] = blocksOf('docs/ssh.md') as [Block, Block]

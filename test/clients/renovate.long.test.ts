@@ -41,7 +41,7 @@ describe('Renovate, call by call', () => {
       email: bot.email,
       commit_email: bot.email,
     })
-    expect((await call('get', '/version', 200)).body).toMatchObject({ version: expect.stringMatching(/^10\.5\./), revision: expect.any(String) })
+    expect((await call('get', '/version', 200)).body).toMatchObject({ version: expect.stringMatching(/^13\.12\./), revision: expect.any(String) })
     const found = await call('get', '/projects?membership=true&per_page=100&with_merge_requests_enabled=true&min_access_level=30&archived=false', 200)
     expect(found.body.map(({ path_with_namespace }: { path_with_namespace: string }) => path_with_namespace)).toEqual([mine.fullPath])
     expect(found.headers['x-total']).toBe('1')
