@@ -130,9 +130,9 @@ export const signOutForm = form({
   input: z.object({}),
   async submit({ ctx, view }) {
     const provider = view.session && (await endSession(ctx, view.session.caller.user, view.session.id))
-    const elsewhere = await endSessionAddress(ctx, provider)
+    const elsewhere = (await endSessionAddress(ctx, provider)) ?? view.settings.after_sign_out_path
     const cookies = [{ name: sessionCookie(ctx), value: null }]
     if (elsewhere !== null) return { ...leadOut('You are signed out here', elsewhere), cookies }
-    return new Redirect(view.settings.after_sign_out_path ?? PATH, { notice: 'You are signed out.', cookies })
+    return new Redirect(PATH, { notice: 'You are signed out.', cookies })
   },
 })
