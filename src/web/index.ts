@@ -14,6 +14,9 @@ import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
+import * as issues from './pages/planning/issues.js'
+import * as requests from './pages/planning/merge-requests.js'
+import * as pipelines from './pages/planning/pipelines.js'
 import * as applications from './pages/profile/applications.js'
 import * as emails from './pages/profile/emails.js'
 import * as identities from './pages/profile/identities.js'
@@ -24,9 +27,6 @@ import * as profile from './pages/profile/profile.js'
 import * as ownSecondFactor from './pages/profile/second-factor.js'
 import * as sessions from './pages/profile/sessions.js'
 import * as tokens from './pages/profile/tokens.js'
-import * as issues from './pages/work/issues.js'
-import * as requests from './pages/work/merge-requests.js'
-import * as pipelines from './pages/work/pipelines.js'
 import { Site } from './site.js'
 
 const { passwordRequest, confirmationRequest } = links
@@ -143,12 +143,12 @@ export const forms: Form[] = [
   refs.branchForm,
   refs.branchRemoval,
   issues.newIssueForm,
-  issues.issueNote,
-  issues.issueReply,
+  issues.issueNotes.comment,
+  issues.issueNotes.reply,
   issues.issueState,
   requests.newMergeRequestForm,
-  requests.requestNote,
-  requests.requestReply,
+  requests.requestNotes.comment,
+  requests.requestNotes.reply,
   requests.requestState,
   requests.requestMerge,
   requests.requestRebase,

@@ -127,7 +127,7 @@ export const page = <Subject, Signed extends boolean, Input extends z.ZodObject>
   access: Access<Subject, Signed>
   input: Input
   show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Html | Redirect>
-}) => declaration as unknown as Page
+}) => declaration as Page
 
 /** Declares a form; only adds types. */
 export const form = <Subject, Signed extends boolean, Input extends z.ZodObject>(declaration: {
@@ -139,7 +139,7 @@ export const form = <Subject, Signed extends boolean, Input extends z.ZodObject>
   ownProof?: boolean
   on?: Page
   submit(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Html | Redirect>
-}) => declaration as unknown as Form
+}) => declaration as Form
 
 /** Sends what a page or form has made. */
 export interface Sender {

@@ -181,7 +181,7 @@ export const ATTRIBUTE_COMMANDS: CommandDefinition[] = [
     names: ['target_branch'],
     on: 'MergeRequest',
     argument: 'required',
-    // whether a branch exists is told only to those who may read the code
+    // only those who may read the code learn whether a branch exists
     may: (target) => updates(target) && target.project.can('download_code'),
     async plan({ ctx, target }, target_branch) {
       if (target_branch.includes('\0') || !(await repositoryOf(ctx, target.project.project).ref(`refs/heads/${target_branch}`))) return null

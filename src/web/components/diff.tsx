@@ -36,10 +36,7 @@ export function linesOf(diff: string): Line[] {
 /** The anchor of a file in a diff (SHA-1 of its path, as in line codes). */
 export const fileAnchor = (path: string) => createHash('sha1').update(path).digest('hex')
 
-export const countsOf = (diff: string) => {
-  const lines = linesOf(diff)
-  return { added: lines.filter(({ kind }) => kind === 'added').length, removed: lines.filter(({ kind }) => kind === 'removed').length }
-}
+const countOf = (lines: Line[], wanted: Line['kind']) => lines.filter(({ kind }) => kind === wanted).length
 
 interface Props {
   files: FileDiff[]
@@ -54,31 +51,31 @@ interface Props {
 }
 
 /** The changes of files, each in a box, with a list of them before. */
-export const DiffFiles = ({ files, truncated, links, from, to, parallel, raw }: Props) => (
-  <>
-    <details class="summary" open={files.length <= 20}>
-      <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
-      <ul>
-        {files.map(({ new_path, diff }) => {
-          const { added, removed } = countsOf(diff)
-          return (
+export const DiffFiles = ({ files, truncated, links, from, to, parallel, raw }: Props) => {
+  const parsed = files.map((file) => ({ file, lines: linesOf(file.diff) }))
+  return (
+    <>
+      <details class="summary" open={files.length <= 20}>
+        <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
+        <ul>
+          {parsed.map(({ file: { new_path }, lines }) => (
             <li key={new_path}>
-              <a href={`#${fileAnchor(new_path)}`}>{new_path}</a> <Counts added={added} removed={removed} />
+              <a href={`#${fileAnchor(new_path)}`}>{new_path}</a> <Counts added={countOf(lines, 'added')} removed={countOf(lines, 'removed')} />
             </li>
-          )
-        })}
-      </ul>
-    </details>
-    {files.map((file) => (
-      <FileBox key={file.new_path} file={file} links={links} from={from} to={to} parallel={parallel} />
-    ))}
-    {truncated && (
-      <p class="flash alert">
-        This change is too large to be shown whole. <a href={raw}>The whole change as text</a>
-      </p>
-    )}
-  </>
-)
+          ))}
+        </ul>
+      </details>
+      {parsed.map(({ file, lines }) => (
+        <FileBox key={file.new_path} file={file} lines={lines} links={links} from={from} to={to} parallel={parallel} />
+      ))}
+      {truncated && (
+        <p class="flash alert">
+          This change is too large to be shown whole. <a href={raw}>The whole change as text</a>
+        </p>
+      )}
+    </>
+  )
+}
 
 const Counts = ({ added, removed }: { added: number; removed: number }) => (
   <span class="counts">
@@ -86,10 +83,9 @@ const Counts = ({ added, removed }: { added: number; removed: number }) => (
   </span>
 )
 
-function FileBox({ file, links, from, to, parallel }: { file: FileDiff } & Pick<Props, 'links' | 'from' | 'to' | 'parallel'>) {
-  const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode, diff } = file
+function FileBox({ file, lines, links, from, to, parallel }: { file: FileDiff; lines: Line[] } & Pick<Props, 'links' | 'from' | 'to' | 'parallel'>) {
+  const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode } = file
   const anchor = fileAnchor(new_path)
-  const lines = linesOf(diff)
   const revision = deleted_file ? from : to
   return (
     <div class="box diff" id={anchor}>

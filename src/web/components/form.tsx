@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import type { ParameterBag } from '../../http/form.js'
 import { isBag } from '../../http/form.js'
 import type { FormMethod, PageView } from '../page.js'
 import { Icon, type IconName } from './icon.js'
@@ -48,10 +47,15 @@ const attributeOf = (name: string) => /\[([a-z_]+)\](?:\[\])?$/.exec(name)?.[1] 
 
 /** The text that was typed into a field of a refused form. */
 export function typed({ submitted }: Pick<PageView, 'submitted'>, name: string): string | undefined {
-  if (!submitted) return undefined
-  let value: unknown = submitted.values
-  for (const part of name.replace(/\]/g, '').split('[')) value = isBag(value) ? (value as ParameterBag)[part] : undefined
+  const value = submittedValue(submitted, name)
   return typeof value === 'string' ? value : undefined
+}
+
+/** What was submitted under a name in brackets: `user[login]`. */
+function submittedValue(submitted: PageView['submitted'], name: string): unknown {
+  let value: unknown = submitted?.values
+  for (const part of name.replace(/\]/g, '').split('[')) value = isBag(value) ? value[part] : undefined
+  return value
 }
 
 const faultsOf = ({ submitted }: PageView, name: string) => submitted?.faults[attributeOf(name)] ?? []
@@ -182,8 +186,7 @@ export function Checkbox({ view, name, label, hint, checked = false, value = '1'
 
 /** The values that were typed or chosen for a name that ends in `[]`. */
 function listed({ submitted }: PageView, name: string): string[] {
-  let value: unknown = submitted?.values
-  for (const part of name.slice(0, -2).replace(/\]/g, '').split('[')) value = isBag(value) ? value[part] : undefined
+  const value = submittedValue(submitted, name.slice(0, -2))
   return Array.isArray(value) ? value.map(String) : []
 }
 

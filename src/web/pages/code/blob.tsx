@@ -3,14 +3,13 @@ import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rule
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { oneOf, opt, str } from '../../../http/params.js'
-import { lastChanges } from '../../../services/repository/last-changes.js'
 import { PathLinks, shortId } from '../../components/code.js'
 import { CodeCell, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { isMarkdown, renderFile } from './readme.js'
-import { entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
+import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
 import { RefSwitch } from './tree.js'
 
 /** Larger files, and those with more lines, are shown by their raw text alone. */
@@ -76,7 +75,7 @@ export const blobPage = page({
     const isRich = isMarkdown(path) && input.viewer !== 'simple'
     const [shown, changes] = await Promise.all([
       contentOf(place, entry, size),
-      lastChanges(ctx, subject.project, commit.oid, path.split('/').slice(0, -1).join('/')),
+      changesSoon(ctx, subject, commit.oid, path.split('/').slice(0, -1).join('/')),
     ])
     const change = changes.get(entry.name)
     if (shown.kind === 'text') {

@@ -38,6 +38,18 @@ async function beside(ctx: Context, subject: ProjectSubject, commits: Commit[]) 
   return { users, states }
 }
 
+/** A commit in a list: its title, its author, and when it was made. */
+export const CommitText = ({ view, commit, links, users }: Pick<ListProps, 'view' | 'links' | 'users'> & { commit: Commit }) => (
+  <>
+    <a href={links.commit(commit.oid)} class="title">
+      {titleOf(commit)}
+    </a>
+    <span class="dim">
+      <Author view={view} commit={commit} users={users} /> · <Time at={momentOf(commit.committer)} />
+    </span>
+  </>
+)
+
 interface ListProps extends Awaited<ReturnType<typeof beside>> {
   view: PageView
   commits: Commit[]
@@ -70,12 +82,7 @@ function CommitList({ view, commits, links, users, states }: ListProps) {
                   </>
                 }
               >
-                <a href={links.commit(commit.oid)} class="title">
-                  {titleOf(commit)}
-                </a>
-                <span class="dim">
-                  <Author view={view} commit={commit} users={users} /> · <Time at={momentOf(commit.committer)} />
-                </span>
+                <CommitText view={view} commit={commit} links={links} users={users} />
               </Row>
             ))}
           </Rows>
@@ -157,14 +164,15 @@ export const commitPage = page({
       signatureOfCommit(ctx, subject, commit.oid).catch(() => null),
       beside(ctx, subject, [commit]),
     ])
-    const [title, ...rest] = [titleOf(commit), commit.message.split('\n').slice(1).join('\n').trim()]
+    const [first = '', ...others] = commit.message.split('\n')
+    const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
     const sign = signature && SIGNATURES[signature.status]
     return {
       title: `${title} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <h1>{title}</h1>
-          {rest[0] && <pre class="message">{rest[0]}</pre>}
+          {text && <pre class="message">{text}</pre>}
           <p class="dim">
             <Author view={view} commit={commit} users={users} /> wrote this <Time at={momentOf(commit.author)} />
             {commit.committer.email !== commit.author.email && <>, committed by {commit.committer.name}</>}{' '}

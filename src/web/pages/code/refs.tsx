@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn } from '../../../access/rules.js'
+import type { Commit } from '../../../git/types.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
 import { createBranch, deleteBranch, listBranches } from '../../../services/repository/branches.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
@@ -7,34 +8,23 @@ import { listTags } from '../../../services/repository/tags.js'
 import { shortId } from '../../components/code.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 import { momentOf, titleOf } from './revision.js'
 
 const PER_PAGE = 30
 
-const SearchBox = ({
-  action,
-  value,
-  label,
-  hidden = {},
-}: {
-  action: string
-  value: string | undefined
-  label: string
-  hidden?: Record<string, string>
-}) => (
-  <search>
-    <form method="get" action={action} class="search">
-      {Object.entries(hidden).map(([name, text]) => (
-        <input key={name} type="hidden" name={name} value={text} />
-      ))}
-      <input name="search" type="search" value={value ?? ''} placeholder={label} aria-label={label} />
-      <button type="submit">Search</button>
-    </form>
-  </search>
+/** The commit that a branch or tag names. */
+const HeadLine = ({ links, commit }: { links: ProjectLinks; commit: Commit }) => (
+  <span class="dim">
+    <a href={links.commit(commit.oid)}>
+      <code>{shortId(commit.oid)}</code>
+    </a>{' '}
+    {titleOf(commit)} · <Time at={momentOf(commit.committer)} />
+  </span>
 )
 
 export const branchesPage = page({
@@ -50,7 +40,7 @@ export const branchesPage = page({
       title: `Branches · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="branches" heading="Branches">
-          <SearchBox action={links.page('branches')} value={input.search} label="Find a branch" />
+          <SearchForm action={links.page('branches')} value={input.search} label="Find a branch" />
           <Rows empty="There is no such branch.">
             {items.map(({ name, commit, merged, protected: isProtected, default: isDefault, can_push }) => (
               <Row
@@ -75,12 +65,7 @@ export const branchesPage = page({
                   {isDefault && <Badge>default</Badge>} {isProtected && <Badge kind="success">protected</Badge>}{' '}
                   {merged && <Badge kind="merged">merged</Badge>}
                 </span>
-                <span class="dim">
-                  <a href={links.commit(commit.oid)}>
-                    <code>{shortId(commit.oid)}</code>
-                  </a>{' '}
-                  {titleOf(commit)} · <Time at={momentOf(commit.committer)} />
-                </span>
+                <HeadLine links={links} commit={commit} />
               </Row>
             ))}
           </Rows>
@@ -142,7 +127,7 @@ export const tagsPage = page({
       title: `Tags · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="tags" heading="Tags">
-          <SearchBox action={links.page('tags')} value={input.search} label="Find a tag" />
+          <SearchForm action={links.page('tags')} value={input.search} label="Find a tag" />
           <Rows empty={input.search ? 'There is no such tag.' : 'There are no tags yet.'}>
             {items.map(({ name, tag, commit }) => (
               <Row
@@ -158,14 +143,7 @@ export const tagsPage = page({
                   <strong>{name}</strong>
                 </a>
                 {tag && <span>{titleOf(tag)}</span>}
-                {commit && (
-                  <span class="dim">
-                    <a href={links.commit(commit.oid)}>
-                      <code>{shortId(commit.oid)}</code>
-                    </a>{' '}
-                    {titleOf(commit)} · <Time at={momentOf(commit.committer)} />
-                  </span>
-                )}
+                {commit && <HeadLine links={links} commit={commit} />}
               </Row>
             ))}
           </Rows>
@@ -213,7 +191,7 @@ export const switchPage = page({
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
           <h1>Switch branch or tag</h1>
-          <SearchBox action={links.page('refs/switch')} value={search} label="Find a branch or tag" hidden={{ destination, path }} />
+          <SearchForm action={links.page('refs/switch')} value={search} label="Find a branch or tag" hidden={{ destination, path }} />
           <h2>Branches</h2>
           {list(branches, 'There is no such branch.')}
           <h2>Tags</h2>

@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
-import type { Commit, GitRepository, TreeEntry } from '../../../git/types.js'
+import type { Commit, GitRepository, Oid, TreeEntry } from '../../../git/types.js'
 import { withoutTrailing } from '../../../lib/text/without-trailing.js'
+import { titleOf as commitTitle } from '../../../rules/commit-title.js'
+import { type LastChanges, lastChanges } from '../../../services/repository/last-changes.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { splitRevision } from '../../../services/repository/revisions.js'
 import { type ProjectLinks, projectLinks } from '../../links.js'
@@ -39,8 +42,15 @@ export async function entryAt({ repository, commit, path }: Place): Promise<Tree
   return entry
 }
 
-/** The first line of a commit message. */
-export const titleOf = ({ message }: Pick<Commit, 'message'>): string => message.split('\n', 1).join('').trim() || '(no message)'
+/** The title of a commit in a list, as in the API. */
+export const titleOf = ({ message }: Pick<Commit, 'message'>): string => commitTitle(message)
 
 /** The moment of a signature; the nearest that can be shown for one that is out of range. */
 export const momentOf = ({ seconds }: { seconds: number }): Date => new Date(Math.max(-8.64e12, Math.min(8.64e12, seconds)) * 1000)
+
+/** How long a page waits for the commits that last changed its entries, in milliseconds; the next request has them. */
+const LAST_CHANGES_MS = 150
+
+/** The commits that last changed the entries of a folder, as far as they are found at once. */
+export const changesSoon = (ctx: Context, { project }: ProjectSubject, commit: Oid, path: string): Promise<LastChanges> =>
+  Promise.race([lastChanges(ctx, project, commit, path), sleep(LAST_CHANGES_MS, new Map<never, never>(), { ref: false })])

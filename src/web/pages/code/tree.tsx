@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { ANONYMOUS } from '../../../access/actor.js'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
@@ -9,7 +8,7 @@ import { paging, str } from '../../../http/params.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { languagesOf } from '../../../services/repository/languages.js'
-import { type LastChanges, lastChanges } from '../../../services/repository/last-changes.js'
+import type { LastChanges } from '../../../services/repository/last-changes.js'
 import { Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
 import { Icon } from '../../components/icon.js'
 import { Pager } from '../../components/list.js'
@@ -18,12 +17,9 @@ import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
 import { ReadmeBox, readmeIn } from './readme.js'
-import { entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
+import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
 
 const PER_PAGE = 500
-/** How long a page waits for the commits that last changed its entries, in milliseconds; the next request has them. */
-const LAST_CHANGES_MS = 150
-
 const RANK = { tree: 0, commit: 1, blob: 2 } as const
 
 /** A folder, sorted as people look for it. */
@@ -33,9 +29,6 @@ async function entriesOf({ repository, commit, path }: Place): Promise<TreeEntry
   return [...entries].sort((a, b) => RANK[a.type] - RANK[b.type] || (a.name < b.name ? -1 : 1))
 }
 
-const soon = (changes: Promise<LastChanges>): Promise<LastChanges> =>
-  Promise.race([changes, sleep(LAST_CHANGES_MS, new Map<never, never>(), { ref: false })])
-
 /** The table of a folder, with its README. */
 async function folder(ctx: Context, subject: ProjectSubject, view: PageView, place: Place, number: number) {
   const caller = ctx.origin?.caller ?? ANONYMOUS
@@ -43,7 +36,7 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
   const entries = await entriesOf(place)
   const shown = entries.slice((number - 1) * PER_PAGE, number * PER_PAGE)
   const [changes, users, states, readme] = await Promise.all([
-    soon(lastChanges(ctx, subject.project, commit.oid, path)),
+    changesSoon(ctx, subject, commit.oid, path),
     findUsersByAddress(ctx, [commit.author.email]),
     subject.can('read_pipeline') ? lastPipelinesOf(ctx, subject, [commit.oid]) : new Map(),
     readmeIn(ctx, caller, subject, place, entries),

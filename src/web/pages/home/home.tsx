@@ -4,6 +4,7 @@ import { opt, paging, searchText } from '../../../http/params.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { Pager } from '../../components/list.js'
 import { ProjectRows, projectsOf } from '../../components/projects.js'
+import { SearchForm } from '../../components/search.js'
 import { type PageView, page, Redirect } from '../../page.js'
 
 const PER_PAGE = 20
@@ -31,15 +32,6 @@ const Tabs = ({ view, at }: { view: PageView; at: string }) => (
   </nav>
 )
 
-const Search = ({ view, at, name }: { view: PageView; at: string; name: string | undefined }) => (
-  <search>
-    <form method="get" action={view.links.prefix + at} class="search">
-      <input name="name" type="search" value={name ?? ''} placeholder="Find a project" aria-label="Find a project" />
-      <button type="submit">Search</button>
-    </form>
-  </search>
-)
-
 const mine = (at: string, title: string, filter: { membership?: boolean; starred?: boolean }, empty: string) =>
   page({
     at,
@@ -54,7 +46,7 @@ const mine = (at: string, title: string, filter: { membership?: boolean; starred
           <>
             <h1>{title}</h1>
             <Tabs view={view} at={at} />
-            <Search view={view} at={at} name={name} />
+            <SearchForm action={`${view.links.prefix}${at}`} label="Find a project" name="name" value={name} />
             <ProjectRows
               view={view}
               projects={await projectsOf(ctx, caller.user, items)}
@@ -89,7 +81,7 @@ export const explorePage = page({
         <>
           <h1>Explore projects</h1>
           {caller.user && <Tabs view={view} at="/explore" />}
-          <Search view={view} at="/explore" name={name} />
+          <SearchForm action={`${view.links.prefix}/explore`} label="Find a project" name="name" value={name} />
           <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There is no project that you may see." />
           <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
         </>

@@ -10,6 +10,7 @@ import { listProjects } from '../../../services/projects/list.js'
 import { Avatar } from '../../components/avatar.js'
 import { Pager } from '../../components/list.js'
 import { ProjectRows, projectsOf } from '../../components/projects.js'
+import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { inUrl } from '../../links.js'
 import { page } from '../../page.js'
@@ -116,12 +117,7 @@ export const groupPage = page({
             <span class="name">{group.name}</span>
           </p>
           {group.description && <p>{group.description}</p>}
-          <search>
-            <form method="get" action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} class="search">
-              <input name="filter" type="search" value={input.filter ?? ''} placeholder="Find a project" aria-label="Find a project" />
-              <button type="submit">Search</button>
-            </form>
-          </search>
+          <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
           <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </>

@@ -5,12 +5,9 @@ import { bool, oneOf, opt, orDefault, paging, searchText, str } from '../../../h
 import { createIssue } from '../../../services/issuables/issues/create.js'
 import { listIssues, loadIssue } from '../../../services/issuables/issues/list.js'
 import { updateIssue } from '../../../services/issuables/issues/update.js'
-import { replyTo } from '../../../services/notes/discussions.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutIssue } from '../../../services/notes/noteables.js'
-import { createNote } from '../../../services/notes/write.js'
 import { createIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
-import { noteWithCommands } from '../../../services/quick-actions/notes.js'
 import { Discussions } from '../../components/discussion.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
@@ -19,6 +16,7 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
+import { noteForms } from './notes.js'
 import { Labels, ListHead, PersonLink } from './parts.js'
 import { renderNotes, renderText } from './texts.js'
 
@@ -185,34 +183,12 @@ export const issuePage = page({
   },
 })
 
-const note = z.object({ note: z.object({ note: orDefault(str(), '') }) })
-
-export const issueNote = form({
-  at: 'P/-/issues/:issue_iid/notes',
-  method: 'POST',
+export const issueNotes = noteForms({
+  at: issuePage.at,
   access: onIssueSignedIn('create_note'),
-  input: note,
   on: issuePage,
-  async submit({ ctx, caller, subject, input }) {
-    const about = aboutIssue(subject)
-    const { made, outcome } = await noteWithCommands(ctx, caller, about, { body: input.note.note, how: 'new' }, (body) =>
-      createNote(ctx, caller, about, { body }),
-    )
-    const notice = outcome.messages.join(' ') || undefined
-    return new Redirect(`${addressOf(subject)}${made ? `#note_${made.note.id}` : ''}`, notice === undefined ? {} : { notice })
-  },
-})
-
-export const issueReply = form({
-  at: 'P/-/issues/:issue_iid/discussions/:discussion_id/notes',
-  method: 'POST',
-  access: onIssueSignedIn('create_note'),
-  input: note.extend({ discussion_id: str() }),
-  on: issuePage,
-  async submit({ ctx, caller, subject, input }) {
-    const made = await replyTo(ctx, caller, aboutIssue(subject), input.discussion_id, { body: input.note.note })
-    return new Redirect(`${addressOf(subject)}#note_${made.note.id}`)
-  },
+  about: aboutIssue,
+  addressOf,
 })
 
 export const issueState = form({

@@ -12,14 +12,12 @@ import { listMergeRequests } from '../../../services/issuables/merge-requests/re
 import { completeMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
 import { approve, loadApprovals, unapprove } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
-import { replyTo, resolveDiscussion } from '../../../services/notes/discussions.js'
+import { resolveDiscussion } from '../../../services/notes/discussions.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
-import { createNote } from '../../../services/notes/write.js'
 import { createMergeRequestWithCommands } from '../../../services/quick-actions/descriptions.js'
-import { noteWithCommands } from '../../../services/quick-actions/notes.js'
 import { branchExists } from '../../../services/repository/branches.js'
-import { Author, PipelineBadge, shortId } from '../../components/code.js'
+import { PipelineBadge, shortId } from '../../components/code.js'
 import { DiffFiles } from '../../components/diff.js'
 import { Discussions } from '../../components/discussion.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
@@ -29,7 +27,8 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { momentOf, titleOf } from '../code/revision.js'
+import { CommitText } from '../code/commits.js'
+import { noteForms } from './notes.js'
 import { Labels, ListHead, PersonLink } from './parts.js'
 import { renderNotes, renderText } from './texts.js'
 
@@ -301,12 +300,7 @@ export const requestCommitsPage = page({
                   </a>
                 }
               >
-                <a href={links.commit(commit.oid)} class="title">
-                  {titleOf(commit)}
-                </a>
-                <span class="dim">
-                  <Author view={view} commit={commit} users={users} /> · <Time at={momentOf(commit.committer)} />
-                </span>
+                <CommitText view={view} commit={commit} links={links} users={users} />
               </Row>
             ))}
           </Rows>
@@ -353,35 +347,12 @@ export const requestChangesPage = page({
   },
 })
 
-const note = z.object({ note: z.object({ note: orDefault(str(), '') }) })
-const write = onMergeRequest('create_note')
-
-export const requestNote = form({
-  at: 'P/-/merge_requests/:merge_request_iid/notes',
-  method: 'POST',
-  access: write,
-  input: note,
+export const requestNotes = noteForms({
+  at: mergeRequestPage.at,
+  access: onMergeRequest('create_note'),
   on: mergeRequestPage,
-  async submit({ ctx, caller, subject, input }) {
-    const about = aboutMergeRequest(subject)
-    const { made, outcome } = await noteWithCommands(ctx, caller, about, { body: input.note.note, how: 'new' }, (body) =>
-      createNote(ctx, caller, about, { body }),
-    )
-    const notice = outcome.messages.join(' ') || undefined
-    return new Redirect(`${addressOf(subject)}${made ? `#note_${made.note.id}` : ''}`, notice === undefined ? {} : { notice })
-  },
-})
-
-export const requestReply = form({
-  at: 'P/-/merge_requests/:merge_request_iid/discussions/:discussion_id/notes',
-  method: 'POST',
-  access: write,
-  input: note.extend({ discussion_id: str() }),
-  on: mergeRequestPage,
-  async submit({ ctx, caller, subject, input }) {
-    const made = await replyTo(ctx, caller, aboutMergeRequest(subject), input.discussion_id, { body: input.note.note })
-    return new Redirect(`${addressOf(subject)}#note_${made.note.id}`)
-  },
+  about: aboutMergeRequest,
+  addressOf,
 })
 
 export const requestState = form({

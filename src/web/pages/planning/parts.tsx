@@ -1,4 +1,5 @@
 import type { UserRefRecord } from '../../../services/identity/user-ref.js'
+import { SearchForm } from '../../components/search.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 
@@ -16,19 +17,7 @@ export const ListHead = ({ at, states, state, search }: { at: string; states: re
         </a>
       ))}
     </nav>
-    <search>
-      <form method="get" action={at} class="search">
-        <input type="hidden" name="state" value={state} />
-        <input
-          name="search"
-          type="search"
-          value={search ?? ''}
-          placeholder="Search titles and descriptions"
-          aria-label="Search titles and descriptions"
-        />
-        <button type="submit">Search</button>
-      </form>
-    </search>
+    <SearchForm action={at} label="Search titles and descriptions" value={search} hidden={{ state }} />
   </>
 )
 

@@ -1,0 +1,23 @@
+interface Props {
+  /** The address of the list, with the prefix of the service. */
+  action: string
+  label: string
+  value: string | undefined
+  /** The parameter of the list. */
+  name?: string
+  /** Other parameters, which stay. */
+  hidden?: Record<string, string>
+}
+
+/** Searches a list: a form that is sent by GET. */
+export const SearchForm = ({ action, label, value, name = 'search', hidden = {} }: Props) => (
+  <search>
+    <form method="get" action={action} class="search">
+      {Object.entries(hidden).map(([other, text]) => (
+        <input key={other} type="hidden" name={other} value={text} />
+      ))}
+      <input name={name} type="search" value={value ?? ''} placeholder={label} aria-label={label} />
+      <button type="submit">Search</button>
+    </form>
+  </search>
+)
