@@ -42,30 +42,52 @@ function readCachedCode(): Buffer | undefined {
 
 const digestOf = (code: Buffer): Buffer => createHash('sha1').update(code).digest()
 
+/** Each line of the source map is the map of so many lines of the program; the build makes it so. */
+const LINES_A_MAP = 32
+
 /** Maps stack traces to the sources; Node does so only for modules. */
 function mapStackTraces(): void {
-  let map: SourceMap | null | undefined
+  let maps: Buffer | undefined
+  /** By line and column; there are as many as the program has calls. */
+  const positions = new Map<string, string>()
   const sourceOf = (line: number, column: number): string | undefined => {
-    map ??= readMap()
-    const entry = map?.findEntry(line - 1, column - 1)
-    if (!entry || !('originalSource' in entry)) return undefined
+    maps ??= readMaps()
+    const map = lineAt(maps, Math.floor((line - 1) / LINES_A_MAP))
+    if (map === '') return undefined
+    const entry = new SourceMap(JSON.parse(map)).findEntry((line - 1) % LINES_A_MAP, column - 1)
+    if (!('originalSource' in entry)) return undefined
     return `${resolve(dirname(path), entry.originalSource)}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
   }
   const lineOf = (frame: NodeJS.CallSite): string => {
     const text = String(frame)
     const [line, column] = [frame.getLineNumber(), frame.getColumnNumber()]
     if (frame.getFileName() !== path || line === null || column === null) return text
-    return text.replace(`${path}:${line}:${column}`, (position) => sourceOf(line, column) ?? position)
+    const position = `${path}:${line}:${column}`
+    const source = positions.get(position) ?? sourceOf(line, column) ?? position
+    positions.set(position, source)
+    return text.replace(position, () => source)
   }
   Error.prepareStackTrace = (error, frames) => [Error.prototype.toString.call(error), ...frames.map((frame) => `    at ${lineOf(frame)}`)].join('\n')
 }
 
-function readMap(): SourceMap | null {
+function readMaps(): Buffer {
   try {
-    return new SourceMap(JSON.parse(readFileSync(`${path}.map`, 'utf8')))
+    return readFileSync(`${path}.map`)
   } catch {
-    return null
+    return Buffer.alloc(0)
   }
+}
+
+/** A line of a text, counted from 0; empty if there is none. */
+function lineAt(text: Buffer, index: number): string {
+  let start = 0
+  for (let i = 0; i < index; i++) {
+    const end = text.indexOf(10, start)
+    if (end < 0) return ''
+    start = end + 1
+  }
+  const end = text.indexOf(10, start)
+  return text.toString('utf8', start, end < 0 ? text.length : end)
 }
 
 /** Runs the program with code that V8 compiled at an earlier start: compiling takes half of the startup time. */
