@@ -1,5 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
+import { users } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aUser, type TestUser, unique } from '../support/factories.js'
@@ -75,8 +77,19 @@ describe('the profile', () => {
     const browser = await signedIn(who)
     await browser.open('/-/profile/account')
     await browser.submit('/users', { password: 'wrong' })
-    expect(faultsIn(browser)).toEqual(['Your password is not your password.'])
+    expect(faultsIn(browser)).toEqual(['Your password is wrong.'])
     expect((await browser.submit('/users', { password: who.password })).text).toContain('Your account is removed.')
+    await t.api('get', '/user', who).expect(401)
+  })
+
+  it('is removed with its username where it has no password', async () => {
+    const who = await aUser(t.ctx)
+    const browser = await signedIn(who)
+    await t.ctx.db.update(users).set({ password_hash: null }).where(eq(users.id, who.id))
+    await browser.open('/-/profile/account')
+    expect((await browser.submit('/users', { username: 'wrong' })).text).toContain('To remove the account, type its username')
+    await t.api('get', '/user', who).expect(200)
+    expect((await browser.submit('/users', { username: who.username })).text).toContain('Your account is removed.')
     await t.api('get', '/user', who).expect(401)
   })
 })

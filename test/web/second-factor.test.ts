@@ -56,7 +56,7 @@ describe('turning the second factor on', () => {
     // the application need not be set up again
     expect(keyOn(browser)).toBe(secret)
     const refused = await browser.submit(AT, { pin_code: codeOf(secret), current_password: 'wrong' })
-    expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('Your password is not your password')])
+    expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('Your password is wrong')])
     expect(await t.ctx.db.write.$count(otpSecrets, eq(otpSecrets.user_id, who.id))).toBe(0)
     const page = await browser.submit(AT, { pin_code: codeOf(secret), current_password: who.password })
     const codes = page.$('#codes').text().trim().split('\n')

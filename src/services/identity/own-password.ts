@@ -53,7 +53,7 @@ const wrongPassword = () => invalidRecord({ current_password: ['is invalid'] })
 export async function checkOwnPassword(ctx: Context, id: number, password: string, field = 'password'): Promise<void> {
   const user = await getUser(ctx, id)
   const guess = { login: user.username, user, address: ctx.origin?.address ?? '' }
-  if (!(await checkSignIn(ctx, guess, password))) throw invalidRecord({ [field]: ['is not your password'] })
+  if (!(await checkSignIn(ctx, guess, password))) throw invalidRecord({ [field]: ['is wrong'] })
 }
 
 /** A token alone does not suffice to change the password, and does not exempt from the limit on guessing. */

@@ -4,6 +4,7 @@ import { sessionCookie } from '../../../access/sessions.js'
 import { invalidRecord } from '../../../failures.js'
 import { orDefault, str } from '../../../http/params.js'
 import { changeOwnPassword, checkOwnPassword } from '../../../services/identity/own-password.js'
+import { getUser } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
 import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { SettingsLayout } from '../../layout/settings.js'
@@ -97,10 +98,12 @@ export const removalForm = form({
   at: '/users',
   method: 'DELETE',
   access: signedIn,
-  input: z.object({ password: orDefault(str(), '') }),
+  input: z.object({ password: orDefault(str(), ''), username: orDefault(str(), '') }),
   on: accountPage,
-  async submit({ ctx, caller, input: { password } }) {
-    await checkOwnPassword(ctx, caller.user.id, password)
+  async submit({ ctx, caller, input: { password, username } }) {
+    const { password_hash } = await getUser(ctx, caller.user.id)
+    if (password_hash !== null) await checkOwnPassword(ctx, caller.user.id, password)
+    else if (username !== caller.user.username) throw invalidRecord({ base: ['To remove the account, type its username'] })
     await removeUser(ctx, caller.user.id, false, () => undefined)
     return new Redirect('/users/sign_in', { notice: 'Your account is removed.', cookies: [{ name: sessionCookie(ctx), value: null }] })
   },

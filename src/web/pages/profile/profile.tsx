@@ -134,6 +134,7 @@ export const accountPage = page({
   access: signedIn,
   input: z.object({}),
   async show({ ctx, caller, view }) {
+    const { password_hash } = await getUser(ctx, caller.user.id)
     return {
       title: 'Account',
       body: (
@@ -159,7 +160,11 @@ export const accountPage = page({
             removed accounts. This cannot be undone.
           </p>
           <FormTag view={view} action="/users" method="DELETE">
-            <Field view={view} name="password" label="Your password" type="password" autocomplete="current-password" required />
+            {password_hash === null ? (
+              <Field view={view} name="username" label="Your username" hint="Typed once more, as this account has no password." required />
+            ) : (
+              <Field view={view} name="password" label="Your password" type="password" autocomplete="current-password" required />
+            )}
             <Submit label="Remove my account" class="danger" />
           </FormTag>
         </SettingsLayout>
