@@ -4,12 +4,13 @@ import { endOfGrace } from '../access/sessions.js'
 import { afterStorageMove } from '../access/storage-move.js'
 import { unlessRemoved } from '../access/unless-removed.js'
 import type { Context } from '../context.js'
-import { Failure, type FailureKind, failureText, unauthenticated } from '../failures.js'
+import { conflict, Failure, type FailureKind, failureText, unauthenticated } from '../failures.js'
 import { callerOfSession, sessionOf } from '../http/caller.js'
 import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/form.js'
 import { countRequest, forCall } from '../http/mount.js'
 import { parseInput } from '../http/params.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
+import { onlyOnce } from '../services/core/sent-forms.js'
 import type { Form, Html, Page, PageView, Sender, Submitted } from './page.js'
 import { Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
@@ -84,7 +85,8 @@ async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBa
   try {
     const input = parseInput(form.input, bag)
     const work = () => form.submit({ ctx, caller, subject, input, view })
-    return await (form.method === 'DELETE' ? work() : unlessRemoved(request.log, load, work))
+    const guarded = () => (form.method === 'DELETE' ? work() : unlessRemoved(request.log, load, work))
+    return await once(ctx, caller, bag, guarded)
   } catch (error) {
     if (!form.on || !(error instanceof Failure) || !SHOWN_AGAIN.has(error.kind)) throw error
     const shown = await show(ctx, { ...view, submitted: submittedOf(error, bag) }, form.on, pageParameters(bag, form.on))
@@ -92,6 +94,17 @@ async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBa
     return { ...shown, status: error.kind === 'too_many' ? 429 : 422, headers: { ...shown.headers, ...error.headers } }
   }
 }
+
+/** Does the work of a form that was made to be sent once; a second sending leads to where the first has led (WB-90). */
+async function once(ctx: Context, { user }: Caller, { form_key: key }: ParameterBag, work: () => Promise<Html | Redirect>) {
+  if (!user || typeof key !== 'string' || !FORM_KEY.test(key)) return work()
+  const done = await onlyOnce(ctx, { user: user.id, key }, work, (result) => (result instanceof Redirect ? result.to : null))
+  if ('result' in done) return done.result
+  if (done.location === null) throw conflict('This was sent already')
+  return new Redirect(done.location)
+}
+
+const FORM_KEY = /^[\w-]{16,64}$/
 
 /** The parameters of the page of a form: those of its path and query, not what was typed. */
 function pageParameters(bag: ParameterBag, { access, input }: Page): ParameterBag {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
 import { isBag } from '../../http/form.js'
 import type { FormMethod, PageView } from '../page.js'
@@ -10,16 +11,19 @@ interface FormProps {
   method?: FormMethod
   files?: boolean
   class?: string
+  /** Sent twice, it does its work once (WB-90). */
+  once?: boolean
   /** Other attributes, for the script. */
   attributes?: Record<string, string | boolean>
   children: ComponentChildren
 }
 
 /** A form, with the hidden fields that each needs. */
-export const FormTag = ({ view, action, method = 'POST', files, class: name = 'form', attributes, children }: FormProps) => (
+export const FormTag = ({ view, action, method = 'POST', files, class: name = 'form', once, attributes, children }: FormProps) => (
   <form method="post" action={view.links.prefix + action} class={name} {...(files && { enctype: 'multipart/form-data' })} {...attributes}>
     {method !== 'POST' && <input type="hidden" name="_method" value={method.toLowerCase()} />}
     <input type="hidden" name="authenticity_token" value={view.formToken()} />
+    {once && <input type="hidden" name="form_key" value={randomBytes(12).toString('base64url')} />}
     {children}
   </form>
 )
