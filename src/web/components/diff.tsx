@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { FileDiff } from '../../git/types.js'
 import type { ProjectLinks } from '../links.js'
+import { aBudget, changedWords, type Part, withoutSpace } from './diff-marks.js'
 import { Badge } from './list.js'
 
 /** A line of a unified diff. */
-interface Line {
+export interface Line {
   kind: 'hunk' | 'context' | 'added' | 'removed' | 'none'
   old: number | null
   new: number | null
@@ -46,13 +47,20 @@ interface Props {
   from: string | null
   to: string
   parallel: boolean
+  /** Whether changes of white space are left out. */
+  ignoreSpace?: boolean
   /** Where the whole change is as text. */
   raw: string
 }
 
 /** The changes of files, each in a box, with a list of them before. */
-export const DiffFiles = ({ files, truncated, links, from, to, parallel, raw }: Props) => {
-  const parsed = files.map((file) => ({ file, lines: linesOf(file.diff) }))
+export const DiffFiles = ({ files, truncated, links, from, to, parallel, ignoreSpace = false, raw }: Props) => {
+  const budget = aBudget()
+  const parsed = files.map((file) => {
+    const all = linesOf(file.diff)
+    const lines = ignoreSpace ? withoutSpace(all, budget) : all
+    return { file, lines, words: changedWords(lines, budget) }
+  })
   return (
     <>
       <details class="summary" open={files.length <= 20}>
@@ -65,8 +73,8 @@ export const DiffFiles = ({ files, truncated, links, from, to, parallel, raw }: 
           ))}
         </ul>
       </details>
-      {parsed.map(({ file, lines }) => (
-        <FileBox key={file.new_path} file={file} lines={lines} links={links} from={from} to={to} parallel={parallel} />
+      {parsed.map(({ file, lines, words }) => (
+        <FileBox key={file.new_path} file={file} lines={lines} words={words} links={links} from={from} to={to} parallel={parallel} />
       ))}
       {truncated && (
         <p class="flash alert">
@@ -83,7 +91,17 @@ const Counts = ({ added, removed }: { added: number; removed: number }) => (
   </span>
 )
 
-function FileBox({ file, lines, links, from, to, parallel }: { file: FileDiff; lines: Line[] } & Pick<Props, 'links' | 'from' | 'to' | 'parallel'>) {
+type Words = Map<Line, Part[]>
+
+interface FileProps extends Pick<Props, 'links' | 'from' | 'to' | 'parallel'> {
+  file: FileDiff
+  lines: Line[]
+  words: Words
+}
+
+const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif|svg)$/i
+
+function FileBox({ file, lines, words, links, from, to, parallel }: FileProps) {
   const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode } = file
   const anchor = fileAnchor(new_path)
   const revision = deleted_file ? from : to
@@ -100,21 +118,40 @@ function FileBox({ file, lines, links, from, to, parallel }: { file: FileDiff; l
           {deleted_file && <Badge kind="danger">deleted</Badge>}{' '}
           {!new_file && !deleted_file && a_mode !== b_mode && <Badge>{`${a_mode} → ${b_mode}`}</Badge>}
         </summary>
-        {lines.length === 0 ? (
-          <p class="note">{renamed_file ? 'Renamed without changes.' : 'No text to compare: a binary, empty or very large file.'}</p>
+        {lines.length === 0 && IMAGE.test(new_path) ? (
+          <p class="picture">
+            {!new_file && from && <img src={links.raw(from, old_path)} alt="Before" loading="lazy" />}{' '}
+            {!deleted_file && <img src={links.raw(to, new_path)} alt="After" loading="lazy" />}
+          </p>
+        ) : lines.length === 0 ? (
+          <p class="note">{whyNoLines(file)}</p>
         ) : parallel ? (
-          <Parallel lines={lines} anchor={anchor} />
+          <Parallel lines={lines} words={words} anchor={anchor} />
         ) : (
-          <Unified lines={lines} anchor={anchor} />
+          <Unified lines={lines} words={words} anchor={anchor} />
         )}
       </details>
     </div>
   )
 }
 
+const whyNoLines = ({ diff, a_mode, b_mode, new_file, deleted_file, renamed_file }: FileDiff) => {
+  if (diff.startsWith('Binary files')) return 'A binary file.'
+  if (diff !== '') return 'Only white space has changed.'
+  if (!new_file && !deleted_file && a_mode !== b_mode) return 'Only the mode has changed.'
+  return renamed_file ? 'Renamed without changes.' : 'Nothing to compare: the file is empty, or too large to be shown here.'
+}
+
+/** The text of a line, with marks on its changed words. */
+const Text = ({ line, words }: { line: Line | null; words: Words }) => {
+  const parts = line && words.get(line)
+  if (!parts) return <>{line?.text}</>
+  return <>{parts.map(({ text, changed }, i) => (changed ? <mark key={i}>{text}</mark> : text))}</>
+}
+
 const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
 
-const Unified = ({ lines, anchor }: { lines: Line[]; anchor: string }) => (
+const Unified = ({ lines, words, anchor }: { lines: Line[]; words: Words; anchor: string }) => (
   <table class="lines">
     <tbody>
       {lines.map((line, i) => (
@@ -122,7 +159,7 @@ const Unified = ({ lines, anchor }: { lines: Line[]; anchor: string }) => (
           <td class="number" data-number={line.old ?? ''} />
           <td class="number" data-number={line.new ?? ''} />
           <td class="code" data-sign={SIGNS[line.kind]}>
-            {line.text}
+            <Text line={line} words={words} />
           </td>
         </tr>
       ))}
@@ -149,7 +186,7 @@ export function pairsOf(lines: Line[]): { left: Line | null; right: Line | null 
   return pairs
 }
 
-const Parallel = ({ lines, anchor }: { lines: Line[]; anchor: string }) => (
+const Parallel = ({ lines, words, anchor }: { lines: Line[]; words: Words; anchor: string }) => (
   <table class="lines parallel">
     <tbody>
       {pairsOf(lines).map(({ left, right }, i) =>
@@ -163,9 +200,13 @@ const Parallel = ({ lines, anchor }: { lines: Line[]; anchor: string }) => (
         ) : (
           <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
             <td class="number" data-number={left?.old ?? ''} />
-            <td class={`code ${left?.kind ?? 'absent'}`}>{left?.text}</td>
+            <td class={`code ${left?.kind ?? 'absent'}`}>
+              <Text line={left} words={words} />
+            </td>
             <td class="number" data-number={right?.new ?? ''} />
-            <td class={`code ${right?.kind ?? 'absent'}`}>{right?.text}</td>
+            <td class={`code ${right?.kind ?? 'absent'}`}>
+              <Text line={right} words={words} />
+            </td>
           </tr>
         ),
       )}
