@@ -42,6 +42,8 @@ export interface PageView extends View {
   fromHere: boolean
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string
+  /** A new key of a form that does its work once (WB-90). */
+  formKey(): string
 }
 
 interface Cookie {

@@ -142,3 +142,11 @@ async function changed(
   }
   return Buffer.from(lines.join(''), 'latin1')
 }
+
+/** The lines that a suggestion replaces, as they were in the version that it was made for; null if they cannot be read. */
+export async function linesAt(ctx: Context, { project }: NoteableSubject, { position }: { position: Position | null }, suggestion: Suggestion) {
+  if (!position?.new_line || suggestion.applied_at !== null) return null
+  const lines = await linesIn(repositoryOf(ctx, project), position.head_sha, position.new_path).catch(() => null)
+  const from = Math.max(0, position.new_line - 1 - suggestion.lines_above)
+  return lines?.slice(from, position.new_line + suggestion.lines_below).map((line) => Buffer.from(line.replace(/\r?\n$/, ''), 'latin1').toString('utf8')) ?? null
+}

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
 import { isBag } from '../../http/form.js'
 import type { FormMethod, PageView } from '../page.js'
@@ -23,7 +22,7 @@ export const FormTag = ({ view, action, method = 'POST', files, class: name = 'f
   <form method="post" action={view.links.prefix + action} class={name} {...(files && { enctype: 'multipart/form-data' })} {...attributes}>
     {method !== 'POST' && <input type="hidden" name="_method" value={method.toLowerCase()} />}
     <input type="hidden" name="authenticity_token" value={view.formToken()} />
-    {once && <input type="hidden" name="form_key" value={randomBytes(12).toString('base64url')} />}
+    {once && <input type="hidden" name="form_key" value={view.formKey()} />}
     {children}
   </form>
 )
@@ -211,11 +210,13 @@ interface ActionProps {
   what?: string
   /** Hidden fields. */
   fields?: Record<string, string>
+  /** The id of the element that the script replaces by its new state, in place of a new page. */
+  into?: string
 }
 
 /** A button that does something at once: a form of its own, as a link must change nothing. */
-export const ActionButton = ({ view, action, method = 'POST', label, icon, class: look = '', what, fields = {} }: ActionProps) => (
-  <FormTag view={view} action={action} method={method} class="action">
+export const ActionButton = ({ view, action, method = 'POST', label, icon, class: look = '', what, fields = {}, into }: ActionProps) => (
+  <FormTag view={view} action={action} method={method} class="action" {...(into && { attributes: { 'data-into': into } })}>
     {Object.entries(fields).map(([name, value]) => (
       <input type="hidden" key={name} name={name} value={value} />
     ))}

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { type IssueSubject, onIssue, onIssueSignedIn } from '../../../access/issues.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
-import { bool, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import { bool, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
 import { createIssue } from '../../../services/issuables/issues/create.js'
 import { listIssues, loadIssue } from '../../../services/issuables/issues/list.js'
 import { updateIssue } from '../../../services/issuables/issues/update.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutIssue } from '../../../services/notes/noteables.js'
 import { createIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
-import { Discussions } from '../../components/discussion.js'
+import { CommentForm, Discussions } from '../../components/discussion.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
@@ -18,7 +18,7 @@ import { inUrl, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 import { noteForms } from './notes.js'
 import { Labels, ListHead, PersonLink } from './parts.js'
-import { renderNotes, renderText } from './texts.js'
+import { discussionParts, renderText } from './texts.js'
 
 const PER_PAGE = 20
 const NOTES_PER_PAGE = 100
@@ -85,9 +85,10 @@ const addressOf = (subject: IssueSubject) => `${within(subject)}/${subject.issue
 export const issuePage = page({
   at: 'P/-/issues/:issue_iid',
   access: onIssue('read_issue'),
-  input: z.object({ page: paging.page }),
+  input: z.object({ page: paging.page, edit_note: opt(rowId()) }),
   async show({ ctx, caller, subject, input, view }) {
-    const { noteable } = aboutIssue(subject)
+    const about = aboutIssue(subject)
+    const { noteable } = about
     // as in the API, only who is signed in reads the discussion
     const reads = caller.user !== null
     const [record, html, { items: discussions, total }] = await Promise.all([
@@ -126,23 +127,11 @@ export const issuePage = page({
               <Discussions
                 view={view}
                 discussions={discussions}
-                texts={await renderNotes(ctx, caller, subject, discussions)}
-                replyTo={mayWrite ? (id) => `${at}/discussions/${id}/notes` : null}
+                {...await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note })}
               />
               <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
               {mayWrite && (
-                <FormTag view={view} action={`${at}/notes`}>
-                  <FormFaults view={view} fields={['note']} />
-                  <TextField
-                    view={view}
-                    name="note[note]"
-                    label="Comment"
-                    rows={5}
-                    hint="Markdown; lines such as /close or /assign me are carried out."
-                    required
-                  />
-                  <Submit label="Comment" />
-                </FormTag>
+                <CommentForm view={view} at={at} mayStartThread={false} hint="Markdown; lines such as /close or /assign me are carried out." />
               )}
               {subject.may('update_issue') && (
                 <ActionButton
@@ -185,7 +174,7 @@ export const issuePage = page({
 
 export const issueNotes = noteForms({
   at: issuePage.at,
-  access: onIssueSignedIn('create_note'),
+  access: onIssueSignedIn,
   on: issuePage,
   about: aboutIssue,
   addressOf,
