@@ -10,8 +10,9 @@ import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/f
 import { countRequest, forCall } from '../http/mount.js'
 import { parseInput } from '../http/params.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
-import type { Form, Html, Page, PageView, Sender, Submitted } from './page.js'
-import { Redirect } from './page.js'
+import { drafted } from './drafts.js'
+import type { Answer, Form, Page, PageView, Sender, Submitted } from './page.js'
+import { Plain, Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
 import { seedOf, viewOf } from './view.js'
 
@@ -71,26 +72,39 @@ function finderOf(ctx: Context, { access }: Page | Form, caller: Caller, bag: Pa
 
 const callerIn = (ctx: Context): Caller => ctx.origin?.caller ?? ANONYMOUS
 
-async function show(ctx: Context, view: PageView, page: Page, bag: ParameterBag): Promise<Html | Redirect> {
+async function show(ctx: Context, view: PageView, page: Page, bag: ParameterBag): Promise<Answer> {
   const caller = callerIn(ctx)
   const subject = await finderOf(ctx, page, caller, bag)()
   return page.show({ ctx, caller, subject, input: parseInput(page.input, bag), view })
 }
 
-async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBag, request: FastifyRequest): Promise<Html | Redirect> {
+async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBag, request: FastifyRequest): Promise<Answer> {
   const caller = callerIn(ctx)
   const load = finderOf(ctx, form, caller, bag)
   const subject = await afterStorageMove(ctx, load)
+  const draft = form.on && (await drafted(ctx, caller, subject, bag))
+  if (form.on && draft) return showAgain(ctx, view, form.on, bag, { draft, status: 200 })
   try {
     const input = parseInput(form.input, bag)
     const work = () => form.submit({ ctx, caller, subject, input, view })
     return await (form.method === 'DELETE' ? work() : unlessRemoved(request.log, load, work))
   } catch (error) {
     if (!form.on || !(error instanceof Failure) || !SHOWN_AGAIN.has(error.kind)) throw error
-    const shown = await show(ctx, { ...view, submitted: submittedOf(error, bag) }, form.on, pageParameters(bag, form.on))
-    if (shown instanceof Redirect) return shown
-    return { ...shown, status: error.kind === 'too_many' ? 429 : 422, headers: { ...shown.headers, ...error.headers } }
+    const again = { draft: submittedOf(error, bag), status: error.kind === 'too_many' ? 429 : 422, headers: error.headers }
+    return showAgain(ctx, view, form.on, bag, again)
   }
+}
+
+/** The page of a form with what was typed. */
+async function showAgain(
+  ctx: Context,
+  view: PageView,
+  page: Page,
+  bag: ParameterBag,
+  { draft, status, headers }: { draft: Submitted; status: number; headers?: Record<string, string> },
+): Promise<Answer> {
+  const shown = await show(ctx, { ...view, submitted: draft }, page, pageParameters(bag, page))
+  return shown instanceof Redirect || shown instanceof Plain ? shown : { ...shown, status, headers: { ...shown.headers, ...headers } }
 }
 
 /** The parameters of the page of a form: those of its path and query, not what was typed. */

@@ -14,8 +14,10 @@ import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
+import * as issue from './pages/planning/issue.js'
 import * as issues from './pages/planning/issues.js'
 import * as requests from './pages/planning/merge-requests.js'
+import * as newIssue from './pages/planning/new-issue.js'
 import * as pipelines from './pages/planning/pipelines.js'
 import * as applications from './pages/profile/applications.js'
 import * as emails from './pages/profile/emails.js'
@@ -80,8 +82,13 @@ export const pages: Page[] = [
   refs.tagsPage,
   refs.switchPage,
   issues.issuesPage,
-  issues.newIssuePage,
-  issues.issuePage,
+  issues.groupIssuesPage,
+  issues.groupRequestsPage,
+  issues.myIssuesPage,
+  issues.myRequestsPage,
+  newIssue.newIssuePage,
+  issue.issuePage,
+  issue.editIssuePage,
   requests.mergeRequestsPage,
   requests.newMergeRequestPage,
   requests.mergeRequestPage,
@@ -142,10 +149,21 @@ export const forms: Form[] = [
   edit.newFileForm,
   refs.branchForm,
   refs.branchRemoval,
-  issues.newIssueForm,
-  issues.issueNotes.comment,
-  issues.issueNotes.reply,
-  issues.issueState,
+  issues.issuesChange,
+  newIssue.newIssueForm,
+  issue.issueNotes.comment,
+  issue.issueNotes.reply,
+  issue.issueChange,
+  issue.issueAttributes,
+  issue.issueTime,
+  issue.issueTasks,
+  issue.issueReaction,
+  issue.issueSubscription,
+  issue.issueTodo,
+  issue.issueRequest,
+  issue.issueDuplicate,
+  issue.issueMove,
+  issue.issueRemoval,
   requests.newMergeRequestForm,
   requests.requestNotes.comment,
   requests.requestNotes.reply,
