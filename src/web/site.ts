@@ -12,8 +12,8 @@ import { answerPage } from './call.js'
 import { documentOf } from './layout/document.js'
 import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
-import type { Form, Html, Page, PageView, Sender } from './page.js'
-import { Redirect } from './page.js'
+import type { Answer, Form, Html, Page, PageView, Sender } from './page.js'
+import { Plain, Redirect } from './page.js'
 import { Paths } from './paths.js'
 import { flashCookie, flashText, setCookie } from './session/cookies.js'
 import { viewOf } from './view.js'
@@ -151,8 +151,12 @@ export class Site implements Sender {
   }
 
   /** Sends a page, or leads to another one. */
-  async send(view: PageView, result: Html | Redirect, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  async send(view: PageView, result: Answer, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { ctx } = this
+    if (result instanceof Plain) {
+      reply.headers({ 'content-type': result.type, 'cache-control': 'private, no-store', 'x-content-type-options': 'nosniff' })
+      return this.#sendText(Buffer.from(result.text), request, reply)
+    }
     for (const cookie of result.cookies ?? []) setCookie(ctx, reply, cookie)
     if (result instanceof Redirect) {
       if (result.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: flashText(result.flash), maxAge: 60 })

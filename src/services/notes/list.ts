@@ -205,7 +205,13 @@ const selectThreadsOfFiles = statement('threads of files of a merge request', (d
 )
 
 /** Threads about lines of these files, those that are not resolved first. */
-export async function threadsOfFiles(ctx: Context, reader: Reader, noteable: Noteable, paths: string[], limit: number): Promise<Page<DiscussionRecord>> {
+export async function threadsOfFiles(
+  ctx: Context,
+  reader: Reader,
+  noteable: Noteable,
+  paths: string[],
+  limit: number,
+): Promise<Page<DiscussionRecord>> {
   const values = { ...valuesOf(reader, noteable), paths }
   const { items, total } = await pageFrom(selectThreadsOfFiles(ctx.db, viewOf(reader, noteable)), values, { page: 1, per_page: limit })
   const ids = items.map(({ id }) => id)

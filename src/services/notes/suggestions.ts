@@ -148,5 +148,9 @@ export async function linesAt(ctx: Context, { project }: NoteableSubject, { posi
   if (!position?.new_line || suggestion.applied_at !== null) return null
   const lines = await linesIn(repositoryOf(ctx, project), position.head_sha, position.new_path).catch(() => null)
   const from = Math.max(0, position.new_line - 1 - suggestion.lines_above)
-  return lines?.slice(from, position.new_line + suggestion.lines_below).map((line) => Buffer.from(line.replace(/\r?\n$/, ''), 'latin1').toString('utf8')) ?? null
+  return (
+    lines
+      ?.slice(from, position.new_line + suggestion.lines_below)
+      .map((line) => Buffer.from(line.replace(/\r?\n$/, ''), 'latin1').toString('utf8')) ?? null
+  )
 }

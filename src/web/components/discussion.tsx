@@ -1,8 +1,8 @@
-import { emojiCharacter } from '../../lib/text/emoji.js'
-import { digestOf } from '../../services/notes/write.js'
+import { emojiOf } from '../../lib/text/emoji.js'
 import type { NoteAward } from '../../services/notes/award-emoji.js'
 import type { DiscussionRecord, NoteRecord } from '../../services/notes/list.js'
 import type { Suggestion } from '../../services/notes/suggestion-records.js'
+import { digestOf } from '../../services/notes/write.js'
 import { inUrl } from '../links.js'
 import type { PageView } from '../page.js'
 import { Avatar } from './avatar.js'
@@ -168,12 +168,7 @@ function ReplyForm({ view, at, back, discussion, mayReview, mayResolve }: Thread
   return (
     <details class="reply">
       <summary>Reply</summary>
-      <FormTag
-        view={view}
-        action={`${at}/discussions/${discussion.id}/notes`}
-        once
-        attributes={{ 'data-into': `discussion_${discussion.id}` }}
-      >
+      <FormTag view={view} action={`${at}/discussions/${discussion.id}/notes`} once attributes={{ 'data-into': `discussion_${discussion.id}` }}>
         {back && <input type="hidden" name="back" value={back} />}
         <TextField view={view} name="note[note]" within={`reply_${first.note.id}`} label="Reply" rows={3} required />
         {mayReview && mayResolve(first) && (
@@ -242,6 +237,8 @@ function Note({ record, ...parts }: DiscussionParts & { view: PageView; record: 
   )
 }
 
+const characterOf = (name: string) => emojiOf(name) ?? `:${name}:`
+
 const OFFERED = ['thumbsup', 'thumbsdown', 'smile', 'tada', 'confused', 'heart', 'rocket', 'eyes']
 
 interface AwardsProps extends Pick<DiscussionParts, 'mayAward' | 'back'> {
@@ -253,14 +250,7 @@ interface AwardsProps extends Pick<DiscussionParts, 'mayAward' | 'back'> {
 }
 
 /** The emoji on something, each of which gives or takes back that of the reader. */
-export function Awards({
-  view,
-  action,
-  awards,
-  mayAward,
-  back,
-  into,
-}: AwardsProps) {
+export function Awards({ view, action, awards, mayAward, back, into }: AwardsProps) {
   const title = ({ people, count, name }: Omit<NoteAward, 'note'>) =>
     `${people.join(', ')}${count > people.length ? ` and ${count - people.length} more` : ''}: ${name.replaceAll('_', ' ')}`
   if (!mayAward)
@@ -268,7 +258,7 @@ export function Awards({
       <p class="awards">
         {awards.map((award) => (
           <span key={award.name} class="badge" title={title(award)}>
-            {emojiCharacter(award.name)} {award.count}
+            {characterOf(award.name)} {award.count}
           </span>
         ))}
       </p>
@@ -279,7 +269,7 @@ export function Awards({
       {back && <input type="hidden" name="back" value={back} />}
       {awards.map((award) => (
         <button key={award.name} name="name" value={award.name} title={title(award)} {...(award.mine && { 'aria-pressed': 'true' })}>
-          {emojiCharacter(award.name)} {award.count}
+          {characterOf(award.name)} {award.count}
         </button>
       ))}
       <details class="menu">
@@ -287,7 +277,7 @@ export function Awards({
         <div>
           {others.map((name) => (
             <button key={name} name="name" value={name} aria-label={name.replaceAll('_', ' ')}>
-              {emojiCharacter(name)}
+              {characterOf(name)}
             </button>
           ))}
         </div>

@@ -82,6 +82,8 @@ interface InputProps extends FieldProps {
   inputmode?: 'numeric' | 'text'
   maxlength?: number
   accept?: string
+  /** The id of a list of suggestions. */
+  list?: string
 }
 
 /** A label, the field below it, a hint, and what is wrong with it. */
@@ -145,7 +147,8 @@ interface LabelledProps extends Pick<FieldProps, 'view' | 'name' | 'label' | 'hi
   children: (aria: Record<string, string>) => ComponentChildren
 }
 
-function Labelled({ view, name, label, hint, within, children }: LabelledProps) {
+/** A label above what is labelled, a hint, and what is wrong with it. */
+export function Labelled({ view, name, label, hint, within, children }: LabelledProps) {
   const id = within ? `${within}_${idOf(name)}` : idOf(name)
   const faults = faultsOf(view, name)
   const described = [...(faults.length > 0 ? [`${id}_fault`] : []), ...(hint ? [`${id}_hint`] : [])]

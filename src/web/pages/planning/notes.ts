@@ -45,7 +45,9 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
     async submit({ ctx, caller, subject, input }) {
       const noteable = about(subject)
       const { made, outcome } = await noteWithCommands(ctx, caller, noteable, { body: input.note.note, how: 'new' }, async (body) =>
-        input.thread ? ((await createDiscussion(ctx, caller, noteable, { body })).notes[0] as NoteRecord) : createNote(ctx, caller, noteable, { body }),
+        input.thread
+          ? ((await createDiscussion(ctx, caller, noteable, { body })).notes[0] as NoteRecord)
+          : createNote(ctx, caller, noteable, { body }),
       )
       return new Redirect(made ? toNote(input.back, addressOf(subject), made.note.id) : localPath(input.back, addressOf(subject)), noticeOf(outcome))
     },

@@ -1,10 +1,11 @@
 import type { Caller } from '../../../access/actor.js'
-import type { ProjectSubject } from '../../../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { nullOnFailure } from '../../../failures.js'
 import type { NamedLinks } from '../../../lib/text/markdown.js'
 import { partsOfNote } from '../../../rules/suggestions.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
+import { withSurroundings } from '../../../services/markdown/relative.js'
 import { awardsOfNotes } from '../../../services/notes/award-emoji.js'
 import { mayResolve } from '../../../services/notes/discussions.js'
 import { type DiscussionRecord, getNote, type NoteRecord } from '../../../services/notes/list.js'
@@ -12,11 +13,21 @@ import type { NoteableSubject } from '../../../services/notes/noteables.js'
 import { type Suggestion, suggestionsOf, suggests } from '../../../services/notes/suggestion-records.js'
 import { linesAt, pushableSource } from '../../../services/notes/suggestions.js'
 import type { DiscussionParts, ShownSuggestion } from '../../components/discussion.js'
+import { projectLinks } from '../../links.js'
 
-/** Renders a text of a project for a reader. */
-export async function renderText(ctx: Context, caller: Caller, project: ProjectSubject, text: string | null): Promise<string> {
+/** Makes relative links lead to the default branch, and those to uploads to the files of the project. */
+function withinProject(ctx: Context, project: ProjectSubject | null, html: string): string {
+  if (!project) return withSurroundings(html, { folder: '', page: (path) => `/${path}`, file: (path) => `/${path}` })
+  const links = projectLinks(ctx, fullPathOf(project.project))
+  const branch = project.project.default_branch ?? 'HEAD'
+  const placed = withSurroundings(html, { folder: '', page: (path) => links.blob(branch, path), file: (path) => links.raw(branch, path) })
+  return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${links.home}/uploads/`)
+}
+
+/** Renders a text of a project, or of none, for a reader. */
+export async function renderText(ctx: Context, caller: Caller, project: ProjectSubject | null, text: string | null): Promise<string> {
   if (!text) return ''
-  return ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text))
+  return withinProject(ctx, project, await ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text)))
 }
 
 interface Given {
@@ -57,11 +68,18 @@ export async function discussionParts(
     user && subject.request ? pushableSource(ctx, { ...caller, user }, subject) : null,
   ])
   const [texts, suggestions] = await Promise.all([
-    Promise.all(records.map(async (record) => [record.note.id, await textOf(ctx, record, suggested.get(record.note.id), links)] as const)),
+    Promise.all(
+      records.map(async (record) => {
+        const parts = await textOf(ctx, record, suggested.get(record.note.id), links)
+        return [record.note.id, parts.map((html) => withinProject(ctx, subject, html))] as const
+      }),
+    ),
     Promise.all(
       records.map(async ({ note }) => {
         const own = suggested.get(note.id) ?? []
-        const shown = await Promise.all(own.map(async (suggestion): Promise<ShownSuggestion> => ({ suggestion, before: await linesAt(ctx, subject, note, suggestion) })))
+        const shown = await Promise.all(
+          own.map(async (suggestion): Promise<ShownSuggestion> => ({ suggestion, before: await linesAt(ctx, subject, note, suggestion) })),
+        )
         return [note.id, shown] as const
       }),
     ),

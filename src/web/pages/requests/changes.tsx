@@ -80,7 +80,13 @@ interface Shown {
   mayComment: boolean
 }
 
-async function load(ctx: Context, caller: SignedIn, subject: MergeRequestSubject, view: PageView, input: Input): Promise<Shown & { drafted: number; moreThreads: number }> {
+async function load(
+  ctx: Context,
+  caller: SignedIn,
+  subject: MergeRequestSubject,
+  view: PageView,
+  input: Input,
+): Promise<Shown & { drafted: number; moreThreads: number }> {
   const about = aboutMergeRequest(subject)
   const { request, project } = subject
   const [changes, seen, drafted] = await Promise.all([
@@ -143,7 +149,12 @@ export const requestChangesPage = page({
           <RequestHead view={view} subject={subject} tab="/diffs" drafts={shown.drafted} />
           {unseen && <NewSince shown={shown} />}
           <Versions shown={shown} />
-          {commit && <CommitBar shown={shown} commits={(await listRequestCommits(ctx, subject.project, subject.request, { page: 1, per_page: MAX_COMMITS })).items} />}
+          {commit && (
+            <CommitBar
+              shown={shown}
+              commits={(await listRequestCommits(ctx, subject.project, subject.request, { page: 1, per_page: MAX_COMMITS })).items}
+            />
+          )}
           <div class="toolbar">
             {parts.mayWrite && !shown.mayComment && version && (
               <a href={withQuery(to, input.view ? { view: input.view } : {})}>To comment on lines, show the whole change with its white space</a>
@@ -300,7 +311,11 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
           {isNew && <NewComment shown={shown} file={file} line={null} />}
           {outdated.length > 0 && (
             <details class="outdated" open={outdated.some(isUnresolved)}>
-              <summary>{outdated.length === 1 ? '1 thread about lines that have changed since' : `${outdated.length} threads about lines that have changed since`}</summary>
+              <summary>
+                {outdated.length === 1
+                  ? '1 thread about lines that have changed since'
+                  : `${outdated.length} threads about lines that have changed since`}
+              </summary>
               {outdated.map((discussion) => (
                 <ThreadBox key={discussion.id} shown={shown} discussion={discussion} outdated />
               ))}
@@ -378,7 +393,9 @@ function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[];
     return `${withQuery(view.links.prefix + at, { ...kept, page: String(number.get(file) ?? 1) })}#${anchor}`
   }
   const viewed = files.filter(isViewed).length
-  const open = [...threads.values()].flatMap(({ lines, file, outdated }) => [...[...lines.values()].flat(), ...file, ...outdated]).filter(isUnresolved)
+  const open = [...threads.values()]
+    .flatMap(({ lines, file, outdated }) => [...[...lines.values()].flat(), ...file, ...outdated])
+    .filter(isUnresolved)
   return (
     <>
       <details class="summary tree" open={total <= 20}>

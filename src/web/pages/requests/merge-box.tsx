@@ -62,7 +62,8 @@ export function MergeBox(props: BoxProps) {
   const { record, view, subject } = props
   const { request } = record
   const waits = request.state === 'opened' && (request.merge_status === 'unchecked' || request.rebase_user_id !== null)
-  const refresh = request.state === 'opened' ? { 'data-refresh': `${view.links.prefix}${addressOf(subject)}/widget`, 'data-every': waits ? '2' : '10' } : {}
+  const refresh =
+    request.state === 'opened' ? { 'data-refresh': `${view.links.prefix}${addressOf(subject)}/widget`, 'data-every': waits ? '2' : '10' } : {}
   return (
     <section class="box merge" id="merge" {...refresh}>
       {request.state === 'merged' ? <Merged {...props} /> : request.state === 'closed' ? <Closed {...props} /> : <Open {...props} />}
@@ -84,7 +85,11 @@ function Open(props: BoxProps) {
   return (
     <>
       <h2 class="head">
-        {deferred ? 'This is merged when its pipeline succeeds' : status === 'mergeable' && !can_merge ? 'This is ready to be merged' : (HEADINGS[status] ?? 'This cannot be merged yet')}
+        {deferred
+          ? 'This is merged when its pipeline succeeds'
+          : status === 'mergeable' && !can_merge
+            ? 'This is ready to be merged'
+            : (HEADINGS[status] ?? 'This cannot be merged yet')}
       </h2>
       <div class="note">
         <FormFaults view={view} fields={['note', 'description', 'title']} />
@@ -92,9 +97,7 @@ function Open(props: BoxProps) {
         {request.merge_error && <p class="flash alert">{request.merge_error}</p>}
         {deferred ? (
           <>
-            <p>
-              {record.request.merge_user_id === view.viewer?.id ? 'You have asked for this.' : 'Somebody who may merge has asked for this.'}
-            </p>
+            <p>{record.request.merge_user_id === view.viewer?.id ? 'You have asked for this.' : 'Somebody who may merge has asked for this.'}</p>
             {(can_merge || request.author_id === view.viewer?.id) && (
               <ActionButton view={view} action={`${at}/cancel_merge_when_pipeline_succeeds`} label="Cancel the automatic merge" into="merge" />
             )}
@@ -107,7 +110,7 @@ function Open(props: BoxProps) {
             <ActionButton view={view} action={`${at}/approve`} label="Approve" fields={{ sha: request.sha ?? '' }} />
           )}
           {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Take back my approval" />}
-          {branches.source && request.behind_target && record.rules.merge_method === 'merge' && request.rebase_user_id === null && (
+          {branches.source && request.behind_target && status === 'mergeable' && record.rules.merge_method === 'merge' && (
             <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
           )}
         </div>
@@ -128,7 +131,9 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
       {isDraft(request.title) && (
         <Check state="missing">
           This is a draft.{' '}
-          {subject.may('update_merge_request') && <ActionButton view={view} action={`${at}/ready`} label="Mark as ready" fields={{ draft: 'false' }} />}
+          {subject.may('update_merge_request') && (
+            <ActionButton view={view} action={`${at}/ready`} label="Mark as ready" fields={{ draft: 'false' }} />
+          )}
         </Check>
       )}
       {request.merge_status === 'unchecked' ? (
@@ -161,7 +166,9 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
           {pipeline !== 'success' && rules.pipeline_needed && ' It must pass first.'}
         </Check>
       )}
-      {pipeline === null && rules.pipeline_needed && <Check state="missing">A pipeline must pass first, and there is none for the newest commit.</Check>}
+      {pipeline === null && rules.pipeline_needed && (
+        <Check state="missing">A pipeline must pass first, and there is none for the newest commit.</Check>
+      )}
       {threads > 0 && (
         <Check state={rules.discussions_block ? 'missing' : 'note'}>
           {threads === 1 ? 'One thread is' : `${threads} threads are`} not resolved.{rules.discussions_block && ' All must be resolved first.'}
@@ -215,14 +222,23 @@ function MergeForm({ record, messages, view, subject, status }: BoxProps & { sta
       />
       <details>
         <summary>Edit the message</summary>
-        {messages?.merge != null && <TextField view={view} name="commit_message" label="Message of the merge commit" rows={5} value={messages.merge} />}
+        {messages?.merge != null && (
+          <TextField view={view} name="commit_message" label="Message of the merge commit" rows={5} value={messages.merge} />
+        )}
         {messages?.squash != null && (
           <TextField view={view} name="squash_commit_message" label="Message of the squashed commit" rows={4} value={messages.squash} />
         )}
       </details>
       <div class="toolbar">
         {status === 'mergeable' && <Submit label="Merge" />}
-        {waits && <Submit label="Merge when the pipeline succeeds" name="merge_when_pipeline_succeeds" value="true" class={status === 'mergeable' ? '' : 'primary'} />}
+        {waits && (
+          <Submit
+            label="Merge when the pipeline succeeds"
+            name="merge_when_pipeline_succeeds"
+            value="true"
+            class={status === 'mergeable' ? '' : 'primary'}
+          />
+        )}
       </div>
     </FormTag>
   )

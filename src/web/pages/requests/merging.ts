@@ -1,37 +1,26 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../../access/merge-requests.js'
-import { conflict, forbidden, refused } from '../../../failures.js'
-import { bool, int, oneOf, orDefault, str } from '../../../http/params.js'
+import { forbidden, refused } from '../../../failures.js'
+import { bool, orDefault, str } from '../../../http/params.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
+import { withTask } from '../../../rules/references.js'
 import { acceptMergeRequest, cancelAutomaticMerge } from '../../../services/issuables/merge-requests/merging/accept.js'
 import { startRebase } from '../../../services/issuables/merge-requests/merging/rebase.js'
 import { branchOptions } from '../../../services/issuables/merge-requests/reading/after-merge.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { approve, unapprove } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
-import { digestOf } from '../../../services/notes/write.js'
+import { toggleAward } from '../../../services/notes/award-emoji.js'
+import { aboutMergeRequest } from '../../../services/notes/noteables.js'
 import { createBranch, deleteBranch } from '../../../services/repository/branches.js'
 import { revert } from '../../../services/repository/commits/pick.js'
 import { shortId } from '../../components/code.js'
+import { checkVersion } from '../../components/stale.js'
 import { form, Redirect } from '../../page.js'
 import { AT, addressOf, read, within } from './parts.js'
 import { mergeRequestPage } from './show.js'
 
 const updates = onMergeRequest('update_merge_request')
-
-export const requestState = form({
-  at: AT,
-  method: 'PUT',
-  access: updates,
-  input: z.object({ merge_request: z.object({ state_event: oneOf(['close', 'reopen']) }) }),
-  on: mergeRequestPage,
-  async submit({ ctx, caller, subject, input }) {
-    await updateMergeRequest(ctx, caller, subject, input.merge_request)
-    return new Redirect(addressOf(subject), {
-      notice: input.merge_request.state_event === 'close' ? 'The merge request is closed.' : 'The merge request is open again.',
-    })
-  },
-})
 
 /** Marks a draft as ready, or the other way round. */
 export const requestReady = form({
@@ -114,38 +103,33 @@ const approving = (name: 'approve' | 'unapprove', notice: string) =>
 export const requestApproval = approving('approve', 'You have approved this.')
 export const requestUnapproval = approving('unapprove', 'Your approval is taken back.')
 
-const TASK = /^(\s*(?:>\s*)*(?:[-+*]|\d{1,9}[.)])\s+)\[([ xX])\](?=\s)/
-const FENCE = /^\s*(`{3,}|~{3,})/
-
-/** The description with its task of this number, from 0, done or not; null if there is none. */
-export function withTask(description: string, wanted: number): string | null {
-  const lines = description.split('\n')
-  let fence = ''
-  let task = -1
-  for (const [i, line] of lines.entries()) {
-    const [, mark = ''] = FENCE.exec(line) ?? []
-    if (mark) fence = fence === '' ? mark : mark.startsWith(fence) ? '' : fence
-    else if (fence === '' && TASK.test(line) && ++task === wanted) {
-      lines[i] = line.replace(TASK, (_, start: string, state: string) => `${start}[${state === ' ' ? 'x' : ' '}]`)
-      return lines.join('\n')
-    }
-  }
-  return null
-}
-
 /** Ticks a task of the description, if that has not changed since the page was made (WB-107). */
 export const requestTasks = form({
   at: `${AT}/tasks`,
   method: 'POST',
   access: updates,
-  input: z.object({ task: int({ min: 0, max: 10_000 }), before: str() }),
+  input: z.object({ task: str(), version: orDefault(str(), '') }),
   on: mergeRequestPage,
-  async submit({ ctx, caller, subject, input: { task, before } }) {
-    const { description } = subject.request
-    if (digestOf(description) !== before) throw conflict('The description has changed since this page was opened')
-    const changed = withTask(description, task)
-    if (changed === null) throw refused('There is no such task')
-    await updateMergeRequest(ctx, caller, subject, { description: changed })
+  async submit({ ctx, caller, subject, input: { task, version } }) {
+    const { request } = subject
+    checkVersion(version, request.description)
+    const [number = '', state] = task.split(':')
+    const description = await withTask(ctx.cpu.slices, request.description, Number(number), state === '1')
+    if (description === null) throw refused('There is no such task')
+    await updateMergeRequest(ctx, caller, subject, { description, check: (before) => checkVersion(version, before.description) })
+    return new Redirect(`${addressOf(subject)}#description`)
+  },
+})
+
+export const requestAward = form({
+  at: `${AT}/toggle_award_emoji`,
+  method: 'POST',
+  access: onMergeRequest('award_emoji'),
+  input: z.object({ name: orDefault(str(), '') }),
+  on: mergeRequestPage,
+  async submit({ ctx, caller, subject, input }) {
+    const { noteable } = aboutMergeRequest(subject)
+    await toggleAward(ctx, caller, { type: 'MergeRequest', id: subject.request.id, noteable }, input.name)
     return new Redirect(addressOf(subject))
   },
 })

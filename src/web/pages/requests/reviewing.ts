@@ -47,7 +47,9 @@ export const lineComment = form({
   at: `${AT}/discussions`,
   method: 'POST',
   access: writes,
-  input: changesInput.omit({ line: true, on: true, only: true, suggest: true, edit_note: true }).extend({ note, position, how: opt(oneOf(['review', 'now'])) }),
+  input: changesInput
+    .omit({ line: true, on: true, only: true, suggest: true, edit_note: true })
+    .extend({ note, position, how: opt(oneOf(['review', 'now'])) }),
   on: requestChangesPage,
   async submit({ ctx, caller, subject, input }) {
     const about = aboutMergeRequest(subject)

@@ -3,21 +3,24 @@ import { fullPathOf } from '../../../access/rules.js'
 import { opt, paging, rowId } from '../../../http/params.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { listRequestCommits } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDrafts } from '../../../services/notes/drafts.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
-import { digestOf } from '../../../services/notes/write.js'
 import { PipelineBadge, shortId } from '../../components/code.js'
 import { CommentForm, Discussions, isUnresolved, SelectedSuggestions } from '../../components/discussion.js'
 import { ActionButton, FormTag } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
+import { Reactions } from '../../components/reactions.js'
+import { versionOf } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { page } from '../../page.js'
 import { CommitText } from '../code/commits.js'
 import { Labels, PersonLink } from '../planning/parts.js'
+import { withTaskButtons } from '../planning/tasks.js'
 import { discussionParts, renderText } from '../planning/texts.js'
 import { ReviewBox } from './drafts.js'
 import { loadMerging, MergeBox } from './merge-box.js'
@@ -31,17 +34,19 @@ export const mergeRequestPage = page({
   input: z.object({ page: paging.page, edit_note: opt(rowId()) }),
   async show({ ctx, caller, subject, input, view }) {
     const about = aboutMergeRequest(subject)
-    const [merging, html, { items: discussions, total }, drafts] = await Promise.all([
+    const [merging, html, { items: discussions, total }, drafts, awards] = await Promise.all([
       loadMerging(ctx, caller, subject),
       renderText(ctx, caller, subject, subject.request.description),
       listDiscussions(ctx, caller, about.noteable, { page: input.page, per_page: NOTES_PER_PAGE }),
       listDrafts(ctx, caller, about.noteable),
+      listAwards(ctx, { type: 'MergeRequest', id: subject.request.id, noteable: about.noteable }, { page: 1, per_page: 100 }),
     ])
     const { request, author, assignee, reviewer, milestone, labels, head_pipeline } = merging.record
     const at = addressOf(subject)
     const parts = await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note, head: request.sha })
     const isOpen = request.state === 'opened'
     const mayUpdate = subject.may('update_merge_request')
+    const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null
     const unresolved = discussions.filter(isUnresolved)
     return {
       title: `${request.title} (!${request.iid}) · ${fullPathOf(subject.project)}`,
@@ -52,14 +57,13 @@ export const mergeRequestPage = page({
             <div>
               {html && (
                 <section class="box" id="description">
-                  {mayUpdate && request.task_count > 0 ? (
-                    <FormTag view={view} action={`${at}/tasks`} class="tasks" attributes={{ 'data-tasks': true, 'data-into': 'description' }}>
-                      <input type="hidden" name="before" value={digestOf(request.description)} />
-                      <input type="hidden" name="task" />
-                      <Prose html={html} />
-                    </FormTag>
-                  ) : (
+                  {ticked === null ? (
                     <Prose html={html} />
+                  ) : (
+                    <FormTag view={view} action={`${at}/tasks`} class="tasks" attributes={{ 'data-into': 'description' }}>
+                      <input type="hidden" name="version" value={versionOf(request.description)} />
+                      <Prose html={ticked} />
+                    </FormTag>
                   )}
                   {request.task_count > 0 && (
                     <p class="note dim">
@@ -68,6 +72,7 @@ export const mergeRequestPage = page({
                   )}
                 </section>
               )}
+              <Reactions view={view} awards={awards.items} toggleAt={subject.may('award_emoji') ? `${at}/toggle_award_emoji` : null} />
               <MergeBox view={view} subject={subject} {...merging} />
               <ReviewBox
                 view={view}
@@ -144,7 +149,12 @@ export const mergeWidget = page({
   input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const merging = await loadMerging(ctx, caller, subject)
-    return { title: `!${subject.request.iid}`, body: <MergeBox view={view} subject={subject} {...merging} />, narrow: true, headers: { 'cache-control': 'no-store' } }
+    return {
+      title: `!${subject.request.iid}`,
+      body: <MergeBox view={view} subject={subject} {...merging} />,
+      narrow: true,
+      headers: { 'cache-control': 'no-store' },
+    }
   },
 })
 
@@ -170,7 +180,10 @@ export const requestCommitsPage = page({
                 key={commit.oid}
                 actions={
                   <>
-                    <a href={`${view.links.prefix}${addressOf(subject)}/diffs?commit_id=${commit.oid}`} aria-label={`Changes of ${shortId(commit.oid)}`}>
+                    <a
+                      href={`${view.links.prefix}${addressOf(subject)}/diffs?commit_id=${commit.oid}`}
+                      aria-label={`Changes of ${shortId(commit.oid)}`}
+                    >
                       Changes
                     </a>
                     <a href={links.commit(commit.oid)}>

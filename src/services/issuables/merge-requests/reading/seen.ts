@@ -36,7 +36,10 @@ export async function seenBy(ctx: Context, { user }: SignedIn, request: number):
 
 /** Stands for the change of a file: what was viewed is to be viewed again when this differs. */
 export const changeDigest = ({ diff, a_mode, b_mode, old_path }: FileDiff): string =>
-  createHash('sha256').update(JSON.stringify([old_path, a_mode, b_mode, diff])).digest('base64url').slice(0, 22)
+  createHash('sha256')
+    .update(JSON.stringify([old_path, a_mode, b_mode, diff]))
+    .digest('base64url')
+    .slice(0, 22)
 
 /** Records that a user has seen a version, unless they have seen a later one. */
 export async function recordSeenVersion(ctx: Context, { user }: SignedIn, request: number, version: number): Promise<void> {
