@@ -185,7 +185,14 @@ const isNumbered = ({ kind }: Line) => kind !== 'hunk' && kind !== 'none'
 
 /** A button that begins a comment on a line. */
 const CommentButton = ({ form, line }: { form: string; line: Line }) => (
-  <button class="remark" form={form} name="line" value={`${line.old ?? ''}_${line.new ?? ''}`} aria-label={`Comment on line ${line.new ?? line.old}`}>
+  <button
+    type="submit"
+    class="remark"
+    form={form}
+    name="line"
+    value={`${line.old ?? ''}_${line.new ?? ''}`}
+    aria-label={`Comment on line ${line.new ?? line.old}`}
+  >
     +
   </button>
 )

@@ -1,3 +1,4 @@
+import type { ParameterBag } from '../../http/form.js'
 import { emojiOf } from '../../lib/text/emoji.js'
 import type { NoteAward } from '../../services/notes/award-emoji.js'
 import type { DiscussionRecord, NoteRecord } from '../../services/notes/list.js'
@@ -163,10 +164,11 @@ export const Excerpt = ({ note }: { note: Pick<NoteRecord['note'], 'excerpt'> })
   </div>
 )
 
-function ReplyForm({ view, at, back, discussion, mayReview, mayResolve }: ThreadProps) {
+function ReplyForm({ view: page, at, back, discussion, mayReview, mayResolve }: ThreadProps) {
+  const view = wasSent(page, (values) => values['discussion_id'] === discussion.id) ? page : unsent(page)
   const first = discussion.notes[0] as NoteRecord
   return (
-    <details class="reply">
+    <details class="reply" open={view.submitted !== null}>
       <summary>Reply</summary>
       <FormTag view={view} action={`${at}/discussions/${discussion.id}/notes`} once attributes={{ 'data-into': `discussion_${discussion.id}` }}>
         {back && <input type="hidden" name="back" value={back} />}
@@ -268,7 +270,7 @@ export function Awards({ view, action, awards, mayAward, back, into }: AwardsPro
     <FormTag view={view} action={action} class="awards" attributes={{ 'data-into': into }}>
       {back && <input type="hidden" name="back" value={back} />}
       {awards.map((award) => (
-        <button key={award.name} name="name" value={award.name} title={title(award)} {...(award.mine && { 'aria-pressed': 'true' })}>
+        <button key={award.name} type="submit" name="name" value={award.name} title={title(award)} {...(award.mine && { 'aria-pressed': 'true' })}>
           {characterOf(award.name)} {award.count}
         </button>
       ))}
@@ -276,7 +278,7 @@ export function Awards({ view, action, awards, mayAward, back, into }: AwardsPro
         <summary aria-label="React">☺</summary>
         <div>
           {others.map((name) => (
-            <button key={name} name="name" value={name} aria-label={name.replaceAll('_', ' ')}>
+            <button key={name} type="submit" name="name" value={name} aria-label={name.replaceAll('_', ' ')}>
               {characterOf(name)}
             </button>
           ))}
@@ -378,8 +380,14 @@ const SystemNote = ({ view, record, text }: { view: PageView; record: NoteRecord
   </li>
 )
 
+/** Whether it was this form that was refused: many forms of a page have fields of the same name. */
+const wasSent = ({ submitted }: PageView, isThis: (values: ParameterBag) => boolean) => submitted !== null && isThis(submitted.values)
+
+const unsent = (view: PageView): PageView => ({ ...view, submitted: null })
+
 /** The form of a new comment. */
-export function CommentForm({ view, at, mayStartThread, hint }: { view: PageView; at: string; mayStartThread: boolean; hint: string }) {
+export function CommentForm({ view: page, at, mayStartThread, hint }: { view: PageView; at: string; mayStartThread: boolean; hint: string }) {
+  const view = wasSent(page, (values) => values['edit_note'] === undefined && values['discussion_id'] === undefined) ? page : unsent(page)
   return (
     <FormTag view={view} action={`${at}/notes`} once>
       <FormFaults view={view} fields={['note']} />

@@ -439,7 +439,7 @@ function FileTools({ shown: { view, parts, mayComment, subject }, file, viewed }
   return (
     <>
       {mayComment && (
-        <button form={`on_${anchor}`} name="line" value="file" class="quiet" aria-label={`Comment on the file ${file.new_path}`}>
+        <button type="submit" form={`on_${anchor}`} name="line" value="file" class="quiet" aria-label={`Comment on the file ${file.new_path}`}>
           Comment
         </button>
       )}

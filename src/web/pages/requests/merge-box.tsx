@@ -45,7 +45,7 @@ export async function loadMerging(ctx: Context, caller: SignedIn, subject: Merge
 const Check = ({ state, children }: { state: 'done' | 'missing' | 'waiting' | 'note'; children: ComponentChildren }) => (
   <li class={state}>
     <span aria-hidden="true">{{ done: '✓', missing: '✕', waiting: '…', note: '•' }[state]}</span>
-    <span class="hidden-text">{{ done: 'Done: ', missing: 'Missing: ', waiting: 'Waiting: ', note: '' }[state]}</span>
+    <span class="hidden">{{ done: 'Done: ', missing: 'Missing: ', waiting: 'Waiting: ', note: '' }[state]}</span>
     <div>{children}</div>
   </li>
 )
