@@ -16,8 +16,11 @@ import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
 import * as issue from './pages/planning/issue.js'
 import * as issues from './pages/planning/issues.js'
+import * as labels from './pages/planning/labels.js'
+import * as milestones from './pages/planning/milestones.js'
 import * as newIssue from './pages/planning/new-issue.js'
 import * as pipelines from './pages/planning/pipelines.js'
+import * as todos from './pages/planning/todos.js'
 import * as applications from './pages/profile/applications.js'
 import * as emails from './pages/profile/emails.js'
 import * as identities from './pages/profile/identities.js'
@@ -91,9 +94,14 @@ export const pages: Page[] = [
   issues.groupRequestsPage,
   issues.myIssuesPage,
   issues.myRequestsPage,
+  todos.todosPage,
   newIssue.newIssuePage,
   issue.issuePage,
   issue.editIssuePage,
+  ...labels.projectLabels.pages,
+  ...labels.groupLabels.pages,
+  ...milestones.projectMilestones.pages,
+  ...milestones.groupMilestones.pages,
   requestList.mergeRequestsPage,
   requestCreation.newMergeRequestPage,
   requestCreation.editMergeRequestPage,
@@ -158,6 +166,9 @@ export const forms: Form[] = [
   refs.branchForm,
   refs.branchRemoval,
   issues.issuesChange,
+  todos.todoDone,
+  todos.todoRestoration,
+  todos.todosDone,
   newIssue.newIssueForm,
   ...Object.values(issue.issueNotes),
   issue.issueChange,
@@ -171,6 +182,12 @@ export const forms: Form[] = [
   issue.issueDuplicate,
   issue.issueMove,
   issue.issueRemoval,
+  ...labels.projectLabels.forms,
+  ...labels.groupLabels.forms,
+  labels.labelSubscription,
+  labels.labelPromotion,
+  ...milestones.projectMilestones.forms,
+  ...milestones.groupMilestones.forms,
   ...Object.values(requestCreation.forms),
   ...Object.values(requestList.forms),
   ...Object.values(reviewing.requestNotes),

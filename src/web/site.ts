@@ -7,6 +7,7 @@ import { Failure, noSuchRoute, nullOnFailure, unauthenticated } from '../failure
 import { callerOfSession, sessionOf } from '../http/caller.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
+import { loadWaiting } from '../services/issuables/waiting.js'
 import { Assets } from './assets.js'
 import { answerPage } from './call.js'
 import { documentOf } from './layout/document.js'
@@ -164,7 +165,8 @@ export class Site implements Sender {
       // 303: the next page is fetched by GET, whatever the form's method was
       return reply.header('cache-control', 'no-store').redirect(to, 303)
     }
-    const text = documentOf(result, view, await this.assets.links())
+    const waiting = view.viewer && !result.narrow && (result.status ?? 200) < 500 ? await loadWaiting(ctx, view.viewer) : null
+    const text = documentOf(result, view, await this.assets.links(), waiting)
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
     reply.code(result.status ?? 200).headers({ ...headersOf(view, result), ...result.headers })
