@@ -51,7 +51,7 @@ async function beginComment(browser: TestBrowser, at: string, line: string) {
 }
 
 describe('comments on lines', () => {
-  it('are written under the line, answered, changed, given emoji, resolved and deleted without scripts', async () => {
+  it('are written under the line, answered, changed, given emoji, resolved and deleted without scripts (WB-92, WB-93)', async () => {
     const { owner, author, at } = await aReview()
     const mine = await signedIn(owner)
     const page = await beginComment(mine, at, '_2')
@@ -81,7 +81,7 @@ describe('comments on lines', () => {
     expect((await theirs.submit('Delete comment')).text).toContain('The comment is deleted.')
   })
 
-  it('that another has changed meanwhile are not overwritten: both texts are shown', async () => {
+  it('that another has changed meanwhile are not overwritten: both texts are shown (WB-91)', async () => {
     const { owner, at, request } = await aReview()
     const { body: note } = await t.api('post', `${request.path}/notes`, owner).send({ body: 'first' }).expect(201)
     const browser = await signedIn(owner)
@@ -105,7 +105,7 @@ describe('comments on lines', () => {
     expect(visitor.at).toContain('/users/sign_in')
   })
 
-  it('about a file as a whole stand above its lines, and those of an earlier version show what they were about', async () => {
+  it('about a file as a whole stand above its lines, and those of an earlier version show what they were about (WB-93)', async () => {
     const { owner, at, project } = await aReview()
     const browser = await signedIn(owner)
     await beginComment(browser, at, 'file')
@@ -133,7 +133,7 @@ describe('comments on lines', () => {
     expect([then.at, then.$('tr.under .thread').attr('id')]).toEqual([expect.stringContaining('diff_id='), id])
   })
 
-  it('sent twice are written once', async () => {
+  it('sent twice are written once (WB-90)', async () => {
     const { owner, at, request } = await aReview()
     const browser = await signedIn(owner)
     const { $ } = await browser.open(at)
@@ -147,7 +147,7 @@ describe('comments on lines', () => {
 })
 
 describe('a review', () => {
-  it('is kept to its author, sent at once with an approval, and lands on the version that it was written for', async () => {
+  it('is kept to its author, sent at once with an approval, and lands on the version that it was written for (WB-96, WB-97, WB-98)', async () => {
     const { owner, author, at, project, request } = await aReview()
     const mine = await signedIn(owner)
     await beginComment(mine, at, '_2')
@@ -203,7 +203,7 @@ describe('a review', () => {
 })
 
 describe('suggestions', () => {
-  it('show the lines that they change, and are applied as one commit by those who may push', async () => {
+  it('show the lines that they change, and are applied as one commit by those who may push (WB-100, WB-101)', async () => {
     const { owner, author, at, project, request } = await aReview()
     const mine = await signedIn(owner)
     const page = await beginComment(mine, at, '_2')
@@ -243,7 +243,7 @@ describe('suggestions', () => {
     expect((await t.api('get', request.path, owner).expect(200)).body.blocking_discussions_resolved).toBe(true)
   })
 
-  it('are refused once their lines have changed, and to those who may not push', async () => {
+  it('are refused once their lines have changed, and to those who may not push (WB-102)', async () => {
     const { owner, author, at, project } = await aReview()
     const mine = await signedIn(owner)
     await beginComment(mine, at, '_2')
@@ -262,7 +262,7 @@ describe('suggestions', () => {
 })
 
 describe('changes', () => {
-  it('are compared between versions, read commit by commit, and marked as viewed until they change', async () => {
+  it('are compared between versions, read commit by commit, and marked as viewed until they change (WB-94, WB-95)', async () => {
     const { owner, at, project } = await aReview({ 'a.txt': text(changed), 'sub/c': 'c\n' })
     const browser = await signedIn(owner)
     const first = await browser.open(`${at}/diffs`)
@@ -308,7 +308,7 @@ describe('changes', () => {
     expect((await browser.open(`${at}/diffs?view=parallel&w=1`)).$('table.parallel').length).toBe(3)
   })
 
-  it('of many files and lines are shown in parts', async () => {
+  it('of many files and lines are shown in parts (WB-93)', async () => {
     const many = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`many/${String(i).padStart(3, '0')}`, `${i}\n`]))
     const { owner, at } = await aReview({ ...many, big: 'x\n'.repeat(4_000) })
     const browser = await signedIn(owner)
@@ -321,7 +321,7 @@ describe('changes', () => {
 })
 
 describe('the merge box', () => {
-  it('says what stands in the way, merges with the messages that were typed, and offers what comes afterwards', async () => {
+  it('says what stands in the way, merges with the messages that were typed, and offers what comes afterwards (WB-103, WB-104, WB-105, WB-106)', async () => {
     const { owner, author, at, project, request } = await aReview()
     await t.api('put', request.path, owner).send({ title: 'Draft: Change it' }).expect(200)
     await t.api('put', project.path, owner).send({ only_allow_merge_if_all_discussions_are_resolved: true }).expect(200)
@@ -365,7 +365,7 @@ describe('the merge box', () => {
     expect((await browser.submit('Cancel the automatic merge')).text).toContain('The automatic merge is canceled.')
   })
 
-  it('ticks tasks', async () => {
+  it('ticks tasks (WB-107)', async () => {
     const { owner, at, request } = await aReview()
     await t.api('put', request.path, owner).send({ description: '- [ ] first\n- [ ] second' }).expect(200)
     const browser = await signedIn(owner)
@@ -376,7 +376,7 @@ describe('the merge box', () => {
 })
 
 describe('new merge requests', () => {
-  it('show what they would merge, take a template and all attributes, and are edited', async () => {
+  it('show what they would merge, take a template and all attributes, and are edited (WB-108, WB-109)', async () => {
     const [owner, reviewer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const files = { 'a.txt': text(LINES), '.gitlab/merge_request_templates/Default.md': 'Why: <b>\n' }
     const project = await aProject(t.ctx, { creator: owner, developer: reviewer, visibility: 'public', files })

@@ -42,10 +42,10 @@ export async function loadMerging(ctx: Context, caller: SignedIn, subject: Merge
 }
 
 /** A thing that must hold before a merge, or that is good to know. */
-const Check = ({ state, children }: { state: 'done' | 'missing' | 'waiting' | 'note'; children: ComponentChildren }) => (
+const Check = ({ state, children }: { state: 'done' | 'missing' | 'waiting' | 'info'; children: ComponentChildren }) => (
   <li class={state}>
-    <span aria-hidden="true">{{ done: '✓', missing: '✕', waiting: '…', note: '•' }[state]}</span>
-    <span class="hidden">{{ done: 'Done: ', missing: 'Missing: ', waiting: 'Waiting: ', note: '' }[state]}</span>
+    <span aria-hidden="true">{{ done: '✓', missing: '✕', waiting: '…', info: '•' }[state]}</span>
+    <span class="hidden">{{ done: 'Done: ', missing: 'Missing: ', waiting: 'Waiting: ', info: '' }[state]}</span>
     <div>{children}</div>
   </li>
 )
@@ -149,7 +149,7 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
         <Check state="waiting">The rebase is going on.</Check>
       ) : (
         request.behind_target && (
-          <Check state={rules.merge_method === 'merge' ? 'note' : 'missing'}>
+          <Check state={rules.merge_method === 'merge' ? 'info' : 'missing'}>
             The source branch is behind {target}.{' '}
             {rules.merge_method !== 'merge' &&
               (branches.source ? (
@@ -161,7 +161,7 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
         )
       )}
       {pipeline !== null && (
-        <Check state={pipeline === 'success' ? 'done' : isActive(pipeline) ? 'waiting' : rules.pipeline_needed ? 'missing' : 'note'}>
+        <Check state={pipeline === 'success' ? 'done' : isActive(pipeline) ? 'waiting' : rules.pipeline_needed ? 'missing' : 'info'}>
           {pipelineAt ? <a href={pipelineAt}>The pipeline</a> : 'The pipeline'} <PipelineBadge state={pipeline} />
           {pipeline !== 'success' && rules.pipeline_needed && ' It must pass first.'}
         </Check>
@@ -170,12 +170,12 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
         <Check state="missing">A pipeline must pass first, and there is none for the newest commit.</Check>
       )}
       {threads > 0 && (
-        <Check state={rules.discussions_block ? 'missing' : 'note'}>
+        <Check state={rules.discussions_block ? 'missing' : 'info'}>
           {threads === 1 ? 'One thread is' : `${threads} threads are`} not resolved.{rules.discussions_block && ' All must be resolved first.'}
         </Check>
       )}
-      {names ? <Check state="done">Approved by {names}.</Check> : <Check state="note">Nobody has approved this yet; nobody has to.</Check>}
-      {!can_merge && <Check state="note">You may not merge into {target}: who may push or merge there can.</Check>}
+      {names ? <Check state="done">Approved by {names}.</Check> : <Check state="info">Nobody has approved this yet; nobody has to.</Check>}
+      {!can_merge && <Check state="info">You may not merge into {target}: who may push or merge there can.</Check>}
     </ul>
   )
 }
