@@ -32,6 +32,7 @@ import * as ownSecondFactor from './pages/profile/second-factor.js'
 import * as sessions from './pages/profile/sessions.js'
 import * as tokens from './pages/profile/tokens.js'
 import * as requestChanges from './pages/requests/changes.js'
+import * as requestConflicts from './pages/requests/conflicts.js'
 import * as requestCreation from './pages/requests/create.js'
 import * as requestList from './pages/requests/list.js'
 import * as merging from './pages/requests/merging.js'
@@ -109,6 +110,7 @@ export const pages: Page[] = [
   requests.mergeWidget,
   requests.requestCommitsPage,
   requestChanges.requestChangesPage,
+  requestConflicts.conflictsPage,
   reviewing.threadPage,
   pipelines.pipelinesPage,
   pipelines.pipelinePage,
@@ -199,6 +201,7 @@ export const forms: Form[] = [
   reviewing.reviewSending,
   reviewing.viewedMark,
   reviewing.suggestionsForm,
+  requestConflicts.conflictsForm,
   merging.requestReady,
   merging.requestMerge,
   merging.mergeCancellation,

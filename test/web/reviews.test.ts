@@ -375,6 +375,35 @@ describe('the merge box', () => {
   })
 })
 
+describe('conflicts', () => {
+  it('are resolved by taking a side or editing the text, unless a branch has moved (WB-110)', async () => {
+    const { owner, author, at, project, request } = await aReview({ 'a.txt': text(changed), b: 'B1\n', 'new <b>.txt': 'kept\n' })
+    await commit(project, 'main', { 'a.txt': text(LINES.with(1, 'deux').with(7, 'huit')), b: 'B2\n' })
+    await t.api('get', request.path, owner).expect(200)
+    await t.ctx.jobs.drain()
+    const browser = await signedIn(author)
+    expect((await browser.open(at)).text).toContain('There are conflicts with main.')
+    const page = await browser.open(`${at}/conflicts`)
+    expect(page.$('.conflict code').text()).toBe('a.txtb')
+    const edited = { 'files[f0][take]': 'ours', 'files[f1][take]': 'edit', 'files[f1][content]': 'B <both>\r\n' }
+    const marked = await browser.submit('Commit to topic', { ...edited, 'files[f1][content]': '<<<<<<< a\nB' })
+    expect([marked.status, marked.text.includes('still has marks of a conflict in b')]).toEqual([422, true])
+    await commit(project, 'topic', { another: 'x\n' })
+    expect((await browser.submit('Commit to topic', edited)).text).toContain('The branches have changed since this page was opened')
+    const done = await browser.submit('Commit to topic', edited)
+    expect(done.text).toContain('The conflicts are resolved.')
+    const contentOf = async (path: string) =>
+      Buffer.from((await t.api('get', `${project.path}/repository/files/${path}?ref=topic`, owner).expect(200)).body.content, 'base64').toString()
+    expect([await contentOf('a.txt'), await contentOf('b')]).toEqual([text(changed.with(7, 'huit')), 'B <both>\n'])
+    await t.ctx.jobs.drain()
+    await t.api('get', request.path, owner).expect(200)
+    await t.ctx.jobs.drain()
+    expect((await browser.open(at)).text).toContain('There are no conflicts with main.')
+    const stranger = await signedIn(await aUser(t.ctx))
+    expect((await stranger.open(`${at}/conflicts`)).status).toBe(403)
+  })
+})
+
 describe('new merge requests', () => {
   it('show what they would merge, take a template and all attributes, and are edited (WB-108, WB-109)', async () => {
     const [owner, reviewer] = [await aUser(t.ctx), await aUser(t.ctx)]

@@ -188,7 +188,7 @@ function Conflicts({ view, subject, mayPush }: { view: PageView; subject: MergeR
   return (
     <>
       There are conflicts with <code>{request.target_branch}</code>.{' '}
-      {mayPush && <a href={`${view.links.prefix}${addressOf(subject)}/conflicts`}>Resolve conflicts</a>}
+      {mayPush && !isFork && <a href={`${view.links.prefix}${addressOf(subject)}/conflicts`}>Resolve conflicts</a>}
       <details>
         <summary>Resolve them by commands</summary>
         <pre class="plain">
