@@ -114,6 +114,8 @@ export async function findNote(ctx: Context, { note, target, id, sha, project }:
     .where(and(eq(notes.id, note ?? 0), eq(notes.project_id, project), eq(notes.noteable_type, target as 'Issue')))
   if (!row || row.system || row.noteable_id !== id || row.commit_id !== sha) return null
   const { position, path, line } = row
-  const at = position ? `${position.new_path}:${position.new_line ?? position.old_line}` : path === null ? null : `${path}:${line}`
+  const number = position?.new_line ?? position?.old_line ?? line
+  const file = position?.new_path ?? path
+  const at = file === null || number === null ? file : `${file}:${number}`
   return { id: row.id, text: row.note, location: at }
 }

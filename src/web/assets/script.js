@@ -111,7 +111,7 @@ addEventListener('click', async (event) => {
   else {
     const url = new URL(link.href)
     if (link.dataset.query) for (const [name, value] of new URLSearchParams(link.dataset.query)) url.searchParams.set(name, value)
-    if (!(await replace(link.dataset.into, url).catch(() => false))) location = link.href
+    if (!(await replace(link.dataset.into, url).catch(() => false))) location.assign(link.href)
   }
 })
 
@@ -143,7 +143,7 @@ async function beginComment(event) {
   const answer = await fetch(url, { headers: { accept: 'text/html' } })
   const fresh = partIn(await answer.text(), 'comment')
   if (!answer.ok || !fresh) {
-    location = url
+    location.assign(url)
     return
   }
   document.getElementById('comment')?.closest('tr.under:not(:has(.thread:not(#comment)))')?.remove()

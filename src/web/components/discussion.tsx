@@ -37,6 +37,8 @@ export interface DiscussionParts {
   mayApply: boolean
   /** The note whose text is being changed, with its whole text. */
   editing: NoteRecord | null
+  /** The note that is given an emoji: it offers several. */
+  reacting: number | null
   /** Where the forms of notes lead to afterwards, if not to the page of what they are about. */
   back: string | null
   /** The head of the newest version of a merge request: what was written about another one is outdated. */
@@ -201,8 +203,12 @@ function Note({ record, ...parts }: DiscussionParts & { view: PageView; record: 
   const texts = parts.texts.get(note.id) ?? []
   const suggested = parts.suggestions.get(note.id) ?? []
   const [path = '', query = ''] = (back ?? view.address).split('?', 2)
-  const edit = new URLSearchParams(query)
-  edit.set('edit_note', String(note.id))
+  const to = (name: 'edit_note' | 'react') => {
+    const parameters = new URLSearchParams(query)
+    for (const each of ['edit_note', 'react']) parameters.delete(each)
+    parameters.set(name, String(note.id))
+    return `${view.links.prefix}${path}?${parameters}#note_${note.id}`
+  }
   return (
     <article class="note" id={`note_${note.id}`}>
       <p class="dim by">
@@ -211,12 +217,7 @@ function Note({ record, ...parts }: DiscussionParts & { view: PageView; record: 
           <Time at={note.created_at} />
         </a>
         {parts.mayEdit(record) && (
-          <a
-            class="last"
-            href={`${view.links.prefix}${path}?${edit}#note_${note.id}`}
-            data-into={`note_${note.id}`}
-            aria-label={`Edit the comment of ${record.author.name}`}
-          >
+          <a class="last" href={to('edit_note')} data-into={`note_${note.id}`} aria-label={`Edit the comment of ${record.author.name}`}>
             Edit
           </a>
         )}
@@ -234,6 +235,7 @@ function Note({ record, ...parts }: DiscussionParts & { view: PageView; record: 
         mayAward={parts.mayAward}
         back={back}
         into={`note_${note.id}`}
+        more={parts.reacting === note.id ? null : to('react')}
       />
     </article>
   )
@@ -249,10 +251,12 @@ interface AwardsProps extends Pick<DiscussionParts, 'mayAward' | 'back'> {
   awards: Omit<NoteAward, 'note'>[]
   /** The id of the element that the script replaces. */
   into: string
+  /** The page that offers emoji; null: this is it. */
+  more: string | null
 }
 
 /** The emoji on something, each of which gives or takes back that of the reader. */
-export function Awards({ view, action, awards, mayAward, back, into }: AwardsProps) {
+export function Awards({ view, action, awards, mayAward, back, into, more }: AwardsProps) {
   const title = ({ people, count, name }: Omit<NoteAward, 'note'>) =>
     `${people.join(', ')}${count > people.length ? ` and ${count - people.length} more` : ''}: ${name.replaceAll('_', ' ')}`
   if (!mayAward)
@@ -274,16 +278,17 @@ export function Awards({ view, action, awards, mayAward, back, into }: AwardsPro
           {characterOf(award.name)} {award.count}
         </button>
       ))}
-      <details class="menu">
-        <summary aria-label="React">☺</summary>
-        <div>
-          {others.map((name) => (
-            <button key={name} type="submit" name="name" value={name} aria-label={name.replaceAll('_', ' ')}>
-              {characterOf(name)}
-            </button>
-          ))}
-        </div>
-      </details>
+      {more === null ? (
+        others.map((name) => (
+          <button key={name} type="submit" name="name" value={name} aria-label={name.replaceAll('_', ' ')}>
+            {characterOf(name)}
+          </button>
+        ))
+      ) : (
+        <a href={more} data-into={into} aria-label="React">
+          ☺
+        </a>
+      )}
     </FormTag>
   )
 }

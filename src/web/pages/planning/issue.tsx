@@ -64,7 +64,7 @@ type Choices = NonNullable<Awaited<ReturnType<typeof choicesFor>>>
 export const issuePage = page({
   at: 'P/-/issues/:issue_iid',
   access: onIssue('read_issue'),
-  input: z.object({ page: paging.page, edit_note: opt(rowId()) }),
+  input: z.object({ page: paging.page, edit_note: opt(rowId()), react: opt(rowId()) }),
   async show({ ctx, caller, subject, input, view }) {
     const about = aboutIssue(subject)
     const { noteable } = about
@@ -134,7 +134,7 @@ export const issuePage = page({
               <Discussions
                 view={view}
                 discussions={discussions}
-                {...(await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note }))}
+                {...(await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note, react: input.react }))}
               />
               <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
               {reader && subject.may('create_note') && (

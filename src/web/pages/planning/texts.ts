@@ -36,6 +36,8 @@ interface Given {
   discussions: DiscussionRecord[]
   /** The note whose text is to be changed. */
   edit?: number | undefined
+  /** The note that is given an emoji. */
+  react?: number | undefined
   /** Where the forms lead to afterwards. */
   back?: string | null
   head?: string | null
@@ -46,7 +48,7 @@ export async function discussionParts(
   ctx: Context,
   caller: Caller,
   subject: NoteableSubject,
-  { at, discussions, edit, back = null, head = null }: Given,
+  { at, discussions, edit, react, back = null, head = null }: Given,
 ): Promise<DiscussionParts> {
   const records = discussions.flatMap(({ notes }) => notes)
   const { noteable } = subject
@@ -97,6 +99,7 @@ export async function discussionParts(
     mayResolve: (record) => mayWrite && mayResolve({ ...caller, user }, subject, record),
     mayApply: mayWrite && source !== null,
     editing: edited && mayEdit(edited) ? edited : null,
+    reacting: react ?? null,
     back,
     head,
   }

@@ -44,6 +44,7 @@ export const changesInput = z.object({
   /** Shows only the file. */
   only: orDefault(bool(), false),
   edit_note: opt(rowId()),
+  react: opt(rowId()),
   page: paging.page,
 })
 type Input = z.infer<typeof changesInput>
@@ -103,6 +104,7 @@ async function load(
     at: addressOf(subject),
     discussions,
     edit: input.edit_note,
+    react: input.react,
     back: withQuery(at, kept),
     head: request.sha,
   })

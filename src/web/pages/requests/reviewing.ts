@@ -48,7 +48,7 @@ export const lineComment = form({
   method: 'POST',
   access: writes,
   input: changesInput
-    .omit({ line: true, on: true, only: true, suggest: true, edit_note: true })
+    .omit({ line: true, on: true, only: true, suggest: true, edit_note: true, react: true })
     .extend({ note, position, how: opt(oneOf(['review', 'now'])) }),
   on: requestChangesPage,
   async submit({ ctx, caller, subject, input }) {

@@ -31,7 +31,7 @@ const NOTES_PER_PAGE = 100
 export const mergeRequestPage = page({
   at: AT,
   access: read,
-  input: z.object({ page: paging.page, edit_note: opt(rowId()) }),
+  input: z.object({ page: paging.page, edit_note: opt(rowId()), react: opt(rowId()) }),
   async show({ ctx, caller, subject, input, view }) {
     const about = aboutMergeRequest(subject)
     const [merging, html, { items: discussions, total }, drafts, awards] = await Promise.all([
@@ -43,7 +43,7 @@ export const mergeRequestPage = page({
     ])
     const { request, author, assignee, reviewer, milestone, labels, head_pipeline } = merging.record
     const at = addressOf(subject)
-    const parts = await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note, head: request.sha })
+    const parts = await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note, react: input.react, head: request.sha })
     const isOpen = request.state === 'opened'
     const mayUpdate = subject.may('update_merge_request')
     const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null
