@@ -2,6 +2,7 @@ import type { Caller } from '../../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { nullOnFailure } from '../../../failures.js'
+import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import type { NamedLinks } from '../../../lib/text/markdown.js'
 import { partsOfNote } from '../../../rules/suggestions.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
@@ -29,6 +30,8 @@ export async function renderText(ctx: Context, caller: Caller, project: ProjectS
   if (!text) return ''
   return withinProject(ctx, project, await ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text)))
 }
+
+const RENDERED_TOGETHER = 8
 
 interface Given {
   /** The address of what the notes are about. */
@@ -69,22 +72,20 @@ export async function discussionParts(
     edit === undefined ? null : nullOnFailure(getNote(ctx, caller, noteable, edit)),
     user && subject.request ? pushableSource(ctx, { ...caller, user }, subject) : null,
   ])
+  // few at a time: the thread that renders lets only so many wait
   const [texts, suggestions] = await Promise.all([
-    Promise.all(
-      records.map(async (record) => {
-        const parts = await textOf(ctx, record, suggested.get(record.note.id), links)
-        return [record.note.id, parts.map((html) => withinProject(ctx, subject, html))] as const
-      }),
-    ),
-    Promise.all(
-      records.map(async ({ note }) => {
-        const own = suggested.get(note.id) ?? []
-        const shown = await Promise.all(
-          own.map(async (suggestion): Promise<ShownSuggestion> => ({ suggestion, before: await linesAt(ctx, subject, note, suggestion) })),
-        )
-        return [note.id, shown] as const
-      }),
-    ),
+    mapConcurrently(RENDERED_TOGETHER, records, async (record) => {
+      const parts = await textOf(ctx, record, suggested.get(record.note.id), links)
+      return [record.note.id, parts.map((html) => withinProject(ctx, subject, html))] as const
+    }),
+    mapConcurrently(RENDERED_TOGETHER, [...suggested.keys()], async (id) => {
+      const note = records.find((record) => record.note.id === id)?.note ?? { position: null }
+      const own = suggested.get(id) ?? []
+      const shown = await Promise.all(
+        own.map(async (suggestion): Promise<ShownSuggestion> => ({ suggestion, before: await linesAt(ctx, subject, note, suggestion) })),
+      )
+      return [id, shown] as const
+    }),
   ])
   const mayEdit = ({ note }: NoteRecord) => mayWrite && !note.system && (note.author_id === user.id || subject.can('manage_notes'))
   return {

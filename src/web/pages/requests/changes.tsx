@@ -25,10 +25,10 @@ import { AT, addressOf, RequestHead, read } from './parts.js'
 import { keyOf, type Placed, placesOf, positionOfThread } from './places.js'
 
 /** What one page shows at most; further files and lines are links. */
-const FILES_PER_PAGE = 100
+const FILES_PER_PAGE = 50
 const MAX_LINES = 3_000
 const MAX_LINES_OF_ONE = 20_000
-const MAX_THREADS = 200
+const MAX_THREADS = 50
 const MAX_COMMITS = 100
 
 export const changesInput = z.object({
