@@ -1,5 +1,5 @@
 import type { GitInstallation } from './installation.js'
-import { canMerge, draftMerge, draftPick, pickRefusal } from './merge/merge.js'
+import { canMerge, draftConflicted, draftMerge, draftPick, pickRefusal } from './merge/merge.js'
 import { copyObjects } from './objects/copy-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
@@ -77,6 +77,7 @@ function writerOf(
       const answer = await cache.getOrCompute(directory, `merges ${into} ${from}`, () => 50, make)
       return answer?.merges ?? false
     },
+    draftConflicted: async (ours, theirs) => draftConflicted(writing(), ours, theirs),
     draftMerge: async (draft, whileWriting) => draftMerge(writing(), draft, await reader.uniqueMergeBase(draft.into, draft.from), whileWriting),
     writeCommit: (commit) => writeCommit(writable(), commit),
     writeTag: (tag) => writeTag(writable(), tag),

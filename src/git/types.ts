@@ -301,6 +301,12 @@ export interface MergedCommits {
 /** `conflict`: git cannot merge automatically, or there is no common history. */
 export type MergeResult = MergedCommits | { refusal: 'conflict' }
 
+/** A merge that needs decisions: a commit of its tree, in whose texts git has marked the conflicts. */
+export interface ConflictedMerge {
+  commit: Oid
+  files: { path: string; sides: { stage: number; mode: string; oid: Oid }[] }[]
+}
+
 /** Changes of files. */
 export interface PathChanges {
   /** What these commits, and those before them that no branch or tag has yet, change against their parents. */
@@ -556,6 +562,8 @@ export interface GitRepository {
    * written, and awaited.
    */
   draftMerge(draft: MergeDraft, whileWriting?: (commits: MergedCommits) => Promise<void>): Promise<MergeResult>
+  /** Writes what `git merge` leaves behind when the merge of `theirs` into `ours` conflicts; null if it does not. */
+  draftConflicted(ours: Oid, theirs: Oid): Promise<ConflictedMerge | null>
   /** Writes a commit with an existing tree. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>

@@ -19,6 +19,7 @@ const FROZEN = {
   '0012_second_factor': '608511607e8ad455f9281d6354db0565d5dcbda16295f2536f0b05efd0ebf8c2',
   '0013_oauth_provider': 'c94a22a8c6c44856aaaad6e35ac625cdbde8511a2658c637d259b22651a532cc',
   '0014_single_sign_on': '214841aa49cec80922bea6d4bdb4180de9e3ee18d4122f38d228ebe927dfc3c8',
+  '0015_reviews': '14d69bc04f87ed8734a965b68609dae8eff6fc8bf02df0c052e0c5cca84d9f07',
 }
 
 describe('migrations', () => {

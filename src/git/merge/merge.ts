@@ -11,7 +11,18 @@ import { parseCommit } from '../objects/object-codec.js'
 import { writePack } from '../objects/pack-writer.js'
 import { withQuarantine } from '../objects/quarantine.js'
 import { treeOf, type WriteContext } from '../objects/writer.js'
-import type { MergeDraft, MergedCommits, MergeResult, Oid, PickDraft, PickedChange, PickRefusal, PickResult, Signature } from '../types.js'
+import type {
+  ConflictedMerge,
+  MergeDraft,
+  MergedCommits,
+  MergeResult,
+  Oid,
+  PickDraft,
+  PickedChange,
+  PickRefusal,
+  PickResult,
+  Signature,
+} from '../types.js'
 import { mergeInProcess } from './merge-trees.js'
 
 /** The result of a merge without conflicts. */
@@ -161,6 +172,33 @@ async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: O
   if (exitCode === 1 || stderr.includes('attempting to allocate') || stderr.includes('refusing to merge unrelated histories')) return null
   if (exitCode !== 0) throw gitFailure('merge-tree', exitCode, stderr)
   return stdout.toString('latin1').trim()
+}
+
+/**
+ * Writes what git leaves behind when a merge conflicts, as a commit by nobody; null if it does not conflict. The same
+ * merge gives the same commit. Nothing refers to it.
+ */
+export async function draftConflicted(context: WriteContext, ours: Oid, theirs: Oid): Promise<ConflictedMerge | null> {
+  const { directory, pool } = context
+  return withQuarantine(directory, async ({ path, env }) => {
+    const args = ['-c', 'core.fsync=none', '-c', 'merge.conflictStyle=merge', 'merge-tree', '--write-tree', '-z', '--no-messages', ours, theirs]
+    const limited = { ...env, GIT_ALLOC_LIMIT: `${MAX_ALLOCATION_BYTES}` }
+    const { stdout, exitCode } = await pool.run(directory, args, { env: limited, accept: [1, 128] })
+    if (exitCode !== 1) return null
+    const [tree = '', ...entries] = stdout.toString('utf8').split('\0')
+    const files = new Map<string, ConflictedMerge['files'][number]>()
+    for (const entry of entries) {
+      const [, mode = '', oid = '', stage = '', name = ''] = /^(\d{6}) ([0-9a-f]{40}) ([123])\t([\s\S]+)$/.exec(entry) ?? []
+      if (name === '') continue
+      const file = files.get(name) ?? { path: name, sides: [] }
+      file.sides.push({ stage: Number(stage), mode, oid })
+      files.set(name, file)
+    }
+    const stage = new ObjectBuffer()
+    const commit = await stage.commit({ tree, parents: [ours], author: NOBODY, committer: NOBODY, message: '' })
+    await writePack(directory, [...(await readLoose(path, new Set())), ...stage.objects])
+    return { commit, files: [...files.values()] }
+  })
 }
 
 const compress = promisify(deflate)

@@ -131,7 +131,7 @@ async function partsOf(
     case 'new_merge_request':
       return [
         ...(await author(`created ${thing.name}`)),
-        ...[thing.title, ...markdown(thing.text)],
+        ...[thing.title, ...(thing.changes ? [thing.changes] : []), ...markdown(thing.text)],
         ...[...(assignee ? [`Assignee: ${assignee}`] : []), ...(reviewer ? [`Reviewer: ${reviewer}`] : [])],
       ]
     case 'new_release':

@@ -6,6 +6,8 @@ import { seesInProject } from '../../access/snippets.js'
 import type { Context } from '../../context.js'
 import { issues, mergeRequests, notes, pipelines, releases, snippets } from '../../db/schema/index.js'
 import { titleOf } from '../../rules/commit-title.js'
+import { linesOfDiff } from '../../rules/diff-lines.js'
+import { changesOfRequest, hasTruncatedChanges } from '../issuables/merge-requests/reading/contents.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { Notification } from './notification.js'
 
@@ -20,6 +22,8 @@ export interface MailTarget {
   assignee: number | null
   reviewer: number | null
   url: string
+  /** Which branches a new merge request is about, and how much it changes, for those who read code. */
+  changes?: string | null
   /** The id of the mail thread (ML-16). */
   thread: string
 }
@@ -54,7 +58,7 @@ const FINDERS: Record<Notification['target'], Find> = {
       thread: `issue-${id}`,
     }
   },
-  async MergeRequest(ctx, subject, page, { id }) {
+  async MergeRequest(ctx, subject, page, { id, event }) {
     const [request] = await ctx.db.write
       .select()
       .from(mergeRequests)
@@ -62,7 +66,9 @@ const FINDERS: Record<Notification['target'], Find> = {
     if (!request || !seesMergeRequest(subject, request)) return null
     const { iid, title, description, assignee_id, reviewer_id } = request
     const [name, url] = [`Merge request !${iid}`, `${page}/merge_requests/${iid}`]
-    return { name, title: `${title} (!${iid})`, text: description, assignee: assignee_id, reviewer: reviewer_id, url, thread: `merge-request-${id}` }
+    const changes = event === 'new_merge_request' && subject.can('download_code') ? await changesIn(ctx, subject.project, request) : null
+    const people = { assignee: assignee_id, reviewer: reviewer_id }
+    return { name, title: `${title} (!${iid})`, text: description, ...people, url, changes, thread: `merge-request-${id}` }
   },
   async Commit(ctx, subject, page, { sha }) {
     const commit = sha !== null && subject.can('download_code') ? await repositoryOf(ctx, subject.project).commit(sha) : null
@@ -103,6 +109,17 @@ const FINDERS: Record<Notification['target'], Find> = {
   },
 }
 
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+/** The branches of a merge request, and how much it changes, in one line (WB-99). */
+async function changesIn(ctx: Context, project: ProjectSubject['project'], request: typeof mergeRequests.$inferSelect): Promise<string> {
+  const files = await changesOfRequest(ctx, project, request)
+  const signs = files.flatMap(({ diff }) => linesOfDiff(diff).map(({ sign }) => sign))
+  const [added, removed] = ['+', '-'].map((wanted) => signs.filter((sign) => sign === wanted).length)
+  const size = `${counted(files.length, 'file')} changed, +${added} -${removed}`
+  return `${request.source_branch} into ${request.target_branch}: ${hasTruncatedChanges(request) ? 'more than ' : ''}${size}`
+}
+
 /** The target of a mail; null if it no longer exists or the recipient does not see it (ML-11). */
 export const findTarget: Find = (ctx, subject, page, notification) => FINDERS[notification.target](ctx, subject, page, notification)
 
@@ -114,6 +131,8 @@ export async function findNote(ctx: Context, { note, target, id, sha, project }:
     .where(and(eq(notes.id, note ?? 0), eq(notes.project_id, project), eq(notes.noteable_type, target as 'Issue')))
   if (!row || row.system || row.noteable_id !== id || row.commit_id !== sha) return null
   const { position, path, line } = row
-  const at = position ? `${position.new_path}:${position.new_line ?? position.old_line}` : path === null ? null : `${path}:${line}`
+  const number = position?.new_line ?? position?.old_line ?? line
+  const file = position?.new_path ?? path
+  const at = file === null || number === null ? file : `${file}:${number}`
   return { id: row.id, text: row.note, location: at }
 }

@@ -183,6 +183,8 @@ describe('changes', () => {
     const [made] = await box.to(first.email)
     expect([made?.header('x-roost-event'), made?.header('x-roost-reason')]).toEqual(['new_merge_request', 'review_requested'])
     expect(made?.text).toContain(`Reviewer: ${first.name}`)
+    // where the change is, and how much it is (WB-99)
+    expect(made?.text).toMatch(/^topic\d+ into main: 1 file changed, \+1 -0$/m)
     const review = async (...ids: number[]) => t.api('put', path, author).send({ reviewer_ids: ids }).expect(200)
     await review(second.id)
     const [mail] = await box.to(first.email)

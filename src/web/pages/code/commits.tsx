@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Commit } from '../../../git/types.js'
-import { oneOf, opt, paging, str } from '../../../http/params.js'
+import { bool, oneOf, opt, paging, str } from '../../../http/params.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { compare, diffOf, getCommit } from '../../../services/repository/commits/read.js'
@@ -130,13 +130,14 @@ export const defaultCommitsPage = page({
     new Redirect(projectLinks(view, fullPathOf(project)).commits(project.default_branch).slice(view.links.prefix.length)),
 })
 
-const views = { view: opt(oneOf(['inline', 'parallel'])) }
+const views = { view: opt(oneOf(['inline', 'parallel'])), w: opt(bool()) }
 
-function DiffViews({ view, parallel }: { view: PageView; parallel: boolean }) {
+function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; parallel: boolean; ignoreSpace: boolean }) {
   const [path = ''] = view.address.split('?', 1)
-  const to = (name: string) => `${view.links.prefix}${path}?view=${name}`
+  const to = (name: string, space = ignoreSpace) => `${view.links.prefix}${path}?view=${name}${space ? '&w=1' : ''}`
   return (
     <p class="toolbar end">
+      <a href={to(parallel ? 'parallel' : 'inline', !ignoreSpace)}>{ignoreSpace ? 'Show white space' : 'Ignore white space'}</a>
       {parallel ? <a href={to('inline')}>Unified</a> : <strong>Unified</strong>}
       {parallel ? <strong>Side by side</strong> : <a href={to('parallel')}>Side by side</a>}
     </p>
@@ -195,7 +196,7 @@ export const commitPage = page({
             {' · '}
             <a href={`${links.commit(commit.oid)}.diff`}>Diff</a>
           </p>
-          <DiffViews view={view} parallel={input.view === 'parallel'} />
+          <DiffViews view={view} parallel={input.view === 'parallel'} ignoreSpace={input.w ?? false} />
           <DiffFiles
             files={diff.files}
             truncated={diff.truncated}
@@ -203,6 +204,7 @@ export const commitPage = page({
             from={commit.parents[0] ?? null}
             to={commit.oid}
             parallel={input.view === 'parallel'}
+            ignoreSpace={input.w ?? false}
             raw={`${links.commit(commit.oid)}.diff`}
           />
         </ProjectLayout>
@@ -240,7 +242,7 @@ export const comparePage = page({
               <a href={links.commits(to)}>{newest.length - shown.length} more commits</a>
             </p>
           )}
-          <DiffViews view={view} parallel={input.view === 'parallel'} />
+          <DiffViews view={view} parallel={input.view === 'parallel'} ignoreSpace={input.w ?? false} />
           <DiffFiles
             files={diffs}
             truncated={overflow}
@@ -248,6 +250,7 @@ export const comparePage = page({
             from={start?.commit ?? null}
             to={end?.commit ?? to}
             parallel={input.view === 'parallel'}
+            ignoreSpace={input.w ?? false}
             raw={`${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`}
           />
         </ProjectLayout>

@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { fullPathOf } from '../../../access/rules.js'
+import { oneOf, opt, orDefault, str } from '../../../http/params.js'
+import { loadConflicts, resolveConflicts } from '../../../services/issuables/merge-requests/merging/conflicts.js'
+import { FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { form, page, Redirect } from '../../page.js'
+import { AT, addressOf, RequestHead, read } from './parts.js'
+
+/** The conflicts of a merge request in its texts: one side is taken, or the text is edited (WB-110). */
+export const conflictsPage = page({
+  at: `${AT}/conflicts`,
+  access: read,
+  input: z.object({}),
+  async show({ ctx, subject, view }) {
+    const found = await loadConflicts(ctx, subject)
+    const { source_branch, target_branch } = subject.request
+    if (!found) return new Redirect(addressOf(subject), { notice: 'There are no conflicts.' })
+    const choices = [
+      ['ours', `Use ${source_branch}`],
+      ['theirs', `Use ${target_branch}`],
+      ['edit', 'Use the text below'],
+    ] as const
+    return {
+      title: `Conflicts of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="merge_requests">
+          <RequestHead view={view} subject={subject} tab="/conflicts" />
+          <h2>Resolve conflicts</h2>
+          {found.others.length > 0 && (
+            <div class="flash alert">
+              <p>These files can only be resolved by commands: they are not texts, too large, or deleted or renamed on one side.</p>
+              <ul>
+                {found.others.slice(0, 50).map((path) => (
+                  <li key={path}>
+                    <code>{path}</code>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          )}
+          {found.others.length === 0 && (
+            <FormTag view={view} action={`${addressOf(subject)}/resolve_conflicts`}>
+              <FormFaults view={view} fields={['message']} />
+              <input type="hidden" name="head" value={found.head} />
+              <input type="hidden" name="start" value={found.start} />
+              {found.files.map(({ path, text }, i) => {
+                const name = `files[f${i}]`
+                const taken = typed(view, `${name}[take]`)
+                return (
+                  <fieldset key={path} class="box conflict">
+                    <legend class="hidden">{path}</legend>
+                    <div class="head">
+                      <code>{path}</code>
+                    </div>
+                    <div class="note">
+                      <input type="hidden" name={`${name}[path]`} value={path} />
+                      {choices.map(([value, label]) => (
+                        <div class="check" key={value}>
+                          <input type="radio" id={`take_${i}_${value}`} name={`${name}[take]`} value={value} checked={taken === value} required />
+                          <label for={`take_${i}_${value}`}>{label}</label>
+                        </div>
+                      ))}
+                      <TextField
+                        view={view}
+                        name={`${name}[content]`}
+                        within={`file_${i}`}
+                        label="Text"
+                        value={text}
+                        rows={Math.min(24, text.split('\n').length + 1)}
+                        class="code"
+                        spellcheck={false}
+                      />
+                    </div>
+                  </fieldset>
+                )
+              })}
+              <TextField
+                view={view}
+                name="message"
+                label="Message of the commit"
+                rows={2}
+                value={`Merge branch '${target_branch}' into '${source_branch}'`}
+              />
+              <Submit label={`Commit to ${source_branch}`} />
+            </FormTag>
+          )}
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const conflictsForm = form({
+  at: `${AT}/resolve_conflicts`,
+  method: 'POST',
+  access: read,
+  input: z.object({
+    head: str(),
+    start: str(),
+    message: orDefault(str(), ''),
+    files: z.record(z.string(), z.object({ path: str(), take: oneOf(['ours', 'theirs', 'edit']), content: opt(str()) })),
+  }),
+  on: conflictsPage,
+  async submit({ ctx, caller, subject, input: { files, ...given } }) {
+    await resolveConflicts(ctx, caller, subject, { ...given, files: Object.values(files) })
+    return new Redirect(addressOf(subject), { notice: 'The conflicts are resolved.' })
+  },
+})
