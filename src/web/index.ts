@@ -14,6 +14,7 @@ import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
+import * as completion from './pages/planning/completion.js'
 import * as issue from './pages/planning/issue.js'
 import * as issues from './pages/planning/issues.js'
 import * as labels from './pages/planning/labels.js'
@@ -21,7 +22,9 @@ import * as requests from './pages/planning/merge-requests.js'
 import * as milestones from './pages/planning/milestones.js'
 import * as newIssue from './pages/planning/new-issue.js'
 import * as pipelines from './pages/planning/pipelines.js'
+import * as snippets from './pages/planning/snippets.js'
 import * as todos from './pages/planning/todos.js'
+import * as wikis from './pages/planning/wikis.js'
 import * as applications from './pages/profile/applications.js'
 import * as emails from './pages/profile/emails.js'
 import * as identities from './pages/profile/identities.js'
@@ -93,10 +96,26 @@ export const pages: Page[] = [
   newIssue.newIssuePage,
   issue.issuePage,
   issue.editIssuePage,
+  completion.completionPage,
   ...labels.projectLabels.pages,
   ...labels.groupLabels.pages,
   ...milestones.projectMilestones.pages,
   ...milestones.groupMilestones.pages,
+  wikis.wikiHome,
+  wikis.wikiList,
+  wikis.wikiClone,
+  wikis.newWikiPage,
+  wikis.wikiPage,
+  snippets.snippetsHome,
+  snippets.ownSnippetsPage,
+  snippets.publicSnippetsPage,
+  snippets.personalSnippetPage,
+  snippets.newPersonalPage,
+  snippets.editPersonalPage,
+  snippets.projectSnippetsPage,
+  snippets.projectSnippetPage,
+  snippets.newProjectSnippetPage,
+  snippets.editProjectSnippetPage,
   requests.mergeRequestsPage,
   requests.newMergeRequestPage,
   requests.mergeRequestPage,
@@ -181,6 +200,18 @@ export const forms: Form[] = [
   labels.labelPromotion,
   ...milestones.projectMilestones.forms,
   ...milestones.groupMilestones.forms,
+  wikis.wikiCreation,
+  wikis.wikiChange,
+  wikis.wikiRemoval,
+  snippets.newPersonal,
+  snippets.personalChange,
+  snippets.personalRemoval,
+  snippets.snippetNotes.comment,
+  snippets.snippetNotes.reply,
+  snippets.snippetReaction,
+  snippets.newProjectSnippet,
+  snippets.projectSnippetChange,
+  snippets.projectSnippetRemoval,
   requests.newMergeRequestForm,
   requests.requestNotes.comment,
   requests.requestNotes.reply,

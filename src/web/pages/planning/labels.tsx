@@ -1,13 +1,21 @@
 import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { onProjectSignedIn } from '../../../access/rules.js'
+import { invalidRecord } from '../../../failures.js'
 import { bool, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { createLabel, deleteLabel, getLabel, type LabelRecord, listLabels, subscribeToLabel, updateLabel } from '../../../services/issuables/labels.js'
+import {
+  createLabel,
+  deleteLabel,
+  getLabel,
+  type LabelRecord,
+  listLabels,
+  subscribeToLabel,
+  updateLabel,
+} from '../../../services/issuables/labels.js'
 import { promoteLabel } from '../../../services/issuables/promote-label.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
-import { invalidRecord } from '../../../failures.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { LabelTag } from './parts.js'
@@ -32,14 +40,29 @@ const LabelFields = ({ view, label }: { view: PageView; label?: LabelRecord['lab
   <>
     <FormFaults view={view} fields={['title', 'name', 'color', 'description', 'priority']} />
     <Field view={view} name="label[title]" label="Name" value={label?.title} hint="Without commas." required autofocus />
-    <Field view={view} name="label[color]" label="Colour" value={label?.color ?? '#428bca'} hint="Such as #428bca, or the name of a colour." list="colors" required />
+    <Field
+      view={view}
+      name="label[color]"
+      label="Colour"
+      value={label?.color ?? '#428bca'}
+      hint="Such as #428bca, or the name of a colour."
+      list="colors"
+      required
+    />
     <datalist id="colors">
       {COLORS.map((color) => (
         <option key={color} value={color} />
       ))}
     </datalist>
     <Field view={view} name="label[description]" label="Description" value={label?.description} />
-    <Field view={view} name="label[priority]" label="Priority" type="number" value={label?.priority?.toString()} hint="0 comes first; empty for none." />
+    <Field
+      view={view}
+      name="label[priority]"
+      label="Priority"
+      type="number"
+      value={label?.priority?.toString()}
+      hint="0 comes first; empty for none."
+    />
   </>
 )
 
@@ -103,7 +126,9 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
                       {label.description && `${label.description} · `}
                       <a href={`${view.links.prefix}${of.home(subject)}/-/issues?${query}`}>{open_issues_count} open issues</a>
                       {' · '}
-                      <a href={`${view.links.prefix}${of.home(subject)}/-/merge_requests?${query}`}>{open_merge_requests_count} open merge requests</a>
+                      <a href={`${view.links.prefix}${of.home(subject)}/-/merge_requests?${query}`}>
+                        {open_merge_requests_count} open merge requests
+                      </a>
                     </span>
                   </Row>
                 )

@@ -29,7 +29,12 @@ const PER_PAGE = 20
 const ALL = { scope: 'all', order_by: 'created_at', sort: 'desc' } as const
 
 /** Open and closed issues and merge requests of a milestone that the caller sees. */
-async function progressOf(ctx: Context, caller: Caller, { issues, requests }: Record<'issues' | 'requests', IssuableSource | null>, milestone_id: number) {
+async function progressOf(
+  ctx: Context,
+  caller: Caller,
+  { issues, requests }: Record<'issues' | 'requests', IssuableSource | null>,
+  milestone_id: number,
+) {
   const paged = { ...ALL, in: [], milestone_id, page: 1, per_page: 1 }
   const issuesIn = (state: 'opened' | 'closed') =>
     issues ? countIssues(ctx, caller, issues, { ...paged, in: [], state, with_labels_details: false }) : 0
@@ -41,10 +46,7 @@ async function progressOf(ctx: Context, caller: Caller, { issues, requests }: Re
 const Progress = ({ done, all }: { done: number; all: number }) => (
   <>
     <progress max={Math.max(all, 1)} value={done} aria-label="Progress" />
-    <span class="dim">
-      {' '}
-      {all === 0 ? 'nothing in it yet' : `${done} of ${all} done (${Math.floor((done / all) * 100)} %)`}
-    </span>
+    <span class="dim"> {all === 0 ? 'nothing in it yet' : `${done} of ${all} done (${Math.floor((done / all) * 100)} %)`}</span>
   </>
 )
 
@@ -88,7 +90,14 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
         <Field view={view} name="milestone[start_date]" label="Start date" type="date" value={milestone?.start_date} />
         <Field view={view} name="milestone[due_date]" label="Due date" type="date" value={milestone?.due_date} />
       </div>
-      <Editor view={view} name="milestone[description]" label="Description" value={milestone?.description} hint="Markdown." project={projectOf(subject)} />
+      <Editor
+        view={view}
+        name="milestone[description]"
+        label="Description"
+        value={milestone?.description}
+        hint="Markdown."
+        project={projectOf(subject)}
+      />
     </>
   )
 
