@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
-import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 
 const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 /** Pictures are kept where this says. */
@@ -16,6 +16,7 @@ const t = testApp()
 let browser: Browser
 let user: TestUser
 let project: TestProject
+let groupPath: string
 
 beforeAll(async () => {
   const executablePath = PROGRAMS.find((path) => existsSync(path))
@@ -36,7 +37,25 @@ beforeAll(async () => {
     .send({ branch: 'topic', start_branch: 'main', commit_message: 'More', actions: more })
     .expect(201)
   await t.api('post', `${project.path}/merge_requests`, user).send({ title: 'More', source_branch: 'topic', target_branch: 'main' }).expect(201)
-  await t.api('post', `${project.path}/issues`, user).send({ title: 'An issue', description: 'Of **some** text' }).expect(201)
+  await t.api('post', `${project.path}/labels`, user).send({ name: 'bug', color: '#d9534f', description: 'Broken', priority: 1 }).expect(201)
+  const { body: milestone } = await t.api('post', `${project.path}/milestones`, user).send({ title: 'One', due_date: '2030-01-01' }).expect(201)
+  const issue = { title: 'An issue', description: 'Of **some** text\n\n- [ ] a task\n- [x] done', labels: 'bug,docs', assignee_ids: [user.id] }
+  await t
+    .api('post', `${project.path}/issues`, user)
+    .send({ ...issue, milestone_id: milestone.id, due_date: '2020-01-01' })
+    .expect(201)
+  await t.api('post', `${project.path}/issues/1/time_estimate`, user).send({ duration: '3h' }).expect(200)
+  await t.api('post', `${project.path}/issues/1/award_emoji`, user).send({ name: 'tada' }).expect(201)
+  await t.api('post', `${project.path}/issues/1/todo`, user).expect(201)
+  await t.api('post', `${project.path}/wikis`, user).send({ title: 'home', content: '# Welcome\n\nSee [more](more).' }).expect(201)
+  await t.api('put', `${project.path}/wikis/home`, user).send({ content: '# Welcome\n\nSee [even more](more).' }).expect(200)
+  const snippet = { title: 'A snippet', file_name: 'a.ts', content: 'const a = 1\n', visibility: 'public' }
+  await t.api('post', `${project.path}/snippets`, user).send(snippet).expect(201)
+  await t.api('post', '/snippets', user).send(snippet).expect(201)
+  const group = await aGroup(t.ctx, { creator: user, visibility: 'public' })
+  groupPath = group.fullPath
+  await t.api('post', `${group.path}/milestones`, user).send({ title: 'Of the group' }).expect(201)
+  await t.api('post', `${group.path}/labels`, user).send({ name: 'team', color: '#428bca' }).expect(201)
   for (const path of ['issues/1/notes', 'merge_requests/1/discussions'])
     await t.api('post', `${project.path}/${path}`, user).send({ body: 'A comment' }).expect(201)
   await t.ctx.jobs.drain()
@@ -87,6 +106,25 @@ const paths = () => [
     '/-/issues',
     '/-/issues/new',
     '/-/issues/1',
+    '/-/issues/1/edit',
+    '/-/labels',
+    '/-/labels/new',
+    '/-/labels/1/edit',
+    '/-/milestones',
+    '/-/milestones/new',
+    '/-/milestones/1',
+    '/-/milestones/1/edit',
+    '/-/wikis/home',
+    '/-/wikis/home/edit',
+    '/-/wikis/home/history',
+    '/-/wikis/home/diff?version_id=HEAD',
+    '/-/wikis/pages',
+    '/-/wikis/new',
+    '/-/wikis/git_access',
+    '/-/snippets',
+    '/-/snippets/new',
+    '/-/snippets/1',
+    '/-/snippets/1/edit',
     '/-/merge_requests',
     '/-/merge_requests/new',
     '/-/merge_requests/1',
@@ -106,6 +144,17 @@ const paths = () => [
     '/applications',
     '/active_sessions',
   ].map((path) => `/-/profile${path}`),
+  '/dashboard/todos',
+  '/dashboard/issues',
+  '/dashboard/merge_requests',
+  '/dashboard/snippets',
+  '/explore/snippets',
+  '/-/snippets/new',
+  '/-/snippets/2',
+  '/-/snippets/2/edit',
+  ...['', '/-/issues', '/-/merge_requests', '/-/labels', '/-/labels/new', '/-/milestones', '/-/milestones/1', '/-/milestones/1/edit'].map(
+    (path) => `/groups/${groupPath}${path}`,
+  ),
   '/no/such/page',
 ]
 

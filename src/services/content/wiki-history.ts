@@ -44,14 +44,30 @@ export async function findShownPage(ctx: Context, { project }: ProjectSubject, s
   const commit = version ? (await repository.resolve(version))?.commit : head
   if (!commit) return null
   const pages = await pagesAt(repository, commit)
-  const page = byName(pages, slug)
+  const page = byName(pages, slug) ?? (version ? await formerly(repository, wiki.head, commit, pages, slug) : undefined)
   if (!page) return null
   const [[last], content, beside] = await Promise.all([
     repository.lastCommits(commit, [page.entry.path]),
     contentOf(repository, page),
     besides(repository, pages),
   ])
-  return { slug: page.slug, format: page.format, content, oid: page.entry.oid, commit: last ? await repository.commit(last) : null, ...beside }
+  return { slug, format: page.format, content, oid: page.entry.oid, commit: last ? await repository.commit(last) : null, ...beside }
+}
+
+const LIMITS = { files: 1_000, lines: 20_000, bytes: 1_048_576, fileBytes: 524_288 }
+
+/** The path that a file of the wiki had at a commit, if it has moved since. */
+async function pathAt(repository: GitRepository, commit: Oid, head: Oid, path: string): Promise<string> {
+  if (await repository.entry(commit, path)) return path
+  const { files } = await repository.diff(commit, head, LIMITS)
+  return files.find(({ renamed_file, new_path }) => renamed_file && new_path === path)?.old_path ?? path
+}
+
+/** A page of an older commit that has another name today. */
+async function formerly(repository: GitRepository, head: Oid, commit: Oid, pages: PageFile[], slug: string): Promise<PageFile | undefined> {
+  const now = byName(await pagesAt(repository, head), slug)
+  const path = now && (await pathAt(repository, commit, head, now.entry.path))
+  return pages.find(({ entry }) => entry.path === path)
 }
 
 /** The versions of a page, newest first. */
@@ -63,8 +79,6 @@ export async function listWikiVersions(ctx: Context, { project }: ProjectSubject
   const { commits, total } = await wiki.repository.log({ from: [wiki.head], path: page.entry.path, skip, limit })
   return { items: commits, total }
 }
-
-const LIMITS = { files: 1_000, lines: 20_000, bytes: 1_048_576, fileBytes: 524_288 }
 
 /** What a version changed of a page, or what is different from another version; null if nothing is. */
 export async function compareWikiPage(
@@ -82,6 +96,8 @@ export async function compareWikiPage(
   const start = from ? (await repository.resolve(from))?.commit : (commit.parents[0] ?? null)
   if (start === undefined) throw notFound('Commit')
   const { files } = await repository.diff(start, commit.oid, LIMITS)
-  const isPage = (path: string) => path === slug || path.startsWith(`${slug}.`)
-  return files.find(({ old_path, new_path }) => isPage(new_path) || isPage(old_path)) ?? null
+  const now = byName(await pagesAt(repository, wiki.head), slug)
+  if (!now) throw notFound('Wiki Page')
+  const path = await pathAt(repository, commit.oid, wiki.head, now.entry.path)
+  return files.find(({ old_path, new_path }) => new_path === path || old_path === path) ?? null
 }

@@ -148,7 +148,7 @@ for (const editor of document.querySelectorAll('.editor')) {
     const takes = (event, { files }) => {
       if (files.length === 0) return
       event.preventDefault()
-      for (const file of files) attach(file)
+      for (const file of files) void attach(file)
     }
     text.addEventListener('paste', (event) => takes(event, event.clipboardData))
     text.addEventListener('drop', (event) => takes(event, event.dataTransfer))

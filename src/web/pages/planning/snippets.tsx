@@ -167,7 +167,7 @@ const Shown = ({ view, record: { snippet, author }, html, code, at, action, mayE
           {code.lines.map((line, i) => (
             <tr key={i} id={`L${i + 1}`}>
               <td class="number">
-                <a href={`#L${i + 1}`} data-number={i + 1} aria-label={`Line ${i + 1}`} />
+                <a href={`#L${i + 1}`}>{i + 1}</a>
               </td>
               <CodeCell line={line} html={code.marked?.[i]} />
             </tr>
