@@ -37,6 +37,7 @@ import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
 import { isFirst, Once } from '../../once.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { counted } from './lists.js'
 import { noteForms } from './notes.js'
 import { PersonLink } from './parts.js'
 import { renderNotes, renderText } from './texts.js'
@@ -159,7 +160,7 @@ const Shown = ({ view, record: { snippet, author }, html, code, at, action, mayE
       <p class="head">
         <span class="grow">{snippet.file_name || 'Content'}</span>
         <span class="dim">
-          {code.lines.length} lines · <a href={`${at.replace('/-/snippets', '/snippets')}/raw`}>Raw</a>
+          {counted(code.lines.length, 'line')} · <a href={`${at.replace('/-/snippets', '/snippets')}/raw`}>Raw</a>
         </span>
       </p>
       <table class="lines">
