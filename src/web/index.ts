@@ -14,6 +14,7 @@ import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
+import * as board from './pages/planning/board.js'
 import * as completion from './pages/planning/completion.js'
 import * as issue from './pages/planning/issue.js'
 import * as issues from './pages/planning/issues.js'
@@ -97,6 +98,7 @@ export const pages: Page[] = [
   issue.issuePage,
   issue.editIssuePage,
   completion.completionPage,
+  board.boardPage,
   ...labels.projectLabels.pages,
   ...labels.groupLabels.pages,
   ...milestones.projectMilestones.pages,
@@ -177,6 +179,7 @@ export const forms: Form[] = [
   refs.branchForm,
   refs.branchRemoval,
   issues.issuesChange,
+  board.boardMove,
   todos.todoDone,
   todos.todoRestoration,
   todos.todosDone,

@@ -111,6 +111,7 @@ const paths = () => [
     '/-/issues/new',
     '/-/issues/1',
     '/-/issues/1/edit',
+    '/-/boards',
     '/-/labels',
     '/-/labels/new',
     '/-/labels/1/edit',

@@ -57,7 +57,7 @@ describe('issues', () => {
     expect(changed.text).toContain('The issue is changed.')
     const { body: after } = await t.api('get', `${project.path}/issues/1`, owner).expect(200)
     expect(after).toMatchObject({ labels: [], milestone: null, confidential: true, assignee: { id: owner.id }, due_date: '2030-01-02' })
-    expect((await browser.submit(`${at}/1/attributes`, { 'issue[assignee_username]': 'nobody.of.this.name' })).status).toBe(422)
+    expect((await browser.submit(`${at}/1/attributes`, { 'issue[assignee_username]': 'no.such.user' })).status).toBe(422)
     await browser.open(`${at}/1`)
     expect((await browser.submit('Add spent time', { duration: '1h 30m', what: 'spent' })).text).toContain('1h 30m spent')
     expect((await browser.submit('Set estimate', { duration: 'soon', what: 'estimate' })).status).toBe(422)
@@ -170,6 +170,50 @@ describe('issues', () => {
     await browser.open(`${at}/3`)
     expect((await browser.submit('Delete issue')).at).toBe(at)
     await t.api('get', `${project.path}/issues/3`, owner).expect(404)
+  })
+})
+
+describe('the board', () => {
+  it('has the labels with a priority as lists, between which issues are moved by those who may (WB-133)', async () => {
+    const [owner, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: owner, guest, visibility: 'public' })
+    for (const [name, priority] of [
+      ['doing', 2],
+      [EVIL, 1],
+    ])
+      await t.api('post', `${project.path}/labels`, owner).send({ name, color: '#fff', priority }).expect(201)
+    await t.api('post', `${project.path}/issues`, owner).send({ title: 'one', labels: 'other' }).expect(201)
+    await t.api('post', `${project.path}/issues`, owner).send({ title: 'secret', labels: 'doing', confidential: true }).expect(201)
+    const at = `/${project.fullPath}/-/boards`
+    const browser = await signedIn(owner)
+    const shown = (page: TestBrowser['page']) =>
+      page
+        ?.$('.list')
+        .toArray()
+        .map((list) => [page.$(list).find('h2').text().trim(), page.$(list).find('.title').text()])
+    await browser.open(at)
+    expect(shown(browser.page)).toEqual([
+      ['Open 1', 'one'],
+      [`${EVIL} 0`, ''],
+      ['doing 1', 'secret'],
+      ['Closed 0', ''],
+    ])
+    const lists =
+      browser.page
+        ?.$('.list')
+        .toArray()
+        .map((list) => String(browser.page?.$(list).attr('data-list'))) ?? []
+    const move = (to: string) => browser.submit(`${at}/move`, { issue_iid: '1', from: lists[0] as string, to })
+    await move(lists[2] as string)
+    expect((await t.api('get', `${project.path}/issues/1`, owner)).body).toMatchObject({ labels: ['doing', 'other'], state: 'opened' })
+    await browser.submit(`${at}/move`, { issue_iid: '1', from: lists[2] as string, to: lists[1] as string })
+    expect((await t.api('get', `${project.path}/issues/1`, owner)).body.labels).toEqual([EVIL, 'other'])
+    await browser.submit(`${at}/move`, { issue_iid: '1', from: lists[1] as string, to: 'closed' })
+    expect(shown(browser.page)?.at(-1)).toEqual(['Closed 1', 'one'])
+    expect((await move('none')).status).toBe(422)
+    const theirs = await signedIn(guest)
+    await theirs.open(at)
+    expect([theirs.page?.$('form.row').length, theirs.page?.text.includes('secret')]).toEqual([0, false])
   })
 })
 
