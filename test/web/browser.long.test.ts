@@ -288,6 +288,16 @@ describe('planning', () => {
           await page.getByLabel('Comment', { exact: true }).fill('Done.')
           await page.getByRole('button', { name: 'Comment', exact: true }).click()
           await page.locator('.note', { hasText: 'Done.' }).waitFor()
+          await page.goto(`${at}/boards`)
+          const card = page.locator('.card', { hasText: 'From a browser' }).first()
+          // by the form, or by dragging it
+          if (javaScriptEnabled) await card.dragTo(page.locator('[data-list=opened]'))
+          else {
+            await card.getByRole('combobox').selectOption('Open')
+            await card.getByRole('button').click()
+          }
+          await page.locator('[data-list=opened] .card', { hasText: 'From a browser' }).first().waitFor()
+          await page.locator('[data-list=opened] .card', { hasText: 'From a browser' }).getByRole('link').first().click()
           await page.getByRole('button', { name: 'Close issue' }).click()
           await page.getByText('The issue is closed.').waitFor()
           await page.goto(`${at}/wikis/home/edit`)
