@@ -15,7 +15,7 @@ import { Editor, EditorForm } from '../../components/editor.js'
 import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl } from '../../links.js'
-import { isFirst, Once } from '../../once.js'
+import { Once, once } from '../../once.js'
 import { form, page, Redirect } from '../../page.js'
 import { LabelFields } from './issue.js'
 import { assigneeOf, membersOf, Suggestions } from './people.js'
@@ -155,7 +155,7 @@ export const newIssueForm = form({
   input: z.object({ issue: attributes, once: opt(str()), ...threads }),
   on: newIssuePage,
   async submit({ ctx, caller, subject, input }) {
-    const { issue, once, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
+    const { issue, once: opening, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
     const { title = '', assignee_username, labels = [], other_labels = '', milestone_id, ...rest } = issue
     const given = {
       ...rest,
@@ -164,9 +164,10 @@ export const newIssueForm = form({
       ...(milestone_id && { milestone_id: Number(milestone_id) || 0 }),
       ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
     }
-    if (title.trim() !== '' && !(await isFirst(ctx, caller, once)))
-      return new Redirect(await justMade(ctx, caller, subject, title), { notice: 'The issue was sent twice, and is created once.' })
-    const made = await createIssueWithCommands(ctx, caller, subject, given, (wanted) => create(ctx, caller, subject, wanted, { request, discussion }))
+    const made = await once(ctx, caller, opening, () =>
+      createIssueWithCommands(ctx, caller, subject, given, (wanted) => create(ctx, caller, subject, wanted, { request, discussion })),
+    )
+    if (!made) return new Redirect(await justMade(ctx, caller, subject, title), { notice: 'The issue was sent twice, and is created once.' })
     return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'The issue is created.' })
   },
 })

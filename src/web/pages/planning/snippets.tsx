@@ -35,7 +35,7 @@ import { checkVersion, Version } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
-import { isFirst, Once } from '../../once.js'
+import { Once, once } from '../../once.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { counted } from './lists.js'
 import { noteForms } from './notes.js'
@@ -288,15 +288,12 @@ export const newPersonal = form({
   input: z.object({ snippet: fields, once: opt(str()) }),
   files: true,
   on: newPersonalPage,
-  async submit({ ctx, caller, input: { snippet, once } }) {
-    if (isSent(snippet) && !(await isFirst(ctx, caller, once)))
-      return new Redirect('/dashboard/snippets', { notice: 'The snippet was sent twice, and is created once.' })
-    return new Redirect(personalAt(await createSnippet(ctx, caller, null, inputOf(snippet))), { notice: 'The snippet is created.' })
+  async submit({ ctx, caller, input: { snippet, once: opening } }) {
+    const id = await once(ctx, caller, opening, () => createSnippet(ctx, caller, null, inputOf(snippet)))
+    if (id === null) return new Redirect('/dashboard/snippets', { notice: 'The snippet was sent twice, and is created once.' })
+    return new Redirect(personalAt(id), { notice: 'The snippet is created.' })
   },
 })
-
-/** Whether it may be created as it is: a refused one is sent again. */
-const isSent = ({ title, content }: z.infer<typeof fields>) => title.trim() !== '' && content !== ''
 
 export const editPersonalPage = page({
   at: '/-/snippets/:id/edit',
@@ -470,10 +467,9 @@ export const newProjectSnippet = form({
   access: onProjectSignedIn('create_snippet'),
   input: z.object({ snippet: fields, once: opt(str()) }),
   on: newProjectSnippetPage,
-  async submit({ ctx, caller, subject, input: { snippet, once } }) {
-    if (isSent(snippet) && !(await isFirst(ctx, caller, once)))
-      return new Redirect(within(subject), { notice: 'The snippet was sent twice, and is created once.' })
-    const id = await createSnippet(ctx, caller, subject.project.id, inputOf(snippet))
+  async submit({ ctx, caller, subject, input: { snippet, once: opening } }) {
+    const id = await once(ctx, caller, opening, () => createSnippet(ctx, caller, subject.project.id, inputOf(snippet)))
+    if (id === null) return new Redirect(within(subject), { notice: 'The snippet was sent twice, and is created once.' })
     return new Redirect(`${within(subject)}/${id}`, { notice: 'The snippet is created.' })
   },
 })
