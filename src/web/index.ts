@@ -14,13 +14,17 @@ import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
+import * as board from './pages/planning/board.js'
+import * as completion from './pages/planning/completion.js'
 import * as issue from './pages/planning/issue.js'
 import * as issues from './pages/planning/issues.js'
 import * as labels from './pages/planning/labels.js'
 import * as milestones from './pages/planning/milestones.js'
 import * as newIssue from './pages/planning/new-issue.js'
 import * as pipelines from './pages/planning/pipelines.js'
+import * as snippets from './pages/planning/snippets.js'
 import * as todos from './pages/planning/todos.js'
+import * as wikis from './pages/planning/wikis.js'
 import * as applications from './pages/profile/applications.js'
 import * as emails from './pages/profile/emails.js'
 import * as identities from './pages/profile/identities.js'
@@ -99,6 +103,8 @@ export const pages: Page[] = [
   newIssue.newIssuePage,
   issue.issuePage,
   issue.editIssuePage,
+  completion.completionPage,
+  board.boardPage,
   ...labels.projectLabels.pages,
   ...labels.groupLabels.pages,
   ...milestones.projectMilestones.pages,
@@ -106,6 +112,21 @@ export const pages: Page[] = [
   requestList.mergeRequestsPage,
   requestCreation.newMergeRequestPage,
   requestCreation.editMergeRequestPage,
+  wikis.wikiHome,
+  wikis.wikiList,
+  wikis.wikiClone,
+  wikis.newWikiPage,
+  wikis.wikiPage,
+  snippets.snippetsHome,
+  snippets.ownSnippetsPage,
+  snippets.publicSnippetsPage,
+  snippets.personalSnippetPage,
+  snippets.newPersonalPage,
+  snippets.editPersonalPage,
+  snippets.projectSnippetsPage,
+  snippets.projectSnippetPage,
+  snippets.newProjectSnippetPage,
+  snippets.editProjectSnippetPage,
   requests.mergeRequestPage,
   requests.mergeWidget,
   requests.requestCommitsPage,
@@ -168,6 +189,7 @@ export const forms: Form[] = [
   refs.branchForm,
   refs.branchRemoval,
   issues.issuesChange,
+  board.boardMove,
   todos.todoDone,
   todos.todoRestoration,
   todos.todosDone,
@@ -214,6 +236,17 @@ export const forms: Form[] = [
   merging.sourceBranchRestoration,
   merging.requestRevert,
   merging.requestPick,
+  wikis.wikiCreation,
+  wikis.wikiChange,
+  wikis.wikiRemoval,
+  snippets.newPersonal,
+  snippets.personalChange,
+  snippets.personalRemoval,
+  ...Object.values(snippets.snippetNotes),
+  snippets.snippetReaction,
+  snippets.newProjectSnippet,
+  snippets.projectSnippetChange,
+  snippets.projectSnippetRemoval,
 ]
 
 export const openSite = (ctx: Context): Site => new Site(ctx, pages, forms)

@@ -66,7 +66,7 @@ export class Paths {
   #add(at: string, place: Place): void {
     if (at.startsWith('/')) {
       this.fixed.set(at, place)
-      if (place.page && at.startsWith('/-/profile')) this.moved.push([at.slice(2), at])
+      if (place.page && /^\/-\/(?:profile|snippets)/.test(at)) this.moved.push([at.slice(2), at])
       return
     }
     const below = this.#below[at.charAt(0) as Kind]

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
-import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 
 const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 /** Pictures are kept where this says. */
@@ -16,6 +16,7 @@ const t = testApp()
 let browser: Browser
 let user: TestUser
 let project: TestProject
+let groupPath: string
 
 beforeAll(async () => {
   const executablePath = PROGRAMS.find((path) => existsSync(path))
@@ -36,7 +37,25 @@ beforeAll(async () => {
     .send({ branch: 'topic', start_branch: 'main', commit_message: 'More', actions: more })
     .expect(201)
   await t.api('post', `${project.path}/merge_requests`, user).send({ title: 'More', source_branch: 'topic', target_branch: 'main' }).expect(201)
-  await t.api('post', `${project.path}/issues`, user).send({ title: 'An issue', description: 'Of **some** text' }).expect(201)
+  await t.api('post', `${project.path}/labels`, user).send({ name: 'bug', color: '#d9534f', description: 'Broken', priority: 1 }).expect(201)
+  const { body: milestone } = await t.api('post', `${project.path}/milestones`, user).send({ title: 'One', due_date: '2030-01-01' }).expect(201)
+  const issue = { title: 'An issue', description: 'Of **some** text\n\n- [ ] a task\n- [x] done', labels: 'bug,docs', assignee_ids: [user.id] }
+  await t
+    .api('post', `${project.path}/issues`, user)
+    .send({ ...issue, milestone_id: milestone.id, due_date: '2020-01-01' })
+    .expect(201)
+  await t.api('post', `${project.path}/issues/1/time_estimate`, user).send({ duration: '3h' }).expect(200)
+  await t.api('post', `${project.path}/issues/1/award_emoji`, user).send({ name: 'tada' }).expect(201)
+  await t.api('post', `${project.path}/issues/1/todo`, user).expect(201)
+  await t.api('post', `${project.path}/wikis`, user).send({ title: 'home', content: '# Welcome\n\nSee [more](more).' }).expect(201)
+  await t.api('put', `${project.path}/wikis/home`, user).send({ content: '# Welcome\n\nSee [even more](more).' }).expect(200)
+  const snippet = { title: 'A snippet', file_name: 'a.ts', content: 'const a = 1\n', visibility: 'public' }
+  await t.api('post', `${project.path}/snippets`, user).send(snippet).expect(201)
+  await t.api('post', '/snippets', user).send(snippet).expect(201)
+  const group = await aGroup(t.ctx, { creator: user, visibility: 'public' })
+  groupPath = group.fullPath
+  await t.api('post', `${group.path}/milestones`, user).send({ title: 'Of the group' }).expect(201)
+  await t.api('post', `${group.path}/labels`, user).send({ name: 'team', color: '#428bca' }).expect(201)
   for (const path of ['issues/1/notes', 'merge_requests/1/discussions'])
     await t.api('post', `${project.path}/${path}`, user).send({ body: 'A comment' }).expect(201)
   await t.ctx.jobs.drain()
@@ -44,12 +63,16 @@ beforeAll(async () => {
 afterAll(() => browser?.close())
 
 /** A window; whatever it complains of fails the test, and so does a request to another site. */
-async function inWindow(work: (page: Page, context: BrowserContext) => Promise<void>, options: Parameters<Browser['newContext']>[0] = {}) {
+async function inWindow(
+  work: (page: Page, context: BrowserContext) => Promise<void>,
+  options: Parameters<Browser['newContext']>[0] = {},
+  expected?: RegExp,
+) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
   const page = await context.newPage()
   const faults: string[] = []
   const origins = new Set<string>()
-  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
+  page.on('console', (message) => message.type() === 'error' && !expected?.test(message.text()) && faults.push(message.text()))
   page.on('pageerror', (error) => faults.push(error.message))
   page.on('request', (request) => origins.add(new URL(request.url()).origin))
   await work(page, context)
@@ -87,6 +110,26 @@ const paths = () => [
     '/-/issues',
     '/-/issues/new',
     '/-/issues/1',
+    '/-/issues/1/edit',
+    '/-/boards',
+    '/-/labels',
+    '/-/labels/new',
+    '/-/labels/1/edit',
+    '/-/milestones',
+    '/-/milestones/new',
+    '/-/milestones/1',
+    '/-/milestones/1/edit',
+    '/-/wikis/home',
+    '/-/wikis/home/edit',
+    '/-/wikis/home/history',
+    '/-/wikis/home/diff?version_id=HEAD',
+    '/-/wikis/pages',
+    '/-/wikis/new',
+    '/-/wikis/git_access',
+    '/-/snippets',
+    '/-/snippets/new',
+    '/-/snippets/1',
+    '/-/snippets/1/edit',
     '/-/merge_requests',
     '/-/merge_requests/new',
     '/-/merge_requests/1',
@@ -106,6 +149,17 @@ const paths = () => [
     '/applications',
     '/active_sessions',
   ].map((path) => `/-/profile${path}`),
+  '/dashboard/todos',
+  '/dashboard/issues',
+  '/dashboard/merge_requests',
+  '/dashboard/snippets',
+  '/explore/snippets',
+  '/-/snippets/new',
+  '/-/snippets/2',
+  '/-/snippets/2/edit',
+  ...['', '/-/issues', '/-/merge_requests', '/-/labels', '/-/labels/new', '/-/milestones', '/-/milestones/1', '/-/milestones/1/edit'].map(
+    (path) => `/groups/${groupPath}${path}`,
+  ),
   '/no/such/page',
 ]
 
@@ -201,5 +255,104 @@ describe('without scripts', () => {
       },
       { javaScriptEnabled: false },
     )
+  })
+})
+
+describe('planning', () => {
+  for (const javaScriptEnabled of [true, false])
+    it(`an issue goes from new to closed, a wiki page is edited by two, a snippet is made: ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
+      const at = `${t.url}/${project.fullPath}/-`
+      await inWindow(
+        async (page) => {
+          await signIn(page)
+          await page.goto(`${at}/issues/new`)
+          await page.getByLabel('Title').fill('From a browser')
+          await page.getByLabel('Description', { exact: true }).fill('- [ ] do **it**')
+          await page.getByRole('button', { name: 'Preview' }).click()
+          await page.locator('.preview strong').waitFor()
+          await page.getByLabel('Assignee').fill(user.username)
+          await page.getByLabel('bug').check()
+          await page.getByLabel('Milestone').selectOption('One')
+          await page.getByRole('button', { name: 'Create issue' }).click()
+          await page.getByText('The issue is created.').waitFor()
+          await page.getByRole('checkbox', { name: 'Task' }).first().click()
+          await page.getByText('1 of 1 tasks done').waitFor()
+          await page.getByText('Track time').click()
+          await page.getByLabel('Time', { exact: true }).fill('1h')
+          await page.getByRole('button', { name: 'Add spent time' }).click()
+          await page.getByText('1h spent').waitFor()
+          await page.getByText('Change these').click()
+          await page.getByLabel('docs').check()
+          await page.getByRole('button', { name: 'Save', exact: true }).click()
+          await page.locator('aside .label', { hasText: 'docs' }).first().waitFor()
+          await page.getByLabel('Comment', { exact: true }).fill('Done.')
+          await page.getByRole('button', { name: 'Comment', exact: true }).click()
+          await page.locator('.note', { hasText: 'Done.' }).waitFor()
+          await page.goto(`${at}/boards`)
+          const card = page.locator('.card', { hasText: 'From a browser' }).first()
+          // by the form, or by dragging it
+          if (javaScriptEnabled) await card.dragTo(page.locator('[data-list=opened]'))
+          else {
+            await card.getByRole('combobox').selectOption('Open')
+            await card.getByRole('button').click()
+          }
+          await page.locator('[data-list=opened] .card', { hasText: 'From a browser' }).first().waitFor()
+          await page.locator('[data-list=opened] .card', { hasText: 'From a browser' }).getByRole('link').first().click()
+          await page.getByRole('button', { name: 'Close issue' }).click()
+          await page.getByText('The issue is closed.').waitFor()
+          await page.goto(`${at}/wikis/home/edit`)
+          await t
+            .api('put', `${project.path}/wikis/home`, user)
+            .send({ content: `Theirs ${javaScriptEnabled}` })
+            .expect(200)
+          await page.getByLabel('Content', { exact: true }).fill(`Mine ${javaScriptEnabled}`)
+          await page.getByRole('button', { name: 'Save changes' }).click()
+          await page.getByText('Somebody else has saved this meanwhile').waitFor()
+          expect(await page.getByLabel('Content, as saved').inputValue()).toBe(`Theirs ${javaScriptEnabled}`)
+          await page.getByRole('button', { name: 'Save changes' }).click()
+          await page.getByText('The page is saved.').waitFor()
+          await page.goto(`${at}/snippets/new`)
+          await page.getByLabel('Title').fill('Made here')
+          await page.getByLabel('Content', { exact: true }).fill('const a = 1')
+          await page.getByRole('button', { name: 'Create snippet' }).click()
+          await page.getByText('The snippet is created.').waitFor()
+          await t.api('post', `${project.path}/issues/1/todo`, user)
+          await page.goto(`${t.url}/dashboard/todos`)
+          await page.getByRole('button', { name: /^Done/ }).first().click()
+          await page.getByRole('button', { name: 'Undo' }).click()
+          await page.getByText('It is in the list again.').waitFor()
+        },
+        // the refused text is answered with 422, of which Chromium complains
+        { javaScriptEnabled },
+        /422/,
+      )
+    })
+
+  it('a text is completed, marked by keys, gets a file, and survives a reload', async () => {
+    await inWindow(async (page) => {
+      await signIn(page)
+      const at = `${t.url}/${project.fullPath}/-/issues/1`
+      await page.goto(at)
+      const text = page.getByLabel('Comment', { exact: true })
+      await text.pressSequentially('See ~bu')
+      await page.getByRole('option').first().waitFor()
+      await page.keyboard.press('Enter')
+      expect(await text.inputValue()).toBe('See ~bug ')
+      await page.keyboard.press('Control+b')
+      expect(await text.inputValue()).toBe('See ~bug ****')
+      await page.getByLabel('File for: Comment').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') })
+      await expect.poll(() => text.inputValue()).toMatch(/\[a\.txt\]\(\/uploads\/[0-9a-f]{32}\/a\.txt\)/)
+      const typed = await text.inputValue()
+      page.on('dialog', (dialog) => dialog.accept())
+      await page.reload()
+      expect(await text.inputValue()).toBe(typed)
+      await page.getByRole('button', { name: 'Comment', exact: true }).click()
+      await page.locator('.note', { hasText: 'a.txt' }).waitFor()
+      expect(await text.inputValue()).toBe('')
+      await page.locator('h1').click()
+      await page.keyboard.press('g')
+      await page.keyboard.press('i')
+      await page.waitForURL(`${t.url}/dashboard/issues`)
+    })
   })
 })

@@ -252,10 +252,10 @@ describe('the cookie of a session', () => {
 })
 
 describe('what a page costs', () => {
-  it('is one statement for the session', async () => {
+  it('is one statement for the session, and one for what waits for its user (WB-129)', async () => {
     const browser = await signedIn(await aUser(t.ctx))
     await browser.open('/-/profile/account')
     const statements = await t.queriesOf(() => browser.open('/-/profile/account'))
-    expect(statements).toEqual([expect.stringContaining('from "sessions"')])
+    expect(statements).toEqual([expect.stringContaining('from "sessions"'), expect.stringContaining('from "todos"')])
   })
 })

@@ -56,13 +56,13 @@ export async function openWiki(ctx: Context, project: Project): Promise<{ reposi
 const bySlug = (a: { slug: string }, b: { slug: string }) => (a.slug < b.slug ? -1 : a.slug > b.slug ? 1 : 0)
 
 /** The file of a page. */
-interface PageFile {
+export interface PageFile {
   slug: string
   format: WikiFormat
   entry: TreeEntry
 }
 
-async function pagesAt(repository: GitRepository, commit: Oid): Promise<PageFile[]> {
+export async function pagesAt(repository: GitRepository, commit: Oid): Promise<PageFile[]> {
   const entries = (await repository.tree(commit, '', { recursive: true })) ?? []
   return entries
     .flatMap((entry) => {
@@ -72,7 +72,7 @@ async function pagesAt(repository: GitRepository, commit: Oid): Promise<PageFile
     .sort(bySlug)
 }
 
-async function contentOf(repository: GitRepository, { entry }: PageFile): Promise<string> {
+export async function contentOf(repository: GitRepository, { entry }: PageFile): Promise<string> {
   const info = await repository.objectInfo(entry.oid)
   if (info && info.size > MAX_JSON_BLOB) throw tooLarge()
   return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
@@ -138,6 +138,8 @@ export interface WikiChange {
   content?: string | undefined
   format?: WikiFormat | undefined
   message?: string | undefined
+  /** Gets the blob of the page as it is before the change, and may refuse it. */
+  check?: ((blob: Oid) => void) | undefined
 }
 
 /** The slug of a title; 400 if it is not a valid file name. */
@@ -172,12 +174,13 @@ export async function updateWikiPage(
   subject: ProjectSubject,
   caller: SignedIn,
   slug: string,
-  { title, content, format, message }: WikiChange,
+  { title, content, format, message, check }: WikiChange,
 ): Promise<WikiPage & { content: string }> {
   const wanted = title === undefined ? slug : slugOf(title)
   await commitPages(ctx, subject.project, caller, message || `${caller.user.username} updated page: ${titleOfSlug(wanted)}`, (pages) => {
     const page = pages.find((other) => other.slug === slug)
     if (!page) throw notFound('Wiki Page')
+    check?.(page.entry.oid)
     if (wanted !== slug && pages.some((other) => other.slug === wanted)) throw invalidRecord({ title: ['has already been taken'] })
     const from = page.entry.path
     const keeps = format === undefined || format === page.format

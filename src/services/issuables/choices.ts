@@ -23,7 +23,7 @@ const valuesOf = (source: ChoiceSource, text: string) => ({
 
 const selectLabels = statement('labels to choose from', (db) =>
   db
-    .select({ id: labels.id, name: labels.title, color: labels.color })
+    .select({ id: labels.id, name: labels.title, color: labels.color, priority: labels.priority })
     .from(labels)
     .where(
       sql`(${labels.project_id} = ${project} or ${labels.namespace_id} in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${group}))
@@ -37,6 +37,7 @@ export interface LabelChoice {
   id: number
   name: string
   color: string
+  priority: number | null
 }
 
 /** The labels of a project and its groups, those with a priority first; one more than `MAX_CHOICES` if there are more. */

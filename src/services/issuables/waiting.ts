@@ -18,12 +18,11 @@ export interface Waiting {
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
-const limit = sql.raw(String(MAX_COUNTED + 1))
 
 const selectWaiting = statement('what waits for a user', (db, viewer: ViewerKind) => {
   const inProject = (table: typeof issues | typeof mergeRequests | typeof todos) =>
     sql`${table} join ${projects} on ${projects.id} = ${table.project_id}`
-  const count = (rows: ReturnType<typeof sql>) => decoded(sql<number>`(select count(*) from (select 1 ${rows} limit ${limit}) r)`, Number)
+  const count = (rows: ReturnType<typeof sql>) => decoded(sql<number>`(select count(*) from (select 1 ${rows} limit ${MAX_COUNTED + 1}) r)`, Number)
   return db
     .select({
       reviews: count(sql`from ${inProject(mergeRequests)} where ${mergeRequests.reviewer_id} = ${user} and ${mergeRequests.state} = 'opened'

@@ -191,3 +191,203 @@ addEventListener('keydown', (event) => {
   next.focus()
   next.scrollIntoView({ block: 'center' })
 })
+
+// The editor: buttons for marks, a preview and files without a reload, completion, and drafts.
+for (const editor of document.querySelectorAll('.editor')) {
+  const text = editor.querySelector('textarea')
+  const form = text.form
+  const insert = (value, from = text.selectionStart, to = text.selectionEnd) => {
+    text.setRangeText(value, from, to, 'end')
+    text.dispatchEvent(new Event('input', { bubbles: true }))
+    text.focus()
+  }
+
+  const tools = editor.querySelector('.tools')
+  tools.hidden = false
+  tools.addEventListener('click', ({ target }) => {
+    const { mark } = target.dataset
+    if (!mark) return
+    const { selectionStart: from, selectionEnd: to, value } = text
+    const chosen = value.slice(from, to)
+    if (mark === '[](url)') insert(`[${chosen}](url)`)
+    else if (mark.endsWith(' ')) {
+      const start = value.lastIndexOf('\n', from - 1) + 1
+      insert(value.slice(start, to).replace(/^/gm, mark), start, to)
+    } else insert(`${mark}${chosen}${mark}`)
+  })
+  text.addEventListener('keydown', (event) => {
+    const key = (event.ctrlKey || event.metaKey) && event.key.toLowerCase()
+    if (key === 'b' || key === 'i') {
+      event.preventDefault()
+      tools.querySelector(`[data-mark="${key === 'b' ? '**' : '_'}"]`).click()
+    } else if (key === 'enter') form.requestSubmit()
+  })
+
+  // the page of the form is asked for, and the part that is wanted is taken from it
+  const ask = async (data) => {
+    const answer = await fetch(form.action, { method: 'POST', body: data, headers: { accept: 'text/html' } })
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    return [...page.querySelectorAll('.editor')].find((each) => each.querySelector('textarea')?.name === text.name)
+  }
+  const preview = editor.querySelector('[name=preview]')
+  preview.addEventListener('click', async (event) => {
+    event.preventDefault()
+    const data = new FormData(form)
+    data.delete('upload')
+    data.set('preview', text.name)
+    const shown = (await ask(data))?.querySelector('.preview')
+    if (!shown) return alert('The preview could not be made. Are you still signed in?')
+    editor.querySelector('.preview')?.remove()
+    editor.append(shown)
+  })
+  const attach = async (file) => {
+    const data = new FormData(form)
+    data.set('attach', text.name)
+    data.set('upload', file, file.name || 'image.png')
+    data.set(text.name, '')
+    const added = (await ask(data))?.querySelector('textarea').value
+    if (added) insert(added)
+    else alert('The file could not be attached.')
+  }
+  const chooser = editor.querySelector('[name=upload]')
+  if (chooser) {
+    editor.querySelector('[name=attach]').hidden = true
+    chooser.addEventListener('change', async () => {
+      for (const file of chooser.files) await attach(file)
+      chooser.value = ''
+    })
+    const takes = (event, { files }) => {
+      if (files.length === 0) return
+      event.preventDefault()
+      for (const file of files) void attach(file)
+    }
+    text.addEventListener('paste', (event) => takes(event, event.clipboardData))
+    text.addEventListener('drop', (event) => takes(event, event.dataTransfer))
+  }
+
+  if (editor.dataset.complete) complete(editor, text, insert)
+}
+
+// Completion of @ # ! ~ % and : while a text is typed.
+function complete(editor, text, insert) {
+  const list = Object.assign(document.createElement('ul'), { className: 'suggestions', hidden: true, id: `${text.id}_list` })
+  list.setAttribute('role', 'listbox')
+  list.setAttribute('aria-label', 'Suggestions')
+  text.after(list)
+  let asked = 0
+  let chosen = 0
+  const close = () => {
+    list.hidden = true
+    text.removeAttribute('aria-activedescendant')
+  }
+  const found = () => /(?:^|[\s(])([@#!~%:])([^\s@#!~%:()]{0,50})$/.exec(text.value.slice(0, text.selectionStart))
+  const mark = (at) => {
+    chosen = (at + list.children.length) % list.children.length
+    for (const [i, item] of [...list.children].entries()) item.setAttribute('aria-selected', String(i === chosen))
+    text.setAttribute('aria-activedescendant', list.children[chosen].id)
+  }
+  const take = (value) => {
+    const match = found()
+    close()
+    if (match) insert(`${value} `, text.selectionStart - match[2].length - 1, text.selectionStart)
+  }
+  text.addEventListener('input', async () => {
+    const match = found()
+    const turn = ++asked
+    if (!match || (match[1] === ':' && match[2].length < 2)) return close()
+    await new Promise((done) => setTimeout(done, 150))
+    if (turn !== asked) return
+    const query = new URLSearchParams({ type: match[1], term: match[2] })
+    const answer = await fetch(`${editor.dataset.complete}?${query}`, { headers: { accept: 'application/json, text/html' } })
+    if (turn !== asked || !answer.ok || !/json/.test(answer.headers.get('content-type'))) return close()
+    const items = await answer.json()
+    if (turn !== asked || items.length === 0) return close()
+    list.replaceChildren(
+      ...items.map(({ value, label }, i) => {
+        const item = Object.assign(document.createElement('li'), { id: `${list.id}_${i}`, textContent: label ? `${value}  ${label}` : value })
+        item.setAttribute('role', 'option')
+        item.dataset.value = value
+        item.addEventListener('mousedown', (event) => {
+          event.preventDefault()
+          take(value)
+        })
+        return item
+      }),
+    )
+    list.hidden = false
+    mark(0)
+  })
+  text.addEventListener('blur', close)
+  text.addEventListener('keydown', (event) => {
+    if (list.hidden) return
+    const { key } = event
+    if (key === 'ArrowDown') mark(chosen + 1)
+    else if (key === 'ArrowUp') mark(chosen - 1)
+    else if (key === 'Enter' || key === 'Tab') take(list.children[chosen].dataset.value)
+    else if (key === 'Escape') close()
+    else return
+    event.preventDefault()
+    event.stopPropagation()
+  })
+}
+
+// What is typed survives a reload and an ended session; it is forgotten once the page after the form is there.
+const DRAFT = 'draft '
+const draftOf = (text) => `${DRAFT}${text.form.getAttribute('action')} ${text.name}`
+const isRefused = document.querySelector('.error, form[action$="/users/sign_in"], [role=alert]') !== null
+for (const name of Object.keys(sessionStorage)) {
+  if (!name.startsWith(DRAFT)) continue
+  sessionStorage.removeItem(name)
+  if (!isRefused) localStorage.removeItem(name)
+}
+for (const text of document.querySelectorAll('textarea[data-draft]')) {
+  const name = draftOf(text)
+  const kept = localStorage.getItem(name)
+  if (kept && text.value === text.defaultValue && kept !== text.value && !isRefused) {
+    const restore = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Restore what you typed before' })
+    if (text.value === '') text.value = kept
+    else text.after(restore)
+    restore.addEventListener('click', () => {
+      text.value = kept
+      restore.remove()
+    })
+  }
+  text.addEventListener('input', () => (text.value === text.defaultValue ? localStorage.removeItem(name) : localStorage.setItem(name, text.value)))
+  text.form.addEventListener('submit', () => localStorage.getItem(name) && sessionStorage.setItem(name, 'sent'))
+}
+
+// g and a letter lead to what waits for the reader; / goes to the search.
+let isGoing = false
+addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, textarea, select')) return
+  if (isGoing) document.querySelector(`[data-go="${CSS.escape(event.key)}"]`)?.click()
+  isGoing = event.key === 'g'
+  const search = event.key === '/' && document.querySelector('search input')
+  if (search) {
+    event.preventDefault()
+    search.focus()
+  }
+})
+
+// Cards of a board are dragged to another list: the form of the card is sent.
+let dragged
+for (const card of document.querySelectorAll('.card[draggable]'))
+  card.addEventListener('dragstart', (event) => {
+    dragged = card
+    event.dataTransfer.effectAllowed = 'move'
+  })
+for (const list of document.querySelectorAll('[data-list]')) {
+  list.addEventListener('dragover', (event) => {
+    if (!dragged) return
+    event.preventDefault()
+    list.classList.add('over')
+  })
+  list.addEventListener('dragleave', () => list.classList.remove('over'))
+  list.addEventListener('drop', (event) => {
+    const form = dragged?.querySelector('form')
+    if (!form) return
+    event.preventDefault()
+    form.elements.to.value = list.dataset.list
+    form.requestSubmit()
+  })
+}

@@ -24,7 +24,7 @@ const TOOLS = [
   ['> ', 'Quote', '”'],
   ['- ', 'List', '•'],
   ['- [ ] ', 'Task', '☐'],
-  ['[](url)', 'Link', '🔗'],
+  ['[](url)', 'Link', '↗'],
 ] as const
 
 /** A text in Markdown, which can be seen before it is saved (WB-121) and to which files are attached (WB-122). */

@@ -6,7 +6,12 @@ import type { Html, PageView } from '../page.js'
 import { Header } from './header.js'
 
 /** The whole text of a page. */
-export function documentOf({ title, body, narrow = false, scripted = !narrow }: Html, view: PageView, assets: AssetLinks, waiting: Waiting | null = null): string {
+export function documentOf(
+  { title, body, narrow = false, scripted = !narrow }: Html,
+  view: PageView,
+  assets: AssetLinks,
+  waiting: Waiting | null = null,
+): string {
   const content = renderToString(
     <>
       <a class="skip" href="#main">

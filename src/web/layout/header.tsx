@@ -59,6 +59,7 @@ function Account({ view }: { view: PageView }) {
         </p>
         <a href={`${links.prefix}/-/profile`}>Settings</a>
         <a href={`${links.prefix}/-/profile/personal_access_tokens`}>Access tokens</a>
+        <a href={`${links.prefix}/dashboard/snippets`}>Snippets</a>
         <ActionButton view={view} action="/users/sign_out" label="Sign out" class="plain" />
       </div>
     </details>

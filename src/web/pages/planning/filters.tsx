@@ -132,7 +132,7 @@ interface HeadProps {
 /** The states of a list with their counts, its search and filters, and what is filtered now. */
 export function ListHead({ view, at, state, counts, sort, search, kind, labels = [], milestones = [] }: HeadProps) {
   const parameters = parametersOf(view)
-  const valueOf = (...names: string[]) => parameters.find(([name]) => names.includes(name))?.[1] ?? ''
+  const given = (...names: string[]) => parameters.find(([name]) => names.includes(name))?.[1] ?? ''
   const labelText = parameters
     .flatMap(([name, value]) => (name === 'label_name[]' || name === 'label_name' || name === 'labels' ? [value] : []))
     .join(', ')
@@ -186,36 +186,36 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
           <details class="filters">
             <summary>Filters</summary>
             <div class="columns">
-              <FilterField name="author_username" label="Author" value={valueOf('author_username')} />
-              <FilterField name="assignee_username" label="Assignee" value={valueOf('assignee_username')} />
+              <FilterField name="author_username" label="Author" value={given('author_username')} />
+              <FilterField name="assignee_username" label="Assignee" value={given('assignee_username')} />
               <FilterField name="labels" label="Labels, with commas" value={labelText} list={labels.map(({ name }) => name)} />
               <FilterField
                 name="milestone_title"
                 label="Milestone"
-                value={valueOf('milestone_title', 'milestone')}
+                value={given('milestone_title', 'milestone')}
                 list={['None', 'Any', ...milestones.map(({ title }) => title)]}
               />
-              <FilterField name="my_reaction_emoji" label="My reaction" value={valueOf('my_reaction_emoji')} />
+              <FilterField name="my_reaction_emoji" label="My reaction" value={given('my_reaction_emoji')} />
               {kind === 'issues' ? (
                 <>
                   <FilterChoice
                     name="due_date"
                     label="Due"
-                    value={valueOf('due_date')}
+                    value={given('due_date')}
                     choices={{ '': 'At any time', '0': 'Without a date', overdue: 'Overdue', week: 'This week', month: 'This month' }}
                   />
                   <FilterChoice
                     name="confidential"
                     label="Confidential"
-                    value={valueOf('confidential')}
+                    value={given('confidential')}
                     choices={{ '': 'Both', true: 'Confidential', false: 'Not confidential' }}
                   />
                 </>
               ) : (
                 <>
-                  <FilterField name="reviewer_username" label="Reviewer" value={valueOf('reviewer_username')} />
-                  <FilterField name="target_branch" label="Into the branch" value={valueOf('target_branch')} />
-                  <FilterChoice name="draft" label="Draft" value={valueOf('draft')} choices={{ '': 'Both', true: 'Drafts', false: 'Ready' }} />
+                  <FilterField name="reviewer_username" label="Reviewer" value={given('reviewer_username')} />
+                  <FilterField name="target_branch" label="Into the branch" value={given('target_branch')} />
+                  <FilterChoice name="draft" label="Draft" value={given('draft')} choices={{ '': 'Both', true: 'Drafts', false: 'Ready' }} />
                 </>
               )}
             </div>

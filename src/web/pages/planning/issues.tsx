@@ -145,6 +145,7 @@ export const issuesPage = page({
           <div class="toolbar end">
             {view.viewer && (
               <>
+                <a href={links.page('boards')}>Board</a>
                 <a href={links.page('milestones')}>Milestones</a>
                 <a href={links.page('labels')}>Labels</a>
               </>

@@ -18,6 +18,7 @@ import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { counted } from './lists.js'
 import { LabelTag } from './parts.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
 
@@ -124,10 +125,10 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
                     </span>
                     <span class="dim">
                       {label.description && `${label.description} · `}
-                      <a href={`${view.links.prefix}${of.home(subject)}/-/issues?${query}`}>{open_issues_count} open issues</a>
+                      <a href={`${view.links.prefix}${of.home(subject)}/-/issues?${query}`}>{counted(open_issues_count, 'open issue')}</a>
                       {' · '}
                       <a href={`${view.links.prefix}${of.home(subject)}/-/merge_requests?${query}`}>
-                        {open_merge_requests_count} open merge requests
+                        {counted(open_merge_requests_count, 'open merge request')}
                       </a>
                     </span>
                   </Row>

@@ -7,7 +7,7 @@ import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { Labels } from './parts.js'
 
-const counted = (number: number, one: string) => `${number} ${one}${number === 1 ? '' : 's'}`
+export const counted = (number: number, one: string) => `${number} ${one}${number === 1 ? '' : 's'}`
 
 interface Listed {
   view: PageView

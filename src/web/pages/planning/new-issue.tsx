@@ -15,7 +15,6 @@ import { Editor, EditorForm } from '../../components/editor.js'
 import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl } from '../../links.js'
-import { isFirst, Once } from '../../once.js'
 import { form, page, Redirect } from '../../page.js'
 import { LabelFields } from './issue.js'
 import { assigneeOf, membersOf, Suggestions } from './people.js'
@@ -83,7 +82,7 @@ export const newIssuePage = page({
               <button type="submit">Use template</button>
             </form>
           )}
-          <EditorForm view={view} action={within(subject)}>
+          <EditorForm view={view} action={within(subject)} once>
             <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'due_date', 'milestone_id']} />
             <Once />
             {request !== undefined && <input type="hidden" name="merge_request_to_resolve_discussions_of" value={request} />}
@@ -140,22 +139,14 @@ export const newIssuePage = page({
   },
 })
 
-/** The newest issue of the caller in a project, if it has this title. */
-async function justMade(ctx: Context, caller: Caller, subject: ProjectSubject, title: string): Promise<string> {
-  const filter = { state: 'all', scope: 'created_by_me', in: [], order_by: 'created_at', sort: 'desc', with_labels_details: false } as const
-  const { items } = await listIssues(ctx, caller, { project: subject }, { ...filter, in: [], page: 1, per_page: 1 })
-  const [newest] = items
-  return newest && newest.issue.title === title.trim() ? `${within(subject)}/${newest.issue.iid}` : within(subject)
-}
-
 export const newIssueForm = form({
   at: 'P/-/issues',
   method: 'POST',
   access: onProjectSignedIn('create_issue'),
-  input: z.object({ issue: attributes, once: opt(str()), ...threads }),
+  input: z.object({ issue: attributes, ...threads }),
   on: newIssuePage,
   async submit({ ctx, caller, subject, input }) {
-    const { issue, once, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
+    const { issue, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
     const { title = '', assignee_username, labels = [], other_labels = '', milestone_id, ...rest } = issue
     const given = {
       ...rest,
@@ -164,8 +155,6 @@ export const newIssueForm = form({
       ...(milestone_id && { milestone_id: Number(milestone_id) || 0 }),
       ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
     }
-    if (title.trim() !== '' && !(await isFirst(ctx, caller, once)))
-      return new Redirect(await justMade(ctx, caller, subject, title), { notice: 'The issue was sent twice, and is created once.' })
     const made = await createIssueWithCommands(ctx, caller, subject, given, (wanted) => create(ctx, caller, subject, wanted, { request, discussion }))
     return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'The issue is created.' })
   },

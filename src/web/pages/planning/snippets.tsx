@@ -1,0 +1,528 @@
+import { z } from 'zod'
+import type { Access } from '../../../access/access.js'
+import type { Caller, SignedIn } from '../../../access/actor.js'
+import { pathNumber } from '../../../access/path-number.js'
+import { anyone, fullPathOf, onProjectSignedIn, type ProjectSubject, signedIn } from '../../../access/rules.js'
+import { onSnippetSignedIn, type SnippetSubject } from '../../../access/snippets.js'
+import type { Context } from '../../../context.js'
+import { VISIBILITIES } from '../../../entities/groups/levels.js'
+import { Failure, notFound } from '../../../failures.js'
+import { oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
+import {
+  createSnippet,
+  deleteSnippet,
+  getProjectSnippet,
+  getSnippet,
+  type ListedSnippet,
+  listOwnSnippets,
+  listProjectSnippets,
+  listPublicSnippets,
+  requireOwner,
+  requireProjectEditor,
+  type SnippetRecord,
+  updateSnippet,
+} from '../../../services/content/snippets.js'
+import { listAwards, toggleAward } from '../../../services/notes/award-emoji.js'
+import { listDiscussions } from '../../../services/notes/list.js'
+import { aboutSnippet } from '../../../services/notes/noteables.js'
+import { Discussions } from '../../components/discussion.js'
+import { Editor, EditorForm } from '../../components/editor.js'
+import { ActionButton, Field, FormFaults, SelectField, Submit, TextField } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { CodeCell, Prose } from '../../components/markup.js'
+import { Reactions } from '../../components/reactions.js'
+import { checkVersion, Version } from '../../components/stale.js'
+import { Time } from '../../components/time.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl, projectLinks } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { counted } from './lists.js'
+import { noteForms } from './notes.js'
+import { PersonLink } from './parts.js'
+import { discussionParts, renderText } from './texts.js'
+
+const PER_PAGE = 20
+const NOTES_PER_PAGE = 100
+const MAX_LINES = 20_000
+const MAX_MARKED = 512 * 1024
+const LEVEL_NAMES: Record<number, string> = { 0: 'Private', 10: 'Internal', 20: 'Public' }
+const LEVELS = { 0: 'private', 10: 'internal', 20: 'public' } as const
+
+const SnippetRows = ({ view, items, to, empty }: { view: PageView; items: ListedSnippet[]; to: (id: number) => string; empty: string }) => (
+  <Rows empty={empty}>
+    {items.map(({ snippet, author }) => (
+      <Row key={snippet.id} actions={<Badge>{LEVEL_NAMES[snippet.visibility]}</Badge>}>
+        <a href={view.links.prefix + to(snippet.id)} class="title">
+          <strong>{snippet.title}</strong>
+        </a>
+        <span class="dim">
+          {snippet.file_name && `${snippet.file_name} · `}
+          {author.name}, <Time at={snippet.created_at} />
+        </span>
+      </Row>
+    ))}
+  </Rows>
+)
+
+const Fields = ({ view, snippet, project }: { view: PageView; snippet?: SnippetRecord['snippet']; project: ProjectSubject | null }) => (
+  <>
+    <FormFaults view={view} fields={['title', 'file_name', 'content', 'description', 'visibility_level']} />
+    <Field view={view} name="snippet[title]" label="Title" value={snippet?.title} required autofocus />
+    <Editor view={view} name="snippet[description]" label="Description" value={snippet?.description} rows={4} hint="Markdown." project={project} />
+    <Field view={view} name="snippet[file_name]" label="File name" value={snippet?.file_name} hint="Its ending says the language." />
+    <TextField view={view} name="snippet[content]" label="Content" value={snippet?.content} rows={18} class="code" spellcheck={false} required />
+    <SelectField
+      view={view}
+      name="snippet[visibility_level]"
+      label="Visibility"
+      value={LEVELS[(snippet?.visibility ?? 0) as keyof typeof LEVELS]}
+      choices={[
+        { value: 'private', label: project ? 'Private: members of the project' : 'Private: you alone' },
+        { value: 'internal', label: 'Internal: everyone who is signed in' },
+        { value: 'public', label: 'Public: everyone' },
+      ]}
+    />
+  </>
+)
+
+const fields = z.object({
+  title: orDefault(str(), ''),
+  file_name: orDefault(str(), ''),
+  content: orDefault(str(), ''),
+  description: orDefault(str(), ''),
+  visibility_level: orDefault(oneOf(VISIBILITIES), 'private'),
+})
+const inputOf = ({ visibility_level: visibility, ...rest }: z.infer<typeof fields>) => ({ ...rest, visibility })
+
+const VersionOf = ({ view, snippet }: { view: PageView; snippet: SnippetRecord['snippet'] }) => (
+  <Version
+    view={view}
+    texts={[
+      { label: 'Title', text: snippet.title },
+      { label: 'Description', text: snippet.description },
+      { label: 'Content', text: snippet.content },
+    ]}
+  />
+)
+
+const isAllowed = (check: () => void): boolean => {
+  try {
+    check()
+    return true
+  } catch (error) {
+    if (error instanceof Failure) return false
+    throw error
+  }
+}
+
+/** The lines of a snippet, with marks if its language is known. */
+async function linesOf(ctx: Context, { content, file_name }: SnippetRecord['snippet']) {
+  const lines = content.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  const language = file_name.toLowerCase().slice(file_name.lastIndexOf('.') + 1)
+  const marked = content.length <= MAX_MARKED && lines.length <= MAX_LINES ? await ctx.markdown.lines(lines.join('\n'), language) : null
+  return { lines: lines.slice(0, MAX_LINES), marked, isCut: lines.length > MAX_LINES }
+}
+
+interface ShownProps {
+  view: PageView
+  record: SnippetRecord
+  html: string
+  code: Awaited<ReturnType<typeof linesOf>>
+  /** With the prefix of the service. */
+  at: string
+  /** Without it. */
+  action: string
+  mayEdit: boolean
+}
+
+const Shown = ({ view, record: { snippet, author }, html, code, at, action, mayEdit }: ShownProps) => (
+  <>
+    <div class="heading">
+      <h1>
+        {snippet.title} <span class="dim">${snippet.id}</span>
+      </h1>
+      {mayEdit && (
+        <div class="row start">
+          <a class="button" href={`${at}/edit`}>
+            Edit
+          </a>
+          <ActionButton view={view} action={action} method="DELETE" label="Delete snippet" class="danger" />
+        </div>
+      )}
+    </div>
+    <p class="dim">
+      <Badge>{LEVEL_NAMES[snippet.visibility]}</Badge> by <PersonLink view={view} user={author} />, <Time at={snippet.created_at} />
+    </p>
+    {html && <Prose html={html} />}
+    <div class="box file">
+      <p class="head">
+        <span class="grow">{snippet.file_name || 'Content'}</span>
+        <span class="dim">
+          {counted(code.lines.length, 'line')} · <a href={`${at.replace('/-/snippets', '/snippets')}/raw`}>Raw</a>
+        </span>
+      </p>
+      <table class="lines">
+        <tbody>
+          {code.lines.map((line, i) => (
+            <tr key={i} id={`L${i + 1}`}>
+              <td class="number">
+                <a href={`#L${i + 1}`}>{i + 1}</a>
+              </td>
+              <CodeCell line={line} html={code.marked?.[i]} />
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+    {code.isCut && <p class="dim">Only the first {MAX_LINES} lines are shown. The raw text has all.</p>}
+  </>
+)
+
+// Snippets of people
+
+const personalAt = (id: number) => `/-/snippets/${id}`
+
+/** A snippet of a person that the caller may see. */
+const onPersonal = <Signed extends boolean>(signed: Signed, own: boolean): Access<SnippetRecord, Signed> => ({
+  rule: own ? 'signed in, own snippet' : 'anyone, personal snippet',
+  signedIn: signed,
+  early: true,
+  path: z.object({ id: z.string() }),
+  async find(ctx, caller: Caller, params) {
+    const id = pathNumber(params['id'] as string)
+    if (id === null) throw notFound('Snippet')
+    const found = await getSnippet(ctx, caller, id)
+    if (own) requireOwner(caller as SignedIn, found)
+    return found
+  },
+})
+
+export const snippetsHome = page({
+  at: '/-/snippets',
+  access: anyone,
+  input: z.object({}),
+  show: async ({ view }) => new Redirect(view.viewer ? '/dashboard/snippets' : '/explore/snippets'),
+})
+
+const listed = (at: string, title: string, load: typeof listOwnSnippets, empty: string) =>
+  page({
+    at,
+    access: signedIn,
+    input: z.object({ page: paging.page }),
+    async show({ ctx, caller, input, view }) {
+      const { items, total } = await load(ctx, caller, { page: input.page, per_page: PER_PAGE })
+      return {
+        title,
+        body: (
+          <>
+            <div class="heading">
+              <h1>{title}</h1>
+              {!caller.user.external && (
+                <a class="button primary" href={`${view.links.prefix}/-/snippets/new`}>
+                  New snippet
+                </a>
+              )}
+            </div>
+            <nav class="tabs" aria-label="Snippets">
+              {[
+                ['/dashboard/snippets', 'Yours'],
+                ['/explore/snippets', 'Explore'],
+              ].map(([path, label]) => (
+                <a key={path} href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
+                  {label}
+                </a>
+              ))}
+            </nav>
+            <SnippetRows view={view} items={items} to={personalAt} empty={empty} />
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          </>
+        ),
+      }
+    },
+  })
+
+export const ownSnippetsPage = listed('/dashboard/snippets', 'Your snippets', listOwnSnippets, 'You have no snippets yet.')
+export const publicSnippetsPage = listed('/explore/snippets', 'Public snippets', listPublicSnippets, 'There are no public snippets yet.')
+
+export const personalSnippetPage = page({
+  at: '/-/snippets/:id',
+  access: onPersonal(false, false),
+  input: z.object({}),
+  async show({ ctx, caller, subject, view }) {
+    const { snippet } = subject
+    const mayEdit = caller.user !== null && isAllowed(() => requireOwner(caller as SignedIn, subject))
+    const [html, code] = await Promise.all([renderText(ctx, caller, null, snippet.description), linesOf(ctx, snippet)])
+    const action = personalAt(snippet.id)
+    const shown = { view, record: subject, html, code, at: view.links.prefix + action, action, mayEdit }
+    return { title: `${snippet.title} · Snippets`, body: <Shown {...shown} /> }
+  },
+})
+
+export const newPersonalPage = page({
+  at: '/-/snippets/new',
+  access: signedIn,
+  input: z.object({}),
+  async show({ view }) {
+    return {
+      title: 'New snippet',
+      body: (
+        <>
+          <h1>New snippet</h1>
+          <EditorForm view={view} action="/-/snippets" once>
+            <Fields view={view} project={null} />
+            <Submit label="Create snippet" />
+          </EditorForm>
+        </>
+      ),
+    }
+  },
+})
+
+export const newPersonal = form({
+  at: '/-/snippets',
+  method: 'POST',
+  access: signedIn,
+  input: z.object({ snippet: fields }),
+  files: true,
+  on: newPersonalPage,
+  async submit({ ctx, caller, input: { snippet } }) {
+    const id = await createSnippet(ctx, caller, null, inputOf(snippet))
+    return new Redirect(personalAt(id), { notice: 'The snippet is created.' })
+  },
+})
+
+export const editPersonalPage = page({
+  at: '/-/snippets/:id/edit',
+  access: onPersonal(true, true),
+  input: z.object({}),
+  async show({ subject: { snippet }, view }) {
+    return {
+      title: `Edit ${snippet.title}`,
+      body: (
+        <>
+          <h1>Edit snippet</h1>
+          <EditorForm view={view} action={personalAt(snippet.id)} method="PUT">
+            <VersionOf view={view} snippet={snippet} />
+            <Fields view={view} snippet={snippet} project={null} />
+            <Submit label="Save changes" />
+          </EditorForm>
+        </>
+      ),
+    }
+  },
+})
+
+const changed = z.object({ snippet: fields, version: orDefault(str(), '') })
+const checkSnippet = (version: string, { title, description, content }: SnippetRecord['snippet']) =>
+  checkVersion(version, title, description, content)
+
+export const personalChange = form({
+  at: '/-/snippets/:id',
+  method: 'PUT',
+  access: onPersonal(true, true),
+  input: changed,
+  files: true,
+  on: editPersonalPage,
+  async submit({ ctx, caller, subject, input }) {
+    checkSnippet(input.version, subject.snippet)
+    await updateSnippet(ctx, caller, subject, inputOf(input.snippet))
+    return new Redirect(personalAt(subject.snippet.id), { notice: 'The snippet is saved.' })
+  },
+})
+
+export const personalRemoval = form({
+  at: '/-/snippets/:id',
+  method: 'DELETE',
+  access: onPersonal(true, true),
+  input: z.object({}),
+  async submit({ ctx, subject }) {
+    await deleteSnippet(ctx, subject)
+    return new Redirect('/dashboard/snippets', { notice: 'The snippet is deleted.' })
+  },
+})
+
+// Snippets of projects
+
+const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/snippets`
+const addressOf = (subject: SnippetSubject) => `${within(subject)}/${subject.snippet.id}`
+
+export const projectSnippetsPage = page({
+  at: 'P/-/snippets',
+  access: onProjectSignedIn('read_snippet'),
+  input: z.object({ page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const { items, total } = await listProjectSnippets(ctx, subject, caller, { page: input.page, per_page: PER_PAGE })
+    return {
+      title: `Snippets · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="snippets">
+          <div class="heading">
+            <h1>Snippets</h1>
+            {subject.can('create_snippet') && (
+              <a class="button primary" href={projectLinks(view, fullPathOf(subject.project)).page('snippets/new')}>
+                New snippet
+              </a>
+            )}
+          </div>
+          <SnippetRows view={view} items={items} to={(id) => `${within(subject)}/${id}`} empty="There are no snippets that you may see." />
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const projectSnippetPage = page({
+  at: 'P/-/snippets/:snippet_id',
+  access: onSnippetSignedIn('read_snippet'),
+  input: z.object({ page: paging.page, edit_note: opt(rowId()), react: opt(rowId()) }),
+  async show({ ctx, caller, subject, input, view }) {
+    const about = aboutSnippet(subject)
+    const { noteable } = about
+    const record = await getProjectSnippet(ctx, subject, caller, subject.snippet.id)
+    const { snippet } = record
+    const [html, code, awards, { items: discussions, total }] = await Promise.all([
+      renderText(ctx, caller, subject, snippet.description),
+      linesOf(ctx, snippet),
+      listAwards(ctx, { type: 'Snippet', id: snippet.id, noteable }, { page: 1, per_page: 100 }),
+      listDiscussions(ctx, caller, noteable, { page: input.page, per_page: NOTES_PER_PAGE }),
+    ])
+    const action = addressOf(subject)
+    const mayEdit = isAllowed(() => requireProjectEditor(subject, caller, record))
+    const mayNote = subject.can('create_note')
+    return {
+      title: `${snippet.title} · Snippets · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="snippets">
+          <Shown view={view} record={record} html={html} code={code} at={view.links.prefix + action} action={action} mayEdit={mayEdit} />
+          <Reactions view={view} awards={awards.items} toggleAt={subject.can('award_emoji') ? `${action}/toggle_award_emoji` : null} />
+          <h2>Discussion</h2>
+          <Discussions
+            view={view}
+            discussions={discussions}
+            {...await discussionParts(ctx, caller, about, { at: action, discussions, edit: input.edit_note, react: input.react })}
+          />
+          <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
+          {mayNote && (
+            <EditorForm view={view} action={`${action}/notes`} once>
+              <FormFaults view={view} fields={['note']} />
+              <Editor view={view} name="note[note]" label="Comment" rows={5} hint="Markdown." required project={subject} />
+              <Submit label="Comment" />
+            </EditorForm>
+          )}
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const snippetNotes = noteForms({
+  at: projectSnippetPage.at,
+  access: onSnippetSignedIn,
+  on: projectSnippetPage,
+  about: aboutSnippet,
+  addressOf,
+})
+
+export const snippetReaction = form({
+  at: 'P/-/snippets/:snippet_id/toggle_award_emoji',
+  method: 'POST',
+  access: onSnippetSignedIn('award_emoji'),
+  input: z.object({ name: orDefault(str(), '') }),
+  on: projectSnippetPage,
+  async submit({ ctx, caller, subject, input }) {
+    await toggleAward(ctx, caller, { type: 'Snippet', id: subject.snippet.id, noteable: aboutSnippet(subject).noteable }, input.name)
+    return new Redirect(addressOf(subject))
+  },
+})
+
+export const newProjectSnippetPage = page({
+  at: 'P/-/snippets/new',
+  access: onProjectSignedIn('create_snippet'),
+  input: z.object({}),
+  async show({ subject, view }) {
+    return {
+      title: `New snippet · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="snippets">
+          <h1>New snippet</h1>
+          <EditorForm view={view} action={within(subject)} once>
+            <Fields view={view} project={subject} />
+            <Submit label="Create snippet" />
+          </EditorForm>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const newProjectSnippet = form({
+  at: 'P/-/snippets',
+  method: 'POST',
+  access: onProjectSignedIn('create_snippet'),
+  input: z.object({ snippet: fields }),
+  on: newProjectSnippetPage,
+  async submit({ ctx, caller, subject, input: { snippet } }) {
+    const id = await createSnippet(ctx, caller, subject.project.id, inputOf(snippet))
+    return new Redirect(`${within(subject)}/${id}`, { notice: 'The snippet is created.' })
+  },
+})
+
+/** A snippet of a project that the caller may change. */
+const onEdited: Access<SnippetSubject & { record: SnippetRecord }, true> = {
+  ...onSnippetSignedIn('read_snippet'),
+  rule: 'signed in, snippet: its author or manage_snippets',
+  async find(ctx, caller, params) {
+    const subject = await onSnippetSignedIn('read_snippet').find(ctx, caller, params)
+    const record = await getProjectSnippet(ctx, subject, caller, subject.snippet.id)
+    requireProjectEditor(subject, caller, record)
+    return { ...subject, record }
+  },
+}
+
+export const editProjectSnippetPage = page({
+  at: 'P/-/snippets/:snippet_id/edit',
+  access: onEdited,
+  input: z.object({}),
+  async show({ subject, view }) {
+    const { snippet } = subject
+    return {
+      title: `Edit ${snippet.title} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="snippets">
+          <h1>Edit snippet</h1>
+          <EditorForm view={view} action={addressOf(subject)} method="PUT">
+            <VersionOf view={view} snippet={snippet} />
+            <Fields view={view} snippet={snippet} project={subject} />
+            <Submit label="Save changes" />
+          </EditorForm>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const projectSnippetChange = form({
+  at: 'P/-/snippets/:snippet_id',
+  method: 'PUT',
+  access: onEdited,
+  input: changed,
+  on: editProjectSnippetPage,
+  async submit({ ctx, caller, subject, input }) {
+    checkSnippet(input.version, subject.snippet)
+    await updateSnippet(ctx, caller, subject.record, inputOf(input.snippet))
+    return new Redirect(addressOf(subject), { notice: 'The snippet is saved.' })
+  },
+})
+
+export const projectSnippetRemoval = form({
+  at: 'P/-/snippets/:snippet_id',
+  method: 'DELETE',
+  access: onEdited,
+  input: z.object({}),
+  async submit({ ctx, subject }) {
+    await deleteSnippet(ctx, subject.record)
+    return new Redirect(within(subject), { notice: 'The snippet is deleted.' })
+  },
+})

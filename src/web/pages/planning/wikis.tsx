@@ -1,0 +1,469 @@
+import type { ComponentChildren } from 'preact'
+import { z } from 'zod'
+import type { Caller } from '../../../access/actor.js'
+import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { conflict, forbidden, notFound, unauthenticated } from '../../../failures.js'
+import { opt, orDefault, paging, str } from '../../../http/params.js'
+import { titleOfSlug } from '../../../rules/wiki-page.js'
+import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
+import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
+import { linksOfReferences } from '../../../services/markdown/references.js'
+import { withSurroundings } from '../../../services/markdown/relative.js'
+import { linesOf } from '../../components/diff.js'
+import { Editor, EditorForm } from '../../components/editor.js'
+import { ActionButton, Field, FormFaults, Submit, typed } from '../../components/form.js'
+import { Pager, Row, Rows } from '../../components/list.js'
+import { Prose } from '../../components/markup.js'
+import { Time } from '../../components/time.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl, projectLinks } from '../../links.js'
+import { type Answer, form, type PageView, page, Redirect } from '../../page.js'
+import { momentOf } from '../code/revision.js'
+
+const PER_PAGE = 50
+const MAX_DIFF_LINES = 20_000
+const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/wikis`
+const addressOf = (subject: ProjectSubject, slug: string) => `${within(subject)}/${inUrl(slug)}`
+
+/** Renders a page: relative links lead to other pages (WB-131). */
+async function renderPage(ctx: Context, caller: Caller, subject: ProjectSubject, slug: string, text: string): Promise<string> {
+  const base = ctx.links.prefix + within(subject)
+  const html = await ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text))
+  const page = (path: string) => `${base}/${inUrl(path.replace(/\.(?:md|markdown)$/i, ''))}`
+  const placed = withSurroundings(html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page })
+  return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${projectLinks(ctx, fullPathOf(subject.project)).home}/uploads/`)
+}
+
+interface FrameProps {
+  view: PageView
+  subject: ProjectSubject
+  beside: Pick<ShownWikiPage, 'slugs' | 'hasMore'> & { sidebar: string | null }
+  current?: string
+  children: ComponentChildren
+}
+
+/** A page of the wiki, with the sidebar or the list of pages beside it. */
+const Frame = ({ view, subject, beside, current, children }: FrameProps) => {
+  const at = view.links.prefix + within(subject)
+  return (
+    <ProjectLayout view={view} subject={subject} tab="wiki">
+      <div class="with-aside">
+        <div>{children}</div>
+        <aside>
+          {subject.can('write_wiki') && (
+            <p>
+              <a class="button" href={`${at}/new`}>
+                New page
+              </a>
+            </p>
+          )}
+          {beside.sidebar ? (
+            <Prose html={beside.sidebar} />
+          ) : (
+            beside.slugs.length > 0 && (
+              <nav class="side" aria-label="Pages of the wiki">
+                <ul>
+                  {beside.slugs.map((slug) => (
+                    <li key={slug}>
+                      <a href={`${at}/${inUrl(slug)}`} {...(slug === current && { 'aria-current': 'page' })}>
+                        {slug.includes('/') && <span class="dim">{slug.slice(0, slug.lastIndexOf('/') + 1)}</span>}
+                        {titleOfSlug(slug)}
+                      </a>
+                    </li>
+                  ))}
+                </ul>
+              </nav>
+            )
+          )}
+          <p class="dim">
+            <a href={`${at}/pages`}>All pages</a>
+            {' · '}
+            <a href={`${at}/git_access`}>Clone</a>
+          </p>
+        </aside>
+      </div>
+    </ProjectLayout>
+  )
+}
+
+async function sidebarOf(ctx: Context, caller: Caller, subject: ProjectSubject, shown: Pick<ShownWikiPage, 'sidebar' | 'slugs' | 'hasMore'>) {
+  return { ...shown, sidebar: shown.sidebar ? await renderPage(ctx, caller, subject, '', shown.sidebar) : null }
+}
+
+/** The title that a form shows for a slug, with its folders. */
+const typedTitle = (slug: string) => slug.replaceAll('-', ' ')
+
+const NOTHING_BESIDE = { sidebar: null, slugs: [], hasMore: false }
+
+interface At {
+  ctx: Context
+  caller: Caller
+  subject: ProjectSubject
+  view: PageView
+}
+
+/** The page of a slug, or what is done with it: what stands after its last slash. */
+export const wikiPage = page({
+  at: 'P/-/wikis/*',
+  access: onProject('read_wiki'),
+  input: z.object({ path: str(), version_id: opt(str()), from: opt(str()), page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const at = { ctx, caller, subject, view }
+    const path = input.path.replace(/\/+$/, '')
+    const [, slug = path, what] = /^(.+)\/(edit|history|diff)$/.exec(path) ?? []
+    if (what === 'edit') return showEdit(at, slug)
+    if (what === 'history') return showHistory(at, slug, input.page)
+    if (what === 'diff') return showDiff(at, slug, input)
+    return showWikiPage(at, slug, input.version_id)
+  },
+})
+
+async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, version: string | undefined): Promise<Answer> {
+  const found = await findShownPage(ctx, subject, slug, version)
+  const at = view.links.prefix + addressOf(subject, slug)
+  if (!found) {
+    if (version || (slug !== 'home' && !subject.can('write_wiki'))) throw notFound('Wiki Page')
+    const home = slug === 'home' ? null : await findShownPage(ctx, subject, 'home')
+    return {
+      title: `${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+      status: slug === 'home' ? 200 : 404,
+      body: (
+        <Frame view={view} subject={subject} beside={home ? await sidebarOf(ctx, caller, subject, home) : NOTHING_BESIDE}>
+          <h1>{titleOfSlug(slug)}</h1>
+          <p class="empty">{slug === 'home' ? 'This wiki has no home page yet.' : 'This page does not exist yet.'}</p>
+          {view.viewer && subject.can('write_wiki') && <NewForm view={view} subject={subject} title={typedTitle(slug)} />}
+        </Frame>
+      ),
+    }
+  }
+  const { content, format, commit } = found
+  const html = format === 'markdown' ? await renderPage(ctx, caller, subject, slug, content) : null
+  return {
+    title: `${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+    body: (
+      <Frame view={view} subject={subject} beside={await sidebarOf(ctx, caller, subject, found)} current={slug}>
+        <div class="heading">
+          <h1>{titleOfSlug(slug)}</h1>
+          <div class="row start">
+            <a class="button" href={`${at}/history`}>
+              History
+            </a>
+            {view.viewer && subject.can('write_wiki') && !version && (
+              <a class="button" href={`${at}/edit`}>
+                Edit
+              </a>
+            )}
+          </div>
+        </div>
+        {version && (
+          <p class="flash">
+            This is an older version. <a href={at}>The page as it is now</a>
+          </p>
+        )}
+        <section class="box">{html === null ? <pre class="plain">{content}</pre> : <Prose html={html || '<p></p>'} />}</section>
+        {commit && (
+          <p class="dim">
+            Last changed by {commit.author.name}, <Time at={momentOf(commit.author)} />
+          </p>
+        )}
+      </Frame>
+    ),
+  }
+}
+
+const NewForm = ({ view, subject, title }: { view: PageView; subject: ProjectSubject; title?: string | undefined }) => (
+  <EditorForm view={view} action={within(subject)}>
+    <FormFaults view={view} fields={['title', 'content', 'message']} />
+    <Field view={view} name="wiki[title]" label="Title" value={title} hint="Slashes make folders." required />
+    <Editor view={view} name="wiki[content]" label="Content" rows={18} hint="Markdown." project={subject} />
+    <Field view={view} name="wiki[message]" label="Message" hint="What you have done; empty for the usual text." />
+    <Submit label="Create page" />
+  </EditorForm>
+)
+
+function mustWrite({ caller, subject }: At): void {
+  if (!caller.user) throw unauthenticated()
+  if (!subject.can('write_wiki')) throw forbidden()
+}
+
+async function showEdit(given: At, slug: string): Promise<Answer> {
+  mustWrite(given)
+  const { ctx, caller, subject, view } = given
+  const found = await findShownPage(ctx, subject, slug)
+  if (!found) throw notFound('Wiki Page')
+  const at = addressOf(subject, slug)
+  const opened = typed(view, 'version')
+  return {
+    title: `Edit ${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+    body: (
+      <Frame view={view} subject={subject} beside={await sidebarOf(ctx, caller, subject, found)} current={slug}>
+        <h1>Edit {titleOfSlug(slug)}</h1>
+        <EditorForm view={view} action={at} method="PUT">
+          <FormFaults view={view} fields={['title', 'content', 'message']} />
+          <input type="hidden" name="version" value={found.oid} />
+          {opened !== undefined && opened !== found.oid && (
+            <section class="box stale">
+              <h2 class="head">Somebody else has saved this meanwhile</h2>
+              <div class="note">
+                <p>Below is what they saved. Your text stands in the form: take over what you need, and save again, which replaces theirs.</p>
+                <div class="field">
+                  <label for="saved_content">Content, as saved</label>
+                  <textarea id="saved_content" readOnly rows={12}>{`\n${found.content}`}</textarea>
+                </div>
+              </div>
+            </section>
+          )}
+          <Field view={view} name="wiki[title]" label="Title" value={typedTitle(slug)} hint="Another title moves the page." required />
+          <Editor view={view} name="wiki[content]" label="Content" value={found.content} rows={18} hint="Markdown." project={subject} />
+          <Field view={view} name="wiki[message]" label="Message" hint="What you have done; empty for the usual text." />
+          <Submit label="Save changes" />
+        </EditorForm>
+        {subject.can('delete_wiki_page') && (
+          <>
+            <h2>Delete</h2>
+            <ActionButton view={view} action={at} method="DELETE" label="Delete page" class="danger" />
+          </>
+        )}
+      </Frame>
+    ),
+  }
+}
+
+async function showHistory({ ctx, caller, subject, view }: At, slug: string, number: number): Promise<Answer> {
+  const [found, { items, total }] = await Promise.all([
+    findShownPage(ctx, subject, slug),
+    listWikiVersions(ctx, subject, slug, { page: number, per_page: PER_PAGE }),
+  ])
+  const at = view.links.prefix + addressOf(subject, slug)
+  return {
+    title: `History of ${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+    body: (
+      <Frame view={view} subject={subject} beside={found ? await sidebarOf(ctx, caller, subject, found) : NOTHING_BESIDE} current={slug}>
+        <h1>
+          History of <a href={at}>{titleOfSlug(slug)}</a>
+        </h1>
+        <form method="get" action={`${at}/diff`}>
+          <Rows empty="There are no versions.">
+            {items.map((commit, i) => (
+              <Row
+                key={commit.oid}
+                actions={
+                  <>
+                    <a href={`${at}?version_id=${commit.oid}`} aria-label={`View version ${commit.oid.slice(0, 8)}`}>
+                      View
+                    </a>
+                    <a href={`${at}/diff?version_id=${commit.oid}`} aria-label={`Changes of version ${commit.oid.slice(0, 8)}`}>
+                      Changes
+                    </a>
+                  </>
+                }
+              >
+                <span>{commit.message.split('\n', 1)[0]}</span>
+                <span class="dim">
+                  <code>{commit.oid.slice(0, 8)}</code> · {commit.author.name}, <Time at={momentOf(commit.author)} />
+                  {items.length > 1 && (
+                    <>
+                      {' · '}
+                      <label>
+                        <input type="radio" name="from" value={commit.oid} checked={i === Math.min(1, items.length - 1)} /> from
+                      </label>{' '}
+                      <label>
+                        <input type="radio" name="version_id" value={commit.oid} checked={i === 0} /> to
+                      </label>
+                    </>
+                  )}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          {items.length > 1 && <button type="submit">Compare versions</button>}
+        </form>
+        <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
+      </Frame>
+    ),
+  }
+}
+
+async function showDiff(
+  { ctx, caller, subject, view }: At,
+  slug: string,
+  { version_id: to, from }: { version_id?: string | undefined; from?: string | undefined },
+): Promise<Answer> {
+  if (!to) throw notFound()
+  const [found, diff] = await Promise.all([findShownPage(ctx, subject, slug), compareWikiPage(ctx, subject, slug, { from, to })])
+  const at = view.links.prefix + addressOf(subject, slug)
+  const lines = diff ? linesOf(diff.diff).slice(0, MAX_DIFF_LINES) : []
+  return {
+    title: `Changes of ${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+    body: (
+      <Frame view={view} subject={subject} beside={found ? await sidebarOf(ctx, caller, subject, found) : NOTHING_BESIDE} current={slug}>
+        <h1>
+          Changes of <a href={at}>{titleOfSlug(slug)}</a>
+        </h1>
+        <p class="dim">
+          {from ? (
+            <>
+              From <code>{from.slice(0, 8)}</code> to <code>{to.slice(0, 8)}</code>
+            </>
+          ) : (
+            <>
+              Made by <code>{to.slice(0, 8)}</code>
+            </>
+          )}
+          {' · '}
+          <a href={`${at}/history`}>History</a>
+        </p>
+        {lines.length === 0 ? (
+          <p class="empty">The text is the same, or is too long to be compared.</p>
+        ) : (
+          <div class="box diff">
+            <table class="lines">
+              <tbody>
+                {lines.map((line, i) => (
+                  <tr key={i} class={line.kind}>
+                    <td class="number" data-number={line.old ?? ''} />
+                    <td class="number" data-number={line.new ?? ''} />
+                    <td class="code" data-sign={line.kind === 'added' ? '+' : line.kind === 'removed' ? '-' : ' '}>
+                      {line.text}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Frame>
+    ),
+  }
+}
+
+export const wikiHome = page({
+  at: 'P/-/wikis',
+  access: onProject('read_wiki'),
+  input: z.object({}),
+  show: async ({ subject }) => new Redirect(addressOf(subject, 'home')),
+})
+
+export const wikiList = page({
+  at: 'P/-/wikis/pages',
+  access: onProject('read_wiki'),
+  input: z.object({ page: paging.page }),
+  async show({ ctx, subject, input, view }) {
+    const { items, total } = await listWikiPages(ctx, subject, { with_content: false, page: input.page, per_page: PER_PAGE })
+    const at = view.links.prefix + within(subject)
+    return {
+      title: `Pages · Wiki · ${fullPathOf(subject.project)}`,
+      body: (
+        <Frame view={view} subject={subject} beside={NOTHING_BESIDE}>
+          <h1>All pages</h1>
+          <Rows empty="This wiki has no pages yet.">
+            {items.map(({ slug, format }) => (
+              <Row key={slug}>
+                <a href={`${at}/${inUrl(slug)}`}>{titleOfSlug(slug)}</a>
+                <span class="dim">
+                  {slug}
+                  {format !== 'markdown' && ` · ${format}`}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </Frame>
+      ),
+    }
+  },
+})
+
+export const wikiClone = page({
+  at: 'P/-/wikis/git_access',
+  access: onProject('read_wiki'),
+  input: z.object({}),
+  async show({ subject, view }) {
+    const path = `${fullPathOf(subject.project)}.wiki`
+    return {
+      title: `Clone · Wiki · ${fullPathOf(subject.project)}`,
+      body: (
+        <Frame view={view} subject={subject} beside={NOTHING_BESIDE}>
+          <h1>Clone the wiki</h1>
+          <p>The pages are files of a repository of their own. Push to it to change them.</p>
+          <pre>
+            <code>{`git clone ${view.links.http(path)}`}</code>
+          </pre>
+          {view.links.ssh(path) !== view.links.http(path) && (
+            <pre>
+              <code>{`git clone ${view.links.ssh(path)}`}</code>
+            </pre>
+          )}
+        </Frame>
+      ),
+    }
+  },
+})
+
+export const newWikiPage = page({
+  at: 'P/-/wikis/new',
+  access: onProjectSignedIn('write_wiki'),
+  input: z.object({ title: opt(str()) }),
+  async show({ subject, input, view }) {
+    return {
+      title: `New page · Wiki · ${fullPathOf(subject.project)}`,
+      body: (
+        <Frame view={view} subject={subject} beside={NOTHING_BESIDE}>
+          <h1>New page</h1>
+          <NewForm view={view} subject={subject} title={input.title} />
+        </Frame>
+      ),
+    }
+  },
+})
+
+const fields = z.object({ title: orDefault(str(), ''), content: orDefault(str(), ''), message: orDefault(str(), '') })
+
+export const wikiCreation = form({
+  at: 'P/-/wikis',
+  method: 'POST',
+  access: onProjectSignedIn('write_wiki'),
+  input: z.object({ wiki: fields }),
+  on: newWikiPage,
+  async submit({ ctx, caller, subject, input: { wiki } }) {
+    const made = await createWikiPage(ctx, subject, caller, { ...wiki, message: wiki.message.trim() })
+    return new Redirect(addressOf(subject, made.slug), { notice: 'The page is created.' })
+  },
+})
+
+/** The page of the form below, whose address is that of the page that is edited. */
+const editing = page({
+  at: 'P/-/wikis/*',
+  access: onProjectSignedIn('write_wiki'),
+  input: z.object({ path: str() }),
+  show: ({ ctx, caller, subject, input, view }) => showEdit({ ctx, caller, subject, view }, input.path),
+})
+
+export const wikiChange = form({
+  at: 'P/-/wikis/*',
+  method: 'PUT',
+  access: onProjectSignedIn('write_wiki'),
+  input: z.object({ path: str(), version: orDefault(str(), ''), wiki: fields }),
+  on: editing,
+  async submit({ ctx, caller, subject, input: { path, version, wiki } }) {
+    const check = (blob: string) => {
+      if (blob !== version) throw conflict('Somebody else has saved this since you opened it')
+    }
+    // a file that was pushed may have spaces in its name, which no title makes
+    const title = wiki.title.trim() === typedTitle(path).trim() ? undefined : wiki.title
+    const changed = await updateWikiPage(ctx, subject, caller, path, { ...wiki, title, message: wiki.message.trim(), check })
+    return new Redirect(addressOf(subject, changed.slug), { notice: 'The page is saved.' })
+  },
+})
+
+export const wikiRemoval = form({
+  at: 'P/-/wikis/*',
+  method: 'DELETE',
+  access: onProjectSignedIn('delete_wiki_page'),
+  input: z.object({ path: str() }),
+  async submit({ ctx, caller, subject, input }) {
+    await deleteWikiPage(ctx, subject, caller, input.path)
+    return new Redirect(`${within(subject)}/pages`, { notice: 'The page is deleted.' })
+  },
+})
