@@ -9,7 +9,10 @@ import * as unsubscribe from './pages/accounts/unsubscribe.js'
 import * as blob from './pages/code/blob.js'
 import * as commits from './pages/code/commits.js'
 import * as edit from './pages/code/edit.js'
+import * as findFile from './pages/code/find-file.js'
 import * as refs from './pages/code/refs.js'
+import * as releases from './pages/code/releases.js'
+import * as social from './pages/code/social.js'
 import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
@@ -78,7 +81,16 @@ export const pages: Page[] = [
   edit.newFilePage,
   refs.branchesPage,
   refs.tagsPage,
+  refs.tagPage,
+  refs.newTagPage,
   refs.switchPage,
+  releases.releasesPage,
+  releases.releasePage,
+  releases.newReleasePage,
+  releases.editReleasePage,
+  findFile.findFilePage,
+  social.forksPage,
+  social.newForkPage,
   issues.issuesPage,
   issues.newIssuePage,
   issues.issuePage,
@@ -142,6 +154,16 @@ export const forms: Form[] = [
   edit.newFileForm,
   refs.branchForm,
   refs.branchRemoval,
+  refs.mergedRemoval,
+  refs.newTagForm,
+  refs.tagRemoval,
+  releases.newReleaseForm,
+  releases.editReleaseForm,
+  releases.releaseRemoval,
+  releases.assetForm,
+  releases.assetRemoval,
+  social.starForm,
+  social.newForkForm,
   issues.newIssueForm,
   issues.issueNotes.comment,
   issues.issueNotes.reply,

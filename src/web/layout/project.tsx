@@ -5,7 +5,7 @@ import { Badge } from '../components/list.js'
 import { inUrl, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
 
-export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'issues' | 'merge_requests' | 'ci'
+export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci'
 
 interface Props {
   view: PageView
@@ -28,6 +28,7 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
     ['commits', 'Commits', links.page('commits'), readsCode],
     ['branches', 'Branches', links.page('branches'), readsCode],
     ['tags', 'Tags', links.page('tags'), readsCode],
+    ['releases', 'Releases', links.page('releases'), readsCode],
     ['issues', 'Issues', links.page('issues'), subject.can('read_issue')],
     // as in the API, only who is signed in reads these two
     ['merge_requests', 'Merge requests', links.page('merge_requests'), view.viewer !== null && subject.can('read_merge_request')],

@@ -6,15 +6,19 @@ import { notFound } from '../../../failures.js'
 import type { TreeEntry } from '../../../git/types.js'
 import { paging, str } from '../../../http/params.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
+import { findLatestRelease } from '../../../services/content/releases.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
+import { hasStarred } from '../../../services/projects/update.js'
 import { languagesOf } from '../../../services/repository/languages.js'
 import type { LastChanges } from '../../../services/repository/last-changes.js'
-import { Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
+import { licenseOf } from '../../../services/repository/license.js'
+import { ArchiveLinks, Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
+import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
 import { Pager } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { projectLinks } from '../../links.js'
+import { inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
 import { ReadmeBox, readmeIn } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
@@ -120,7 +124,7 @@ function EntryRow({ entry, place: { links, ref }, changes }: { entry: TreeEntry;
 }
 
 /** Switches to another branch or tag, without a script: a form whose page leads on. */
-export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' }) {
+export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' | 'find_file' | 'network' }) {
   const { links, ref, path } = place
   return (
     <span class="switch">
@@ -146,6 +150,9 @@ export const treePage = page({
         <ProjectLayout view={view} subject={subject} tab="code" heading={`Files in ${place.path || place.ref}`}>
           <div class="toolbar">
             <RefSwitch place={place} page="tree" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="tree" />
+            <a href={place.links.findFile(place.ref)} data-key="t">
+              Find file
+            </a>
             <NewFile subject={subject} place={place} />
           </div>
           {await folder(ctx, subject, view, place, input.page)}
@@ -165,7 +172,14 @@ export const projectPage = page({
     const title = fullPathOf(project)
     const links = projectLinks(view, title)
     const code = subject.can('download_code') ? await home(ctx, subject, view) : null
-    const languages = code ? Object.entries(await languagesOf(ctx, project.id)) : []
+    const viewer = view.viewer
+    const [languages, release, license, isStarred] = await Promise.all([
+      code ? languagesOf(ctx, project.id) : ({} as Record<string, number>),
+      code ? findLatestRelease(ctx, subject) : null,
+      code ? licenseOf(ctx, subject).catch(() => null) : null,
+      viewer ? hasStarred(ctx, project.id, viewer.id) : false,
+    ])
+    const shares = Object.entries(languages).filter(([, share]) => share >= 0.5)
     return {
       title,
       body: (
@@ -190,16 +204,55 @@ export const projectPage = page({
                   ))}
                 </p>
               )}
-              <p class="dim">
-                {project.star_count} {project.star_count === 1 ? 'star' : 'stars'} · {project.forks_count}{' '}
-                {project.forks_count === 1 ? 'fork' : 'forks'}
-              </p>
-              {languages.length > 0 && (
+              <div class="toolbar">
+                {viewer && subject.can('star') ? (
+                  <ActionButton
+                    view={view}
+                    action={`/${inUrl(title)}/toggle_star`}
+                    label={isStarred ? 'Unstar' : 'Star'}
+                    icon="star"
+                    fields={{ starred: String(!isStarred) }}
+                  />
+                ) : (
+                  <Icon name="star" />
+                )}
+                <span>
+                  {project.star_count} {project.star_count === 1 ? 'star' : 'stars'}
+                </span>
+              </div>
+              <div class="toolbar">
+                {viewer && subject.can('fork') ? (
+                  <a class="button" href={links.page('forks/new')}>
+                    <Icon name="git-fork" /> Fork
+                  </a>
+                ) : (
+                  <Icon name="git-fork" />
+                )}
+                <a href={links.page('forks')}>
+                  {project.forks_count} {project.forks_count === 1 ? 'fork' : 'forks'}
+                </a>
+              </div>
+              {license && (
+                <p class="dim">
+                  <a href={links.blob(project.default_branch, license.path)}>{license.license.name}</a>
+                </p>
+              )}
+              {release && (
+                <>
+                  <h2>Latest release</h2>
+                  <p>
+                    <a href={links.release(release.tag)}>{release.name}</a>{' '}
+                    <span class="dim">
+                      <Time at={release.released_at} />
+                    </span>
+                  </p>
+                </>
+              )}
+              {shares.length > 0 && (
                 <>
                   <h2>Languages</h2>
                   <p>
-                    {languages
-                      .filter(([, share]) => share >= 0.5)
+                    {shares
                       .slice(0, 6)
                       .map(([name, share]) => `${name} ${Math.round(share)} %`)
                       .join(' · ')}
@@ -211,11 +264,11 @@ export const projectPage = page({
                   <h2>Clone</h2>
                   <CloneAddress label="SSH" address={view.links.ssh(title)} />
                   <CloneAddress label="HTTP" address={view.links.http(title)} />
-                  <p>
-                    <a href={links.archive(project.default_branch, `${project.path}-${project.default_branch.replace(/\//g, '-')}.zip`)}>
-                      Download as ZIP
-                    </a>
-                  </p>
+                  {code && !project.empty_repo && (
+                    <p>
+                      Download: <ArchiveLinks links={links} project={project} revision={project.default_branch} />
+                    </p>
+                  )}
                 </>
               )}
             </aside>
@@ -249,6 +302,9 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
         <RefSwitch place={place} page="tree" />
         <a href={place.links.page('branches')}>{heads.total === 1 ? '1 branch' : `${heads.total} branches`}</a>
         <a href={place.links.page('tags')}>{tags.total === 1 ? '1 tag' : `${tags.total} tags`}</a>
+        <a href={place.links.findFile(place.ref)} data-key="t">
+          Find file
+        </a>
         <NewFile subject={subject} place={place} />
       </div>
       {await folder(ctx, subject, view, place, 1)}
