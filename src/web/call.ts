@@ -10,6 +10,7 @@ import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/f
 import { countRequest, forCall } from '../http/mount.js'
 import { parseInput } from '../http/params.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
+import { inUrl } from './links.js'
 import type { Form, Html, Page, PageView, Sender, Submitted } from './page.js'
 import { Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
@@ -74,6 +75,7 @@ const callerIn = (ctx: Context): Caller => ctx.origin?.caller ?? ANONYMOUS
 async function show(ctx: Context, view: PageView, page: Page, bag: ParameterBag): Promise<Html | Redirect> {
   const caller = callerIn(ctx)
   const subject = await finderOf(ctx, page, caller, bag)()
+  if (page.at.startsWith('P')) view.searchAt = `/${inUrl(String(bag['id']))}/-/search`
   return page.show({ ctx, caller, subject, input: parseInput(page.input, bag), view })
 }
 

@@ -30,6 +30,7 @@ import * as profile from './pages/profile/profile.js'
 import * as ownSecondFactor from './pages/profile/second-factor.js'
 import * as sessions from './pages/profile/sessions.js'
 import * as tokens from './pages/profile/tokens.js'
+import * as search from './pages/search/search.js'
 import { Site } from './site.js'
 
 const { passwordRequest, confirmationRequest } = links
@@ -40,6 +41,9 @@ export const pages: Page[] = [
   home.dashboardPage,
   home.starredPage,
   home.explorePage,
+  search.searchPage,
+  search.projectSearchPage,
+  search.groupSearchPage,
   people.userPage,
   people.groupPage,
   signIn.signInPage,

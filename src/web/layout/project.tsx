@@ -10,7 +10,8 @@ export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'releases' |
 interface Props {
   view: PageView
   subject: ProjectSubject
-  tab: ProjectTab
+  /** Null: the page is below none of them. */
+  tab: ProjectTab | null
   /** What the page is, for those who do not see it; a page with a visible heading gives none. */
   heading?: string
   children: ComponentChildren

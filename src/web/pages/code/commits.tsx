@@ -11,6 +11,7 @@ import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
 import { DiffFiles } from '../../components/diff.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { Marked } from '../../components/marked.js'
 import { dayText, Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type ProjectLinks, projectLinks } from '../../links.js'
@@ -39,10 +40,16 @@ async function beside(ctx: Context, subject: ProjectSubject, commits: Commit[]) 
 }
 
 /** A commit in a list: its title, its author, and when it was made. */
-export const CommitText = ({ view, commit, links, users }: Pick<ListProps, 'view' | 'links' | 'users'> & { commit: Commit }) => (
+export const CommitText = ({
+  view,
+  commit,
+  links,
+  users,
+  wanted = '',
+}: Pick<ListProps, 'view' | 'links' | 'users'> & { commit: Commit; wanted?: string }) => (
   <>
     <a href={links.commit(commit.oid)} class="title">
-      {titleOf(commit)}
+      <Marked text={titleOf(commit)} wanted={wanted} />
     </a>
     <span class="dim">
       <Author view={view} commit={commit} users={users} /> · <Time at={momentOf(commit.committer)} />

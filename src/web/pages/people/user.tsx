@@ -77,7 +77,7 @@ export const userPage = page({
 })
 
 /** A group that the caller may see, by its path. */
-const onGroupPage: Access<GroupSubject, false> = {
+export const onGroupPage: Access<GroupSubject, false> = {
   rule: 'group: read_group',
   signedIn: false,
   early: true,
@@ -117,6 +117,9 @@ export const groupPage = page({
             <span class="name">{group.name}</span>
           </p>
           {group.description && <p>{group.description}</p>}
+          <p class="toolbar end">
+            <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>Search this group</a>
+          </p>
           <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
           <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
