@@ -7,6 +7,7 @@ import * as signOn from './pages/accounts/sign-on.js'
 import * as signUp from './pages/accounts/sign-up.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
 import * as blob from './pages/code/blob.js'
+import * as commit from './pages/code/commit.js'
 import * as commits from './pages/code/commits.js'
 import * as edit from './pages/code/edit.js'
 import * as findFile from './pages/code/find-file.js'
@@ -79,7 +80,8 @@ export const pages: Page[] = [
   blob.blamePage,
   commits.commitsPage,
   commits.defaultCommitsPage,
-  commits.commitPage,
+  commit.commitPage,
+  commit.containingPage,
   commits.comparePage,
   edit.editPage,
   edit.newFilePage,
@@ -156,6 +158,10 @@ export const forms: Form[] = [
   edit.editForm,
   edit.fileRemoval,
   edit.newFileForm,
+  commit.commitNotes.comment,
+  commit.commitNotes.reply,
+  commit.cherryPickForm,
+  commit.revertForm,
   refs.branchForm,
   refs.branchRemoval,
   refs.mergedRemoval,
