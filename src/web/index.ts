@@ -76,6 +76,7 @@ export const pages: Page[] = [
   sessions.sessionsPage,
   tree.projectPage,
   tree.treePage,
+  tree.pathPage,
   blob.blobPage,
   blob.blamePage,
   commits.commitsPage,

@@ -5,6 +5,7 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { TreeEntry } from '../../../git/types.js'
 import { paging, str } from '../../../http/params.js'
+import { submodulePage, submoduleUrls } from '../../../rules/submodules.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findLatestRelease } from '../../../services/content/releases.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
@@ -24,6 +25,8 @@ import { ReadmeBox, readmeIn } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
 
 const PER_PAGE = 500
+const parentOf = (path: string) => path.split('/').slice(0, -1).join('/')
+
 const RANK = { tree: 0, commit: 1, blob: 2 } as const
 
 /** A folder, sorted as people look for it. */
@@ -33,17 +36,34 @@ async function entriesOf({ repository, commit, path }: Place): Promise<TreeEntry
   return [...entries].sort((a, b) => RANK[a.type] - RANK[b.type] || (a.name < b.name ? -1 : 1))
 }
 
+/** Larger lists of submodules are not read. */
+const MAX_GITMODULES = 256 * 1024
+
+/** The page of the submodule at a path of a revision; null without one. */
+async function submodulePages(view: PageView, subject: ProjectSubject, { repository, commit }: Place): Promise<(path: string) => string | null> {
+  const entry = await repository.entry(commit.oid, '.gitmodules')
+  const text = entry?.type === 'blob' ? await repository.blobStart(entry.oid, MAX_GITMODULES) : null
+  const urls = submoduleUrls(text?.toString('utf8') ?? '')
+  return (path) => {
+    const url = urls.get(path)
+    const found = url === undefined ? null : submodulePage(url, fullPathOf(subject.project))
+    if (!found) return null
+    return 'path' in found ? `${view.links.prefix}/${inUrl(found.path)}` : found.address
+  }
+}
+
 /** The table of a folder, with its README. */
 async function folder(ctx: Context, subject: ProjectSubject, view: PageView, place: Place, number: number) {
   const caller = ctx.origin?.caller ?? ANONYMOUS
   const { commit, links, ref, path } = place
   const entries = await entriesOf(place)
   const shown = entries.slice((number - 1) * PER_PAGE, number * PER_PAGE)
-  const [changes, users, states, readme] = await Promise.all([
+  const [changes, users, states, readme, pageOf] = await Promise.all([
     changesSoon(ctx, subject, commit.oid, path),
     findUsersByAddress(ctx, [commit.author.email]),
     subject.can('read_pipeline') ? lastPipelinesOf(ctx, subject, [commit.oid]) : new Map(),
     readmeIn(ctx, caller, subject, place, entries),
+    shown.some(({ type }) => type === 'commit') ? submodulePages(view, subject, place) : () => null,
   ])
   return (
     <>
@@ -74,14 +94,14 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
             {path !== '' && (
               <tr>
                 <td colspan={3}>
-                  <a href={links.tree(ref, path.split('/').slice(0, -1).join('/'))} aria-label="Parent folder">
+                  <a href={links.tree(ref, parentOf(path))} aria-label="Parent folder">
                     ..
                   </a>
                 </td>
               </tr>
             )}
             {shown.map((entry) => (
-              <EntryRow key={entry.name} entry={entry} place={place} changes={changes} />
+              <EntryRow key={entry.name} entry={entry} place={place} changes={changes} submodule={pageOf(entry.path)} />
             ))}
           </tbody>
         </table>
@@ -99,7 +119,15 @@ const NewFile = ({ subject, place: { links, ref, path, branch } }: { subject: Pr
     </a>
   ) : null
 
-function EntryRow({ entry, place: { links, ref }, changes }: { entry: TreeEntry; place: Place; changes: LastChanges }) {
+interface EntryProps {
+  entry: TreeEntry
+  place: Place
+  changes: LastChanges
+  /** The page of the submodule that the entry is. */
+  submodule: string | null
+}
+
+function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryProps) {
   const change = changes.get(entry.name)
   // the bytes of such a name are not known here
   const named = !entry.path.includes('\ufffd')
@@ -108,7 +136,15 @@ function EntryRow({ entry, place: { links, ref }, changes }: { entry: TreeEntry;
     <tr>
       <td>
         <Icon name={entry.type === 'tree' ? 'folder' : entry.type === 'commit' ? 'git-branch' : entry.mode === '120000' ? 'link' : 'file'} />{' '}
-        {named && entry.type !== 'commit' ? <a href={to}>{entry.name}</a> : entry.name}
+        {entry.type === 'commit' && submodule ? (
+          <a href={submodule} rel="nofollow noopener">
+            {entry.name}
+          </a>
+        ) : named && entry.type !== 'commit' ? (
+          <a href={to}>{entry.name}</a>
+        ) : (
+          entry.name
+        )}
         {entry.type === 'commit' && <code class="dim"> @ {shortId(entry.oid)}</code>}
       </td>
       <td class="dim">
@@ -144,6 +180,8 @@ export const treePage = page({
     const place = await placeOf(ctx, subject, view, input.path)
     const entry = await entryAt(place)
     if (entry?.type === 'blob') return new Redirect(place.links.blob(place.ref, place.path).slice(view.links.prefix.length))
+    // what a submodule has is elsewhere: its folder has the link
+    if (entry?.type === 'commit') return new Redirect(place.links.tree(place.ref, parentOf(place.path)).slice(view.links.prefix.length))
     return {
       title: `${place.path || place.ref} · ${fullPathOf(subject.project)}`,
       body: (
@@ -329,3 +367,18 @@ function EmptyProject({ view, subject: { project, can } }: { view: PageView; sub
     </>
   )
 }
+
+/** A path below a project that is no page: a file or folder of the default branch, as relative links in mails name it. */
+export const pathPage = page({
+  at: 'P/*',
+  access: onProject('download_code'),
+  input: z.object({ path: str() }),
+  async show({ ctx, subject, input, view }) {
+    const { project } = subject
+    const place = await placeOf(ctx, subject, view, project.default_branch)
+    const entry = await entryAt({ ...place, path: input.path })
+    if (!entry || entry.type === 'commit') throw notFound()
+    const to = entry.type === 'tree' ? place.links.tree(project.default_branch, input.path) : place.links.blob(project.default_branch, input.path)
+    return new Redirect(to.slice(view.links.prefix.length))
+  },
+})
