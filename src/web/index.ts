@@ -6,6 +6,7 @@ import * as signIn from './pages/accounts/sign-in.js'
 import * as signOn from './pages/accounts/sign-on.js'
 import * as signUp from './pages/accounts/sign-up.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
+import * as activity from './pages/code/activity.js'
 import * as blob from './pages/code/blob.js'
 import * as commit from './pages/code/commit.js'
 import * as commits from './pages/code/commits.js'
@@ -41,6 +42,7 @@ export const pages: Page[] = [
   home.homePage,
   home.dashboardPage,
   home.starredPage,
+  home.ownActivityPage,
   home.explorePage,
   search.searchPage,
   search.projectSearchPage,
@@ -96,6 +98,9 @@ export const pages: Page[] = [
   releases.newReleasePage,
   releases.editReleasePage,
   findFile.findFilePage,
+  activity.activityPage,
+  activity.contributorsPage,
+  activity.graphPage,
   social.forksPage,
   social.newForkPage,
   issues.issuesPage,

@@ -34,6 +34,8 @@ ${[
   '/search',
   '/*/-/search',
   '/*/-/find_file/',
+  '/*/-/graphs/',
+  '/*/-/network/',
   '/*/-/blame/',
   '/*/-/commits/',
   '/*/-/compare/',

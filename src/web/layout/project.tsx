@@ -5,7 +5,7 @@ import { Badge } from '../components/list.js'
 import { inUrl, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
 
-export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci'
+export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci' | 'activity'
 
 interface Props {
   view: PageView
@@ -34,6 +34,7 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
     // as in the API, only who is signed in reads these two
     ['merge_requests', 'Merge requests', links.page('merge_requests'), view.viewer !== null && subject.can('read_merge_request')],
     ['ci', 'CI', links.page('pipelines'), view.viewer !== null && subject.can('read_pipeline')],
+    ['activity', 'Activity', `${links.home}/activity`, true],
   ]
   return (
     <>

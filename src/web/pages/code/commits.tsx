@@ -13,7 +13,7 @@ import { Pager, Row, Rows } from '../../components/list.js'
 import { Marked } from '../../components/marked.js'
 import { dayText, Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { type ProjectLinks, projectLinks } from '../../links.js'
+import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { momentOf, type Place, placeOf, titleOf } from './revision.js'
 import { RefSwitch } from './tree.js'
@@ -160,6 +160,11 @@ export const commitsPage = page({
         <ProjectLayout view={view} subject={subject} tab="commits" heading="Commits">
           <div class="toolbar">
             <RefSwitch place={place} page="commits" /> {path && <PathLinks links={links} revision={ref} path={path} />}
+            {path === '' && (
+              <span class="last">
+                <a href={links.page(`graphs/${inUrl(ref)}`)}>Contributors</a> · <a href={links.page(`network/${inUrl(ref)}`)}>Graph</a>
+              </span>
+            )}
           </div>
           <Filters action={links.commits(ref, path)} values={input} />
           <CommitList view={view} commits={commits} links={links} {...(await beside(ctx, subject, commits))} />

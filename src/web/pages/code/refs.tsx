@@ -349,21 +349,18 @@ export const switchPage = page({
   access: onProject('download_code'),
   input: z.object({
     id: opt(str()),
-    destination: orDefault(oneOf(['tree', 'blob', 'commits', 'find_file', 'network']), 'tree'),
+    destination: orDefault(oneOf(['tree', 'blob', 'commits', 'find_file', 'graphs', 'network']), 'tree'),
     path: orDefault(str(), ''),
     search: opt(searchText()),
   }),
   async show({ ctx, subject, input, view }) {
     const { destination, path, search } = input
     const links = projectLinks(view, fullPathOf(subject.project))
-    const to = (ref: string) =>
-      destination === 'find_file' || destination === 'network'
-        ? links.page(`${destination}/${inUrl(ref)}`)
-        : destination === 'commits'
-          ? links.commits(ref, path)
-          : destination === 'blob' && path
-            ? links.blob(ref, path)
-            : links.tree(ref, path)
+    const to = (ref: string) => {
+      if (destination === 'commits') return links.commits(ref, path)
+      if (destination === 'blob' && path) return links.blob(ref, path)
+      return destination === 'tree' || destination === 'blob' ? links.tree(ref, path) : links.page(`${destination}/${inUrl(ref)}`)
+    }
     if (input.id) return new Redirect(to(input.id).slice(view.links.prefix.length))
     const repository = repositoryOf(ctx, subject.project)
     const find = async (prefix: string) => {

@@ -160,7 +160,7 @@ function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryPro
 }
 
 /** Switches to another branch or tag, without a script: a form whose page leads on. */
-export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' | 'find_file' | 'network' }) {
+export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' | 'find_file' | 'graphs' | 'network' }) {
   const { links, ref, path } = place
   return (
     <span class="switch">
