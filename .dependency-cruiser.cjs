@@ -56,7 +56,7 @@ module.exports = {
       'rules/',
       'lib/',
     ]),
-    row('web', '^src/web/', ['web/', 'http/', 'access/', 'entities/', 'services/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
+    row('web', '^src/web/', ['web/', 'routes/issuables/', 'http/', 'access/', 'entities/', 'services/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     row('services', '^src/services/', ['services/', 'db/', 'git/', 'access/', 'jobs/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     {

@@ -11,6 +11,7 @@ const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 }
 
 /** What authentication remembers between calls. */
 export interface AccessState {
+  counters: Counters
   throttle: Throttle
   requestLimit: RequestLimit
   /** Callers by the digest of the token that they were last authenticated by: predictions that each call verifies. */
@@ -23,6 +24,7 @@ export interface AccessState {
 export function createAccessState({ failedCredentials, requests }: Config, db: Database, now: () => Date): AccessState {
   const counters = new Counters(db, now)
   return {
+    counters,
     throttle: new Throttle(failedCredentials, counters, now),
     requestLimit: new RequestLimit(requests, counters, now),
     recentCallers: new LRUCache(REMEMBERED),

@@ -400,6 +400,22 @@ function* tasksOf(text: string): Steps<{ count: number; completed: number }> {
   return tasks
 }
 
+/** The text with its task of this number, from 0, checked or not; null if there is none. */
+export const withTask = (slices: Slices, text: string, number: number, checked: boolean): Promise<string | null> =>
+  slices.steps(function* () {
+    const code = yield* spansOf(text)
+    let [steps, next, task] = [0, 0, 0]
+    for (const { 0: found, index } of text.matchAll(TASK)) {
+      if (++steps % STEP_MATCHES === 0) yield
+      while (next < code.length && (code[next] as Span).end <= index) next++
+      if (next < code.length && index >= (code[next] as Span).start) continue
+      if (task++ !== number) continue
+      const mark = index + found.length - 2
+      return `${text.slice(0, mark)}${checked ? 'x' : ' '}${text.slice(mark + 1)}`
+    }
+    return null
+  })
+
 const TASK = /^[ \t]{0,200}(?:>[ \t]{0,8}){0,8}(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}\[([ xX])\](?=\s|$)/gm
 
 /** Whether two texts differ only in the check marks of their tasks. */

@@ -4,15 +4,17 @@ import { endOfGrace } from '../access/sessions.js'
 import { afterStorageMove } from '../access/storage-move.js'
 import { unlessRemoved } from '../access/unless-removed.js'
 import type { Context } from '../context.js'
-import { Failure, type FailureKind, failureText, unauthenticated } from '../failures.js'
+import { conflict, Failure, type FailureKind, failureText, unauthenticated } from '../failures.js'
 import { callerOfSession, sessionOf } from '../http/caller.js'
 import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/form.js'
 import { countRequest, forCall } from '../http/mount.js'
 import { parseInput } from '../http/params.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
+import { onlyOnce } from '../services/core/sent-forms.js'
+import { drafted } from './drafts.js'
 import { inUrl } from './links.js'
-import type { Form, Html, Page, PageView, Sender, Submitted } from './page.js'
-import { Redirect } from './page.js'
+import type { Answer, Form, Page, PageView, Sender, Submitted } from './page.js'
+import { Plain, Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
 import { seedOf, viewOf } from './view.js'
 
@@ -72,27 +74,52 @@ function finderOf(ctx: Context, { access }: Page | Form, caller: Caller, bag: Pa
 
 const callerIn = (ctx: Context): Caller => ctx.origin?.caller ?? ANONYMOUS
 
-async function show(ctx: Context, view: PageView, page: Page, bag: ParameterBag): Promise<Html | Redirect> {
+async function show(ctx: Context, view: PageView, page: Page, bag: ParameterBag): Promise<Answer> {
   const caller = callerIn(ctx)
   const subject = await finderOf(ctx, page, caller, bag)()
   if (page.at.startsWith('P')) view.searchAt = `/${inUrl(String(bag['id']))}/-/search`
   return page.show({ ctx, caller, subject, input: parseInput(page.input, bag), view })
 }
 
-async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBag, request: FastifyRequest): Promise<Html | Redirect> {
+async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBag, request: FastifyRequest): Promise<Answer> {
   const caller = callerIn(ctx)
   const load = finderOf(ctx, form, caller, bag)
   const subject = await afterStorageMove(ctx, load)
+  const draft = form.on && (await drafted(ctx, caller, subject, bag))
+  if (form.on && draft) return showAgain(ctx, view, form.on, bag, { draft, status: 200 })
   try {
     const input = parseInput(form.input, bag)
     const work = () => form.submit({ ctx, caller, subject, input, view })
-    return await (form.method === 'DELETE' ? work() : unlessRemoved(request.log, load, work))
+    const guarded = () => (form.method === 'DELETE' ? work() : unlessRemoved(request.log, load, work))
+    return await once(ctx, caller, bag, guarded)
   } catch (error) {
     if (!form.on || !(error instanceof Failure) || !SHOWN_AGAIN.has(error.kind)) throw error
-    const shown = await show(ctx, { ...view, submitted: submittedOf(error, bag) }, form.on, pageParameters(bag, form.on))
-    if (shown instanceof Redirect) return shown
-    return { ...shown, status: error.kind === 'too_many' ? 429 : 422, headers: { ...shown.headers, ...error.headers } }
+    const again = { draft: submittedOf(error, bag), status: error.kind === 'too_many' ? 429 : 422, headers: error.headers }
+    return showAgain(ctx, view, form.on, bag, again)
   }
+}
+
+/** Does the work of a form that was made to be sent once; a second sending leads to where the first has led (WB-90). */
+async function once(ctx: Context, { user }: Caller, { form_key: key }: ParameterBag, work: () => Promise<Answer>) {
+  if (!user || typeof key !== 'string' || !FORM_KEY.test(key)) return work()
+  const done = await onlyOnce(ctx, { user: user.id, key }, work, (result) => (result instanceof Redirect ? result.to : null))
+  if ('result' in done) return done.result
+  if (done.location === null) throw conflict('This was sent already')
+  return new Redirect(done.location)
+}
+
+const FORM_KEY = /^[\w-]{16,64}$/
+
+/** The page of a form with what was typed. */
+async function showAgain(
+  ctx: Context,
+  view: PageView,
+  page: Page,
+  bag: ParameterBag,
+  { draft, status, headers }: { draft: Submitted; status: number; headers?: Record<string, string> },
+): Promise<Answer> {
+  const shown = await show(ctx, { ...view, submitted: draft }, page, pageParameters(bag, page))
+  return shown instanceof Redirect || shown instanceof Plain ? shown : { ...shown, status, headers: { ...shown.headers, ...headers } }
 }
 
 /** The parameters of the page of a form: those of its path and query, not what was typed. */

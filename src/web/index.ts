@@ -19,9 +19,13 @@ import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
+import * as issue from './pages/planning/issue.js'
 import * as issues from './pages/planning/issues.js'
-import * as requests from './pages/planning/merge-requests.js'
+import * as labels from './pages/planning/labels.js'
+import * as milestones from './pages/planning/milestones.js'
+import * as newIssue from './pages/planning/new-issue.js'
 import * as pipelines from './pages/planning/pipelines.js'
+import * as todos from './pages/planning/todos.js'
 import * as applications from './pages/profile/applications.js'
 import * as emails from './pages/profile/emails.js'
 import * as identities from './pages/profile/identities.js'
@@ -32,6 +36,12 @@ import * as profile from './pages/profile/profile.js'
 import * as ownSecondFactor from './pages/profile/second-factor.js'
 import * as sessions from './pages/profile/sessions.js'
 import * as tokens from './pages/profile/tokens.js'
+import * as requestChanges from './pages/requests/changes.js'
+import * as requestCreation from './pages/requests/create.js'
+import * as requestList from './pages/requests/list.js'
+import * as merging from './pages/requests/merging.js'
+import * as reviewing from './pages/requests/reviewing.js'
+import * as requests from './pages/requests/show.js'
 import * as search from './pages/search/search.js'
 import { Site } from './site.js'
 
@@ -104,13 +114,26 @@ export const pages: Page[] = [
   social.forksPage,
   social.newForkPage,
   issues.issuesPage,
-  issues.newIssuePage,
-  issues.issuePage,
-  requests.mergeRequestsPage,
-  requests.newMergeRequestPage,
+  issues.groupIssuesPage,
+  issues.groupRequestsPage,
+  issues.myIssuesPage,
+  issues.myRequestsPage,
+  todos.todosPage,
+  newIssue.newIssuePage,
+  issue.issuePage,
+  issue.editIssuePage,
+  ...labels.projectLabels.pages,
+  ...labels.groupLabels.pages,
+  ...milestones.projectMilestones.pages,
+  ...milestones.groupMilestones.pages,
+  requestList.mergeRequestsPage,
+  requestCreation.newMergeRequestPage,
+  requestCreation.editMergeRequestPage,
   requests.mergeRequestPage,
+  requests.mergeWidget,
   requests.requestCommitsPage,
-  requests.requestChangesPage,
+  requestChanges.requestChangesPage,
+  reviewing.threadPage,
   pipelines.pipelinesPage,
   pipelines.pipelinePage,
   pipelines.jobPage,
@@ -164,8 +187,8 @@ export const forms: Form[] = [
   edit.editForm,
   edit.fileRemoval,
   edit.newFileForm,
-  commit.commitNotes.comment,
-  commit.commitNotes.reply,
+  ...Object.values(commit.commitNotes),
+  commit.lineCommentForm,
   commit.cherryPickForm,
   commit.revertForm,
   refs.branchForm,
@@ -180,19 +203,52 @@ export const forms: Form[] = [
   releases.assetRemoval,
   social.starForm,
   social.newForkForm,
-  issues.newIssueForm,
-  issues.issueNotes.comment,
-  issues.issueNotes.reply,
-  issues.issueState,
-  requests.newMergeRequestForm,
-  requests.requestNotes.comment,
-  requests.requestNotes.reply,
-  requests.requestState,
-  requests.requestMerge,
-  requests.requestRebase,
-  requests.requestApproval,
-  requests.requestUnapproval,
-  requests.threadResolution,
+  issues.issuesChange,
+  todos.todoDone,
+  todos.todoRestoration,
+  todos.todosDone,
+  newIssue.newIssueForm,
+  ...Object.values(issue.issueNotes),
+  issue.issueChange,
+  issue.issueAttributes,
+  issue.issueTime,
+  issue.issueTasks,
+  issue.issueReaction,
+  issue.issueSubscription,
+  issue.issueTodo,
+  issue.issueRequest,
+  issue.issueDuplicate,
+  issue.issueMove,
+  issue.issueRemoval,
+  ...labels.projectLabels.forms,
+  ...labels.groupLabels.forms,
+  labels.labelSubscription,
+  labels.labelPromotion,
+  ...milestones.projectMilestones.forms,
+  ...milestones.groupMilestones.forms,
+  ...Object.values(requestCreation.forms),
+  ...Object.values(requestList.forms),
+  ...Object.values(reviewing.requestNotes),
+  reviewing.lineComment,
+  reviewing.threadResolution,
+  reviewing.draftChange,
+  reviewing.draftRemoval,
+  reviewing.reviewRemoval,
+  reviewing.reviewSending,
+  reviewing.viewedMark,
+  reviewing.suggestionsForm,
+  merging.requestReady,
+  merging.requestMerge,
+  merging.mergeCancellation,
+  merging.requestRebase,
+  merging.requestApproval,
+  merging.requestUnapproval,
+  merging.requestTasks,
+  merging.requestAward,
+  merging.sourceBranchRemoval,
+  merging.sourceBranchRestoration,
+  merging.requestRevert,
+  merging.requestPick,
 ]
 
 export const openSite = (ctx: Context): Site => new Site(ctx, pages, forms)

@@ -3,6 +3,12 @@ import type { PageView } from './page.js'
 /** A path of a repository, in a URL. */
 export const inUrl = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
 
+/** Addresses below a group. */
+export function groupLinks({ links }: Pick<PageView, 'links'>, fullPath: string) {
+  const home = `${links.prefix}/groups/${inUrl(fullPath)}`
+  return { home, page: (page: string) => `${home}/-/${page}` }
+}
+
 /** Addresses below a project. */
 export function projectLinks({ links }: Pick<PageView, 'links'>, fullPath: string) {
   const base = `${links.prefix}/${inUrl(fullPath)}`

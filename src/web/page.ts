@@ -23,6 +23,8 @@ export interface Submitted {
   faults: Record<string, string[]>
   /** What is wrong with no single field. */
   message: string | null
+  /** A text that was to be seen before it is saved, as it will look (WB-121). */
+  preview?: { field: string; html: string } | undefined
 }
 
 /** What components need beside records. */
@@ -44,6 +46,8 @@ export interface PageView extends View {
   searchAt: string
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string
+  /** A new key of a form that does its work once (WB-90). */
+  formKey(): string
 }
 
 interface Cookie {
@@ -87,6 +91,16 @@ export class Redirect {
   }
 }
 
+/** A text for scripts and programs, in place of a page. */
+export class Plain {
+  constructor(
+    readonly type: string,
+    readonly text: string,
+  ) {}
+}
+
+export type Answer = Html | Redirect | Plain
+
 export interface PageCall<Subject, Signed extends boolean, Input> {
   ctx: Context
   caller: Signed extends true ? SignedIn : Caller
@@ -104,7 +118,7 @@ export interface Page {
   at: string
   access: Access
   input: z.ZodObject
-  show(call: PageCall<unknown, boolean, unknown>): Promise<Html | Redirect>
+  show(call: PageCall<unknown, boolean, unknown>): Promise<Answer>
 }
 
 export type FormMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -120,7 +134,7 @@ export interface Form {
   ownProof?: boolean | undefined
   /** The page that has the form, which is shown again if the form is refused; without it an error page is shown. */
   on?: Page | undefined
-  submit(call: PageCall<unknown, boolean, unknown>): Promise<Html | Redirect>
+  submit(call: PageCall<unknown, boolean, unknown>): Promise<Answer>
 }
 
 /** Declares a page; only adds types. */
@@ -128,7 +142,7 @@ export const page = <Subject, Signed extends boolean, Input extends z.ZodObject>
   at: string
   access: Access<Subject, Signed>
   input: Input
-  show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Html | Redirect>
+  show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Answer>
 }) => declaration as Page
 
 /** Declares a form; only adds types. */
@@ -140,11 +154,11 @@ export const form = <Subject, Signed extends boolean, Input extends z.ZodObject>
   files?: boolean
   ownProof?: boolean
   on?: Page
-  submit(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Html | Redirect>
+  submit(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Answer>
 }) => declaration as Form
 
 /** Sends what a page or form has made. */
 export interface Sender {
   ctx: Context
-  send(view: PageView, result: Html | Redirect, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
+  send(view: PageView, result: Answer, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
 }

@@ -7,13 +7,14 @@ import { Failure, noSuchRoute, nullOnFailure, unauthenticated } from '../failure
 import { callerOfSession, sessionOf } from '../http/caller.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
+import { loadWaiting } from '../services/issuables/waiting.js'
 import { Assets } from './assets.js'
 import { answerPage } from './call.js'
 import { documentOf } from './layout/document.js'
 import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
-import type { Form, Html, Page, PageView, Sender } from './page.js'
-import { Redirect } from './page.js'
+import type { Answer, Form, Html, Page, PageView, Sender } from './page.js'
+import { Plain, Redirect } from './page.js'
 import { Paths } from './paths.js'
 import { flashCookie, flashText, setCookie } from './session/cookies.js'
 import { viewOf } from './view.js'
@@ -156,8 +157,12 @@ export class Site implements Sender {
   }
 
   /** Sends a page, or leads to another one. */
-  async send(view: PageView, result: Html | Redirect, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  async send(view: PageView, result: Answer, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { ctx } = this
+    if (result instanceof Plain) {
+      reply.headers({ 'content-type': result.type, 'cache-control': 'private, no-store', 'x-content-type-options': 'nosniff' })
+      return this.#sendText(Buffer.from(result.text), request, reply)
+    }
     for (const cookie of result.cookies ?? []) setCookie(ctx, reply, cookie)
     if (result instanceof Redirect) {
       if (result.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: flashText(result.flash), maxAge: 60 })
@@ -165,7 +170,8 @@ export class Site implements Sender {
       // 303: the next page is fetched by GET, whatever the form's method was
       return reply.header('cache-control', 'no-store').redirect(to, 303)
     }
-    const text = documentOf(result, view, await this.assets.links())
+    const waiting = view.viewer && !result.narrow && (result.status ?? 200) < 500 ? await loadWaiting(ctx, view.viewer) : null
+    const text = documentOf(result, view, await this.assets.links(), waiting)
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
     reply.code(result.status ?? 200).headers({ ...headersOf(view, result), ...result.headers })

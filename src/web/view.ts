@@ -19,6 +19,8 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
   const cookies = parseCookie(request.headers.cookie ?? '')
   const flash = readFlash(cookies[flashCookie(ctx)])
   let seed = seedOf(ctx, request)
+  let token: string | undefined
+  let [page, keys] = ['', 0]
   return {
     links: ctx.links,
     viewer: callerOfSession(session).user,
@@ -38,7 +40,13 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
         seed = randomBytes(24).toString('base64url')
         setCookie(ctx, reply, { name: visitorCookie(ctx), value: seed })
       }
-      return formTokenFor(ctx, seed)
+      // one for a page: its forms are many, and random bytes are not compressed
+      token ??= formTokenFor(ctx, seed)
+      return token
+    },
+    formKey() {
+      page ||= randomBytes(12).toString('base64url')
+      return `${page}-${keys++}`
     },
   }
 }

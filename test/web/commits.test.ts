@@ -61,6 +61,39 @@ describe('a commit', () => {
     expect((await (await signedIn(guest)).open(at)).$('.picks').length).toBe(0)
   })
 
+  it('has threads under the lines that they are about, and opens the lines between (WB-67)', async () => {
+    const owner = await aUser(t.ctx)
+    const text = Array.from({ length: 40 }, (_, i) => `line ${i + 1}\n`)
+    const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { 'a b': text.join('') } })
+    const sha = await commit(project, owner, 'Change', [{ action: 'update', file_path: 'a b', content: text.join('').replace('line 20\n', 'new\n') }])
+    const at = `/${project.fullPath}/-/commit/${sha}`
+    const browser = await signedIn(owner)
+    const page = await browser.open(`${at}?view=inline`)
+    const button = page.$('tr.added button.remark')
+    const kept = page.$(`form#${button.attr('form')}`).serialize()
+    const withForm = await browser.open(`${at}?${kept}&line=${button.attr('value')}`)
+    expect(withForm.$('tr.added + tr form').attr('action')).toBe(`${at}/lines`)
+    expect((await browser.submit('Comment on line', { 'note[note]': ' ' })).status).toBe(422)
+    const made = await browser.submit('Comment on line', { 'note[note]': `About ${HOSTILE}` })
+    expect([made.$('tr.added + tr .prose').text().trim(), made.$('main script').length]).toEqual([`About ${HOSTILE}`, 0])
+    const [{ path, line, line_type }] = (await t.api('get', `${project.path}/repository/commits/${sha}/comments`, owner).expect(200)).body
+    expect([path, line, line_type]).toEqual(['a b', 20, 'new'])
+    expect((await new TestBrowser(t.url).open(at)).$('tr.added + tr .prose').length).toBe(1)
+    expect(
+      (
+        await browser.post(`${at}/lines`, {
+          ...Object.fromEntries([['authenticity_token', made.$('[name=authenticity_token]').val() as string]]),
+          path: 'a b',
+          line: '_400',
+          'note[note]': 'x',
+        })
+      ).status,
+    ).toBe(422)
+    expect(page.$('.lines tr').length).toBe(9)
+    const opened = await browser.open(page.$('a:contains("All lines")').attr('href') as string)
+    expect([opened.$('.lines tr.context').length, opened.$('.lines tr.context .code').first().text()]).toEqual([39, 'line 1'])
+  })
+
   it('is picked and reverted on a branch, or on a new one with a merge request (WB-67)', async () => {
     const owner = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { a: 'one\n' } })

@@ -122,7 +122,7 @@ describe('merge requests', () => {
     await t.ctx.jobs.drain()
     await t.api('get', `${project.path}/merge_requests/1`, who).expect(200)
     await t.ctx.jobs.drain()
-    expect((await browser.open(`/${project.fullPath}/-/merge_requests/1`)).text).toContain('There are conflicts.')
+    expect((await browser.open(`/${project.fullPath}/-/merge_requests/1`)).text).toContain('There are conflicts with main.')
   })
 })
 

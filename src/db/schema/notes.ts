@@ -10,14 +10,14 @@ export const NOTEABLES = ['Commit', 'Issue', 'MergeRequest', 'Snippet'] as const
 export const MENTIONERS = ['Commit', 'Issue', 'MergeRequest'] as const
 
 /**
- * A line in the diff of two commits: added with `new_line` only, removed with `old_line` only, unchanged with both
- * (DI-10).
+ * A line in the diff of two commits: added with `new_line` only, removed with `old_line` only, unchanged with both; or
+ * a whole file (DI-10).
  */
 export interface Position {
   base_sha: string
   start_sha: string
   head_sha: string
-  position_type: 'text'
+  position_type: 'text' | 'file'
   old_path: string
   new_path: string
   old_line: number | null
@@ -60,6 +60,8 @@ export const notes = pgTable(
     path: text(),
     line: integer(),
     line_type: text({ enum: ['new', 'old'] }),
+    /** The line of a `DiffNote` and those before it, as the diff had them: what it was about once the diff has moved on. */
+    excerpt: text(),
     /**
      * For a cross-reference note, the item that contains the mention: only users who can see that item see the note
      * (SEC-35).

@@ -7,7 +7,7 @@ const Position = z.strictObject({
   base_sha: z.string(),
   start_sha: z.string(),
   head_sha: z.string(),
-  position_type: z.literal('text'),
+  position_type: z.enum(['text', 'file']),
   old_path: z.string(),
   new_path: z.string(),
   old_line: z.int().nullable(),

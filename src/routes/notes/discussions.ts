@@ -21,7 +21,7 @@ const position = z
       base_sha: opt(str()),
       start_sha: opt(str()),
       head_sha: opt(str()),
-      position_type: opt(oneOf(['text'])),
+      position_type: opt(oneOf(['text', 'file'])),
       old_path: opt(str()),
       new_path: opt(str()),
       old_line: opt(int({ min: 1 })),

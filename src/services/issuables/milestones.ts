@@ -92,6 +92,14 @@ export async function getMilestone(ctx: Context, source: MilestoneSource, milest
   return { milestone: row.milestone, path }
 }
 
+/** One milestone by its number in the project or group. */
+export async function getMilestoneNumbered(ctx: Context, source: MilestoneSource, iid: number): Promise<MilestoneRecord> {
+  const { items } = await listMilestones(ctx, source, { state: 'all', iids: [iid], page: 1, per_page: 1 })
+  const [found] = items
+  if (!found) throw notFound()
+  return getMilestone(ctx, source, found.milestone.id)
+}
+
 export interface MilestoneAttributes {
   title?: string | undefined
   description?: string | null | undefined

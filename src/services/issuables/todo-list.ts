@@ -149,6 +149,15 @@ export async function finishTodo(ctx: Context, caller: SignedIn, id: number): Pr
   return getTodo(ctx, caller, id)
 }
 
+/** Makes a todo pending again. */
+export async function restoreTodo(ctx: Context, caller: SignedIn, id: number): Promise<TodoRecord> {
+  await ctx.db.write
+    .update(todos)
+    .set({ state: 'pending', updated_at: ctx.now() })
+    .where(and(eq(todos.id, id), eq(todos.user_id, caller.user.id), eq(todos.state, 'done')))
+  return getTodo(ctx, caller, id)
+}
+
 /** Marks all todos of the caller that match the filters done (TO-3). */
 export async function finishAllTodos(
   ctx: Context,

@@ -110,22 +110,22 @@ async function linksOfNumbers({ db, links }: Context, { caller, project: own }: 
     iid: 'number' in reference ? reference.number : 0,
   }))
   const rowset = sql`jsonb_to_recordset(${JSON.stringify(lookups)}::jsonb) as w (project bigint, kind text, iid integer)`
-  const { rows } = await db.write.execute<{ kind: string; project: string; iid: number; title: string }>(sql`
-    select w.kind, w.project, w.iid, ${issues.title} from ${rowset} join ${issues} on ${issues.project_id} = w.project and ${issues.iid} = w.iid
+  const { rows } = await db.write.execute<{ kind: string; project: string; iid: number; title: string; state: string }>(sql`
+    select w.kind, w.project, w.iid, ${issues.title}, ${issues.state} from ${rowset} join ${issues} on ${issues.project_id} = w.project and ${issues.iid} = w.iid
       join ${projects} on ${projects.id} = ${issues.project_id} where w.kind = 'issue' and ${visibleIssues(viewerKind, userOf(caller))}
-    union all select w.kind, w.project, w.iid, ${mergeRequests.title} from ${rowset}
+    union all select w.kind, w.project, w.iid, ${mergeRequests.title}, ${mergeRequests.state} from ${rowset}
       join ${mergeRequests} on ${mergeRequests.project_id} = w.project and ${mergeRequests.iid} = w.iid
       join ${projects} on ${projects.id} = ${mergeRequests.project_id}
       where w.kind = 'merge_request' and ${visibleMergeRequests(viewerKind, userOf(caller))}`)
-  const titles = new Map(rows.map(({ kind, project, iid, title }) => [`${kind} ${project} ${iid}`, title]))
+  const found = new Map(rows.map((row) => [`${row.kind} ${row.project} ${row.iid}`, row]))
   return wanted.flatMap(({ reference, project }) => {
     if (!('number' in reference)) return []
     const { kind, number } = reference
-    const title = titles.get(`${kind} ${project.id} ${number}`)
-    if (title === undefined) return []
+    const row = found.get(`${kind} ${project.id} ${number}`)
+    if (!row) return []
     const [page, sign] = kind === 'issue' ? ['issues', '#'] : ['merge_requests', '!']
-    const text = `${prefixOf(own, project)}${sign}${number}`
-    return [linkTo(reference, kind, { href: `${links.project(project.path)}/${page}/${number}`, title, text })]
+    const text = `${prefixOf(own, project)}${sign}${number}${row.state === 'closed' || row.state === 'merged' ? ` (${row.state})` : ''}`
+    return [linkTo(reference, kind, { href: `${links.project(project.path)}/${page}/${number}`, title: row.title, text })]
   })
 }
 

@@ -5,6 +5,7 @@ import { count, decoded } from '../../db/decoded.js'
 import { awardEmoji, issues, mergeRequests, notes, snippets, todos, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import { notFound, unauthenticated } from '../../failures.js'
+import { groupedBy } from '../../lib/grouped-by.js'
 import { mainEmojiName } from '../../lib/text/emoji.js'
 import type { TargetType } from '../activity/subscriptions.js'
 import { type Page, type Paging, pageAndTotal } from '../core/page.js'
@@ -59,6 +60,41 @@ const selectAward = statement('one award emoji', (db) =>
 /** The awards of an awardable (AE-1). */
 export function listAwards(ctx: Context, awardable: Awardable, paging: Paging): Promise<Page<AwardRecord>> {
   return pageAndTotal(selectAwards(ctx.db, null), selectTotal(ctx.db, null), awardableValues(awardable), paging)
+}
+
+/** An emoji on a note, with how many people have given it, some of their names, and whether the reader is one of them. */
+export interface NoteAward {
+  note: number
+  name: string
+  count: number
+  people: string[]
+  mine: boolean
+}
+
+const selectAwardsOfNotes = statement('award emoji of notes', (db) =>
+  db
+    .select({
+      note: awardEmoji.awardable_id,
+      name: awardEmoji.name,
+      count: count(),
+      people: sql<string[]>`(array_agg(${users.name} order by ${awardEmoji.id}))[1:5]`,
+      mine: sql<boolean>`bool_or(${users.id} = ${sql.placeholder('user')}::bigint)`,
+    })
+    .from(awardEmoji)
+    .innerJoin(users, eq(users.id, awardEmoji.user_id))
+    .where(
+      sql`${awardEmoji.project_id} = ${sql.placeholder('project')} and ${awardEmoji.awardable_type} = 'Note'
+        and ${awardEmoji.awardable_id} = any(${sql.placeholder('notes')}::bigint[])`,
+    )
+    .groupBy(awardEmoji.awardable_id, awardEmoji.name)
+    .orderBy(sql`min(${awardEmoji.id})`),
+)
+
+/** The emoji on notes, by the ids of these. */
+export async function awardsOfNotes(ctx: Context, { user }: Pick<SignedIn, 'user'> | { user: null }, project: number, ids: number[]) {
+  if (ids.length === 0) return new Map<number, NoteAward[]>()
+  const rows: NoteAward[] = await selectAwardsOfNotes(ctx.db, null).execute({ project, notes: ids, user: user?.id ?? 0 })
+  return groupedBy(rows, ({ note }) => note)
 }
 
 /** One award of this awardable (AE-2, SEC-31). */

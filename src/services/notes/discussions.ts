@@ -29,13 +29,13 @@ export async function createDiscussion(
 /** Replies to a discussion, at the position of its first note (DI-5). */
 export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableSubject, id: string, given: NewNote): Promise<NoteRecord> {
   const { notes: members } = await getDiscussion(ctx, caller, subject.noteable, id)
-  const { type, position, discussion_id, path, line, line_type } = (members[0] as NoteRecord).note
+  const { type, position, discussion_id, path, line, line_type, excerpt } = (members[0] as NoteRecord).note
   if (type === null) throw refused('A note that stands alone cannot be answered')
-  return createNote(ctx, caller, subject, given, { type, position, discussion_id, path, line, line_type })
+  return createNote(ctx, caller, subject, given, { type, position, discussion_id, path, line, line_type, excerpt })
 }
 
 /** Developers and the authors of the merge request and of the note may resolve (5.1 row 30 with its note). */
-const mayResolve = ({ user }: SignedIn, subject: NoteableSubject, { note }: NoteRecord) =>
+export const mayResolve = ({ user }: SignedIn, subject: NoteableSubject, { note }: NoteRecord) =>
   subject.can('resolve_thread') || user.id === subject.noteable.author_id || user.id === note.author_id
 
 function checkResolver(caller: SignedIn, subject: NoteableSubject, record: NoteRecord): void {

@@ -189,3 +189,31 @@ export async function unresolvedThreads(ctx: Context, reader: Reader, noteable: 
     rows.map(({ id }) => id),
   )
 }
+
+const selectThreadsOfFiles = statement('threads of files of a merge request', (db, view: View) =>
+  db
+    .select({ id: notes.discussion_id, total: totalCount() })
+    .from(notes)
+    .where(
+      sql`${onNoteable(view)} and ${notes.type} = 'DiffNote'
+        and (${notes.position} ->> 'new_path' = any(${value('paths')}::text[]) or ${notes.position} ->> 'old_path' = any(${value('paths')}::text[]))`,
+    )
+    .groupBy(notes.discussion_id)
+    .orderBy(sql`bool_and(${notes.resolved_at} is not null)`, sql`min(${notes.id})`)
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** Threads about lines of these files, those that are not resolved first. */
+export async function threadsOfFiles(
+  ctx: Context,
+  reader: Reader,
+  noteable: Noteable,
+  paths: string[],
+  limit: number,
+): Promise<Page<DiscussionRecord>> {
+  const values = { ...valuesOf(reader, noteable), paths }
+  const { items, total } = await pageFrom(selectThreadsOfFiles(ctx.db, viewOf(reader, noteable)), values, { page: 1, per_page: limit })
+  const ids = items.map(({ id }) => id)
+  return { items: await loadDiscussions(ctx, reader, noteable, ids), total }
+}

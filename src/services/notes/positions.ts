@@ -2,7 +2,9 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { mergeRequestVersions, type Position } from '../../db/schema/index.js'
 import { refused } from '../../failures.js'
-import { type Commit, type DiffLine, type DiffPaths, type Oid, ZERO } from '../../git/types.js'
+import { type Commit, type DiffLine, type DiffPaths, type FileDiff, type Oid, ZERO } from '../../git/types.js'
+import { linesOfDiff } from '../../rules/diff-lines.js'
+import { VERSION_LIMITS } from '../issuables/merge-requests/versions/limits.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { NoteableSubject } from './noteables.js'
 import type { ThreadColumns } from './write.js'
@@ -59,18 +61,54 @@ export async function threadAtLine(
   if (!paths || (old_path !== undefined && old_path !== paths.old_path)) return undefined
   const thread =
     new_line === null ? { line: old_line, line_type: 'old' as const } : { line: new_line, line_type: old_line === null ? ('new' as const) : null }
-  return { type: 'DiffNote', position: { ...range, position_type: 'text', ...paths, old_line, new_line }, path: new_path, ...thread }
+  const file = await fileOf(ctx, project, range, new_path)
+  const excerpt = file && excerptOf(file.diff, { old_line, new_line })
+  return { type: 'DiffNote', position: { ...range, position_type: 'text', ...paths, old_line, new_line }, path: new_path, ...thread, excerpt }
+}
+
+/** A file in a diff as versions show it, which is usually cached; null if it is beyond the limits. */
+async function fileOf(ctx: Context, project: NoteableSubject['project'], { base_sha, head_sha }: Range, path: string): Promise<FileDiff | null> {
+  const { files } = await repositoryOf(ctx, project).diff(base_sha === ZERO ? null : base_sha, head_sha, VERSION_LIMITS)
+  return files.find(({ new_path }) => new_path === path) ?? null
+}
+
+/** Lines before that of a note which its excerpt has, and its longest line. */
+const EXCERPT_LINES = 4
+const EXCERPT_WIDTH = 300
+
+/** The header of the part of a file's diff, the line and those before it; null if the diff does not show the line. */
+function excerptOf(diff: string, { old_line, new_line }: Omit<DiffLine, 'path'>): string | null {
+  const lines = linesOfDiff(diff)
+  const at = lines.findIndex((line) => line.old === old_line && line.new === new_line && line.sign !== '@')
+  if (at < 0) return null
+  const from = Math.max(lines.findLastIndex(({ sign }, i) => i < at && sign === '@') + 1, at - EXCERPT_LINES + 1)
+  const shown = lines.slice(from, at + 1)
+  const [first] = shown
+  const start = (side: 'old' | 'new') => first?.[side] ?? shown.find((line) => line[side] !== null)?.[side] ?? 0
+  return [`@@ -${start('old')} +${start('new')} @@`, ...shown.map(({ sign, text }) => sign + text.slice(0, EXCERPT_WIDTH))].join('\n')
+}
+
+/** A thread about a file as a whole; undefined if the diff does not have it. */
+async function threadAtFile(ctx: Context, { project }: NoteableSubject, range: Range, path: string): Promise<ThreadColumns | undefined> {
+  const file = await fileOf(ctx, project, range, path)
+  if (!file) return undefined
+  const { old_path, new_path } = file
+  return { type: 'DiffNote', position: { ...range, position_type: 'file', old_path, new_path, old_line: null, new_line: null } }
 }
 
 /** The columns of a new thread for a given position (DI-3, DI-10). */
 export async function threadAtPosition(ctx: Context, subject: NoteableSubject, given: GivenPosition): Promise<ThreadColumns> {
   const { base_sha, start_sha, head_sha, old_line = null, new_line = null } = given
   const new_path = given.new_path || given.old_path
-  const missing = Object.entries({ base_sha, start_sha, head_sha, new_path, line: old_line ?? new_line }).filter(([, each]) => !each)
+  const isFile = given.position_type === 'file'
+  const parts = { base_sha, start_sha, head_sha, new_path, ...(!isFile && { line: old_line ?? new_line }) }
+  const missing = Object.entries(parts).filter(([, each]) => !each)
   if (missing.length > 0) throw refused(`Position is incomplete: ${missing.map(([name]) => name).join(', ')}`)
   const range = await rangeOf(ctx, subject, { base_sha, start_sha, head_sha } as Range)
   if (!range) throw refused('Position is not of a version of this: base_sha, start_sha and head_sha must be those of one difference')
-  const thread = await threadAtLine(ctx, subject, range, { old_path: given.old_path || undefined, new_path: new_path as string, old_line, new_line })
+  const thread = isFile
+    ? await threadAtFile(ctx, subject, range, new_path as string)
+    : await threadAtLine(ctx, subject, range, { old_path: given.old_path || undefined, new_path: new_path as string, old_line, new_line })
   if (!thread) throw refused('Position is not in the difference')
   return thread
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
@@ -5,7 +6,7 @@ import type { Sender, Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { events, issues, mentions, mergeRequests, notes, projects, snippets, todos, users } from '../../db/schema/index.js'
 import { step } from '../../db/statement.js'
-import { failedTo, forbidden, notFound } from '../../failures.js'
+import { conflict, failedTo, forbidden, notFound } from '../../failures.js'
 import { titleOf } from '../../rules/commit-title.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { insertCrossReferencesOn, issueReferencesIn, type Mentioner, recordCrossReferences, resolveMentions } from '../activity/cross-references.js'
@@ -15,6 +16,7 @@ import { userRefColumns } from '../identity/user-ref.js'
 import { actAs } from '../outbox/acting.js'
 import { getNote, type NoteRecord } from './list.js'
 import { isAbout, isIssuable, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
+import { recordSuggestions, suggests } from './suggestion-records.js'
 
 type Row = typeof notes.$inferSelect
 
@@ -33,7 +35,7 @@ export interface NewNote {
 }
 
 /** Columns that make a note part of a thread. */
-export type ThreadColumns = Pick<Row, 'type' | 'position'> & Partial<Pick<Row, 'discussion_id' | 'path' | 'line' | 'line_type'>>
+export type ThreadColumns = Pick<Row, 'type' | 'position'> & Partial<Pick<Row, 'discussion_id' | 'path' | 'line' | 'line_type' | 'excerpt'>>
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 const timestamp = (name: string) => sql`${sql.placeholder(name)}::timestamptz`
@@ -63,9 +65,9 @@ const insertNote = step('write a note', (db, type: Noteable['type']) => {
   const note = db
     .$with('note', {})
     .as(sql`insert into ${notes} (project_id, noteable_type, noteable_id, commit_id, author_id, note, type, discussion_id,
-      position, path, line, line_type, created_at, updated_at)
+      position, path, line, line_type, excerpt, created_at, updated_at)
     select ${value('project')}, ${type}, thing.id, ${value('commit')}, ${value('author')}, ${value('body')}, ${value('note_type')},
-      ${value('discussion')}, ${value('position')}::jsonb, ${value('path')}, ${value('line')}::integer, ${value('line_type')},
+      ${value('discussion')}, ${value('position')}::jsonb, ${value('path')}, ${value('line')}::integer, ${value('line_type')}, ${value('excerpt')},
       ${timestamp('created_at')}, ${timestamp('created_at')} from thing returning id`)
   const event = db.$with('event', {}).as(sql`insert into ${events} (project_id, author_id, action, target_type, target_id, target_title,
       about_type, about_id, created_at)
@@ -131,6 +133,8 @@ export async function createNote(
   const mentioned = mentioner ? await resolveMentions(ctx, caller, subject, await issueReferencesIn(ctx, given.body)) : []
   const commit_id = noteable.commit?.oid ?? null
   const { type, position, discussion_id = ctx.random.bytes('discussion', 20).toString('hex'), path = null, line = null, line_type = null } = thread
+  // Postgres stores no NUL
+  const excerpt = thread.excerpt?.replaceAll('\0', '\ufffd') ?? null
   const values = {
     now: now.toISOString(),
     project: noteable.project_id,
@@ -144,6 +148,7 @@ export async function createNote(
     path,
     line,
     line_type,
+    excerpt,
     created_at: created_at.toISOString(),
     title: noteable.commit && titleOf(noteable.commit.message).replaceAll('\0', '\ufffd'),
     named: mentionedUsers,
@@ -172,9 +177,11 @@ export async function createNote(
     path,
     line,
     line_type,
+    excerpt,
     created_at,
     updated_at: created_at,
   }
+  if (suggests(note)) await ctx.db.transaction((tx) => recordSuggestions(tx, note))
   return { note, author: row.author, resolved_by: null, iid: noteable.iid }
 }
 
@@ -226,12 +233,15 @@ async function lockEditableNote(
   return note
 }
 
-/** Changes the text of a note (NT-4, DI-6). */
+/** Stands for a text that a form was made with. */
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+
+/** Changes the text of a note (NT-4, DI-6); 409 if `before` is not the digest of the text that it has (WB-91). */
 export async function updateNote(
   ctx: Context,
   caller: SignedIn,
   subject: NoteableSubject,
-  { id, body, discussion }: { id: number; body: string; discussion?: string | undefined },
+  { id, body, discussion, before: known }: { id: number; body: string; discussion?: string | undefined; before?: string | undefined },
 ): Promise<NoteRecord> {
   const { noteable } = subject
   const mentioner = mentionerOf(noteable)
@@ -242,7 +252,9 @@ export async function updateNote(
     if (!exists) throw notFound()
     const before = await lockEditableNote(tx, caller, subject, id, discussion)
     checkBody(body)
+    if (known !== undefined && known !== digestOf(before.note)) throw conflict('The comment has changed since you began to edit it')
     await tx.update(notes).set({ note: body, updated_at: now }).where(eq(notes.id, id))
+    if (suggests(before)) await recordSuggestions(tx, { ...before, note: body })
     if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)

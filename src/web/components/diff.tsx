@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { ComponentChildren } from 'preact'
 import type { FileDiff } from '../../git/types.js'
+import { linesOfDiff } from '../../rules/diff-lines.js'
 import type { ProjectLinks } from '../links.js'
 import { aBudget, changedWords, type Part, withoutSpace } from './diff-marks.js'
 import { Badge } from './list.js'
@@ -12,32 +14,19 @@ export interface Line {
   text: string
 }
 
-const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
+const KINDS = { '@': 'hunk', ' ': 'context', '+': 'added', '-': 'removed', '\\': 'none' } as const
 
 /** The lines of the text of a file's diff, without its header. */
-export function linesOf(diff: string): Line[] {
-  const lines: Line[] = []
-  let [old, now] = [0, 0]
-  for (const text of diff.split('\n')) {
-    const hunk = HUNK.exec(text)
-    if (hunk) {
-      old = Number(hunk[1])
-      now = Number(hunk[2])
-      lines.push({ kind: 'hunk', old: null, new: null, text })
-    } else if (lines.length === 0)
-      continue // the names of the files
-    else if (text.startsWith('+')) lines.push({ kind: 'added', old: null, new: now++, text: text.slice(1) })
-    else if (text.startsWith('-')) lines.push({ kind: 'removed', old: old++, new: null, text: text.slice(1) })
-    else if (text.startsWith(' ')) lines.push({ kind: 'context', old: old++, new: now++, text: text.slice(1) })
-    else if (text.startsWith('\\')) lines.push({ kind: 'none', old: null, new: null, text: text.slice(2) })
-  }
-  return lines
-}
+export const linesOf = (diff: string): Line[] => linesOfDiff(diff).map(({ sign, ...line }) => ({ ...line, kind: KINDS[sign] }))
 
 /** The anchor of a file in a diff (SHA-1 of its path, as in line codes). */
 export const fileAnchor = (path: string) => createHash('sha1').update(path).digest('hex')
 
-const countOf = (lines: Line[], wanted: Line['kind']) => lines.filter(({ kind }) => kind === wanted).length
+/** The numbers of added and removed lines. */
+export const countsOf = (lines: Line[]) => ({
+  added: lines.filter(({ kind }) => kind === 'added').length,
+  removed: lines.filter(({ kind }) => kind === 'removed').length,
+})
 
 interface Props {
   files: FileDiff[]
@@ -51,10 +40,28 @@ interface Props {
   ignoreSpace?: boolean
   /** Where the whole change is as text. */
   raw: string
+  review?: DiffReview
+}
+
+/** What a review adds to a diff. */
+export interface DiffReview {
+  /** The list of the files; null: the usual one. */
+  list: ComponentChildren
+  /** Beside the name of a file. */
+  head(file: FileDiff): ComponentChildren
+  /** Above the lines of a file. */
+  above(file: FileDiff): ComponentChildren
+  /** Rows under a line. */
+  under(file: FileDiff, line: Line): ComponentChildren
+  /** The id of the form whose buttons begin a comment on a line; null where that is not possible. */
+  formOf(file: FileDiff): string | null
+  isClosed(file: FileDiff): boolean
+  /** In place of lines that are not on this page. */
+  instead(file: FileDiff): ComponentChildren
 }
 
 /** The changes of files, each in a box, with a list of them before. */
-export const DiffFiles = ({ files, truncated, links, from, to, parallel, ignoreSpace = false, raw }: Props) => {
+export const DiffFiles = ({ files, truncated, links, from, to, parallel, ignoreSpace = false, raw, review }: Props) => {
   const budget = aBudget()
   const parsed = files.map((file) => {
     const all = linesOf(file.diff)
@@ -63,18 +70,20 @@ export const DiffFiles = ({ files, truncated, links, from, to, parallel, ignoreS
   })
   return (
     <>
-      <details class="summary" open={files.length <= 20}>
-        <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
-        <ul>
-          {parsed.map(({ file: { new_path }, lines }) => (
-            <li key={new_path}>
-              <a href={`#${fileAnchor(new_path)}`}>{new_path}</a> <Counts added={countOf(lines, 'added')} removed={countOf(lines, 'removed')} />
-            </li>
-          ))}
-        </ul>
-      </details>
+      {review?.list ?? (
+        <details class="summary" open={files.length <= 20}>
+          <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
+          <ul>
+            {parsed.map(({ file: { new_path }, lines }) => (
+              <li key={new_path}>
+                <a href={`#${fileAnchor(new_path)}`}>{new_path}</a> <Counts {...countsOf(lines)} />
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
       {parsed.map(({ file, lines, words }) => (
-        <FileBox key={file.new_path} file={file} lines={lines} words={words} links={links} from={from} to={to} parallel={parallel} />
+        <FileBox key={file.new_path} file={file} lines={lines} words={words} links={links} from={from} to={to} parallel={parallel} review={review} />
       ))}
       {truncated && (
         <p class="flash alert">
@@ -85,7 +94,7 @@ export const DiffFiles = ({ files, truncated, links, from, to, parallel, ignoreS
   )
 }
 
-const Counts = ({ added, removed }: { added: number; removed: number }) => (
+export const Counts = ({ added, removed }: { added: number; removed: number }) => (
   <span class="counts">
     <span class="plus">+{added}</span> <span class="minus">−{removed}</span>
   </span>
@@ -94,6 +103,7 @@ const Counts = ({ added, removed }: { added: number; removed: number }) => (
 type Words = Map<Line, Part[]>
 
 interface FileProps extends Pick<Props, 'links' | 'from' | 'to' | 'parallel'> {
+  review: DiffReview | undefined
   file: FileDiff
   lines: Line[]
   words: Words
@@ -101,24 +111,35 @@ interface FileProps extends Pick<Props, 'links' | 'from' | 'to' | 'parallel'> {
 
 const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif|svg)$/i
 
-function FileBox({ file, lines, words, links, from, to, parallel }: FileProps) {
+function FileBox({ file, lines, words, links, from, to, parallel, review }: FileProps) {
   const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode } = file
   const anchor = fileAnchor(new_path)
   const revision = deleted_file ? from : to
+  const instead = review?.instead(file)
+  const beside: Beside = {
+    form: review?.formOf(file) ?? null,
+    under: (line) => review?.under(file, line) ?? null,
+  }
   return (
     <div class="box diff" id={anchor}>
-      {revision && (
-        <a class="corner" href={links.blob(revision, deleted_file ? old_path : new_path)} aria-label={`View file ${new_path}`}>
-          View file
-        </a>
-      )}
-      <details open>
+      <div class="corner">
+        {review?.head(file)}
+        {revision && (
+          <a href={links.blob(revision, deleted_file ? old_path : new_path)} aria-label={`View file ${new_path}`}>
+            View file
+          </a>
+        )}
+      </div>
+      <details open={!review?.isClosed(file)}>
         <summary class="head">
           {renamed_file ? `${old_path} → ${new_path}` : new_path} {new_file && <Badge kind="success">new</Badge>}
           {deleted_file && <Badge kind="danger">deleted</Badge>}{' '}
           {!new_file && !deleted_file && a_mode !== b_mode && <Badge>{`${a_mode} → ${b_mode}`}</Badge>}
         </summary>
-        {lines.length === 0 && IMAGE.test(new_path) ? (
+        {review?.above(file)}
+        {instead ? (
+          instead
+        ) : lines.length === 0 && IMAGE.test(new_path) ? (
           <p class="picture">
             {!new_file && from && <img src={links.raw(from, old_path)} alt="Before" loading="lazy" />}{' '}
             {!deleted_file && <img src={links.raw(to, new_path)} alt="After" loading="lazy" />}
@@ -126,9 +147,9 @@ function FileBox({ file, lines, words, links, from, to, parallel }: FileProps) {
         ) : lines.length === 0 ? (
           <p class="note">{whyNoLines(file)}</p>
         ) : parallel ? (
-          <Parallel lines={lines} words={words} anchor={anchor} />
+          <Parallel lines={lines} words={words} anchor={anchor} beside={beside} />
         ) : (
-          <Unified lines={lines} words={words} anchor={anchor} />
+          <Unified lines={lines} words={words} anchor={anchor} beside={beside} />
         )}
       </details>
     </div>
@@ -143,29 +164,73 @@ const whyNoLines = ({ diff, a_mode, b_mode, new_file, deleted_file, renamed_file
 }
 
 /** The text of a line, with marks on its changed words. */
-const Text = ({ line, words }: { line: Line | null; words: Words }) => {
-  const parts = line && words.get(line)
+const Text = ({ line, words }: { line: Line | null; words: Words | undefined }) => {
+  const parts = line && words?.get(line)
   if (!parts) return <>{line?.text}</>
   return <>{parts.map(({ text, changed }, i) => (changed ? <mark key={i}>{text}</mark> : text))}</>
 }
 
 const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
 
-const Unified = ({ lines, words, anchor }: { lines: Line[]; words: Words; anchor: string }) => (
+/** What stands beside and under the lines of a file. */
+interface Beside {
+  /** The id of the form whose buttons begin a comment. */
+  form: string | null
+  under(line: Line): ComponentChildren
+}
+
+const isNumbered = ({ kind }: Line) => kind !== 'hunk' && kind !== 'none'
+
+/** A button that begins a comment on a line. */
+const CommentButton = ({ form, line }: { form: string; line: Line }) => (
+  <button
+    type="submit"
+    class="remark"
+    form={form}
+    name="line"
+    value={`${line.old ?? ''}_${line.new ?? ''}`}
+    aria-label={`Comment on line ${line.new ?? line.old}`}
+  >
+    +
+  </button>
+)
+
+interface LinesProps {
+  lines: Line[]
+  words?: Words
+  anchor?: string
+  beside?: Beside
+}
+
+/** Lines below one another; without an anchor they have no addresses. */
+export const Unified = ({ lines, words, anchor, beside }: LinesProps) => (
   <table class="lines">
     <tbody>
       {lines.map((line, i) => (
-        <tr key={i} class={line.kind} {...(line.kind !== 'hunk' && line.kind !== 'none' && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
-          <td class="number" data-number={line.old ?? ''} />
-          <td class="number" data-number={line.new ?? ''} />
-          <td class="code" data-sign={SIGNS[line.kind]}>
-            <Text line={line} words={words} />
-          </td>
-        </tr>
+        <>
+          <tr key={i} class={line.kind} {...(anchor && isNumbered(line) && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
+            <td class="number" data-number={line.old ?? ''} />
+            <td class="number" data-number={line.new ?? ''}>
+              {beside?.form && isNumbered(line) && <CommentButton form={beside.form} line={line} />}
+            </td>
+            <td class="code" data-sign={SIGNS[line.kind]}>
+              <Text line={line} words={words} />
+            </td>
+          </tr>
+          {isNumbered(line) && <UnderLine columns={3}>{beside?.under(line)}</UnderLine>}
+        </>
       ))}
     </tbody>
   </table>
 )
+
+/** A row for what was said about a line. */
+const UnderLine = ({ columns, children }: { columns: number; children: ComponentChildren }) =>
+  children ? (
+    <tr class="under">
+      <td colspan={columns}>{children}</td>
+    </tr>
+  ) : null
 
 /** Pairs removed lines with the added ones that follow them. */
 export function pairsOf(lines: Line[]): { left: Line | null; right: Line | null }[] {
@@ -186,7 +251,7 @@ export function pairsOf(lines: Line[]): { left: Line | null; right: Line | null 
   return pairs
 }
 
-const Parallel = ({ lines, words, anchor }: { lines: Line[]; words: Words; anchor: string }) => (
+const Parallel = ({ lines, words, anchor, beside }: LinesProps & { beside: Beside }) => (
   <table class="lines parallel">
     <tbody>
       {pairsOf(lines).map(({ left, right }, i) =>
@@ -198,16 +263,24 @@ const Parallel = ({ lines, words, anchor }: { lines: Line[]; words: Words; ancho
             </td>
           </tr>
         ) : (
-          <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
-            <td class="number" data-number={left?.old ?? ''} />
-            <td class={`code ${left?.kind ?? 'absent'}`}>
-              <Text line={left} words={words} />
-            </td>
-            <td class="number" data-number={right?.new ?? ''} />
-            <td class={`code ${right?.kind ?? 'absent'}`}>
-              <Text line={right} words={words} />
-            </td>
-          </tr>
+          <>
+            <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
+              <td class="number" data-number={left?.old ?? ''}>
+                {beside.form && left?.kind === 'removed' && <CommentButton form={beside.form} line={left} />}
+              </td>
+              <td class={`code ${left?.kind ?? 'absent'}`}>
+                <Text line={left} words={words} />
+              </td>
+              <td class="number" data-number={right?.new ?? ''}>
+                {beside.form && right && <CommentButton form={beside.form} line={right} />}
+              </td>
+              <td class={`code ${right?.kind ?? 'absent'}`}>
+                <Text line={right} words={words} />
+              </td>
+            </tr>
+            {left && left !== right && <UnderLine columns={4}>{beside.under(left)}</UnderLine>}
+            {right && <UnderLine columns={4}>{beside.under(right)}</UnderLine>}
+          </>
         ),
       )}
     </tbody>

@@ -1,95 +1,375 @@
+import type { ParameterBag } from '../../http/form.js'
+import { emojiOf } from '../../lib/text/emoji.js'
+import type { NoteAward } from '../../services/notes/award-emoji.js'
 import type { DiscussionRecord, NoteRecord } from '../../services/notes/list.js'
+import type { Suggestion } from '../../services/notes/suggestion-records.js'
+import { digestOf } from '../../services/notes/write.js'
 import { inUrl } from '../links.js'
 import type { PageView } from '../page.js'
 import { Avatar } from './avatar.js'
-import { ActionButton, FormTag, Submit, TextField } from './form.js'
+import { linesOf, Unified } from './diff.js'
+import { ActionButton, Checkbox, FormFaults, FormTag, Submit, TextField } from './form.js'
 import { Badge } from './list.js'
 import { Prose } from './markup.js'
 import { Time } from './time.js'
 
-/** The rendered texts of notes, by their ids. */
-export type NoteTexts = ReadonlyMap<number, string>
+/** A suggestion with the lines that it replaces, where they are known. */
+export interface ShownSuggestion {
+  suggestion: Suggestion
+  before: string[] | null
+}
 
-interface Props {
+/** What notes show beside their records, and what the reader may do with them. */
+export interface DiscussionParts {
+  /** The address of what the notes are about, without the prefix of the service. */
+  at: string
+  /** The rendered texts by the ids of the notes; a text with suggestions is in parts, with one between each two. */
+  texts: ReadonlyMap<number, string[]>
+  awards: ReadonlyMap<number, NoteAward[]>
+  suggestions: ReadonlyMap<number, ShownSuggestion[]>
+  mayWrite: boolean
+  mayAward: boolean
+  /** Replies can be kept for a review. */
+  mayReview: boolean
+  mayEdit(record: NoteRecord): boolean
+  mayResolve(record: NoteRecord): boolean
+  /** Whether suggestions can be applied by the reader. */
+  mayApply: boolean
+  /** The note whose text is being changed, with its whole text. */
+  editing: NoteRecord | null
+  /** Where the forms of notes lead to afterwards, if not to the page of what they are about. */
+  back: string | null
+  /** The head of the newest version of a merge request: what was written about another one is outdated. */
+  head: string | null
+}
+
+interface Props extends DiscussionParts {
   view: PageView
   discussions: DiscussionRecord[]
-  texts: NoteTexts
-  /** Where a reply is sent to, for those who may write. */
-  replyTo: ((discussion: string) => string) | null
-  /** Where a thread is resolved, for those who may. */
-  resolveAt?: ((discussion: string) => string) | null
 }
 
 /** Only threads on merge requests can be resolved (DI-9). */
 const isResolvable = ({ note }: NoteRecord) => note.noteable_type === 'MergeRequest' && note.type !== null
 
+const isResolved = ({ notes }: DiscussionRecord) => notes.every(({ note }) => note.type === null || note.resolved_at !== null)
+
+export const isUnresolved = (discussion: DiscussionRecord): boolean => {
+  const [first] = discussion.notes
+  return first !== undefined && isResolvable(first) && !isResolved(discussion)
+}
+
 /** Discussions in their order: comments, threads with their replies, and what happened in between. */
-export const Discussions = ({ view, discussions, texts, replyTo, resolveAt = null }: Props) => (
-  <ol class="discussion">
-    {discussions.map(({ id, notes }) => {
-      const [first] = notes
-      if (!first) return null
-      if (first.note.system) return <SystemNote key={id} view={view} record={first} text={texts.get(first.note.id) ?? ''} />
-      const isThread = first.note.type !== null
-      const isResolved = notes.every(({ note }) => note.type === null || note.resolved_at !== null)
-      return (
-        <li key={id} class="box" id={`discussion_${id}`}>
-          {(first.note.path !== null || isResolvable(first)) && (
-            <div class="head dim">
-              <span class="grow">
-                {first.note.path && (
-                  <code>
-                    {first.note.path}
-                    {first.note.line === null ? '' : `:${first.note.line}`}
-                  </code>
-                )}{' '}
-                {isResolvable(first) && <Badge kind={isResolved ? 'success' : 'waiting'}>{isResolved ? 'resolved' : 'unresolved'}</Badge>}
-              </span>
-              {isResolvable(first) && resolveAt && (
-                <ActionButton
-                  view={view}
-                  action={resolveAt(id)}
-                  label={isResolved ? 'Reopen thread' : 'Resolve thread'}
-                  fields={{ resolved: String(!isResolved) }}
-                />
-              )}
-            </div>
+export function Discussions({ discussions, ...parts }: Props) {
+  const open = discussions.filter(isUnresolved)
+  const next = new Map(open.map(({ id }, i) => [id, open[(i + 1) % open.length]?.id ?? id]))
+  return (
+    <ol class="discussion">
+      {discussions.map((discussion) => {
+        const [first] = discussion.notes
+        if (!first) return null
+        const text = parts.texts.get(first.note.id)?.join('') ?? ''
+        if (first.note.system) return <SystemNote key={discussion.id} view={parts.view} record={first} text={text} />
+        return (
+          <li key={discussion.id} class="box thread" id={`discussion_${discussion.id}`}>
+            <Thread {...parts} discussion={discussion} next={open.length > 1 ? next.get(discussion.id) : undefined} />
+          </li>
+        )
+      })}
+    </ol>
+  )
+}
+
+interface ThreadProps extends DiscussionParts {
+  view: PageView
+  discussion: DiscussionRecord
+  /** The next thread that is not resolved. */
+  next?: string | undefined
+  /** It is shown under its line, so it does not show that. */
+  inPlace?: boolean
+}
+
+/** The notes of a thread, and the forms to answer and to resolve it. */
+export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadProps) {
+  const { view, at, back } = parts
+  const { id, notes } = discussion
+  const first = notes[0] as NoteRecord
+  const resolvable = isResolvable(first)
+  const resolved = isResolved(discussion)
+  const content = (
+    <>
+      {!inPlace && first.note.excerpt && <Excerpt note={first.note} />}
+      {notes.map((record) => (
+        <Note key={record.note.id} {...parts} record={record} />
+      ))}
+      {first.note.type !== null && parts.mayWrite && <ReplyForm {...parts} discussion={discussion} />}
+    </>
+  )
+  return (
+    <>
+      {(first.note.position !== null || resolvable) && (
+        <div class="head dim">
+          <span class="grow">
+            {first.note.position && !inPlace && <PositionLink {...parts} discussion={discussion} />}{' '}
+            {resolvable && <Badge kind={resolved ? 'success' : 'waiting'}>{resolved ? 'resolved' : 'unresolved'}</Badge>}
+          </span>
+          {next && <a href={`#discussion_${next}`}>Next unresolved</a>}
+          {resolvable && parts.mayResolve(first) && (
+            <ActionButton
+              view={view}
+              action={`${at}/discussions/${id}/resolve`}
+              label={resolved ? 'Reopen thread' : 'Resolve thread'}
+              fields={{ resolved: String(!resolved), ...(back && { back }) }}
+              into={`discussion_${id}`}
+            />
           )}
-          {notes.map((record) => (
-            <Note key={record.note.id} view={view} record={record} text={texts.get(record.note.id) ?? ''} />
-          ))}
-          {isThread && replyTo && (
-            <details class="reply">
-              <summary>Reply</summary>
-              <FormTag view={view} action={replyTo(id)}>
-                <TextField view={view} name="note[note]" within={`reply_${first.note.id}`} label="Reply" rows={3} required />
-                <Submit label="Reply" class="" />
-              </FormTag>
-            </details>
-          )}
-        </li>
-      )
-    })}
-  </ol>
+        </div>
+      )}
+      {resolvable && resolved && !notes.some(({ note }) => note.id === parts.editing?.note.id) ? (
+        <details class="resolved">
+          <summary>
+            {notes.length === 1 ? '1 comment' : `${notes.length} comments`}
+            {first.resolved_by && `, resolved by ${first.resolved_by.name}`}
+          </summary>
+          {content}
+        </details>
+      ) : (
+        content
+      )}
+    </>
+  )
+}
+
+/** Where a thread is, as a link to the changes of the version that it was written for. */
+function PositionLink({ view, at, head, discussion: { id, notes } }: ThreadProps) {
+  const { position, path, line } = (notes[0] as NoteRecord).note
+  if (!position) return null
+  const text = (
+    <code>
+      {path ?? position.new_path}
+      {line === null ? '' : `:${line}`}
+    </code>
+  )
+  if (head === null) return text
+  return (
+    <>
+      <a href={`${view.links.prefix}${at}/discussions/${id}`}>{text}</a> {position.head_sha !== head && <Badge>an earlier version</Badge>}
+    </>
+  )
+}
+
+/** The lines that a thread was about when it began. */
+export const Excerpt = ({ note }: { note: Pick<NoteRecord['note'], 'excerpt'> }) => (
+  <div class="diff excerpt">
+    <Unified lines={linesOf(note.excerpt ?? '').filter(({ kind }) => kind !== 'hunk')} />
+  </div>
 )
 
-const Person = ({ view, record: { author } }: { view: PageView; record: NoteRecord }) => (
+function ReplyForm({ view: page, at, back, discussion, mayReview, mayResolve }: ThreadProps) {
+  const view = wasSent(page, (values) => values['discussion_id'] === discussion.id) ? page : unsent(page)
+  const first = discussion.notes[0] as NoteRecord
+  return (
+    <details class="reply" open={view.submitted !== null}>
+      <summary>Reply</summary>
+      <FormTag view={view} action={`${at}/discussions/${discussion.id}/notes`} once attributes={{ 'data-into': `discussion_${discussion.id}` }}>
+        {back && <input type="hidden" name="back" value={back} />}
+        <TextField view={view} name="note[note]" within={`reply_${first.note.id}`} label="Reply" rows={3} required />
+        {mayReview && mayResolve(first) && (
+          <div class="check">
+            <input type="checkbox" id={`resolve_${first.note.id}`} name="resolve" value={isResolved(discussion) ? 'false' : 'true'} />
+            <label for={`resolve_${first.note.id}`}>{isResolved(discussion) ? 'Reopen the thread' : 'Resolve the thread'}</label>
+          </div>
+        )}
+        <div class="toolbar">
+          <Submit label="Reply" class="" />
+          {mayReview && <Submit label="Add to review" name="how" value="review" class="" />}
+        </div>
+      </FormTag>
+    </details>
+  )
+}
+
+const Person = ({ view, record: { author } }: { view: PageView; record: Pick<NoteRecord, 'author'> }) => (
   <a class="person" href={`${view.links.prefix}/${inUrl(author.username)}`}>
     <Avatar view={view} user={author} size={20} /> <strong>{author.name}</strong>
   </a>
 )
 
-const Note = ({ view, record, text }: { view: PageView; record: NoteRecord; text: string }) => (
-  <article class="note" id={`note_${record.note.id}`}>
-    <p class="dim">
-      <Person view={view} record={record} />{' '}
-      <a href={`#note_${record.note.id}`}>
-        <Time at={record.note.created_at} />
-      </a>
-    </p>
-    <Prose html={text} />
-  </article>
-)
+function Note({ record, ...parts }: DiscussionParts & { view: PageView; record: NoteRecord }) {
+  const { view, at, back } = parts
+  const { note } = record
+  if (parts.editing?.note.id === note.id) return <EditForm {...parts} record={parts.editing} />
+  const texts = parts.texts.get(note.id) ?? []
+  const suggested = parts.suggestions.get(note.id) ?? []
+  const [path = '', query = ''] = (back ?? view.address).split('?', 2)
+  const edit = new URLSearchParams(query)
+  edit.set('edit_note', String(note.id))
+  return (
+    <article class="note" id={`note_${note.id}`}>
+      <p class="dim by">
+        <Person view={view} record={record} />{' '}
+        <a href={`#note_${note.id}`}>
+          <Time at={note.created_at} />
+        </a>
+        {parts.mayEdit(record) && (
+          <a
+            class="last"
+            href={`${view.links.prefix}${path}?${edit}#note_${note.id}`}
+            data-into={`note_${note.id}`}
+            aria-label={`Edit the comment of ${record.author.name}`}
+          >
+            Edit
+          </a>
+        )}
+      </p>
+      {texts.map((html, i) => (
+        <>
+          {html && <Prose key={i} html={html} />}
+          {i < texts.length - 1 && suggested[i] && <SuggestionBox {...parts} shown={suggested[i]} />}
+        </>
+      ))}
+      <Awards
+        view={view}
+        action={`${at}/notes/${note.id}/toggle_award_emoji`}
+        awards={parts.awards.get(note.id) ?? []}
+        mayAward={parts.mayAward}
+        back={back}
+        into={`note_${note.id}`}
+      />
+    </article>
+  )
+}
+
+const characterOf = (name: string) => emojiOf(name) ?? `:${name}:`
+
+const OFFERED = ['thumbsup', 'thumbsdown', 'smile', 'tada', 'confused', 'heart', 'rocket', 'eyes']
+
+interface AwardsProps extends Pick<DiscussionParts, 'mayAward' | 'back'> {
+  view: PageView
+  action: string
+  awards: Omit<NoteAward, 'note'>[]
+  /** The id of the element that the script replaces. */
+  into: string
+}
+
+/** The emoji on something, each of which gives or takes back that of the reader. */
+export function Awards({ view, action, awards, mayAward, back, into }: AwardsProps) {
+  const title = ({ people, count, name }: Omit<NoteAward, 'note'>) =>
+    `${people.join(', ')}${count > people.length ? ` and ${count - people.length} more` : ''}: ${name.replaceAll('_', ' ')}`
+  if (!mayAward)
+    return awards.length === 0 ? null : (
+      <p class="awards">
+        {awards.map((award) => (
+          <span key={award.name} class="badge" title={title(award)}>
+            {characterOf(award.name)} {award.count}
+          </span>
+        ))}
+      </p>
+    )
+  const others = OFFERED.filter((name) => !awards.some((award) => award.name === name))
+  return (
+    <FormTag view={view} action={action} class="awards" attributes={{ 'data-into': into }}>
+      {back && <input type="hidden" name="back" value={back} />}
+      {awards.map((award) => (
+        <button key={award.name} type="submit" name="name" value={award.name} title={title(award)} {...(award.mine && { 'aria-pressed': 'true' })}>
+          {characterOf(award.name)} {award.count}
+        </button>
+      ))}
+      <details class="menu">
+        <summary aria-label="React">☺</summary>
+        <div>
+          {others.map((name) => (
+            <button key={name} type="submit" name="name" value={name} aria-label={name.replaceAll('_', ' ')}>
+              {characterOf(name)}
+            </button>
+          ))}
+        </div>
+      </details>
+    </FormTag>
+  )
+}
+
+/** The form that changes a note; what another has written meanwhile is shown beside what was typed (WB-91). */
+function EditForm({ view, at, back, record: { note } }: DiscussionParts & { view: PageView; record: NoteRecord }) {
+  const conflict = view.submitted !== null
+  return (
+    <article class="note" id={`note_${note.id}`}>
+      <FormTag view={view} action={`${at}/notes/${note.id}`} method="PUT" attributes={{ 'data-into': `note_${note.id}` }}>
+        <FormFaults view={view} fields={['note']} />
+        {back && <input type="hidden" name="back" value={back} />}
+        <input type="hidden" name="edit_note" value={note.id} />
+        <input type="hidden" name="before" value={digestOf(note.note)} />
+        {conflict && (
+          <details open>
+            <summary>The comment as it is now</summary>
+            <pre class="plain">{note.note}</pre>
+          </details>
+        )}
+        <TextField view={view} name="note[note]" within={`edit_${note.id}`} label="Edit comment" value={note.note} rows={8} required autofocus />
+        <div class="toolbar">
+          <Submit label="Save comment" />
+          <a href={`${view.links.prefix}${back ?? at}#note_${note.id}`} data-into={`note_${note.id}`}>
+            Cancel
+          </a>
+        </div>
+      </FormTag>
+      <ActionButton
+        view={view}
+        action={`${at}/notes/${note.id}`}
+        method="DELETE"
+        label="Delete comment"
+        class="danger"
+        fields={back ? { back } : {}}
+      />
+    </article>
+  )
+}
+
+function SuggestionBox({ view, at, back, mayApply, shown: { suggestion, before } }: DiscussionParts & { view: PageView; shown: ShownSuggestion }) {
+  const added = suggestion.content === '' ? [] : suggestion.content.replace(/\n$/, '').split('\n')
+  const line = (kind: 'removed' | 'added') => (text: string) => ({ kind, old: null, new: null, text })
+  const applied = suggestion.applied_at !== null
+  return (
+    <div class="box suggestion">
+      <div class="head dim">
+        <span class="grow">Suggested change</span>
+        {applied && <Badge kind="success">applied</Badge>}
+        {!applied && mayApply && (
+          <>
+            <div class="check">
+              <input type="checkbox" form="suggestions" id={`suggestion_${suggestion.id}`} name="ids[]" value={suggestion.id} />
+              <label for={`suggestion_${suggestion.id}`}>Select</label>
+            </div>
+            <ActionButton
+              view={view}
+              action={`${at}/suggestions`}
+              label="Apply suggestion"
+              fields={{ 'ids[]': String(suggestion.id), ...(back && { back }) }}
+            />
+          </>
+        )}
+      </div>
+      <div class="diff">
+        <Unified lines={[...(applied ? [] : (before ?? []).map(line('removed'))), ...added.map(line('added'))]} />
+      </div>
+    </div>
+  )
+}
+
+/** The form that applies the suggestions which are selected on the page, as one commit. */
+export function SelectedSuggestions({ view, at, back, mayApply, suggestions }: DiscussionParts & { view: PageView }) {
+  const open = [...suggestions.values()].flat().filter(({ suggestion }) => suggestion.applied_at === null)
+  if (!mayApply || open.length < 2) return null
+  return (
+    <FormTag view={view} action={`${at}/suggestions`} attributes={{ id: 'suggestions' }}>
+      {back && <input type="hidden" name="back" value={back} />}
+      <details>
+        <summary>Apply the selected suggestions as one commit</summary>
+        <TextField view={view} name="commit_message" label="Message of the commit" rows={2} hint="Empty: the template of the project." />
+        <Submit label="Apply selected suggestions" class="" />
+      </details>
+    </FormTag>
+  )
+}
 
 const SystemNote = ({ view, record, text }: { view: PageView; record: NoteRecord; text: string }) => (
   <li class="system" id={`note_${record.note.id}`}>
@@ -99,3 +379,21 @@ const SystemNote = ({ view, record, text }: { view: PageView; record: NoteRecord
     </a>
   </li>
 )
+
+/** Whether it was this form that was refused: many forms of a page have fields of the same name. */
+const wasSent = ({ submitted }: PageView, isThis: (values: ParameterBag) => boolean) => submitted !== null && isThis(submitted.values)
+
+const unsent = (view: PageView): PageView => ({ ...view, submitted: null })
+
+/** The form of a new comment. */
+export function CommentForm({ view: page, at, mayStartThread, hint }: { view: PageView; at: string; mayStartThread: boolean; hint: string }) {
+  const view = wasSent(page, (values) => values['edit_note'] === undefined && values['discussion_id'] === undefined) ? page : unsent(page)
+  return (
+    <FormTag view={view} action={`${at}/notes`} once>
+      <FormFaults view={view} fields={['note']} />
+      <TextField view={view} name="note[note]" label="Comment" rows={5} hint={hint} required />
+      {mayStartThread && <Checkbox view={view} name="thread" label="Start a thread, which has to be resolved" />}
+      <Submit label="Comment" />
+    </FormTag>
+  )
+}

@@ -10,16 +10,19 @@ interface FormProps {
   method?: FormMethod
   files?: boolean
   class?: string
+  /** Sent twice, it does its work once (WB-90). */
+  once?: boolean
   /** Other attributes, for the script. */
   attributes?: Record<string, string | boolean>
   children: ComponentChildren
 }
 
 /** A form, with the hidden fields that each needs. */
-export const FormTag = ({ view, action, method = 'POST', files, class: name = 'form', attributes, children }: FormProps) => (
+export const FormTag = ({ view, action, method = 'POST', files, class: name = 'form', once, attributes, children }: FormProps) => (
   <form method="post" action={view.links.prefix + action} class={name} {...(files && { enctype: 'multipart/form-data' })} {...attributes}>
     {method !== 'POST' && <input type="hidden" name="_method" value={method.toLowerCase()} />}
     <input type="hidden" name="authenticity_token" value={view.formToken()} />
+    {once && <input type="hidden" name="form_key" value={view.formKey()} />}
     {children}
   </form>
 )
@@ -79,6 +82,8 @@ interface InputProps extends FieldProps {
   inputmode?: 'numeric' | 'text'
   maxlength?: number
   accept?: string
+  /** The id of a list of suggestions. */
+  list?: string
 }
 
 /** A label, the field below it, a hint, and what is wrong with it. */
@@ -142,7 +147,8 @@ interface LabelledProps extends Pick<FieldProps, 'view' | 'name' | 'label' | 'hi
   children: (aria: Record<string, string>) => ComponentChildren
 }
 
-function Labelled({ view, name, label, hint, within, children }: LabelledProps) {
+/** A label above what is labelled, a hint, and what is wrong with it. */
+export function Labelled({ view, name, label, hint, within, children }: LabelledProps) {
   const id = within ? `${within}_${idOf(name)}` : idOf(name)
   const faults = faultsOf(view, name)
   const described = [...(faults.length > 0 ? [`${id}_fault`] : []), ...(hint ? [`${id}_hint`] : [])]
@@ -207,11 +213,13 @@ interface ActionProps {
   what?: string
   /** Hidden fields. */
   fields?: Record<string, string>
+  /** The id of the element that the script replaces by its new state, in place of a new page. */
+  into?: string
 }
 
 /** A button that does something at once: a form of its own, as a link must change nothing. */
-export const ActionButton = ({ view, action, method = 'POST', label, icon, class: look = '', what, fields = {} }: ActionProps) => (
-  <FormTag view={view} action={action} method={method} class="action">
+export const ActionButton = ({ view, action, method = 'POST', label, icon, class: look = '', what, fields = {}, into }: ActionProps) => (
+  <FormTag view={view} action={action} method={method} class="action" {...(into && { attributes: { 'data-into': into } })}>
     {Object.entries(fields).map(([name, value]) => (
       <input type="hidden" key={name} name={name} value={value} />
     ))}

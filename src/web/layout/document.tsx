@@ -1,17 +1,23 @@
 import { renderToString } from 'preact-render-to-string'
+import type { Waiting } from '../../services/issuables/waiting.js'
 import type { AssetLinks } from '../assets.js'
 import { symbolsIn } from '../components/icon.js'
 import type { Html, PageView } from '../page.js'
 import { Header } from './header.js'
 
 /** The whole text of a page. */
-export function documentOf({ title, body, narrow = false, scripted = !narrow }: Html, view: PageView, assets: AssetLinks): string {
+export function documentOf(
+  { title, body, narrow = false, scripted = !narrow }: Html,
+  view: PageView,
+  assets: AssetLinks,
+  waiting: Waiting | null = null,
+): string {
   const content = renderToString(
     <>
       <a class="skip" href="#main">
         Skip to content
       </a>
-      {!narrow && <Header view={view} />}
+      {!narrow && <Header view={view} waiting={waiting} />}
       <main id="main" class={narrow ? 'narrow' : 'wide'}>
         <FlashMessage view={view} />
         {body}

@@ -1,10 +1,11 @@
+import { MAX_COUNTED, type Waiting } from '../../services/issuables/waiting.js'
 import { Avatar } from '../components/avatar.js'
 import { ActionButton } from '../components/form.js'
 import { Icon } from '../components/icon.js'
 import type { PageView } from '../page.js'
 
 /** The top of every page: the way home, and what belongs to the viewer. */
-export function Header({ view }: { view: PageView }) {
+export function Header({ view, waiting }: { view: PageView; waiting: Waiting | null }) {
   const { links, viewer, searchAt } = view
   const searchLabel = searchAt === '/search' ? 'Search' : 'Search this project'
   return (
@@ -19,9 +20,30 @@ export function Header({ view }: { view: PageView }) {
           </form>
         </search>
         <a href={`${links.prefix}/explore`}>Explore</a>
+        {viewer && waiting && <WaitingLinks view={view} waiting={waiting} />}
         {viewer ? <Account view={view} /> : <a href={`${links.prefix}/users/sign_in`}>Sign in</a>}
       </nav>
     </header>
+  )
+}
+
+const countText = (count: number) => (count > MAX_COUNTED ? `${MAX_COUNTED}+` : String(count))
+
+/** What waits for the viewer, with the letter that leads there after a `g`. */
+function WaitingLinks({ view: { links }, waiting }: { view: PageView; waiting: Waiting }) {
+  const all = [
+    ['/dashboard/merge_requests', 'Reviews', waiting.reviews, 'm'],
+    ['/dashboard/issues', 'Issues', waiting.issues, 'i'],
+    ['/dashboard/todos', 'To-dos', waiting.todos, 't'],
+  ] as const
+  return (
+    <span class="waits">
+      {all.map(([path, label, count, key]) => (
+        <a key={path} href={links.prefix + path} data-go={key}>
+          {label} <span class="count">{countText(count)}</span>
+        </a>
+      ))}
+    </span>
   )
 }
 

@@ -157,6 +157,10 @@ function dueDays(due: IssueFilter['due_date'], now: Date): { from?: string; to?:
 export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: IssuableSource, filter: IssueFilter): Promise<Page<IssueRecord>> =>
   list(ctx, caller, at, filter, (ids) => loadInOrder(ctx, ids, filter.with_labels_details))
 
+/** How many there are of them. */
+export const countIssues = async (ctx: Context, caller: Pick<Caller, 'user'>, at: IssuableSource, filter: IssueFilter): Promise<number> =>
+  (await list(ctx, caller, at, { ...filter, page: 1, per_page: 1 }, async () => [])).total
+
 async function loadInOrder(ctx: Context, ids: number[], details: boolean): Promise<IssueRecord[]> {
   if (ids.length === 0) return []
   const records = await withTexts(ctx, (await selectIssues(ctx.db, details ? 'list with details' : 'list').execute({ ids })) as IssueRecord[], 'page')

@@ -33,6 +33,8 @@ export interface IssueChanges extends IssuableChanges {
   confidential?: boolean | undefined
   state_event?: 'close' | 'reopen' | undefined
   updated_at?: Date | undefined
+  /** Gets the issue as it is before the change, and may refuse it. */
+  check?: ((before: Pick<Issue, 'title' | 'description'>) => void) | undefined
 }
 
 const STATE_EVENTS = {
@@ -94,6 +96,7 @@ async function applyChange({ closedBy, ...change }: Change): Promise<void> {
   const { project } = subject
   const [[before]] = await Promise.all([tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update'), actAs(tx, caller.user.id)])
   if (!before) throw notFound()
+  given.check?.(before)
   const now = ctx.now()
   const target = { type: 'Issue' as const, id: before.id, project_id: project.id }
   const values = await changedColumns(change, before, now)

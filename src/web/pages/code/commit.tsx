@@ -1,17 +1,22 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
-import { opt, orDefault, str } from '../../../http/params.js'
+import { refused } from '../../../failures.js'
+import type { FileDiff } from '../../../git/types.js'
+import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
-import { listDiscussions } from '../../../services/notes/list.js'
+import { type DiscussionRecord, listDiscussions } from '../../../services/notes/list.js'
 import { aboutCommit, type NoteableSubject } from '../../../services/notes/noteables.js'
+import { commitRange, threadAtLine } from '../../../services/notes/positions.js'
+import { checkBody, createNote } from '../../../services/notes/write.js'
 import { createBranch } from '../../../services/repository/branches.js'
 import { revert } from '../../../services/repository/commits/pick.js'
 import { diffOf, getCommit, refsOf } from '../../../services/repository/commits/read.js'
 import { signatureOfCommit } from '../../../services/repository/commits/signature.js'
+import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Author, PipelineBadge, shortId } from '../../components/code.js'
-import { DiffFiles } from '../../components/diff.js'
-import { Discussions } from '../../components/discussion.js'
+import { DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff.js'
+import { Discussions, Thread } from '../../components/discussion.js'
 import { Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
@@ -19,8 +24,9 @@ import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { noteForms } from '../planning/notes.js'
-import { renderNotes } from '../planning/texts.js'
+import { discussionParts } from '../planning/texts.js'
 import { beside, DiffViews, views } from './commits.js'
+import { opened, WholeFileLink } from './context.js'
 import { momentOf, titleOf } from './revision.js'
 
 const MAX_DISCUSSIONS = 100
@@ -63,7 +69,7 @@ const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: Proje
 export const commitPage = page({
   at: 'P/-/commit/:sha',
   access: onProject('download_code'),
-  input: z.object({ sha: str(), ...views }),
+  input: z.object({ sha: str(), ...views, open: opt(str()), on: opt(str()), line: opt(str()), edit: opt(rowId()) }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const about = await aboutCommit(ctx, subject, input.sha)
@@ -74,14 +80,45 @@ export const commitPage = page({
       beside(ctx, subject, [commit]),
       listDiscussions(ctx, caller, about.noteable, { page: 1, per_page: MAX_DISCUSSIONS }),
     ])
-    const texts = await renderNotes(ctx, caller, subject, discussions.items)
+    const action = `${within(subject)}/commit/${commit.oid}`
+    const [files, parts] = await Promise.all([
+      opened(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
+      discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit }),
+    ])
     const [first = '', ...others] = commit.message.split('\n')
     const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
     const sign = signature && SIGNATURES[signature.status]
     const pipeline = states.get(commit.oid)
     const [parallel, ignoreSpace] = [input.view === 'parallel', input.w ?? false]
-    const action = `${within(subject)}/commit/${commit.oid}`
     const mayComment = view.viewer !== null && subject.can('comment_on_commit')
+    const placed = placesOf(discussions.items, files)
+    const review: DiffReview = {
+      list: null,
+      head: (file) => <WholeFileLink view={view} file={file} />,
+      above: (file) => mayComment && <LineForm view={view} file={file} />,
+      under: (file, line) => {
+        const [anchor, key] = [fileAnchor(file.new_path), keyOf(line)]
+        const isNew = mayComment && input.on === anchor && input.line === key
+        const own = placed.get(`${anchor}_${key}`) ?? []
+        if (own.length === 0 && !isNew) return null
+        return (
+          <>
+            {own.map((discussion) => (
+              <div key={discussion.id} class="box thread" id={`discussion_${discussion.id}`}>
+                <Thread {...parts} view={view} discussion={discussion} inPlace />
+              </div>
+            ))}
+            {isNew && <LineComment view={view} action={action} file={file} place={key} />}
+          </>
+        )
+      },
+      formOf: (file) => (mayComment ? `on_${fileAnchor(file.new_path)}` : null),
+      isClosed: () => false,
+      instead: () => null,
+    }
+    const isOnLine = view.submitted?.values['line'] !== undefined
+    const inPlace = new Set([...placed.values()].flat())
+    const elsewhere = discussions.items.filter((discussion) => !inPlace.has(discussion))
     const mayPick = view.viewer !== null && subject.can('push_code')
     return {
       title: `${title} · ${fullPathOf(subject.project)}`,
@@ -132,7 +169,8 @@ export const commitPage = page({
           )}
           <DiffViews view={view} parallel={parallel} ignoreSpace={ignoreSpace} />
           <DiffFiles
-            files={diff.files}
+            files={files}
+            review={review}
             truncated={diff.truncated}
             links={links}
             from={commit.parents[0] ?? null}
@@ -141,18 +179,20 @@ export const commitPage = page({
             ignoreSpace={ignoreSpace}
             raw={`${links.commit(commit.oid)}.diff`}
           />
-          {(discussions.items.length > 0 || mayComment) && <h2>Comments</h2>}
-          <Discussions
-            view={view}
-            discussions={discussions.items}
-            texts={texts}
-            replyTo={mayComment ? (discussion) => `${action}/discussions/${discussion}/notes` : null}
-          />
+          {(elsewhere.length > 0 || mayComment) && <h2>Comments</h2>}
+          <Discussions {...parts} view={view} discussions={elsewhere} />
           {discussions.total > discussions.items.length && <p class="dim">{discussions.total - discussions.items.length} more are in the API.</p>}
           {mayComment && (
             <FormTag view={view} action={`${action}/notes`}>
-              {view.submitted?.values['pick'] === undefined && <FormFaults view={view} fields={['note']} />}
-              <TextField view={view} name="note[note]" label="Comment" rows={4} hint="In Markdown." required />
+              {view.submitted?.values['pick'] === undefined && !isOnLine && <FormFaults view={view} fields={['note']} />}
+              <TextField
+                view={isOnLine ? { ...view, submitted: null } : view}
+                name="note[note]"
+                label="Comment"
+                rows={4}
+                hint="In Markdown."
+                required
+              />
               <Submit label="Comment" class="" />
             </FormTag>
           )}
@@ -161,6 +201,48 @@ export const commitPage = page({
     }
   },
 })
+
+const keyOf = ({ old, new: now }: Pick<Line, 'old' | 'new'>) => `${old ?? ''}_${now ?? ''}`
+
+/** The threads on lines that are shown, by file and line. */
+function placesOf(discussions: DiscussionRecord[], files: FileDiff[]): Map<string, DiscussionRecord[]> {
+  const shown = new Set(files.flatMap((file) => linesOf(file.diff).map((line) => `${fileAnchor(file.new_path)}_${keyOf(line)}`)))
+  const placed = new Map<string, DiscussionRecord[]>()
+  for (const discussion of discussions) {
+    const position = discussion.notes[0]?.note.position
+    if (!position?.new_path) continue
+    const key = `${fileAnchor(position.new_path)}_${keyOf({ old: position.old_line ?? null, new: position.new_line ?? null })}`
+    if (shown.has(key)) placed.set(key, [...(placed.get(key) ?? []), discussion])
+  }
+  return placed
+}
+
+/** The form that the buttons beside lines send: it shows the page with a form under the line. */
+const LineForm = ({ view, file }: { view: PageView; file: FileDiff }) => {
+  const anchor = fileAnchor(file.new_path)
+  const [path = '', query = ''] = view.address.split('?', 2)
+  const kept = Object.entries(Object.fromEntries(new URLSearchParams(query))).filter(([name]) => name !== 'line' && name !== 'on')
+  return (
+    <form id={`on_${anchor}`} method="get" action={`${view.links.prefix}${path}#comment`}>
+      {[...kept, ['on', anchor] as const].map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+    </form>
+  )
+}
+
+const LineComment = ({ view, action, file, place }: { view: PageView; action: string; file: FileDiff; place: string }) => (
+  <div class="box note" id="comment">
+    <FormTag view={view} action={`${action}/lines`}>
+      <FormFaults view={view} fields={['note']} />
+      <input type="hidden" name="path" value={file.new_path} />
+      <input type="hidden" name="line" value={place} />
+      <input type="hidden" name="on" value={fileAnchor(file.new_path)} />
+      <TextField view={view} within="line" name="note[note]" label="Comment on this line" rows={4} hint="In Markdown." required autofocus />
+      <Submit label="Comment on line" class="" />
+    </FormTag>
+  </div>
+)
 
 const commentRule = onProjectSignedIn('comment_on_commit')
 
@@ -173,10 +255,26 @@ const onCommit: Access<NoteableSubject, true> = {
 
 export const commitNotes = noteForms({
   at: 'P/-/commit/:sha',
-  access: onCommit,
+  access: () => onCommit,
   on: commitPage,
   about: (subject) => subject,
   addressOf: (subject) => `${within(subject)}/commit/${subject.noteable.commit?.oid}`,
+})
+
+export const lineCommentForm = form({
+  at: 'P/-/commit/:sha/lines',
+  method: 'POST',
+  access: onCommit,
+  input: z.object({ path: str(), line: str(), note: z.object({ note: orDefault(str(), '') }) }),
+  on: commitPage,
+  async submit({ ctx, caller, subject, input: { path, line, note } }) {
+    const [old, now] = line.split('_').map((number) => (/^\d{1,9}$/.test(number) ? Number(number) : null))
+    checkBody(note.note)
+    const thread = await threadAtLine(ctx, subject, commitRange(subject), { old_line: old ?? null, new_line: now ?? null, new_path: path })
+    if (!thread) throw refused('The change has no such line.')
+    const made = await createNote(ctx, caller, subject, { body: note.note }, thread)
+    return new Redirect(`${within(subject)}/commit/${subject.noteable.commit?.oid}#note_${made.note.id}`)
+  },
 })
 
 /** The form of a cherry-pick or a revert. */

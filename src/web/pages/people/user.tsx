@@ -16,6 +16,7 @@ import { Pager } from '../../components/list.js'
 import { ProjectRows, pathsOf, projectsOf } from '../../components/projects.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
+import { GroupLayout } from '../../layout/group.js'
 import { inUrl } from '../../links.js'
 import { page } from '../../page.js'
 
@@ -115,7 +116,8 @@ export const groupPage = page({
   at: 'G',
   access: onGroupPage,
   input: z.object({ page: paging.page, filter: opt(searchText()) }),
-  async show({ ctx, caller, subject: { group }, input, view }) {
+  async show({ ctx, caller, subject, input, view }) {
+    const { group } = subject
     const filter = {
       group: { id: group.id, subgroups: true },
       search: input.filter,
@@ -126,22 +128,10 @@ export const groupPage = page({
     } as const
     const { items, total } = await listProjects(ctx, caller, filter)
     const projects = await projectsOf(ctx, caller.user, items)
-    const parts = group.full_path.split('/')
     return {
       title: group.full_name,
       body: (
-        <>
-          <p class="path">
-            {parts.slice(0, -1).map((part, i) => (
-              <>
-                <a key={part} href={`${view.links.prefix}/groups/${inUrl(parts.slice(0, i + 1).join('/'))}`}>
-                  {part}
-                </a>
-                {' / '}
-              </>
-            ))}
-            <span class="name">{group.name}</span>
-          </p>
+        <GroupLayout view={view} subject={subject} tab="projects" heading="Projects">
           {group.description && <p>{group.description}</p>}
           <p class="toolbar end">
             <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>Search this group</a>
@@ -149,7 +139,7 @@ export const groupPage = page({
           <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
           <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-        </>
+        </GroupLayout>
       ),
     }
   },

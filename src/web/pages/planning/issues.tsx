@@ -1,244 +1,369 @@
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
-import { type IssueSubject, onIssue, onIssueSignedIn } from '../../../access/issues.js'
-import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
-import { bool, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { createIssue } from '../../../services/issuables/issues/create.js'
-import { listIssues, loadIssue } from '../../../services/issuables/issues/list.js'
-import { updateIssue } from '../../../services/issuables/issues/update.js'
-import { listDiscussions } from '../../../services/notes/list.js'
-import { aboutIssue } from '../../../services/notes/noteables.js'
-import { createIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
-import { Discussions } from '../../components/discussion.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
-import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { Prose } from '../../components/markup.js'
-import { Time } from '../../components/time.js'
+import type { Caller } from '../../../access/actor.js'
+import { findIssueFor } from '../../../access/issues.js'
+import {
+  fullPathOf,
+  type GroupSubject,
+  onGroup,
+  onGroupSignedIn,
+  onProject,
+  onProjectSignedIn,
+  type ProjectSubject,
+  signedIn,
+} from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { Failure, invalidRecord } from '../../../failures.js'
+import { commaList, list, oneOfOrBlank, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
+import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
+import { type IssueChanges, updateIssue } from '../../../services/issuables/issues/update.js'
+import type { IssuableSource } from '../../../services/issuables/list.js'
+import { countMergeRequests, listMergeRequests } from '../../../services/issuables/merge-requests/reading/list.js'
+import { Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { Pager, Rows } from '../../components/list.js'
+import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
-import { form, page, Redirect } from '../../page.js'
-import { noteForms } from './notes.js'
-import { Labels, ListHead, PersonLink } from './parts.js'
-import { renderNotes, renderText } from './texts.js'
+import { groupLinks, inUrl, projectLinks } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { issueFilterOf, issueFilters, ListHead, requestFilterOf, requestFilters } from './filters.js'
+import { IssueRow, RequestRow } from './lists.js'
+import { assigneeOf } from './people.js'
 
 const PER_PAGE = 20
-const NOTES_PER_PAGE = 100
 const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/issues`
+
+/** The filters of the address, with their question mark. */
+const queryOf = ({ address }: PageView) => (address.includes('?') ? address.slice(address.indexOf('?')) : '')
+
+interface IssueList {
+  ctx: Context
+  caller: Caller
+  view: PageView
+  source: IssuableSource
+  given: z.infer<typeof issueFilters>
+  /** The address of the list. */
+  at: string
+  scope?: 'all' | 'assigned_to_me'
+  /** Where issues of the project can be changed together. */
+  changeAt?: string | null
+}
+
+/** A list of issues with its states, filters and pages. */
+async function issueList({ ctx, caller, view, source, given, at, scope = 'all', changeAt = null }: IssueList) {
+  const filter = issueFilterOf(given, scope)
+  const states = ['opened', 'closed', 'all'] as const
+  const choices = source !== 'everywhere' && caller.user ? source : null
+  const [{ items, total }, counts, labels, milestones] = await Promise.all([
+    listIssues(ctx, caller, source, filter),
+    Promise.all(states.map((state) => countIssues(ctx, caller, source, { ...filter, state }))),
+    choices ? labelChoices(ctx, choices) : [],
+    choices ? milestoneChoices(ctx, choices) : [],
+  ])
+  const chosen = new Set([(view.submitted?.values['issue_iids'] as unknown[] | undefined) ?? []].flat().map(String))
+  const rows = (
+    <Rows empty="There are no such issues.">
+      {items.map((record) => (
+        <IssueRow
+          key={record.issue.id}
+          view={view}
+          withProject={source === 'everywhere' || 'group' in source}
+          record={record}
+          {...(changeAt && { chosen: chosen.has(String(record.issue.iid)) })}
+        />
+      ))}
+    </Rows>
+  )
+  return (
+    <>
+      <ListHead
+        view={view}
+        at={at}
+        kind="issues"
+        state={given.state}
+        counts={Object.fromEntries(states.map((state, i) => [state, counts[i] ?? 0]))}
+        sort={given.sort}
+        search={given.search}
+        labels={labels.slice(0, MAX_CHOICES)}
+        milestones={milestones.slice(0, MAX_CHOICES)}
+      />
+      {changeAt && items.length > 0 ? (
+        <FormTag view={view} action={`${changeAt}${queryOf(view)}`}>
+          <FormFaults view={view} fields={['assignee_username']} />
+          {rows}
+          <details class="box bulk" open={view.submitted !== null}>
+            <summary class="head">Change the chosen issues</summary>
+            <div class="note">
+              <div class="columns">
+                <SelectField
+                  view={view}
+                  name="update[state_event]"
+                  label="State"
+                  choices={[
+                    { value: '', label: 'As it is' },
+                    { value: 'close', label: 'Close' },
+                    { value: 'reopen', label: 'Reopen' },
+                  ]}
+                />
+                <Field view={view} name="update[assignee_username]" label="Assignee" hint="A username, or none." />
+                <Field view={view} name="update[add_labels]" label="Add labels" hint="With commas between." list="list_labels" />
+                <Field view={view} name="update[remove_labels]" label="Remove labels" hint="With commas between." list="list_labels" />
+                <SelectField
+                  view={view}
+                  name="update[milestone_id]"
+                  label="Milestone"
+                  choices={[
+                    { value: '', label: 'As it is' },
+                    { value: '0', label: 'None' },
+                    ...milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
+                  ]}
+                />
+              </div>
+              <Submit label="Change issues" class="" />
+            </div>
+          </details>
+        </FormTag>
+      ) : (
+        rows
+      )}
+      <Pager view={view} page={given.page} perPage={PER_PAGE} total={total} />
+    </>
+  )
+}
 
 export const issuesPage = page({
   at: 'P/-/issues',
   access: onProject('read_issue'),
-  input: z.object({ state: orDefault(oneOf(['opened', 'closed', 'all']), 'opened'), search: opt(searchText()), page: paging.page }),
+  input: issueFilters,
   async show({ ctx, caller, subject, input, view }) {
-    const { state, search, page: number } = input
-    const filter = {
-      state,
-      search,
-      scope: 'all',
-      in: ['title', 'description'],
-      order_by: 'created_at',
-      sort: 'desc',
-      with_labels_details: false,
-      page: number,
-      per_page: PER_PAGE,
-    } as const
-    const { items, total } = await listIssues(ctx, caller, { project: subject }, { ...filter, in: [...filter.in] })
     const links = projectLinks(view, fullPathOf(subject.project))
+    const changeAt = subject.can('manage_issue') ? `${within(subject)}/bulk_update` : null
     return {
       title: `Issues · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="issues" heading="Issues">
-          <div class="toolbar">
+          <div class="toolbar end">
+            {view.viewer && (
+              <>
+                <a href={links.page('milestones')}>Milestones</a>
+                <a href={links.page('labels')}>Labels</a>
+              </>
+            )}
             {subject.can('create_issue') && (
-              <a class="button last" href={links.page('issues/new')}>
+              <a class="button primary" href={links.page('issues/new')}>
                 New issue
               </a>
             )}
           </div>
-          <ListHead at={links.page('issues')} states={['opened', 'closed', 'all']} state={state} search={search} />
-          <Rows empty="There are no such issues.">
-            {items.map(({ issue, author, assignee, labels }) => (
-              <Row key={issue.id} actions={issue.state === 'closed' && <Badge>closed</Badge>}>
-                <span>
-                  <a href={links.page(`issues/${issue.iid}`)} class="title">
-                    {issue.title}
-                  </a>{' '}
-                  {issue.confidential && <Badge kind="waiting">confidential</Badge>}{' '}
-                  <Labels labels={labels.map((label) => (typeof label === 'string' ? label : label.name))} />
-                </span>
-                <span class="dim">
-                  #{issue.iid} · {author.name}, <Time at={issue.created_at} />
-                  {assignee && ` · assigned to ${assignee.name}`}
-                  {issue.user_notes_count > 0 && ` · ${issue.user_notes_count} ${issue.user_notes_count === 1 ? 'comment' : 'comments'}`}
-                </span>
-              </Row>
-            ))}
-          </Rows>
-          <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
+          {await issueList({ ctx, caller, view, source: { project: subject }, given: input, at: links.page('issues'), changeAt })}
         </ProjectLayout>
       ),
     }
   },
 })
 
-const addressOf = (subject: IssueSubject) => `${within(subject)}/${subject.issue.iid}`
+const MAX_CHANGED = 100
 
-export const issuePage = page({
-  at: 'P/-/issues/:issue_iid',
-  access: onIssue('read_issue'),
-  input: z.object({ page: paging.page }),
-  async show({ ctx, caller, subject, input, view }) {
-    const { noteable } = aboutIssue(subject)
-    // as in the API, only who is signed in reads the discussion
-    const reads = caller.user !== null
-    const [record, html, { items: discussions, total }] = await Promise.all([
-      loadIssue(ctx, caller, subject.issue.id),
-      renderText(ctx, caller, subject, subject.issue.description),
-      reads ? listDiscussions(ctx, caller, noteable, { page: input.page, per_page: NOTES_PER_PAGE }) : { items: [], total: 0 },
-    ])
-    const { issue, author, assignee, milestone } = record
-    const at = addressOf(subject)
-    const mayWrite = subject.may('create_note')
-    return {
-      title: `${issue.title} (#${issue.iid}) · ${fullPathOf(subject.project)}`,
-      body: (
-        <ProjectLayout view={view} subject={subject} tab="issues">
-          <h1>
-            {issue.title} <span class="dim">#{issue.iid}</span>
-          </h1>
-          <p class="dim">
-            <Badge kind={issue.state === 'opened' ? 'success' : ''}>{issue.state === 'opened' ? 'Open' : 'Closed'}</Badge>{' '}
-            {issue.confidential && <Badge kind="waiting">confidential</Badge>} opened by <PersonLink view={view} user={author} />{' '}
-            <Time at={issue.created_at} />
-          </p>
-          <div class="with-aside">
-            <div>
-              {html && (
-                <section class="box">
-                  <Prose html={html} />
-                </section>
-              )}
-              <h2>Discussion</h2>
-              {!reads && (
-                <p class="empty">
-                  <a href={`${view.links.prefix}/users/sign_in?${new URLSearchParams({ return_to: at })}`}>Sign in</a> to read and to take part.
-                </p>
-              )}
-              <Discussions
-                view={view}
-                discussions={discussions}
-                texts={await renderNotes(ctx, caller, subject, discussions)}
-                replyTo={mayWrite ? (id) => `${at}/discussions/${id}/notes` : null}
-              />
-              <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
-              {mayWrite && (
-                <FormTag view={view} action={`${at}/notes`}>
-                  <FormFaults view={view} fields={['note']} />
-                  <TextField
-                    view={view}
-                    name="note[note]"
-                    label="Comment"
-                    rows={5}
-                    hint="Markdown; lines such as /close or /assign me are carried out."
-                    required
-                  />
-                  <Submit label="Comment" />
-                </FormTag>
-              )}
-              {subject.may('update_issue') && (
-                <ActionButton
-                  view={view}
-                  action={at}
-                  method="PUT"
-                  label={issue.state === 'opened' ? 'Close issue' : 'Reopen issue'}
-                  fields={{ 'issue[state_event]': issue.state === 'opened' ? 'close' : 'reopen' }}
-                />
-              )}
-            </div>
-            <aside>
-              <h2>Assignee</h2>
-              <p>
-                <PersonLink view={view} user={assignee} />
-              </p>
-              <h2>Labels</h2>
-              <p>
-                {record.labels.length > 0 ? (
-                  <Labels labels={record.labels.map((label) => (typeof label === 'string' ? label : label.name))} />
-                ) : (
-                  <span class="dim">none</span>
-                )}
-              </p>
-              <h2>Milestone</h2>
-              <p>{milestone ? milestone.title : <span class="dim">none</span>}</p>
-              {issue.due_date && (
-                <>
-                  <h2>Due</h2>
-                  <p>{issue.due_date}</p>
-                </>
-              )}
-            </aside>
-          </div>
-        </ProjectLayout>
-      ),
-    }
-  },
-})
-
-export const issueNotes = noteForms({
-  at: issuePage.at,
-  access: onIssueSignedIn('create_note'),
-  on: issuePage,
-  about: aboutIssue,
-  addressOf,
-})
-
-export const issueState = form({
-  at: 'P/-/issues/:issue_iid',
-  method: 'PUT',
-  access: onIssueSignedIn('update_issue'),
-  input: z.object({ issue: z.object({ state_event: oneOf(['close', 'reopen']) }) }),
-  on: issuePage,
-  async submit({ ctx, caller, subject, input }) {
-    await updateIssue(ctx, caller, subject, input.issue)
-    return new Redirect(addressOf(subject), { notice: input.issue.state_event === 'close' ? 'The issue is closed.' : 'The issue is open again.' })
-  },
-})
-
-export const newIssuePage = page({
-  at: 'P/-/issues/new',
-  access: onProjectSignedIn('create_issue'),
-  input: z.object({ issue: z.object({ title: opt(str()), description: opt(str()) }).optional() }),
-  async show({ subject, input, view }) {
-    return {
-      title: `New issue · ${fullPathOf(subject.project)}`,
-      body: (
-        <ProjectLayout view={view} subject={subject} tab="issues">
-          <h1>New issue</h1>
-          <FormTag view={view} action={within(subject)}>
-            <FormFaults view={view} fields={['title', 'description']} />
-            <Field view={view} name="issue[title]" label="Title" value={input.issue?.title} required autofocus />
-            <TextField view={view} name="issue[description]" label="Description" value={input.issue?.description} rows={10} hint="Markdown." />
-            <Checkbox
-              view={view}
-              name="issue[confidential]"
-              label="Confidential"
-              hint="Only members from Reporter on, the author and the assignee see it."
-            />
-            <Submit label="Create issue" />
-          </FormTag>
-        </ProjectLayout>
-      ),
-    }
-  },
-})
-
-export const newIssueForm = form({
-  at: 'P/-/issues',
+/** Changes several issues; each as one would change it alone (WB-124). */
+export const issuesChange = form({
+  at: 'P/-/issues/bulk_update',
   method: 'POST',
-  access: onProjectSignedIn('create_issue'),
-  input: z.object({ issue: z.object({ title: orDefault(str(), ''), description: opt(str()), confidential: orDefault(bool(), false) }) }),
-  on: newIssuePage,
-  async submit({ ctx, caller, subject, input }) {
-    const made = await createIssueWithCommands(ctx, caller, subject, input.issue, (given) => createIssue(ctx, caller, subject, given))
-    return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'The issue is created.' })
+  access: onProjectSignedIn('manage_issue'),
+  input: z.object({
+    issue_iids: orDefault(list(rowId(), MAX_CHANGED), []),
+    update: z.object({
+      state_event: opt(oneOfOrBlank(['close', 'reopen'])),
+      assignee_username: opt(str()),
+      add_labels: opt(commaList()),
+      remove_labels: opt(commaList()),
+      milestone_id: opt(str()),
+    }),
+  }),
+  on: issuesPage,
+  async submit({ ctx, caller, subject, input, view }) {
+    const { issue_iids: iids, update } = input
+    const { assignee_username, milestone_id, add_labels, remove_labels, state_event } = update
+    if (iids.length === 0) throw invalidRecord({ base: ['needs at least one issue: choose some.'] })
+    const changes: IssueChanges = {
+      state_event,
+      ...(add_labels?.length && { add_labels }),
+      ...(remove_labels?.length && { remove_labels }),
+      ...(milestone_id && { milestone_id: Number(milestone_id) }),
+      ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, assignee_username.trim() === 'none' ? '' : assignee_username) }),
+    }
+    let changed = 0
+    for (const iid of new Set(iids)) {
+      const issue = await findIssueFor(ctx, caller, subject, iid)
+      if (!issue?.may('update_issue')) continue
+      try {
+        await updateIssue(ctx, caller, issue, changes)
+        changed++
+      } catch (error) {
+        if (!(error instanceof Failure) || error.kind !== 'not_found') throw error
+      }
+    }
+    return new Redirect(`${within(subject)}${queryOf(view)}`, { notice: `${changed} ${changed === 1 ? 'issue is' : 'issues are'} changed.` })
+  },
+})
+
+interface RequestList extends Omit<IssueList, 'given' | 'scope' | 'changeAt'> {
+  given: z.infer<typeof requestFilters>
+  scope: Parameters<typeof requestFilterOf>[1]
+}
+
+/** A list of merge requests of several projects. */
+async function requestList({ ctx, caller, view, source, given, at, scope }: RequestList) {
+  const filter = requestFilterOf(given, scope)
+  const states = ['opened', 'merged', 'closed', 'all'] as const
+  const [{ items, total }, counts] = await Promise.all([
+    listMergeRequests(ctx, caller, source, filter),
+    Promise.all(states.map((state) => countMergeRequests(ctx, caller, source, { ...filter, state }))),
+  ])
+  return (
+    <>
+      <ListHead
+        view={view}
+        at={at}
+        kind="merge requests"
+        state={given.state}
+        counts={Object.fromEntries(states.map((state, i) => [state, counts[i] ?? 0]))}
+        sort={given.sort}
+        search={given.search}
+      />
+      <Rows empty="There are no such merge requests.">
+        {items.map((record) => (
+          <RequestRow key={record.request.id} view={view} withProject record={record} />
+        ))}
+      </Rows>
+      <Pager view={view} page={given.page} perPage={PER_PAGE} total={total} />
+    </>
+  )
+}
+
+const groupTitle = (title: string, { group }: GroupSubject) => `${title} · ${group.full_path}`
+
+export const groupIssuesPage = page({
+  at: 'G/-/issues',
+  access: onGroup('read_group'),
+  input: issueFilters,
+  async show({ ctx, caller, subject, input, view }) {
+    return {
+      title: groupTitle('Issues', subject),
+      body: (
+        <GroupLayout view={view} subject={subject} tab="issues" heading="Issues">
+          {
+            await issueList({
+              ctx,
+              caller,
+              view,
+              source: { group: subject },
+              given: input,
+              at: groupLinks(view, subject.group.full_path).page('issues'),
+            })
+          }
+        </GroupLayout>
+      ),
+    }
+  },
+})
+
+export const groupRequestsPage = page({
+  at: 'G/-/merge_requests',
+  access: onGroupSignedIn('read_group'),
+  input: requestFilters,
+  async show({ ctx, caller, subject, input, view }) {
+    return {
+      title: groupTitle('Merge requests', subject),
+      body: (
+        <GroupLayout view={view} subject={subject} tab="merge_requests" heading="Merge requests">
+          {
+            await requestList({
+              ctx,
+              caller,
+              view,
+              source: { group: subject },
+              given: input,
+              at: groupLinks(view, subject.group.full_path).page('merge_requests'),
+              scope: 'all',
+            })
+          }
+        </GroupLayout>
+      ),
+    }
+  },
+})
+
+/** Links between views of one list. */
+const Views = ({ view, label, links }: { view: PageView; label: string; links: [to: string, text: string, isCurrent: boolean][] }) => (
+  <nav class="tabs" aria-label={label}>
+    {links.map(([to, text, isCurrent]) => (
+      <a key={to} href={view.links.prefix + to} {...(isCurrent && { 'aria-current': 'page' })}>
+        {text}
+      </a>
+    ))}
+  </nav>
+)
+
+const Titled = ({ title, children }: { title: string; children: ComponentChildren }) => (
+  <>
+    <h1>{title}</h1>
+    {children}
+  </>
+)
+
+export const myIssuesPage = page({
+  at: '/dashboard/issues',
+  access: signedIn,
+  input: issueFilters,
+  async show({ ctx, caller, input, view }) {
+    // a link that names an assignee or an author asks for theirs, in every project
+    const names = input.assignee_id ?? input.assignee_username ?? input.author_id ?? input.author_username
+    const scope = names === undefined ? 'assigned_to_me' : 'all'
+    const given = issueFilterOf(input, scope).scope
+    return {
+      title: 'Your issues',
+      body: (
+        <Titled title="Your issues">
+          <Views
+            view={view}
+            label="Issues"
+            links={[
+              ['/dashboard/issues', 'Assigned to you', given === 'assigned_to_me'],
+              ['/dashboard/issues?scope=created_by_me', 'Opened by you', given === 'created_by_me'],
+            ]}
+          />
+          {await issueList({ ctx, caller, view, source: 'everywhere', given: input, at: `${view.links.prefix}/dashboard/issues`, scope })}
+        </Titled>
+      ),
+    }
+  },
+})
+
+const REQUEST_VIEWS = [
+  ['reviews_for_me', 'To review'],
+  ['assigned_to_me', 'Assigned to you'],
+  ['created_by_me', 'Opened by you'],
+] as const
+
+export const myRequestsPage = page({
+  at: '/dashboard/merge_requests',
+  access: signedIn,
+  input: requestFilters.extend({ scope: opt(oneOfOrBlank(['reviews_for_me', 'assigned_to_me', 'created_by_me', 'all'])) }),
+  async show({ ctx, caller, input, view }) {
+    const names = input.assignee_id ?? input.assignee_username ?? input.author_id ?? input.author_username
+    const scope = input.scope ?? (names !== undefined ? 'all' : input.reviewer_username ? 'all' : 'reviews_for_me')
+    return {
+      title: 'Your merge requests',
+      body: (
+        <Titled title="Your merge requests">
+          <Views
+            view={view}
+            label="Merge requests"
+            links={REQUEST_VIEWS.map(([name, text]) => [`/dashboard/merge_requests?scope=${name}`, text, name === scope])}
+          />
+          {await requestList({ ctx, caller, view, source: 'everywhere', given: input, at: `${view.links.prefix}/dashboard/merge_requests`, scope })}
+        </Titled>
+      ),
+    }
   },
 })

@@ -1,50 +1,114 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
-import { orDefault, str } from '../../../http/params.js'
-import { replyTo } from '../../../services/notes/discussions.js'
+import { bool, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { toggleAward } from '../../../services/notes/award-emoji.js'
+import { createDiscussion, replyTo, resolveDiscussion } from '../../../services/notes/discussions.js'
+import { saveDraft } from '../../../services/notes/drafts.js'
+import { getDiscussion, getNote, type NoteRecord } from '../../../services/notes/list.js'
 import type { NoteableSubject } from '../../../services/notes/noteables.js'
-import { createNote } from '../../../services/notes/write.js'
+import { createNote, deleteNote, updateNote } from '../../../services/notes/write.js'
 import { noteWithCommands } from '../../../services/quick-actions/notes.js'
+import { localPath } from '../../local-path.js'
 import { form, type Page, Redirect } from '../../page.js'
 
 interface Commented<Subject> {
   /** The address of the page that has the discussion. */
   at: string
-  access: Access<Subject, true>
+  /** The access rule for an ability. */
+  access(ability: 'create_note' | 'award_emoji'): Access<Subject, true>
   on: Page
   about(subject: Subject): NoteableSubject
   /** The address of this one. */
   addressOf(subject: Subject): string
 }
 
-const input = z.object({ note: z.object({ note: orDefault(str(), '') }) })
+const text = z.object({ note: z.object({ note: orDefault(str(), '') }), back: opt(str()) })
+const note_id = rowId()
 
-/** The forms of a discussion: a new comment, whose commands are carried out, and a reply to a thread. */
+/** Leads to a note on the page that the form was on, or else on that of the thing. */
+const toNote = (back: string | undefined, address: string, id: number | string) =>
+  `${localPath(back, address)}#${typeof id === 'number' ? 'note' : 'discussion'}_${id}`
+
+const noticeOf = ({ messages }: { messages: string[] }) => (messages.length === 0 ? {} : { notice: messages.join(' ') })
+
+/**
+ * The forms of a discussion: a new comment, whose commands are carried out; a reply to a thread, at once or with a
+ * review; changing and deleting a note, and emoji on it (WB-91, WB-92).
+ */
 export const noteForms = <Subject>({ at, access, on, about, addressOf }: Commented<Subject>) => ({
   comment: form({
     at: `${at}/notes`,
     method: 'POST',
-    access,
-    input,
+    access: access('create_note'),
+    input: text.extend({ thread: orDefault(bool(), false) }),
     on,
     async submit({ ctx, caller, subject, input }) {
       const noteable = about(subject)
-      const { made, outcome } = await noteWithCommands(ctx, caller, noteable, { body: input.note.note, how: 'new' }, (body) =>
-        createNote(ctx, caller, noteable, { body }),
+      const { made, outcome } = await noteWithCommands(ctx, caller, noteable, { body: input.note.note, how: 'new' }, async (body) =>
+        input.thread
+          ? ((await createDiscussion(ctx, caller, noteable, { body })).notes[0] as NoteRecord)
+          : createNote(ctx, caller, noteable, { body }),
       )
-      const notice = outcome.messages.join(' ') || undefined
-      return new Redirect(`${addressOf(subject)}${made ? `#note_${made.note.id}` : ''}`, notice === undefined ? {} : { notice })
+      return new Redirect(made ? toNote(input.back, addressOf(subject), made.note.id) : localPath(input.back, addressOf(subject)), noticeOf(outcome))
     },
   }),
   reply: form({
     at: `${at}/discussions/:discussion_id/notes`,
     method: 'POST',
-    access,
-    input: input.extend({ discussion_id: str() }),
+    access: access('create_note'),
+    input: text.extend({ discussion_id: str(), how: opt(str()), resolve: opt(bool()) }),
     on,
     async submit({ ctx, caller, subject, input }) {
-      const made = await replyTo(ctx, caller, about(subject), input.discussion_id, { body: input.note.note })
-      return new Redirect(`${addressOf(subject)}#note_${made.note.id}`)
+      const { discussion_id: discussion, resolve, back } = input
+      const noteable = about(subject)
+      if (input.how === 'review' && noteable.request) {
+        await saveDraft(ctx, caller, noteable, { note: input.note.note, discussion, resolve })
+        return new Redirect(toNote(back, addressOf(subject), discussion), { notice: 'The reply waits in your review.' })
+      }
+      await getDiscussion(ctx, caller, noteable.noteable, discussion)
+      const { made, outcome } = await noteWithCommands(ctx, caller, noteable, { body: input.note.note, how: 'new' }, (body) =>
+        replyTo(ctx, caller, noteable, discussion, { body }),
+      )
+      if (resolve !== undefined) await resolveDiscussion(ctx, caller, noteable, { discussion, resolved: resolve })
+      return new Redirect(toNote(back, addressOf(subject), made?.note.id ?? discussion), noticeOf(outcome))
+    },
+  }),
+  change: form({
+    at: `${at}/notes/:note_id`,
+    method: 'PUT',
+    access: access('create_note'),
+    input: text.extend({ note_id, before: opt(str()) }),
+    on,
+    async submit({ ctx, caller, subject, input: { note_id: id, note, before, back } }) {
+      const noteable = about(subject)
+      const { outcome } = await noteWithCommands(ctx, caller, noteable, { body: note.note, how: 'changed' }, (body) =>
+        updateNote(ctx, caller, noteable, { id, body, before }),
+      )
+      return new Redirect(toNote(back, addressOf(subject), id), noticeOf(outcome))
+    },
+  }),
+  removal: form({
+    at: `${at}/notes/:note_id`,
+    method: 'DELETE',
+    access: access('create_note'),
+    input: z.object({ note_id, back: opt(str()) }),
+    on,
+    async submit({ ctx, caller, subject, input: { note_id: id, back } }) {
+      await deleteNote(ctx, caller, about(subject), { id }, () => undefined)
+      return new Redirect(localPath(back, addressOf(subject)), { notice: 'The comment is deleted.' })
+    },
+  }),
+  award: form({
+    at: `${at}/notes/:note_id/toggle_award_emoji`,
+    method: 'POST',
+    access: access('award_emoji'),
+    input: z.object({ note_id, name: str(), back: opt(str()) }),
+    on,
+    async submit({ ctx, caller, subject, input: { note_id: id, name, back } }) {
+      const { noteable } = about(subject)
+      await getNote(ctx, caller, noteable, id)
+      await toggleAward(ctx, caller, { type: 'Note', id, noteable }, name)
+      return new Redirect(toNote(back, addressOf(subject), id))
     },
   }),
 })

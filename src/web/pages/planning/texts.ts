@@ -1,19 +1,114 @@
 import type { Caller } from '../../../access/actor.js'
-import type { ProjectSubject } from '../../../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import { nullOnFailure } from '../../../failures.js'
+import type { NamedLinks } from '../../../lib/text/markdown.js'
+import { partsOfNote } from '../../../rules/suggestions.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
-import type { DiscussionRecord } from '../../../services/notes/list.js'
-import type { NoteTexts } from '../../components/discussion.js'
+import { withSurroundings } from '../../../services/markdown/relative.js'
+import { awardsOfNotes } from '../../../services/notes/award-emoji.js'
+import { mayResolve } from '../../../services/notes/discussions.js'
+import { type DiscussionRecord, getNote, type NoteRecord } from '../../../services/notes/list.js'
+import type { NoteableSubject } from '../../../services/notes/noteables.js'
+import { type Suggestion, suggestionsOf, suggests } from '../../../services/notes/suggestion-records.js'
+import { linesAt, pushableSource } from '../../../services/notes/suggestions.js'
+import type { DiscussionParts, ShownSuggestion } from '../../components/discussion.js'
+import { projectLinks } from '../../links.js'
 
-/** Renders a text of a project for a reader. */
-export async function renderText(ctx: Context, caller: Caller, project: ProjectSubject, text: string | null): Promise<string> {
-  if (!text) return ''
-  return ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text))
+/** Makes relative links lead to the default branch, and those to uploads to the files of the project. */
+function withinProject(ctx: Context, project: ProjectSubject | null, html: string): string {
+  if (!project) return withSurroundings(html, { folder: '', page: (path) => `/${path}`, file: (path) => `/${path}` })
+  const links = projectLinks(ctx, fullPathOf(project.project))
+  const branch = project.project.default_branch ?? 'HEAD'
+  const placed = withSurroundings(html, { folder: '', page: (path) => links.blob(branch, path), file: (path) => links.raw(branch, path) })
+  return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${links.home}/uploads/`)
 }
 
-/** Renders all notes with one look-up of what they refer to. */
-export async function renderNotes(ctx: Context, caller: Caller, project: ProjectSubject, discussions: DiscussionRecord[]): Promise<NoteTexts> {
-  const notes = discussions.flatMap((discussion) => discussion.notes)
-  const links = await linksOfReferences(ctx, { caller, project }, notes.map(({ note }) => note.note).join('\n\n'))
-  return new Map(await Promise.all(notes.map(async ({ note }) => [note.id, await ctx.markdown.html(note.note, links)] as const)))
+/** Renders a text of a project, or of none, for a reader. */
+export async function renderText(ctx: Context, caller: Caller, project: ProjectSubject | null, text: string | null): Promise<string> {
+  if (!text) return ''
+  return withinProject(ctx, project, await ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text)))
+}
+
+interface Given {
+  /** The address of what the notes are about. */
+  at: string
+  discussions: DiscussionRecord[]
+  /** The note whose text is to be changed. */
+  edit?: number | undefined
+  /** Where the forms lead to afterwards. */
+  back?: string | null
+  head?: string | null
+}
+
+/** What the components of a discussion need, with one statement for each kind of thing (WB-92). */
+export async function discussionParts(
+  ctx: Context,
+  caller: Caller,
+  subject: NoteableSubject,
+  { at, discussions, edit, back = null, head = null }: Given,
+): Promise<DiscussionParts> {
+  const records = discussions.flatMap(({ notes }) => notes)
+  const { noteable } = subject
+  const { user } = caller
+  const mayWrite = user !== null && subject.may('create_note')
+  const [links, awards, suggested, edited, source] = await Promise.all([
+    linksOfReferences(ctx, { caller, project: subject }, records.map(({ note }) => note.note).join('\n\n')),
+    awardsOfNotes(
+      ctx,
+      caller,
+      noteable.project_id,
+      records.filter(({ note }) => !note.system).map(({ note }) => note.id),
+    ),
+    suggestionsOf(
+      ctx,
+      records.filter(({ note }) => suggests(note)).map(({ note }) => note.id),
+    ),
+    edit === undefined ? null : nullOnFailure(getNote(ctx, caller, noteable, edit)),
+    user && subject.request ? pushableSource(ctx, { ...caller, user }, subject) : null,
+  ])
+  const [texts, suggestions] = await Promise.all([
+    Promise.all(
+      records.map(async (record) => {
+        const parts = await textOf(ctx, record, suggested.get(record.note.id), links)
+        return [record.note.id, parts.map((html) => withinProject(ctx, subject, html))] as const
+      }),
+    ),
+    Promise.all(
+      records.map(async ({ note }) => {
+        const own = suggested.get(note.id) ?? []
+        const shown = await Promise.all(
+          own.map(async (suggestion): Promise<ShownSuggestion> => ({ suggestion, before: await linesAt(ctx, subject, note, suggestion) })),
+        )
+        return [note.id, shown] as const
+      }),
+    ),
+  ])
+  const mayEdit = ({ note }: NoteRecord) => mayWrite && !note.system && (note.author_id === user.id || subject.can('manage_notes'))
+  return {
+    at,
+    texts: new Map(texts),
+    awards,
+    suggestions: new Map(suggestions),
+    mayWrite,
+    mayAward: user !== null && subject.may('award_emoji'),
+    mayReview: mayWrite && subject.request !== null,
+    mayEdit,
+    mayResolve: (record) => mayWrite && mayResolve({ ...caller, user }, subject, record),
+    mayApply: mayWrite && source !== null,
+    editing: edited && mayEdit(edited) ? edited : null,
+    back,
+    head,
+  }
+}
+
+/** The rendered text of a note; in parts if it has suggestions. */
+async function textOf(ctx: Context, { note }: NoteRecord, suggestions: Suggestion[] | undefined, links: NamedLinks): Promise<string[]> {
+  if (!suggestions?.length) return [await ctx.markdown.html(note.note, links)]
+  const texts = ['']
+  for (const part of partsOfNote(note.note)) {
+    if (typeof part === 'string') texts[texts.length - 1] = await ctx.markdown.html(part, links)
+    else texts.push('')
+  }
+  return texts
 }

@@ -5,7 +5,7 @@ import { totalCount } from '../../../../db/decoded.js'
 import { type mergeRequests, mergeRequestVersions } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { notFound } from '../../../../failures.js'
-import type { Commit, FileDiff, GitRepository } from '../../../../git/types.js'
+import type { Commit, FileDiff, GitRepository, Oid } from '../../../../git/types.js'
 import { limits, type Page, type Paging, pageFrom, slice } from '../../../core/page.js'
 import type { CommitRange } from '../../../repository/patches.js'
 import { repositoryOf } from '../../../repository/repositories.js'
@@ -121,4 +121,49 @@ export async function getVersion(ctx: Context, project: Project, request: Reques
   const repository = repositoryOf(ctx, project)
   const [{ commits }, diffs] = await Promise.all([commitsOf(repository, version, { skip: 0, limit: MAX_COMMITS }), diffsOf(repository, version)])
   return { version, commits, diffs }
+}
+
+/** The most versions that a page offers. */
+const MAX_VERSIONS = 100
+
+/** Which changes of a merge request are wanted: those of a version, since an earlier one, or of one commit. */
+export interface WantedChanges {
+  version?: number | undefined
+  /** The head of an earlier version. */
+  since?: string | undefined
+  commit?: string | undefined
+}
+
+/** The changes of a merge request between two commits. */
+export interface ShownChanges {
+  /** The newest first. */
+  versions: Version[]
+  version: Version | null
+  since: Version | null
+  commit: Commit | null
+  from: Oid | null
+  to: Oid | null
+  files: FileDiff[]
+  truncated: boolean
+}
+
+/** The changes that a page shows (WB-93); 404 for a version or a commit that the merge request does not have. */
+export async function shownChanges(ctx: Context, project: Project, request: Request, wanted: WantedChanges): Promise<ShownChanges> {
+  const repository = repositoryOf(ctx, project)
+  const { items: versions } = await listVersions(ctx, request, { page: 1, per_page: MAX_VERSIONS })
+  const version = wanted.version === undefined ? (versions[0] ?? null) : (versions.find(({ id }) => id === wanted.version) ?? null)
+  if (wanted.version !== undefined && !version) throw notFound('Version')
+  const none = { versions, version, since: null, commit: null, from: null, to: null, files: [], truncated: false }
+  if (!version || version.base_commit_sha === null) return none
+  if (wanted.commit !== undefined) {
+    const commit = (await commitsOf(repository, version, { skip: 0, limit: MAX_COMMITS })).commits.find(({ oid }) => oid === wanted.commit)
+    if (!commit) throw notFound('Commit')
+    const [parent = null] = commit.parents
+    return { ...none, commit, from: parent, to: commit.oid, ...(await repository.diff(parent, commit.oid, VERSION_LIMITS)) }
+  }
+  const since = versions.find((each) => each.id < version.id && each.head_commit_sha === wanted.since) ?? null
+  const from = since ? since.head_commit_sha : version.base_commit_sha
+  const to = version.head_commit_sha
+  if (!since && version.commits_count === 0) return none
+  return { ...none, since, from, to, ...(await repository.diff(from, to, VERSION_LIMITS)) }
 }

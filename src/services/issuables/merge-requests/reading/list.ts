@@ -112,3 +112,11 @@ export const listMergeRequests = (
   at: IssuableSource,
   filter: MergeRequestFilter,
 ): Promise<Page<MergeRequestRecord>> => list(ctx, caller, at, filter, (ids) => loadListed(ctx, ids))
+
+/** How many there are of them. */
+export const countMergeRequests = async (
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  at: IssuableSource,
+  filter: MergeRequestFilter,
+): Promise<number> => (await list(ctx, caller, at, { ...filter, page: 1, per_page: 1 }, async () => [])).total

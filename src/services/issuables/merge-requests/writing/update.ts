@@ -40,6 +40,8 @@ export interface MergeRequestChanges extends IssuableChanges {
   squash?: boolean | undefined
   allow_collaboration?: boolean | undefined
   state_event?: StateEvent | undefined
+  /** Refuses the change, with what the merge request was before it. */
+  check?: ((before: Pick<MergeRequest, 'title' | 'description'>) => void) | undefined
 }
 
 type Columns = Partial<MergeRequest>
@@ -88,6 +90,7 @@ async function applyChange(
     actAs(tx, caller.user.id),
   ])
   if (!before || before.deleted_at) throw notFound()
+  given.check?.(before)
   const now = ctx.now()
   const target = { type: 'MergeRequest' as const, id: before.id, project_id: project.id }
   const newState = await stateColumns(tx, caller, before, given.state_event, now)

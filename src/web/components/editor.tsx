@@ -1,0 +1,80 @@
+import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import { projectLinks } from '../links.js'
+import type { PageView } from '../page.js'
+import { FormTag, Labelled, typed } from './form.js'
+import { Prose } from './markup.js'
+
+interface Props {
+  view: PageView
+  name: string
+  label: string
+  value?: string | null | undefined
+  rows?: number
+  hint?: string
+  required?: boolean
+  /** The project that the text belongs to, for completion and uploads; null for none. */
+  project: ProjectSubject | null
+}
+
+/** The buttons of the script: what each puts around or before the marked text. */
+const TOOLS = [
+  ['**', 'Bold', 'B'],
+  ['_', 'Italic', 'I'],
+  ['`', 'Code', '<>'],
+  ['> ', 'Quote', '”'],
+  ['- ', 'List', '•'],
+  ['- [ ] ', 'Task', '☐'],
+  ['[](url)', 'Link', '🔗'],
+] as const
+
+/** A text in Markdown, which can be seen before it is saved (WB-121) and to which files are attached (WB-122). */
+export function Editor({ view, name, label, value, rows = 8, hint, required, project }: Props) {
+  const preview = view.submitted?.preview?.field === name ? view.submitted.preview.html : null
+  const links = project && projectLinks(view, fullPathOf(project.project))
+  return (
+    <div class="editor" {...(links && view.viewer && { 'data-complete': links.page('autocomplete_sources') })}>
+      <Labelled view={view} name={name} label={label} hint={hint}>
+        {(aria) => (
+          <>
+            <div class="tools" role="toolbar" aria-label={`Format: ${label}`} hidden>
+              {TOOLS.map(([mark, title, text]) => (
+                <button key={mark} type="button" data-mark={mark} title={title} aria-label={title}>
+                  {text}
+                </button>
+              ))}
+            </div>
+            <textarea name={name} rows={rows} required={required} data-draft={name} {...aria}>
+              {`\n${typed(view, name) ?? value ?? ''}`}
+            </textarea>
+          </>
+        )}
+      </Labelled>
+      <div class="toolbar">
+        <button type="submit" name="preview" value={name} formnovalidate>
+          Preview
+        </button>
+        {project?.can('upload_file') && (
+          <span class="attach">
+            <input type="file" name="upload" aria-label={`File for: ${label}`} />
+            <button type="submit" name="attach" value={name} formnovalidate>
+              Attach
+            </button>
+          </span>
+        )}
+      </div>
+      {preview !== null && (
+        <section class="box preview" aria-label="Preview">
+          {preview ? <Prose html={preview} /> : <p class="note dim">Nothing to show.</p>}
+        </section>
+      )}
+    </div>
+  )
+}
+
+/** A form with an editor: Enter in a field sends it, and does not preview it. */
+export const EditorForm = ({ children, ...form }: Omit<Parameters<typeof FormTag>[0], 'files'>) => (
+  <FormTag {...form} files>
+    <button type="submit" class="hidden" tabIndex={-1} aria-hidden="true" />
+    {children}
+  </FormTag>
+)

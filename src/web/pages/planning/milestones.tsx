@@ -1,0 +1,334 @@
+import { z } from 'zod'
+import type { Caller } from '../../../access/actor.js'
+import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { clearableDate, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
+import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
+import type { IssuableSource } from '../../../services/issuables/list.js'
+import { countMergeRequests, listMergeRequests } from '../../../services/issuables/merge-requests/reading/list.js'
+import {
+  createMilestone,
+  deleteMilestone,
+  getMilestoneNumbered,
+  listMilestones,
+  type Milestone,
+  updateMilestone,
+} from '../../../services/issuables/milestones.js'
+import { Editor, EditorForm } from '../../components/editor.js'
+import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { Prose } from '../../components/markup.js'
+import { SearchForm } from '../../components/search.js'
+import { checkVersion, Version } from '../../components/stale.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { IssueRow, RequestRow } from './lists.js'
+import { ofGroup, ofProject, type Planning } from './sources.js'
+import { renderText } from './texts.js'
+
+const PER_PAGE = 20
+const ALL = { scope: 'all', order_by: 'created_at', sort: 'desc' } as const
+
+/** Open and closed issues and merge requests of a milestone that the caller sees. */
+async function progressOf(
+  ctx: Context,
+  caller: Caller,
+  { issues, requests }: Record<'issues' | 'requests', IssuableSource | null>,
+  milestone_id: number,
+) {
+  const paged = { ...ALL, in: [], milestone_id, page: 1, per_page: 1 }
+  const issuesIn = (state: 'opened' | 'closed') =>
+    issues ? countIssues(ctx, caller, issues, { ...paged, in: [], state, with_labels_details: false }) : 0
+  const requestsIn = (state: 'all' | 'opened') => (requests ? countMergeRequests(ctx, caller, requests, { ...paged, in: [], state }) : 0)
+  const [open, closed, all, openRequests] = await Promise.all([issuesIn('opened'), issuesIn('closed'), requestsIn('all'), requestsIn('opened')])
+  return { issues: { open, closed }, requests: { open: openRequests, closed: all - openRequests } }
+}
+
+const Progress = ({ done, all }: { done: number; all: number }) => (
+  <>
+    <progress max={Math.max(all, 1)} value={done} aria-label="Progress" />
+    <span class="dim"> {all === 0 ? 'nothing in it yet' : `${done} of ${all} done (${Math.floor((done / all) * 100)} %)`}</span>
+  </>
+)
+
+const Dates = ({ view, milestone: { start_date, due_date, state } }: { view: PageView; milestone: Milestone }) => {
+  const isLate = state === 'active' && due_date !== null && due_date < view.now.toISOString().slice(0, 10)
+  return (
+    <>
+      {start_date && `from ${start_date} `}
+      {due_date && <span class={isLate ? 'late' : ''}>due {due_date}</span>}
+    </>
+  )
+}
+
+const fields = {
+  version: opt(str()),
+  milestone: z.object({
+    title: opt(str()),
+    description: opt(str()),
+    start_date: clearableDate().optional(),
+    due_date: clearableDate().optional(),
+    state_event: opt(oneOf(['close', 'activate'])),
+  }),
+}
+
+function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Subject>) {
+  const list = (subject: Subject) => `${of.home(subject)}/-/milestones`
+  const addressOf = (subject: Subject, iid: number) => `${list(subject)}/${iid}`
+  const projectOf = (subject: Subject) => {
+    const source = of.source(subject)
+    return 'project' in source ? source.project : null
+  }
+  const Frame = (props: { view: PageView; subject: Subject; children: Parameters<typeof of.frame>[0]['children'] }) => (
+    <>{of.frame({ ...props, tab: 'milestones' })}</>
+  )
+
+  const Fields = ({ view, subject, milestone }: { view: PageView; subject: Subject; milestone?: Milestone }) => (
+    <>
+      <FormFaults view={view} fields={['title', 'description', 'start_date', 'due_date']} />
+      <Field view={view} name="milestone[title]" label="Title" value={milestone?.title} required autofocus />
+      <div class="columns">
+        <Field view={view} name="milestone[start_date]" label="Start date" type="date" value={milestone?.start_date} />
+        <Field view={view} name="milestone[due_date]" label="Due date" type="date" value={milestone?.due_date} />
+      </div>
+      <Editor
+        view={view}
+        name="milestone[description]"
+        label="Description"
+        value={milestone?.description}
+        hint="Markdown."
+        project={projectOf(subject)}
+      />
+    </>
+  )
+
+  const milestonesPage = page({
+    at: `${of.at}/milestones`,
+    access: of.read,
+    input: z.object({ state: orDefault(oneOf(['opened', 'active', 'closed', 'all']), 'opened'), search: opt(searchText()), page: paging.page }),
+    async show({ ctx, subject, input, view }) {
+      const state = input.state === 'opened' ? 'active' : input.state
+      const { items, total } = await listMilestones(ctx, of.source(subject), { state, search: input.search, page: input.page, per_page: PER_PAGE })
+      const at = view.links.prefix + list(subject)
+      return {
+        title: `Milestones · ${of.name(subject)}`,
+        body: (
+          <Frame view={view} subject={subject}>
+            <div class="heading">
+              <h1>Milestones</h1>
+              {of.may(subject, 'manage_milestone') && (
+                <a class="button primary" href={`${at}/new`}>
+                  New milestone
+                </a>
+              )}
+            </div>
+            <nav class="states" aria-label="State">
+              {(
+                [
+                  ['opened', 'Open'],
+                  ['closed', 'Closed'],
+                  ['all', 'All'],
+                ] as const
+              ).map(([name, label]) => (
+                <a
+                  key={name}
+                  class="button"
+                  href={`${at}?${new URLSearchParams({ state: name, ...(input.search && { search: input.search }) })}`}
+                  {...((name === 'opened' ? 'active' : name) === state && { 'aria-current': 'page' })}
+                >
+                  {label}
+                </a>
+              ))}
+            </nav>
+            <SearchForm action={at} label="Find a milestone" value={input.search} hidden={{ state: input.state }} />
+            <Rows empty="There are no such milestones.">
+              {items.map(({ milestone }) => (
+                <Row key={milestone.id} actions={milestone.state === 'closed' && <Badge>closed</Badge>}>
+                  <a href={`${at}/${milestone.iid}`} class="title">
+                    <strong>{milestone.title}</strong>
+                  </a>
+                  <span class="dim">
+                    <Dates view={view} milestone={milestone} />
+                  </span>
+                </Row>
+              ))}
+            </Rows>
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          </Frame>
+        ),
+      }
+    },
+  })
+
+  const milestonePage = page({
+    at: `${of.at}/milestones/:iid`,
+    access: of.read,
+    input: z.object({ iid: rowId(), tab: orDefault(oneOf(['issues', 'merge_requests']), 'issues'), page: paging.page }),
+    async show({ ctx, caller, subject, input, view }) {
+      const { milestone } = await getMilestoneNumbered(ctx, of.source(subject), input.iid)
+      const sources = { issues: of.issues(subject), requests: of.requests(subject) }
+      const isIssues = input.tab === 'issues'
+      const filter = { ...ALL, state: 'all', in: [], milestone_id: milestone.id, page: input.page, per_page: PER_PAGE } as const
+      const none = { items: [], total: 0 }
+      const [html, progress, issues, requests] = await Promise.all([
+        renderText(ctx, caller, projectOf(subject), milestone.description),
+        progressOf(ctx, caller, sources, milestone.id),
+        isIssues && sources.issues ? listIssues(ctx, caller, sources.issues, { ...filter, in: [], with_labels_details: true }) : none,
+        !isIssues && sources.requests ? listMergeRequests(ctx, caller, sources.requests, { ...filter, in: [] }) : none,
+      ])
+      const at = view.links.prefix + addressOf(subject, milestone.iid)
+      const mayManage = of.may(subject, 'manage_milestone')
+      const [done, all] = [progress.issues.closed, progress.issues.closed + progress.issues.open]
+      const withProject = of.at === 'G/-'
+      const isOpen = milestone.state === 'active'
+      return {
+        title: `${milestone.title} · ${of.name(subject)}`,
+        body: (
+          <Frame view={view} subject={subject}>
+            <div class="heading">
+              <h1>{milestone.title}</h1>
+              {mayManage && (
+                <div class="row start">
+                  <a class="button" href={`${at}/edit`}>
+                    Edit
+                  </a>
+                  <ActionButton
+                    view={view}
+                    action={addressOf(subject, milestone.iid)}
+                    method="PUT"
+                    label={isOpen ? 'Close milestone' : 'Reopen milestone'}
+                    fields={{ 'milestone[state_event]': isOpen ? 'close' : 'activate' }}
+                  />
+                </div>
+              )}
+            </div>
+            <p class="dim">
+              <Badge kind={isOpen ? 'success' : ''}>{isOpen ? 'Open' : 'Closed'}</Badge> <Dates view={view} milestone={milestone} />
+            </p>
+            <p>
+              <Progress done={done} all={all} />
+            </p>
+            {html && (
+              <section class="box">
+                <Prose html={html} />
+              </section>
+            )}
+            <nav class="tabs" aria-label="Milestone">
+              <a href={at} {...(isIssues && { 'aria-current': 'page' })}>
+                Issues {all}
+              </a>
+              <a href={`${at}?tab=merge_requests`} {...(!isIssues && { 'aria-current': 'page' })}>
+                Merge requests {progress.requests.open + progress.requests.closed}
+              </a>
+            </nav>
+            <Rows empty={isIssues ? 'No issue that you can see is in this milestone.' : 'No merge request that you can see is in this milestone.'}>
+              {isIssues
+                ? issues.items.map((record) => <IssueRow key={record.issue.id} view={view} withProject={withProject} record={record} />)
+                : requests.items.map((record) => <RequestRow key={record.request.id} view={view} withProject={withProject} record={record} />)}
+            </Rows>
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={isIssues ? issues.total : requests.total} />
+          </Frame>
+        ),
+      }
+    },
+  })
+
+  const newMilestonePage = page({
+    at: `${of.at}/milestones/new`,
+    access: of.manageMilestones,
+    input: z.object({}),
+    async show({ subject, view }) {
+      return {
+        title: `New milestone · ${of.name(subject)}`,
+        body: (
+          <Frame view={view} subject={subject}>
+            <h1>New milestone</h1>
+            <EditorForm view={view} action={list(subject)}>
+              <Fields view={view} subject={subject} />
+              <Submit label="Create milestone" />
+            </EditorForm>
+          </Frame>
+        ),
+      }
+    },
+  })
+
+  const newMilestone = form({
+    at: `${of.at}/milestones`,
+    method: 'POST',
+    access: of.manageMilestones,
+    input: z.object(fields),
+    on: newMilestonePage,
+    async submit({ ctx, caller, subject, input: { milestone } }) {
+      const { state_event: _, title = '', ...given } = milestone
+      const made = await createMilestone(ctx, caller, of.source(subject), { ...given, title })
+      return new Redirect(addressOf(subject, made.milestone.iid), { notice: 'The milestone is created.' })
+    },
+  })
+
+  const editMilestonePage = page({
+    at: `${of.at}/milestones/:iid/edit`,
+    access: of.manageMilestones,
+    input: z.object({ iid: rowId() }),
+    async show({ ctx, subject, input, view }) {
+      const { milestone } = await getMilestoneNumbered(ctx, of.source(subject), input.iid)
+      const at = addressOf(subject, milestone.iid)
+      return {
+        title: `Edit ${milestone.title} · ${of.name(subject)}`,
+        body: (
+          <Frame view={view} subject={subject}>
+            <h1>Edit milestone</h1>
+            <EditorForm view={view} action={at} method="PUT">
+              <Version
+                view={view}
+                texts={[
+                  { label: 'Title', text: milestone.title },
+                  { label: 'Description', text: milestone.description },
+                ]}
+              />
+              <Fields view={view} subject={subject} milestone={milestone} />
+              <Submit label="Save changes" />
+            </EditorForm>
+            <h2>Delete</h2>
+            <p>Issues and merge requests lose this milestone.</p>
+            <ActionButton view={view} action={at} method="DELETE" label="Delete milestone" class="danger" />
+          </Frame>
+        ),
+      }
+    },
+  })
+
+  const milestoneChange = form({
+    at: `${of.at}/milestones/:iid`,
+    method: 'PUT',
+    access: of.manageMilestones,
+    input: z.object({ iid: rowId(), ...fields }),
+    on: editMilestonePage,
+    async submit({ ctx, caller, subject, input: { iid, version, milestone: given } }) {
+      const source = of.source(subject)
+      const { milestone } = await getMilestoneNumbered(ctx, source, iid)
+      if (version !== undefined) checkVersion(version, milestone.title, milestone.description)
+      await updateMilestone(ctx, caller, source, milestone.id, given)
+      const { state_event: event } = given
+      const notice = event ? (event === 'close' ? 'The milestone is closed.' : 'The milestone is open again.') : 'The milestone is changed.'
+      return new Redirect(addressOf(subject, iid), { notice })
+    },
+  })
+
+  const milestoneRemoval = form({
+    at: `${of.at}/milestones/:iid`,
+    method: 'DELETE',
+    access: of.manageMilestones,
+    input: z.object({ iid: rowId() }),
+    async submit({ ctx, caller, subject, input }) {
+      const source = of.source(subject)
+      const { milestone } = await getMilestoneNumbered(ctx, source, input.iid)
+      await deleteMilestone(ctx, caller, source, milestone.id, () => undefined)
+      return new Redirect(list(subject), { notice: 'The milestone is deleted.' })
+    },
+  })
+
+  return { pages: [milestonesPage, newMilestonePage, milestonePage, editMilestonePage], forms: [newMilestone, milestoneChange, milestoneRemoval] }
+}
+
+export const projectMilestones = milestonesOf(ofProject)
+export const groupMilestones = milestonesOf(ofGroup)

@@ -1,0 +1,64 @@
+import type { ComponentChildren } from 'preact'
+import type { Access } from '../../../access/access.js'
+import { fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { IssuableSource } from '../../../services/issuables/list.js'
+import { GroupLayout } from '../../layout/group.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl } from '../../links.js'
+import type { PageView } from '../../page.js'
+
+type Either = { project: ProjectSubject } | { group: GroupSubject }
+
+/** What the same pages of a project and of a group differ in. */
+export interface Planning<Subject> {
+  /** `P/-` or `G/-`. */
+  at: 'P/-' | 'G/-'
+  read: Access<Subject, true>
+  manageLabels: Access<Subject, true>
+  manageMilestones: Access<Subject, true>
+  may(subject: Subject, ability: 'manage_label' | 'manage_milestone'): boolean
+  source(subject: Subject): Either
+  /** Null if the caller cannot read any. */
+  issues(subject: Subject): IssuableSource | null
+  requests(subject: Subject): IssuableSource | null
+  /** The address before `/-/`, without the prefix of the service. */
+  home(subject: Subject): string
+  name(subject: Subject): string
+  frame(props: { view: PageView; subject: Subject; tab: 'labels' | 'milestones'; children: ComponentChildren }): ComponentChildren
+}
+
+export const ofProject: Planning<ProjectSubject> = {
+  at: 'P/-',
+  read: onProjectSignedIn('read_project'),
+  manageLabels: onProjectSignedIn('manage_label'),
+  manageMilestones: onProjectSignedIn('manage_milestone'),
+  may: (subject, ability) => subject.can(ability),
+  source: (project) => ({ project }),
+  issues: (project) => (project.can('read_issue') ? { project } : null),
+  requests: (project) => (project.can('read_own_merge_request') ? { project } : null),
+  home: ({ project }) => `/${inUrl(fullPathOf(project))}`,
+  name: ({ project }) => fullPathOf(project),
+  frame: ({ view, subject, children }) => (
+    <ProjectLayout view={view} subject={subject} tab="issues">
+      {children}
+    </ProjectLayout>
+  ),
+}
+
+export const ofGroup: Planning<GroupSubject> = {
+  at: 'G/-',
+  read: onGroupSignedIn('read_group'),
+  manageLabels: onGroupSignedIn('manage_label'),
+  manageMilestones: onGroupSignedIn('manage_milestone'),
+  may: (subject, ability) => subject.can(ability),
+  source: (group) => ({ group }),
+  issues: (group) => ({ group }),
+  requests: (group) => ({ group }),
+  home: ({ group }) => `/groups/${inUrl(group.full_path)}`,
+  name: ({ group }) => group.full_path,
+  frame: ({ view, subject, tab, children }) => (
+    <GroupLayout view={view} subject={subject} tab={tab}>
+      {children}
+    </GroupLayout>
+  ),
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { oneOf, oneOfOrBlank, opt, orDefault, paging, rowId } from '../../../http/params.js'
+import { finishAllTodos, finishTodo, listTodos, restoreTodo, type TodoRecord } from '../../../services/issuables/todo-list.js'
+import { ActionButton } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { projectLinks } from '../../links.js'
+import { form, page, Redirect } from '../../page.js'
+
+const PER_PAGE = 20
+const AT = '/dashboard/todos'
+
+const ACTIONS: Record<TodoRecord['todo']['action'], string> = {
+  assigned: 'assigned you',
+  review_requested: 'asked you for a review of',
+  mentioned: 'mentioned you on',
+  directly_addressed: 'addressed you on',
+  marked: 'added',
+  build_failed: 'The pipeline failed for',
+  unmergeable: 'Can no longer be merged:',
+}
+
+const filters = {
+  project_id: opt(rowId()),
+  author_id: opt(rowId()),
+  type: opt(oneOfOrBlank(['Issue', 'MergeRequest'])),
+}
+
+export const todosPage = page({
+  at: AT,
+  access: signedIn,
+  input: z.object({ state: orDefault(oneOf(['pending', 'done']), 'pending'), done: opt(rowId()), page: paging.page, ...filters }),
+  async show({ ctx, caller, input, view }) {
+    const { state, done, ...given } = input
+    const { items, total } = await listTodos(ctx, caller, { ...given, state, per_page: PER_PAGE })
+    const isPending = state === 'pending'
+    const at = view.links.prefix + AT
+    return {
+      title: 'To-do list',
+      body: (
+        <>
+          <div class="heading">
+            <h1>To-do list</h1>
+            {isPending && items.length > 0 && (
+              <ActionButton view={view} action={`${AT}/destroy_all`} method="DELETE" label="Mark all as done" fields={fieldsOf(given)} />
+            )}
+          </div>
+          {done !== undefined && (
+            <div class="flash undo">
+              Marked as done. <ActionButton view={view} action={`${AT}/${done}/restore`} method="PATCH" label="Undo" />
+            </div>
+          )}
+          <nav class="tabs" aria-label="State">
+            <a href={at} {...(isPending && { 'aria-current': 'page' })}>
+              To do
+            </a>
+            <a href={`${at}?state=done`} {...(!isPending && { 'aria-current': 'page' })}>
+              Done
+            </a>
+          </nav>
+          <Rows empty={isPending ? 'Nothing waits for you.' : 'Nothing is done yet.'}>
+            {items.map(({ todo, author, project, note, target }) => {
+              const links = projectLinks(view, project.path_with_namespace)
+              const isIssue = 'issue' in target
+              const { iid, title, state: of } = isIssue ? target.issue.issue : target.request.request
+              const to = `${links.page(`${isIssue ? 'issues' : 'merge_requests'}/${iid}`)}${todo.note_id === null ? '' : `#note_${todo.note_id}`}`
+              return (
+                <Row
+                  key={todo.id}
+                  actions={
+                    isPending ? (
+                      <ActionButton view={view} action={`${AT}/${todo.id}`} method="DELETE" label="Done" what={title} icon="check" />
+                    ) : (
+                      <ActionButton view={view} action={`${AT}/${todo.id}/restore`} method="PATCH" label="Restore" what={title} />
+                    )
+                  }
+                >
+                  <span>
+                    {todo.action !== 'build_failed' && todo.action !== 'unmergeable' && `${author.id === caller.user.id ? 'You' : author.name} `}
+                    {ACTIONS[todo.action]}{' '}
+                    <a href={to} class="title" data-row>
+                      <strong>{title}</strong>
+                    </a>{' '}
+                    {of !== 'opened' && <Badge>{of}</Badge>}
+                  </span>
+                  {note && <span class="excerpt">{note.slice(0, 200)}</span>}
+                  <span class="dim">
+                    {project.path_with_namespace}
+                    {isIssue ? '#' : '!'}
+                    {iid} · <Time at={todo.created_at} />
+                  </span>
+                </Row>
+              )
+            })}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </>
+      ),
+    }
+  },
+})
+
+const fieldsOf = (given: { project_id?: number | undefined; author_id?: number | undefined; type?: string | undefined }) =>
+  Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value === undefined || name === 'page' ? [] : [[name, String(value)]])))
+
+export const todoDone = form({
+  at: `${AT}/:id`,
+  method: 'DELETE',
+  access: signedIn,
+  input: z.object({ id: rowId() }),
+  async submit({ ctx, caller, input }) {
+    await finishTodo(ctx, caller, input.id)
+    return new Redirect(`${AT}?done=${input.id}`)
+  },
+})
+
+export const todoRestoration = form({
+  at: `${AT}/:id/restore`,
+  method: 'PATCH',
+  access: signedIn,
+  input: z.object({ id: rowId() }),
+  async submit({ ctx, caller, input }) {
+    await restoreTodo(ctx, caller, input.id)
+    return new Redirect(AT, { notice: 'It is in the list again.' })
+  },
+})
+
+export const todosDone = form({
+  at: `${AT}/destroy_all`,
+  method: 'DELETE',
+  access: signedIn,
+  input: z.object(filters),
+  async submit({ ctx, caller, input: { project_id, author_id, type } }) {
+    await finishAllTodos(ctx, caller, { project_id, author_id, type })
+    return new Redirect(AT, { notice: 'All are marked as done. They are in the list of what is done.' })
+  },
+})

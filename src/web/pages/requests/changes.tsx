@@ -1,0 +1,511 @@
+import { z } from 'zod'
+import type { SignedIn } from '../../../access/actor.js'
+import type { MergeRequestSubject } from '../../../access/merge-requests.js'
+import { fullPathOf } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import type { FileDiff } from '../../../git/types.js'
+import { bool, int, oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { changeDigest, recordSeenVersion, type Seen, seenBy } from '../../../services/issuables/merge-requests/reading/seen.js'
+import { type DraftNote, listDrafts } from '../../../services/notes/drafts.js'
+import { type DiscussionRecord, threadsOfFiles } from '../../../services/notes/list.js'
+import { aboutMergeRequest } from '../../../services/notes/noteables.js'
+import { shortId } from '../../components/code.js'
+import { Counts, countsOf, DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff.js'
+import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Thread } from '../../components/discussion.js'
+import { ActionButton, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Pager } from '../../components/list.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { projectLinks } from '../../links.js'
+import { type PageView, page } from '../../page.js'
+import { titleOf } from '../code/revision.js'
+import { discussionParts } from '../planning/texts.js'
+import { Draft } from './drafts.js'
+import { AT, addressOf, RequestHead, read } from './parts.js'
+import { keyOf, type Placed, placesOf, positionOfThread } from './places.js'
+
+/** What one page shows at most; further files and lines are links. */
+const FILES_PER_PAGE = 100
+const MAX_LINES = 3_000
+const MAX_LINES_OF_ONE = 20_000
+const MAX_THREADS = 200
+const MAX_COMMITS = 100
+
+export const changesInput = z.object({
+  view: opt(oneOf(['inline', 'parallel'])),
+  w: opt(bool()),
+  diff_id: opt(int({ min: 1 })),
+  start_sha: opt(str()),
+  commit_id: opt(str()),
+  /** The file (by its anchor) and the line that are commented on. */
+  on: opt(str()),
+  line: opt(str()),
+  suggest: orDefault(bool(), false),
+  /** Shows only the file. */
+  only: orDefault(bool(), false),
+  edit_note: opt(rowId()),
+  page: paging.page,
+})
+type Input = z.infer<typeof changesInput>
+
+/** What is kept in the address while a reader moves through the changes. */
+const keptOf = ({ view, w, diff_id, start_sha, commit_id, page: number }: Input): Record<string, string> => ({
+  ...(view && { view }),
+  ...(w && { w: '1' }),
+  ...(diff_id !== undefined && { diff_id: String(diff_id) }),
+  ...(start_sha && { start_sha }),
+  ...(commit_id && { commit_id }),
+  ...(number > 1 && { page: String(number) }),
+})
+
+const withQuery = (path: string, query: Record<string, string>) => {
+  const text = String(new URLSearchParams(query))
+  return text ? `${path}?${text}` : path
+}
+
+/** Everything that the parts of the page share. */
+interface Shown {
+  view: PageView
+  subject: MergeRequestSubject
+  input: Input
+  /** The address of the page without its query and without the prefix. */
+  at: string
+  kept: Record<string, string>
+  changes: ShownChanges
+  seen: Seen
+  parts: DiscussionParts
+  threads: Map<string, Placed<DiscussionRecord>>
+  drafts: Map<string, Placed<DraftNote>>
+  /** Whether the diff is that of a version, on whose lines comments can be written. */
+  mayComment: boolean
+}
+
+async function load(
+  ctx: Context,
+  caller: SignedIn,
+  subject: MergeRequestSubject,
+  view: PageView,
+  input: Input,
+): Promise<Shown & { drafted: number; moreThreads: number }> {
+  const about = aboutMergeRequest(subject)
+  const { request, project } = subject
+  const [changes, seen, drafted] = await Promise.all([
+    shownChanges(ctx, project, request, { version: input.diff_id, since: input.start_sha, commit: input.commit_id }),
+    seenBy(ctx, caller, request.id),
+    listDrafts(ctx, caller, about.noteable),
+  ])
+  const at = `${addressOf(subject)}/diffs`
+  const kept = keptOf(input)
+  const files = filesOf(changes, input)
+  const paths = [...new Set(files.flatMap(({ old_path, new_path }) => [old_path, new_path]))]
+  const { items: discussions, total } = await threadsOfFiles(ctx, caller, about.noteable, paths, MAX_THREADS)
+  const parts = await discussionParts(ctx, caller, about, {
+    at: addressOf(subject),
+    discussions,
+    edit: input.edit_note,
+    back: withQuery(at, kept),
+    head: request.sha,
+  })
+  return {
+    view,
+    subject,
+    input,
+    at,
+    kept,
+    changes,
+    seen,
+    parts,
+    threads: placesOf(discussions, positionOfThread, { ...changes, files }),
+    drafts: placesOf(drafted, (draft) => draft, { ...changes, files }),
+    mayComment: parts.mayWrite && !input.w && changes.version !== null && !changes.since && !changes.commit,
+    drafted: drafted.length,
+    moreThreads: total - discussions.length,
+  }
+}
+
+/** The files of this page, or the only one that is wanted. */
+const filesOf = ({ files }: ShownChanges, { only, on, page: number }: Input): FileDiff[] =>
+  only ? files.filter(({ new_path }) => fileAnchor(new_path) === on) : files.slice((number - 1) * FILES_PER_PAGE, number * FILES_PER_PAGE)
+
+/** The changes of a merge request, with what was said about them (WB-93). */
+export const requestChangesPage = page({
+  at: `${AT}/diffs`,
+  access: read,
+  input: changesInput,
+  async show({ ctx, caller, subject, input, view }) {
+    const shown = await load(ctx, caller, subject, view, input)
+    const { changes, at, kept, seen, parts } = shown
+    const { version, versions, commit } = changes
+    const files = filesOf(changes, input)
+    const unseen = seen.version !== null && version !== null && version.id === versions[0]?.id && seen.version < version.id
+    if (version && version.id === versions[0]?.id && seen.version !== version.id)
+      ctx.jobs.add('seen version', () => recordSeenVersion(ctx, caller, subject.request.id, version.id))
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const to = view.links.prefix + at
+    return {
+      title: `Changes of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="merge_requests">
+          <RequestHead view={view} subject={subject} tab="/diffs" drafts={shown.drafted} />
+          {unseen && <NewSince shown={shown} />}
+          <Versions shown={shown} />
+          {commit && (
+            <CommitBar
+              shown={shown}
+              commits={(await listRequestCommits(ctx, subject.project, subject.request, { page: 1, per_page: MAX_COMMITS })).items}
+            />
+          )}
+          <div class="toolbar">
+            {parts.mayWrite && !shown.mayComment && version && (
+              <a href={withQuery(to, input.view ? { view: input.view } : {})}>To comment on lines, show the whole change with its white space</a>
+            )}
+            <span class="last toolbar">
+              {input.view === 'parallel' ? <a href={withQuery(to, { ...kept, view: 'inline' })}>Unified</a> : <strong>Unified</strong>}
+              {input.view === 'parallel' ? <strong>Side by side</strong> : <a href={withQuery(to, { ...kept, view: 'parallel' })}>Side by side</a>}
+              <a href={withQuery(to, { ...kept, w: input.w ? '0' : '1' })}>{input.w ? 'Show white space' : 'Ignore white space'}</a>
+            </span>
+          </div>
+          {input.only && (
+            <p>
+              <a href={withQuery(to, kept)}>All files</a>
+            </p>
+          )}
+          <SelectedSuggestions view={view} {...parts} />
+          {files.length === 0 && <p class="empty">There are no changes.</p>}
+          <DiffFiles
+            files={files}
+            truncated={changes.truncated}
+            links={links}
+            from={changes.from}
+            to={changes.to ?? subject.request.target_branch}
+            parallel={input.view === 'parallel'}
+            ignoreSpace={input.w === true}
+            raw={`${view.links.prefix}${addressOf(subject)}.diff`}
+            review={reviewOf(shown, files)}
+          />
+          {shown.moreThreads > 0 && (
+            <p class="flash">
+              {shown.moreThreads} more threads about these files are on the <a href={view.links.prefix + addressOf(subject)}>overview</a>.
+            </p>
+          )}
+          {!input.only && <Pager view={view} page={input.page} perPage={FILES_PER_PAGE} total={changes.files.length} />}
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+/** Says that there are new commits since the reader looked (WB-95). */
+function NewSince({ shown: { changes, seen, view, at } }: { shown: Shown }) {
+  const last = changes.versions.find(({ id }) => id === seen.version)
+  if (!last || !changes.version) return null
+  return (
+    <p class="flash">
+      There are new commits since your last look.{' '}
+      <a href={withQuery(view.links.prefix + at, { diff_id: String(changes.version.id), start_sha: last.head_commit_sha })}>
+        What has changed since version {numberOf(changes, last.id)}
+      </a>
+    </p>
+  )
+}
+
+const numberOf = ({ versions }: ShownChanges, id: number) => versions.length - versions.findIndex((version) => version.id === id)
+
+/** Chooses a version and what it is compared with, by links that work everywhere. */
+function Versions({ shown: { changes, view, at, kept } }: { shown: Shown }) {
+  const { versions, version, since, commit } = changes
+  if (!version || commit) return null
+  const before = versions.filter(({ id }) => id < version.id)
+  return (
+    <form method="get" action={view.links.prefix + at} class="toolbar versions">
+      {Object.entries(kept)
+        .filter(([name]) => name === 'view' || name === 'w')
+        .map(([name, value]) => (
+          <input key={name} type="hidden" name={name} value={value} />
+        ))}
+      <label for="diff_id">Version</label>
+      <select id="diff_id" name="diff_id">
+        {versions.map(({ id, head_commit_sha }, i) => (
+          <option key={id} value={id} selected={id === version.id}>
+            {versions.length - i} {i === 0 ? '(latest)' : ''} {shortId(head_commit_sha)}
+          </option>
+        ))}
+      </select>
+      <label for="start_sha">since</label>
+      <select id="start_sha" name="start_sha">
+        <option value="">the target branch</option>
+        {before.map(({ id, head_commit_sha }) => (
+          <option key={id} value={head_commit_sha} selected={id === since?.id}>
+            version {numberOf(changes, id)} {shortId(head_commit_sha)}
+          </option>
+        ))}
+      </select>
+      <button type="submit">Show</button>
+    </form>
+  )
+}
+
+/** The commit that is shown alone, and the ways to those beside it. */
+function CommitBar({ shown: { changes, view, at, kept }, commits }: { shown: Shown; commits: { oid: string; message: string }[] }) {
+  const { commit } = changes
+  if (!commit) return null
+  const i = commits.findIndex(({ oid }) => oid === commit.oid)
+  const to = (one: { oid: string } | undefined, label: string) =>
+    one && <a href={withQuery(view.links.prefix + at, { ...kept, commit_id: one.oid })}>{label}</a>
+  const { commit_id: _, ...all } = kept
+  return (
+    <div class="box">
+      <div class="head">
+        <span class="grow">
+          <strong>{titleOf(commit)}</strong> <code>{shortId(commit.oid)}</code>
+        </span>
+        {to(commits[i + 1], 'Previous commit')}
+        {i > 0 && to(commits[i - 1], 'Next commit')}
+        <a href={withQuery(view.links.prefix + at, all)}>All commits</a>
+      </div>
+    </div>
+  )
+}
+
+const shaFields = ({ version }: ShownChanges) => ({
+  base_sha: version?.base_commit_sha ?? '',
+  start_sha: version?.start_commit_sha ?? '',
+  head_sha: version?.head_commit_sha ?? '',
+})
+
+/** What stands beside and under the lines: threads, drafts, and the form of a new comment. */
+function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
+  const { input, changes, seen, threads, drafts, mayComment, view, at, kept } = shown
+  let lines = 0
+  const left = new Set<FileDiff>()
+  for (const file of files) {
+    const own = countLines(file.diff)
+    if (!input.only && lines + own > MAX_LINES && lines > 0) left.add(file)
+    else if (own > (input.only ? MAX_LINES_OF_ONE : MAX_LINES)) left.add(file)
+    else lines += own
+  }
+  const isViewed = (file: FileDiff) => seen.files.get(fileAnchor(file.new_path)) === changeDigest(file)
+  const of = (file: FileDiff) => ({ anchor: fileAnchor(file.new_path), threads: threads.get(file.new_path), drafts: drafts.get(file.new_path) })
+  return {
+    list: <FileList shown={shown} files={input.only ? files : changes.files} isViewed={isViewed} />,
+    head: (file) => <FileTools shown={shown} file={file} viewed={isViewed(file)} />,
+    above(file) {
+      const { anchor, threads: own, drafts: drafted } = of(file)
+      const outdated = own?.outdated ?? []
+      const isNew = mayComment && input.on === anchor && input.line === 'file'
+      return (
+        <>
+          {mayComment && (
+            <form id={`on_${anchor}`} method="get" action={`${view.links.prefix}${at}#comment`} data-comment>
+              {Object.entries({ ...kept, on: anchor }).map(([name, value]) => (
+                <input key={name} type="hidden" name={name} value={value} />
+              ))}
+            </form>
+          )}
+          {(own?.file ?? []).map((discussion) => (
+            <ThreadBox key={discussion.id} shown={shown} discussion={discussion} />
+          ))}
+          {[...(drafted?.file ?? []), ...(drafted?.outdated ?? [])].map((draft) => (
+            <Draft key={draft.id} view={view} at={shown.parts.at} draft={draft} back={shown.parts.back} />
+          ))}
+          {isNew && <NewComment shown={shown} file={file} line={null} />}
+          {outdated.length > 0 && (
+            <details class="outdated" open={outdated.some(isUnresolved)}>
+              <summary>
+                {outdated.length === 1
+                  ? '1 thread about lines that have changed since'
+                  : `${outdated.length} threads about lines that have changed since`}
+              </summary>
+              {outdated.map((discussion) => (
+                <ThreadBox key={discussion.id} shown={shown} discussion={discussion} outdated />
+              ))}
+            </details>
+          )}
+        </>
+      )
+    },
+    under(file, line) {
+      const { anchor, threads: own, drafts: drafted } = of(file)
+      const key = keyOf(line)
+      const discussions = own?.lines.get(key) ?? []
+      const mine = drafted?.lines.get(key) ?? []
+      const isNew = mayComment && input.on === anchor && input.line === key
+      if (discussions.length === 0 && mine.length === 0 && !isNew) return null
+      return (
+        <>
+          {discussions.map((discussion) => (
+            <ThreadBox key={discussion.id} shown={shown} discussion={discussion} />
+          ))}
+          {mine.map((draft) => (
+            <Draft key={draft.id} view={view} at={shown.parts.at} draft={draft} back={shown.parts.back} />
+          ))}
+          {isNew && <NewComment shown={shown} file={file} line={line} />}
+        </>
+      )
+    },
+    formOf: (file) => (mayComment ? `on_${fileAnchor(file.new_path)}` : null),
+    isClosed: (file) => isViewed(file) && fileAnchor(file.new_path) !== input.on,
+    instead: (file) =>
+      left.has(file) ? (
+        <p class="note">
+          {countLines(file.diff)} lines are not shown here.{' '}
+          {!input.only && (
+            <a
+              href={withQuery(view.links.prefix + at, { ...kept, on: fileAnchor(file.new_path), only: '1' })}
+              data-into={fileAnchor(file.new_path)}
+              aria-label={`Show the changes of ${file.new_path}`}
+            >
+              Show them
+            </a>
+          )}
+        </p>
+      ) : null,
+  }
+}
+
+function countLines(text: string): number {
+  let lines = 0
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++
+  return lines
+}
+
+const ThreadBox = ({ shown, discussion, outdated = false }: { shown: Shown; discussion: DiscussionRecord; outdated?: boolean }) => (
+  <div class="box thread" id={`discussion_${discussion.id}`}>
+    {outdated && discussion.notes[0] && <Excerpt note={discussion.notes[0].note} />}
+    <Thread {...shown.parts} view={shown.view} discussion={discussion} inPlace />
+  </div>
+)
+
+/** The files by their folders, with marks on those that were viewed. */
+function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[]; isViewed(file: FileDiff): boolean }) {
+  const { changes, threads, view, at, kept, input } = shown
+  const total = changes.files.length
+  const folders = new Map<string, FileDiff[]>()
+  for (const file of files) {
+    const folder = file.new_path.slice(0, file.new_path.lastIndexOf('/') + 1)
+    folders.set(folder, [...(folders.get(folder) ?? []), file])
+  }
+  const here = new Set(filesOf(changes, input))
+  const number = new Map(changes.files.map((file, i) => [file, Math.floor(i / FILES_PER_PAGE) + 1]))
+  const linkTo = (file: FileDiff) => {
+    const anchor = fileAnchor(file.new_path)
+    if (here.has(file)) return `#${anchor}`
+    return `${withQuery(view.links.prefix + at, { ...kept, page: String(number.get(file) ?? 1) })}#${anchor}`
+  }
+  const viewed = files.filter(isViewed).length
+  const open = [...threads.values()]
+    .flatMap(({ lines, file, outdated }) => [...[...lines.values()].flat(), ...file, ...outdated])
+    .filter(isUnresolved)
+  return (
+    <>
+      <details class="summary tree" open={total <= 20}>
+        <summary>
+          {total === 1 ? '1 file changed' : `${changes.truncated ? 'More than ' : ''}${total} files changed`}
+          {viewed > 0 && `, ${viewed} viewed`}
+        </summary>
+        <ul>
+          {[...folders].map(([folder, own]) => (
+            <li key={folder}>
+              {folder && <span class="dim">{folder}</span>}
+              <ul>
+                {own.map((file) => (
+                  <li key={file.new_path}>
+                    <a href={linkTo(file)} aria-label={file.new_path}>
+                      {file.new_path.slice(folder.length)}
+                    </a>{' '}
+                    {files.length <= FILES_PER_PAGE && <Counts {...countsOf(linesOf(file.diff))} />}{' '}
+                    {isViewed(file) && <span class="dim">✓ viewed</span>}
+                  </li>
+                ))}
+              </ul>
+            </li>
+          ))}
+        </ul>
+      </details>
+      {open.length > 0 && (
+        <p>
+          {open.length === 1 ? '1 unresolved thread' : `${open.length} unresolved threads`} here:{' '}
+          <a href={`#discussion_${open[0]?.id}`} data-next-thread>
+            {open.length === 1 ? 'go to it' : 'go to the first'}
+          </a>
+        </p>
+      )}
+    </>
+  )
+}
+
+function FileTools({ shown: { view, parts, mayComment, subject }, file, viewed }: { shown: Shown; file: FileDiff; viewed: boolean }) {
+  const anchor = fileAnchor(file.new_path)
+  return (
+    <>
+      {mayComment && (
+        <button type="submit" form={`on_${anchor}`} name="line" value="file" class="quiet" aria-label={`Comment on the file ${file.new_path}`}>
+          Comment
+        </button>
+      )}
+      <ActionButton
+        view={view}
+        action={`${addressOf(subject)}/viewed`}
+        label={viewed ? '✓ Viewed' : 'Viewed'}
+        what={file.new_path}
+        class="quiet"
+        fields={{ file: anchor, change: changeDigest(file), viewed: String(!viewed), ...(parts.back && { back: parts.back }) }}
+        into={anchor}
+      />
+    </>
+  )
+}
+
+const fenceFor = (text: string) => '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
+
+/** The form of a new comment on a line, or on the file as a whole. */
+function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line: Line | null }) {
+  const { view, changes, at, kept, input, parts } = shown
+  const anchor = fileAnchor(file.new_path)
+  const here = { ...kept, on: anchor, line: line ? keyOf(line) : 'file' }
+  const fields = {
+    ...shaFields(changes),
+    position_type: line ? 'text' : 'file',
+    old_path: file.old_path,
+    new_path: file.new_path,
+    old_line: String(line?.old ?? ''),
+    new_line: String(line?.new ?? ''),
+  }
+  const fence = fenceFor(line?.text ?? '')
+  const suggestion = input.suggest && line?.new ? `${fence}suggestion:-0+0\n${line.text}\n${fence}\n` : undefined
+  return (
+    <div class="box thread" id="comment">
+      <FormTag view={view} action={`${parts.at}/discussions`} once>
+        <FormFaults view={view} fields={['note']} />
+        {Object.entries(fields).map(([name, value]) => (
+          <input key={name} type="hidden" name={`position[${name}]`} value={value} />
+        ))}
+        {Object.entries(here).map(([name, value]) => (
+          <input key={name} type="hidden" name={name} value={value} />
+        ))}
+        <TextField
+          view={view}
+          name="note[note]"
+          within="new"
+          label={line ? `Comment on line ${line.new ?? line.old}` : `Comment on ${file.new_path}`}
+          value={suggestion}
+          rows={4}
+          required
+          autofocus
+        />
+        <div class="toolbar">
+          <Submit label="Add to review" name="how" value="review" />
+          <Submit label="Comment now" name="how" value="now" class="" />
+          {line?.new && !input.suggest && (
+            <a href={`${withQuery(view.links.prefix + at, { ...here, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
+              Suggest a change
+            </a>
+          )}
+          <a href={`${withQuery(view.links.prefix + at, kept)}#${line ? `${anchor}_${keyOf(line)}` : anchor}`} data-remove="comment">
+            Cancel
+          </a>
+        </div>
+      </FormTag>
+    </div>
+  )
+}

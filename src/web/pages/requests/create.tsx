@@ -1,0 +1,450 @@
+import { z } from 'zod'
+import type { SignedIn } from '../../../access/actor.js'
+import { onMergeRequest } from '../../../access/merge-requests.js'
+import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { invalidRecord, nullOnFailure } from '../../../failures.js'
+import { bool, list, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
+import { squashesByDefault } from '../../../rules/squash.js'
+import { findVisibleProject } from '../../../services/identity/acting-users.js'
+import { type LabelChoice, labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
+import { completeMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
+import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '../../../services/quick-actions/descriptions.js'
+import { branchExists } from '../../../services/repository/branches.js'
+import { compare } from '../../../services/repository/commits/read.js'
+import { readFile } from '../../../services/repository/files.js'
+import { listTree } from '../../../services/repository/tree.js'
+import { shortId } from '../../components/code.js'
+import { DiffFiles } from '../../components/diff.js'
+import { Editor, EditorForm } from '../../components/editor.js'
+import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../components/form.js'
+import { Row, Rows } from '../../components/list.js'
+import { checkVersion, Version } from '../../components/stale.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl, projectLinks } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { titleOf } from '../code/revision.js'
+import { LabelFields } from '../planning/issue.js'
+import { assigneeOf, membersOf, Suggestions } from '../planning/people.js'
+import { AT, addressOf, within } from './parts.js'
+
+const TEMPLATES = '.gitlab/merge_request_templates'
+const MAX_TEMPLATES = 100
+/** Commits and changed lines that are shown before a merge request is opened. */
+const MAX_COMMITS = 50
+const MAX_TEXT = 200_000
+
+/** The names of the templates on the default branch. */
+async function templatesOf(ctx: Context, subject: ProjectSubject): Promise<string[]> {
+  if (!subject.can('download_code') || subject.project.empty_repo) return []
+  const found = await nullOnFailure(listTree(ctx, subject, { path: TEMPLATES, recursive: false, page: 1, per_page: MAX_TEMPLATES }))
+  return (found?.items ?? []).flatMap(({ type, name }) => (type === 'blob' && name.endsWith('.md') ? [name.slice(0, -3)] : []))
+}
+
+async function templateNamed(ctx: Context, subject: ProjectSubject, name: string): Promise<string | undefined> {
+  if (name === '' || name.includes('/') || !subject.can('download_code')) return undefined
+  const file = await nullOnFailure(readFile(ctx, subject, `${TEMPLATES}/${name}.md`, subject.project.default_branch))
+  return file?.content.toString('utf8')
+}
+
+const attributes = z.object({
+  title: opt(str()),
+  description: opt(str()),
+  target_branch: opt(str()),
+  draft: orDefault(bool(), false),
+  squash: orDefault(bool(), false),
+  force_remove_source_branch: orDefault(bool(), false),
+  assignee_username: opt(str()),
+  reviewer_username: opt(str()),
+  labels: opt(list(str(), 200)),
+  other_labels: opt(str()),
+  milestone_id: opt(str()),
+})
+type Attributes = z.infer<typeof attributes>
+
+const newAttributes = attributes.extend({ source_branch: opt(str()), target_project_id: opt(rowId()), source_project_id: opt(rowId()) })
+
+/** What a merge request can be given, where the caller manages the target. */
+async function choicesFor(ctx: Context, target: ProjectSubject) {
+  const [labels, milestones, members] = await Promise.all([
+    labelChoices(ctx, { project: target }),
+    milestoneChoices(ctx, { project: target }),
+    membersOf(ctx, target),
+  ])
+  return { labels, milestones, members }
+}
+
+/** Attributes as the service takes them; only what the caller manages. */
+async function given(ctx: Context, target: ProjectSubject, { draft, ...input }: Attributes) {
+  const {
+    title = '',
+    description,
+    squash,
+    force_remove_source_branch,
+    assignee_username,
+    reviewer_username,
+    labels = [],
+    other_labels = '',
+    milestone_id,
+  } = input
+  const manages = target.can('manage_merge_request')
+  const bare = withoutDraftMark(title)
+  return {
+    title: draft ? `Draft: ${bare}` : bare,
+    description,
+    remove_source_branch: force_remove_source_branch,
+    ...(target.project.squash_option !== 'never' && target.project.squash_option !== 'always' && { squash }),
+    ...(manages && {
+      labels: [...labels, ...other_labels.split(',')],
+      ...(milestone_id !== undefined && { milestone_id: Number(milestone_id) || 0 }),
+      ...(assignee_username !== undefined && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
+      ...(reviewer_username !== undefined && { reviewer_ids: await personOf(ctx, reviewer_username) }),
+    }),
+  }
+}
+
+const personOf = (ctx: Context, name: string) =>
+  assigneeOf(ctx, name).catch(() => {
+    throw invalidRecord({ reviewer_username: ['is not the name of a user'] })
+  })
+
+interface FieldsProps {
+  view: PageView
+  target: ProjectSubject
+  values: Partial<Attributes>
+  choices: { labels: LabelChoice[]; milestones: { id: number; title: string }[]; members: { username: string; name: string }[] } | null
+}
+
+/** The fields that new and existing merge requests share. */
+const Fields = ({ view, target, values, choices }: FieldsProps) => (
+  <>
+    <Field view={view} name="merge_request[title]" label="Title" value={values.title} required />
+    <Checkbox
+      view={view}
+      name="merge_request[draft]"
+      label="Draft"
+      checked={values.draft === true}
+      hint="A draft cannot be merged before it is marked as ready."
+    />
+    <Editor
+      view={view}
+      name="merge_request[description]"
+      label="Description"
+      value={values.description}
+      rows={10}
+      hint="Markdown; “Closes #1” closes the issue with the merge, lines such as /label ~bug are carried out."
+      project={target}
+    />
+    {choices && (
+      <>
+        <div class="columns">
+          <Field
+            view={view}
+            name="merge_request[assignee_username]"
+            label="Assignee"
+            value={values.assignee_username}
+            hint="A username."
+            list="people"
+          />
+          <Field
+            view={view}
+            name="merge_request[reviewer_username]"
+            label="Reviewer"
+            value={values.reviewer_username}
+            hint="A username."
+            list="people"
+          />
+          <SelectField
+            view={view}
+            name="merge_request[milestone_id]"
+            label="Milestone"
+            value={values.milestone_id}
+            choices={[
+              { value: '', label: 'None' },
+              ...choices.milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
+            ]}
+          />
+        </div>
+        <Suggestions id="people" values={choices.members.map(({ username, name }) => ({ value: username, label: name }))} />
+        <LabelFieldsOf view={view} labels={choices.labels} chosen={values.labels ?? []} />
+      </>
+    )}
+    {target.project.squash_option !== 'never' && target.project.squash_option !== 'always' && (
+      <Checkbox view={view} name="merge_request[squash]" label="Squash the commits into one with the merge" checked={values.squash === true} />
+    )}
+    <Checkbox
+      view={view}
+      name="merge_request[force_remove_source_branch]"
+      label="Delete the source branch with the merge"
+      checked={values.force_remove_source_branch === true}
+    />
+  </>
+)
+
+/** The labels that are offered, and those that it has beside them. */
+function LabelFieldsOf({ view, labels, chosen }: { view: PageView; labels: LabelChoice[]; chosen: string[] }) {
+  const offered = labels.slice(0, MAX_CHOICES)
+  const others = chosen.filter((name) => !offered.some((label) => label.name === name))
+  return <LabelFields view={view} labels={[...others, ...offered]} chosen={chosen} hasMore={labels.length > MAX_CHOICES} of="merge_request" />
+}
+
+/** The projects that changes of a project can be merged into: itself, and what it was forked from. */
+async function targetsOf(ctx: Context, caller: SignedIn, subject: ProjectSubject): Promise<ProjectSubject[]> {
+  const { forked_from_id } = subject.project
+  const parent = forked_from_id === null ? null : await findVisibleProject(ctx, caller, forked_from_id)
+  return parent?.can('read_merge_request') && !parent.project.archived ? [parent, subject] : [subject]
+}
+
+/** What a new merge request would have: its commits and changes; null if there is nothing to compare here. */
+async function preview(ctx: Context, source: ProjectSubject, target: ProjectSubject, { from, to }: { from: string; to: string }) {
+  if (source.project.id !== target.project.id || !source.can('download_code')) return null
+  return nullOnFailure(compare(ctx, source, { from, to, straight: false }))
+}
+
+/** Opens a merge request: first its branches are chosen, then its texts, beside a preview (WB-109). */
+export const newMergeRequestPage = page({
+  at: 'P/-/merge_requests/new',
+  access: onProjectSignedIn('create_merge_request'),
+  input: z.object({ merge_request: newAttributes.partial().optional(), issuable_template: opt(str()) }),
+  async show({ ctx, caller, subject, input, view }) {
+    const wanted = input.merge_request ?? {}
+    const targets = await targetsOf(ctx, caller, subject)
+    const target = targets.find(({ project }) => project.id === wanted.target_project_id) ?? (targets[0] as ProjectSubject)
+    const targetBranch = wanted.target_branch || target.project.default_branch
+    const sourceBranch = wanted.source_branch ?? ''
+    const hasSource = sourceBranch !== '' && (await branchExists(ctx, subject, sourceBranch))
+    const heading = <h1>New merge request</h1>
+    const frame = (body: preact.ComponentChildren) => ({
+      title: `New merge request · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="merge_requests">
+          {heading}
+          {body}
+        </ProjectLayout>
+      ),
+    })
+    const branches = (
+      <form method="get" action={`${view.links.prefix}${within(subject)}/new`}>
+        {sourceBranch !== '' && !hasSource && (
+          <p class="flash alert" role="alert">
+            There is no branch {sourceBranch}.
+          </p>
+        )}
+        <div class="columns">
+          <Field view={view} name="merge_request[source_branch]" label="From the branch" value={sourceBranch} required />
+          {targets.length > 1 && (
+            <SelectField
+              view={view}
+              name="merge_request[target_project_id]"
+              label="Into the project"
+              value={String(target.project.id)}
+              choices={targets.map(({ project }) => ({ value: String(project.id), label: fullPathOf(project) }))}
+            />
+          )}
+          <Field view={view} name="merge_request[target_branch]" label="Into the branch" value={targetBranch} required />
+        </div>
+        <Submit label={hasSource ? 'Change branches' : 'Continue'} class={hasSource ? '' : 'primary'} />
+      </form>
+    )
+    if (!hasSource && !view.submitted) return frame(branches)
+    const names = await templatesOf(ctx, target)
+    const template = input.issuable_template ?? (names.includes('Default') ? 'Default' : '')
+    const [text, choices, compared] = await Promise.all([
+      templateNamed(ctx, target, template),
+      target.can('manage_merge_request') ? choicesFor(ctx, target) : null,
+      hasSource ? preview(ctx, subject, target, { from: targetBranch, to: sourceBranch }) : null,
+    ])
+    const commits = [...(compared?.commits ?? [])].reverse()
+    const only = commits.length === 1 ? commits[0] : undefined
+    const title = wanted.title || (only ? titleOf(only) : sourceBranch.replace(/[-_/]+/g, ' '))
+    const body = only?.message.split('\n').slice(1).join('\n').trim()
+    const values = {
+      ...wanted,
+      title: withoutDraftMark(title),
+      draft: wanted.draft || isDraft(title),
+      description: wanted.description ?? text ?? (body || undefined),
+      squash: wanted.squash || squashesByDefault(target.project),
+      force_remove_source_branch: wanted.force_remove_source_branch ?? false,
+    }
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const here = {
+      'merge_request[source_branch]': sourceBranch,
+      'merge_request[target_branch]': targetBranch,
+      'merge_request[target_project_id]': String(target.project.id),
+    }
+    return frame(
+      <>
+        <p class="dim">
+          <code>{sourceBranch}</code> →{' '}
+          <code>{target.project.id === subject.project.id ? targetBranch : `${fullPathOf(target.project)}:${targetBranch}`}</code>
+        </p>
+        <details open={!hasSource}>
+          <summary>Other branches</summary>
+          {branches}
+        </details>
+        {names.length > 0 && (
+          <form method="get" action={`${view.links.prefix}${within(subject)}/new`} class="search">
+            {Object.entries(here).map(([name, value]) => (
+              <input key={name} type="hidden" name={name} value={value} />
+            ))}
+            <select name="issuable_template" aria-label="Template">
+              <option value="">No template</option>
+              {names.map((name) => (
+                <option key={name} value={name} selected={name === template}>
+                  {name}
+                </option>
+              ))}
+            </select>
+            <button type="submit">Use template</button>
+          </form>
+        )}
+        <EditorForm view={view} action={within(subject)} once>
+          <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'reviewer_username', 'milestone_id']} />
+          {Object.entries(here).map(([name, value]) => (
+            <input key={name} type="hidden" name={name} value={value} />
+          ))}
+          <Fields view={view} target={target} values={values} choices={choices} />
+          <Submit label="Create merge request" />
+        </EditorForm>
+        {compared && (
+          <section aria-label="Preview">
+            <h2>{commits.length === 1 ? '1 commit' : `${commits.length} commits`}</h2>
+            <Rows empty="Everything in the source branch is in the target branch already.">
+              {commits.slice(0, MAX_COMMITS).map((commit) => (
+                <Row
+                  key={commit.oid}
+                  actions={
+                    <a href={links.commit(commit.oid)}>
+                      <code>{shortId(commit.oid)}</code>
+                    </a>
+                  }
+                >
+                  <span>{titleOf(commit)}</span>
+                  <span class="dim">{commit.author.name}</span>
+                </Row>
+              ))}
+            </Rows>
+            {commits.length > MAX_COMMITS && <p class="dim">{commits.length - MAX_COMMITS} more commits are not shown here.</p>}
+            {compared.diffs.reduce((sum, { diff }) => sum + diff.length, 0) <= MAX_TEXT ? (
+              <DiffFiles
+                files={compared.diffs}
+                truncated={compared.overflow}
+                links={links}
+                from={null}
+                to={sourceBranch}
+                parallel={false}
+                raw={`${links.page('compare')}/${encodeURIComponent(targetBranch)}...${encodeURIComponent(sourceBranch)}.diff`}
+              />
+            ) : (
+              <p>
+                {compared.diffs.length} files are changed:{' '}
+                <a href={`${links.page('compare')}/${inUrl(targetBranch)}...${inUrl(sourceBranch)}`}>compare the branches</a>
+              </p>
+            )}
+          </section>
+        )}
+      </>,
+    )
+  },
+})
+
+const newMergeRequestForm = form({
+  at: 'P/-/merge_requests',
+  method: 'POST',
+  access: onProjectSignedIn('create_merge_request'),
+  input: z.object({ merge_request: newAttributes }),
+  on: newMergeRequestPage,
+  async submit({ ctx, caller, subject, input: { merge_request: wanted } }) {
+    const { source_branch = '', target_branch = '', target_project_id } = wanted
+    const targets = await targetsOf(ctx, caller, subject)
+    const target = targets.find(({ project }) => project.id === target_project_id) ?? subject
+    for (const [name, project, branch] of [
+      ['source_branch', subject, source_branch],
+      ['target_branch', target, target_branch],
+    ] as const)
+      if (!(await branchExists(ctx, project, branch))) throw invalidRecord({ [name]: ['does not exist'] })
+    const made = await createMergeRequestWithCommands(ctx, caller, subject, {
+      ...(await given(ctx, target, wanted)),
+      source_branch,
+      target_branch,
+      target_project_id: target.project.id,
+    })
+    return new Redirect(`${within(target)}/${made.request.iid}`, { notice: 'The merge request is open.' })
+  },
+})
+
+export const editMergeRequestPage = page({
+  at: `${AT}/edit`,
+  access: onMergeRequest('update_merge_request'),
+  input: z.object({}),
+  async show({ ctx, caller, subject, view }) {
+    const { request } = subject
+    const [record, choices] = await Promise.all([
+      completeMergeRequest(ctx, caller, subject),
+      subject.can('manage_merge_request') ? choicesFor(ctx, subject) : null,
+    ])
+    const values = {
+      title: withoutDraftMark(request.title),
+      draft: isDraft(request.title),
+      description: request.description,
+      squash: request.squash,
+      force_remove_source_branch: request.force_remove_source_branch,
+      assignee_username: record.assignee?.username,
+      reviewer_username: record.reviewer?.username,
+      labels: record.labels,
+      milestone_id: request.milestone_id === null ? '' : String(request.milestone_id),
+    }
+    return {
+      title: `Edit !${request.iid} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="merge_requests">
+          <h1>Edit !{request.iid}</h1>
+          <EditorForm view={view} action={addressOf(subject)} method="PUT">
+            <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'reviewer_username', 'milestone_id', 'target_branch']} />
+            <Version
+              view={view}
+              texts={[
+                { label: 'Title', text: request.title },
+                { label: 'Description', text: request.description },
+              ]}
+            />
+            {request.state === 'opened' && (
+              <Field view={view} name="merge_request[target_branch]" label="Into the branch" value={request.target_branch} required />
+            )}
+            <Fields view={view} target={subject} values={values} choices={choices} />
+            <Submit label="Save changes" />
+          </EditorForm>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+/** Changes a merge request by its page, or closes or reopens it by a button. */
+const requestChange = form({
+  at: AT,
+  method: 'PUT',
+  access: onMergeRequest('update_merge_request'),
+  input: z.object({ version: opt(str()), merge_request: attributes.extend({ state_event: opt(oneOf(['close', 'reopen'])) }) }),
+  on: editMergeRequestPage,
+  async submit({ ctx, caller, subject, input: { version = '', merge_request: wanted } }) {
+    const { state_event, target_branch } = wanted
+    if (state_event) {
+      await updateMergeRequestWithCommands(ctx, caller, subject, { state_event })
+      return new Redirect(addressOf(subject), {
+        notice: state_event === 'close' ? 'The merge request is closed.' : 'The merge request is open again.',
+      })
+    }
+    const isMoved = target_branch !== undefined && target_branch !== subject.request.target_branch
+    if (isMoved && !(await branchExists(ctx, subject, target_branch))) throw invalidRecord({ target_branch: ['does not exist'] })
+    await updateMergeRequestWithCommands(ctx, caller, subject, {
+      ...(await given(ctx, subject, wanted)),
+      ...(isMoved && { target_branch }),
+      check: (before) => checkVersion(version, before.title, before.description),
+    })
+    return new Redirect(addressOf(subject), { notice: 'The merge request is changed.' })
+  },
+})
+
+export const forms = { newMergeRequestForm, requestChange }

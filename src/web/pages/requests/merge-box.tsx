@@ -1,0 +1,304 @@
+import type { ComponentChildren } from 'preact'
+import type { SignedIn } from '../../../access/actor.js'
+import type { MergeRequestSubject } from '../../../access/merge-requests.js'
+import type { Context } from '../../../context.js'
+import { detailedStatus } from '../../../entities/issuables/merge-request.js'
+import { isDraft } from '../../../rules/draft.js'
+import { isSquashed } from '../../../rules/squash.js'
+import { mergeMessage, squashMessage } from '../../../services/issuables/merge-requests/merging/messages.js'
+import { type BranchOptions, branchOptions } from '../../../services/issuables/merge-requests/reading/after-merge.js'
+import { completeMergeRequest, type SingleMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
+import { type ApprovalsRecord, loadApprovals } from '../../../services/issuables/merge-requests/writing/approvals.js'
+import { PipelineBadge, shortId } from '../../components/code.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Time } from '../../components/time.js'
+import { inUrl } from '../../links.js'
+import type { PageView } from '../../page.js'
+import { addressOf } from './parts.js'
+
+export interface Merging {
+  record: SingleMergeRequest
+  approvals: ApprovalsRecord
+  branches: BranchOptions
+  /** The messages that a merge has unless they are edited; null if there is nothing to merge with. */
+  messages: { merge: string | null; squash: string | null } | null
+}
+
+/** What the box needs to say how a merge request can be merged. */
+export async function loadMerging(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<Merging> {
+  const [record, approvals, branches] = await Promise.all([
+    completeMergeRequest(ctx, caller, subject),
+    loadApprovals(ctx, caller, subject),
+    branchOptions(ctx, caller, subject),
+  ])
+  const { request, rules } = record
+  if (!record.can_merge || request.state !== 'opened') return { record, approvals, branches, messages: null }
+  const merging = { caller, subject, request }
+  const [merge, squash] = await Promise.all([
+    rules.merge_method === 'ff' ? null : mergeMessage(ctx, merging, undefined),
+    rules.squash_option === 'never' ? null : squashMessage(ctx, merging, undefined),
+  ])
+  return { record, approvals, branches, messages: { merge, squash } }
+}
+
+/** A thing that must hold before a merge, or that is good to know. */
+const Check = ({ state, children }: { state: 'done' | 'missing' | 'waiting' | 'info'; children: ComponentChildren }) => (
+  <li class={state}>
+    <span aria-hidden="true">{{ done: '✓', missing: '✕', waiting: '…', info: '•' }[state]}</span>
+    <span class="hidden">{{ done: 'Done: ', missing: 'Missing: ', waiting: 'Waiting: ', info: '' }[state]}</span>
+    <div>{children}</div>
+  </li>
+)
+
+interface BoxProps extends Merging {
+  view: PageView
+  subject: MergeRequestSubject
+}
+
+const isActive = (state: string | null) => state === 'created' || state === 'pending' || state === 'running'
+
+/** What stands in the way of a merge and what to do about it, or what can be done afterwards (WB-103 to WB-106). */
+export function MergeBox(props: BoxProps) {
+  const { record, view, subject } = props
+  const { request } = record
+  const waits = request.state === 'opened' && (request.merge_status === 'unchecked' || request.rebase_user_id !== null)
+  const refresh =
+    request.state === 'opened' ? { 'data-refresh': `${view.links.prefix}${addressOf(subject)}/widget`, 'data-every': waits ? '2' : '10' } : {}
+  return (
+    <section class="box merge" id="merge" {...refresh}>
+      {request.state === 'merged' ? <Merged {...props} /> : request.state === 'closed' ? <Closed {...props} /> : <Open {...props} />}
+    </section>
+  )
+}
+
+const HEADINGS: Record<string, string> = {
+  mergeable: 'This can be merged',
+  unchecked: 'Whether this can be merged is being checked',
+}
+
+function Open(props: BoxProps) {
+  const { record, approvals, branches, view, subject } = props
+  const { request, can_merge, pipeline_status: pipeline } = record
+  const at = addressOf(subject)
+  const status = detailedStatus(record)
+  const deferred = request.merge_when_pipeline_succeeds
+  return (
+    <>
+      <h2 class="head">
+        {deferred
+          ? 'This is merged when its pipeline succeeds'
+          : status === 'mergeable' && !can_merge
+            ? 'This is ready to be merged'
+            : (HEADINGS[status] ?? 'This cannot be merged yet')}
+      </h2>
+      <div class="note">
+        <FormFaults view={view} fields={['note', 'description', 'title']} />
+        <Checks {...props} />
+        {request.merge_error && <p class="flash alert">{request.merge_error}</p>}
+        {deferred ? (
+          <>
+            <p>{record.request.merge_user_id === view.viewer?.id ? 'You have asked for this.' : 'Somebody who may merge has asked for this.'}</p>
+            {(can_merge || request.author_id === view.viewer?.id) && (
+              <ActionButton view={view} action={`${at}/cancel_merge_when_pipeline_succeeds`} label="Cancel the automatic merge" into="merge" />
+            )}
+          </>
+        ) : (
+          can_merge && (status === 'mergeable' || (status === 'ci_still_running' && isActive(pipeline))) && <MergeForm {...props} status={status} />
+        )}
+        <div class="toolbar">
+          {approvals.user_can_approve && !approvals.user_has_approved && (
+            <ActionButton view={view} action={`${at}/approve`} label="Approve" fields={{ sha: request.sha ?? '' }} />
+          )}
+          {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Take back my approval" />}
+          {branches.source && request.behind_target && status === 'mergeable' && record.rules.merge_method === 'merge' && (
+            <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
+          )}
+        </div>
+      </div>
+    </>
+  )
+}
+
+function Checks({ record, approvals, branches, view, subject }: BoxProps) {
+  const { request, rules, pipeline_status: pipeline, head_pipeline, can_merge } = record
+  const at = addressOf(subject)
+  const target = <code>{request.target_branch}</code>
+  const threads = request.unresolved_discussions_count
+  const names = approvals.approvers.map(({ name }) => name).join(', ')
+  const pipelineAt = head_pipeline && record.source_path && `${view.links.prefix}/${inUrl(record.source_path)}/-/pipelines/${head_pipeline.id}`
+  return (
+    <ul class="checks">
+      {isDraft(request.title) && (
+        <Check state="missing">
+          This is a draft.{' '}
+          {subject.may('update_merge_request') && (
+            <ActionButton view={view} action={`${at}/ready`} label="Mark as ready" fields={{ draft: 'false' }} />
+          )}
+        </Check>
+      )}
+      {request.merge_status === 'unchecked' ? (
+        <Check state="waiting">Conflicts with {target} are being looked for.</Check>
+      ) : request.merge_status === 'cannot_be_merged' ? (
+        <Check state="missing">
+          <Conflicts view={view} subject={subject} mayPush={branches.source !== null} />
+        </Check>
+      ) : (
+        <Check state="done">There are no conflicts with {target}.</Check>
+      )}
+      {request.rebase_user_id !== null ? (
+        <Check state="waiting">The rebase is going on.</Check>
+      ) : (
+        request.behind_target && (
+          <Check state={rules.merge_method === 'merge' ? 'info' : 'missing'}>
+            The source branch is behind {target}.{' '}
+            {rules.merge_method !== 'merge' &&
+              (branches.source ? (
+                <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
+              ) : (
+                'Who may push to the source branch can rebase it.'
+              ))}
+          </Check>
+        )
+      )}
+      {pipeline !== null && (
+        <Check state={pipeline === 'success' ? 'done' : isActive(pipeline) ? 'waiting' : rules.pipeline_needed ? 'missing' : 'info'}>
+          {pipelineAt ? <a href={pipelineAt}>The pipeline</a> : 'The pipeline'} <PipelineBadge state={pipeline} />
+          {pipeline !== 'success' && rules.pipeline_needed && ' It must pass first.'}
+        </Check>
+      )}
+      {pipeline === null && rules.pipeline_needed && (
+        <Check state="missing">A pipeline must pass first, and there is none for the newest commit.</Check>
+      )}
+      {threads > 0 && (
+        <Check state={rules.discussions_block ? 'missing' : 'info'}>
+          {threads === 1 ? 'One thread is' : `${threads} threads are`} not resolved.{rules.discussions_block && ' All must be resolved first.'}
+        </Check>
+      )}
+      {names ? <Check state="done">Approved by {names}.</Check> : <Check state="info">Nobody has approved this yet; nobody has to.</Check>}
+      {!can_merge && <Check state="info">You may not merge into {target}: who may push or merge there can.</Check>}
+    </ul>
+  )
+}
+
+/** How conflicts are resolved: by a page for texts, or by commands. */
+function Conflicts({ view, subject, mayPush }: { view: PageView; subject: MergeRequestSubject; mayPush: boolean }) {
+  const { request } = subject
+  const [source, target] = [request.source_branch, request.target_branch].map(quoted)
+  const isFork = request.source_project_id !== request.project_id
+  return (
+    <>
+      There are conflicts with <code>{request.target_branch}</code>.{' '}
+      {mayPush && <a href={`${view.links.prefix}${addressOf(subject)}/conflicts`}>Resolve conflicts</a>}
+      <details>
+        <summary>Resolve them by commands</summary>
+        <pre class="plain">
+          {`git fetch origin\ngit switch ${source}\ngit merge ${isFork ? 'upstream' : 'origin'}/${target}\n# resolve the conflicts in the files that git names\ngit add --all\ngit commit\ngit push origin ${source}`}
+        </pre>
+      </details>
+    </>
+  )
+}
+
+/** A word of a shell. */
+const quoted = (text: string) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
+function MergeForm({ record, messages, view, subject, status }: BoxProps & { status: string }) {
+  const { request, rules, pipeline_status: pipeline } = record
+  const squashes = isSquashed(rules, request)
+  const waits = isActive(pipeline)
+  return (
+    <FormTag view={view} action={`${addressOf(subject)}/merge`}>
+      <input type="hidden" name="sha" value={request.sha ?? ''} />
+      {rules.squash_option === 'always' ? (
+        <p class="dim">The project squashes all commits into one.</p>
+      ) : (
+        rules.squash_option !== 'never' && <Checkbox view={view} name="squash" label="Squash the commits into one" checked={squashes} />
+      )}
+      <Checkbox
+        view={view}
+        name="should_remove_source_branch"
+        label={`Delete the branch ${request.source_branch}`}
+        checked={request.force_remove_source_branch === true}
+      />
+      <details>
+        <summary>Edit the message</summary>
+        {messages?.merge != null && (
+          <TextField view={view} name="commit_message" label="Message of the merge commit" rows={5} value={messages.merge} />
+        )}
+        {messages?.squash != null && (
+          <TextField view={view} name="squash_commit_message" label="Message of the squashed commit" rows={4} value={messages.squash} />
+        )}
+      </details>
+      <div class="toolbar">
+        {status === 'mergeable' && <Submit label="Merge" />}
+        {waits && (
+          <Submit
+            label="Merge when the pipeline succeeds"
+            name="merge_when_pipeline_succeeds"
+            value="true"
+            class={status === 'mergeable' ? '' : 'primary'}
+          />
+        )}
+      </div>
+    </FormTag>
+  )
+}
+
+function Merged({ record, branches, view, subject }: BoxProps) {
+  const { request, merged_by } = record
+  const at = addressOf(subject)
+  return (
+    <>
+      <h2 class="head">
+        {merged_by ? `Merged by ${merged_by.name}` : 'Merged'} {request.merged_at && <Time at={request.merged_at} />}
+      </h2>
+      <div class="note">
+        <p>
+          The changes are in <code>{request.target_branch}</code>
+          {branches.merged && (
+            <>
+              {' as '}
+              <code>{shortId(branches.merged)}</code>
+            </>
+          )}
+          .
+        </p>
+        <div class="toolbar">
+          <SourceBranch {...{ branches, view, subject }} />
+          {branches.merged && (
+            <>
+              <ActionButton view={view} action={`${at}/revert`} label="Revert" />
+              <details>
+                <summary>Cherry-pick</summary>
+                <FormTag view={view} action={`${at}/cherry_pick`}>
+                  <Field view={view} name="branch" label="Onto the branch" value={subject.project.default_branch} required />
+                  <Submit label="Cherry-pick" class="" />
+                </FormTag>
+              </details>
+            </>
+          )}
+        </div>
+      </div>
+    </>
+  )
+}
+
+const Closed = ({ record, branches, view, subject }: BoxProps) => (
+  <>
+    <h2 class="head">
+      {record.closed_by ? `Closed by ${record.closed_by.name}` : 'Closed'} {record.request.closed_at && <Time at={record.request.closed_at} />}
+    </h2>
+    <div class="note toolbar">
+      <SourceBranch {...{ branches, view, subject }} />
+      <span class="dim">The changes were not merged.</span>
+    </div>
+  </>
+)
+
+function SourceBranch({ branches, view, subject }: Pick<BoxProps, 'branches' | 'view' | 'subject'>) {
+  const { source_branch } = subject.request
+  const at = addressOf(subject)
+  if (branches.deletable)
+    return <ActionButton view={view} action={`${at}/source_branch`} method="DELETE" label="Delete branch" what={source_branch} class="danger" />
+  return branches.restorable ? <ActionButton view={view} action={`${at}/source_branch`} label="Restore branch" what={source_branch} /> : null
+}

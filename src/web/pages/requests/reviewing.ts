@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import { onMergeRequest } from '../../../access/merge-requests.js'
+import { bool, idList, int, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { listVersions } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { markViewed } from '../../../services/issuables/merge-requests/reading/seen.js'
+import { createDiscussion, resolveDiscussion } from '../../../services/notes/discussions.js'
+import { deleteDraft, discardDrafts, saveDraft, updateDraft } from '../../../services/notes/drafts.js'
+import { getDiscussion } from '../../../services/notes/list.js'
+import { aboutMergeRequest } from '../../../services/notes/noteables.js'
+import { applySuggestions } from '../../../services/notes/suggestions.js'
+import { noteWithCommands } from '../../../services/quick-actions/notes.js'
+import { sendReview } from '../../../services/quick-actions/review.js'
+import { shortId } from '../../components/code.js'
+import { fileAnchor } from '../../components/diff.js'
+import { localPath } from '../../local-path.js'
+import { form, page, Redirect } from '../../page.js'
+import { noteForms } from '../planning/notes.js'
+import { changesInput, requestChangesPage } from './changes.js'
+import { AT, addressOf, read } from './parts.js'
+import { mergeRequestPage } from './show.js'
+
+const writes = onMergeRequest('create_note')
+const note = z.object({ note: orDefault(str(), '') })
+const back = opt(str())
+
+export const requestNotes = noteForms({
+  at: AT,
+  access: (ability) => onMergeRequest(ability),
+  on: mergeRequestPage,
+  about: aboutMergeRequest,
+  addressOf,
+})
+
+const position = z.object({
+  base_sha: opt(str()),
+  start_sha: opt(str()),
+  head_sha: opt(str()),
+  position_type: opt(oneOf(['text', 'file'])),
+  old_path: opt(str()),
+  new_path: opt(str()),
+  old_line: opt(int({ min: 1 })),
+  new_line: opt(int({ min: 1 })),
+})
+
+/** A new thread on a line, at once or with the review (WB-93, WB-96). */
+export const lineComment = form({
+  at: `${AT}/discussions`,
+  method: 'POST',
+  access: writes,
+  input: changesInput
+    .omit({ line: true, on: true, only: true, suggest: true, edit_note: true })
+    .extend({ note, position, how: opt(oneOf(['review', 'now'])) }),
+  on: requestChangesPage,
+  async submit({ ctx, caller, subject, input }) {
+    const about = aboutMergeRequest(subject)
+    const query = new URLSearchParams()
+    for (const name of ['view', 'diff_id', 'page'] as const) if (input[name] !== undefined && input[name] !== 1) query.set(name, String(input[name]))
+    const to = (anchor: string) => `${addressOf(subject)}/diffs${query.size > 0 ? `?${query}` : ''}#${anchor}`
+    if (input.how === 'review') {
+      const draft = await saveDraft(ctx, caller, about, { note: input.note.note, position: input.position })
+      return new Redirect(to(`draft_${draft.id}`), { notice: 'The comment waits in your review. Send it from the overview.' })
+    }
+    const { made, outcome } = await noteWithCommands(ctx, caller, about, { body: input.note.note, how: 'new' }, (body) =>
+      createDiscussion(ctx, caller, about, { body, position: input.position }),
+    )
+    const notice = outcome.messages.join(' ')
+    return new Redirect(to(made ? `discussion_${made.id}` : fileAnchor(input.position.new_path ?? '')), notice ? { notice } : {})
+  },
+})
+
+/** Leads to a thread: to its line in the version that it was written for, or to the overview (WB-93). */
+export const threadPage = page({
+  at: `${AT}/discussions/:discussion_id`,
+  access: read,
+  input: z.object({ discussion_id: str() }),
+  async show({ ctx, caller, subject, input }) {
+    const { noteable } = aboutMergeRequest(subject)
+    const { id, notes } = await getDiscussion(ctx, caller, noteable, input.discussion_id)
+    const { items: versions } = await listVersions(ctx, subject.request, { page: 1, per_page: 100 })
+    const at = notes[0]?.note.position
+    const version = at && versions.find((each) => each.head_commit_sha === at.head_sha && each.base_commit_sha === at.base_sha)
+    if (!version) return new Redirect(`${addressOf(subject)}#discussion_${id}`)
+    const query = version.id === versions[0]?.id ? '' : `?diff_id=${version.id}`
+    return new Redirect(`${addressOf(subject)}/diffs${query}#discussion_${id}`)
+  },
+})
+
+export const threadResolution = form({
+  at: `${AT}/discussions/:discussion_id/resolve`,
+  method: 'POST',
+  // the author of a thread may resolve it without the ability (DI-8)
+  access: writes,
+  input: z.object({ discussion_id: str(), resolved: orDefault(bool(), true), back }),
+  on: mergeRequestPage,
+  async submit({ ctx, caller, subject, input: { discussion_id: discussion, resolved, back: to } }) {
+    await resolveDiscussion(ctx, caller, aboutMergeRequest(subject), { discussion, resolved })
+    return new Redirect(`${localPath(to, addressOf(subject))}#discussion_${discussion}`)
+  },
+})
+
+const draft_id = rowId()
+
+export const draftChange = form({
+  at: `${AT}/drafts/:draft_id`,
+  method: 'PUT',
+  access: writes,
+  input: z.object({ draft_id, note, back }),
+  on: mergeRequestPage,
+  async submit({ ctx, caller, subject, input }) {
+    const draft = await updateDraft(ctx, caller, aboutMergeRequest(subject).noteable, { id: input.draft_id, note: input.note.note })
+    return new Redirect(`${localPath(input.back, addressOf(subject))}#draft_${draft.id}`)
+  },
+})
+
+export const draftRemoval = form({
+  at: `${AT}/drafts/:draft_id`,
+  method: 'DELETE',
+  access: writes,
+  input: z.object({ draft_id, back }),
+  async submit({ ctx, caller, subject, input }) {
+    await deleteDraft(ctx, caller, aboutMergeRequest(subject).noteable, input.draft_id)
+    return new Redirect(localPath(input.back, addressOf(subject)), { notice: 'The draft is deleted.' })
+  },
+})
+
+export const reviewRemoval = form({
+  at: `${AT}/drafts`,
+  method: 'DELETE',
+  access: writes,
+  input: z.object({}),
+  async submit({ ctx, caller, subject }) {
+    await discardDrafts(ctx, caller, aboutMergeRequest(subject).noteable)
+    return new Redirect(addressOf(subject), { notice: 'The review is discarded.' })
+  },
+})
+
+/** Sends the review, with an approval or without (WB-98). */
+export const reviewSending = form({
+  at: `${AT}/drafts/publish`,
+  method: 'POST',
+  access: writes,
+  input: z.object({ summary: orDefault(str(), ''), verdict: opt(oneOf(['approve'])), sha: orDefault(str(), '') }),
+  on: mergeRequestPage,
+  async submit({ ctx, caller, subject, input: { summary, verdict, sha } }) {
+    await sendReview(ctx, caller, subject, { summary, ...(verdict && { approves: sha }) })
+    return new Redirect(addressOf(subject), { notice: verdict ? 'The review is sent, and you have approved this.' : 'The review is sent.' })
+  },
+})
+
+/** Marks a file as viewed, with its present change (WB-94). */
+export const viewedMark = form({
+  at: `${AT}/viewed`,
+  method: 'POST',
+  access: read,
+  input: z.object({ file: str(), change: str(), viewed: bool(), back }),
+  async submit({ ctx, caller, subject, input: { file, change, viewed, back: to } }) {
+    const isDigest = /^[0-9a-f]{40}$/.test(file) && /^[\w-]{22}$/.test(change)
+    if (isDigest) await markViewed(ctx, caller, subject.request.id, { file, change, viewed })
+    return new Redirect(`${localPath(to, `${addressOf(subject)}/diffs`)}${isDigest ? `#${file}` : ''}`)
+  },
+})
+
+/** Applies one or several suggestions as a commit (WB-101). */
+export const suggestionsForm = form({
+  at: `${AT}/suggestions`,
+  method: 'POST',
+  access: writes,
+  input: z.object({ ids: orDefault(idList(), []), commit_message: opt(str()), back }),
+  on: mergeRequestPage,
+  async submit({ ctx, caller, subject, input: { ids, commit_message: message, back: to } }) {
+    const commit = await applySuggestions(ctx, caller, aboutMergeRequest(subject), { ids, message })
+    return new Redirect(localPath(to, addressOf(subject)), { notice: `Applied as commit ${shortId(commit.oid)}.` })
+  },
+})

@@ -1,0 +1,204 @@
+import { z } from 'zod'
+import { fullPathOf } from '../../../access/rules.js'
+import { opt, paging, rowId } from '../../../http/params.js'
+import { findUsersByAddress } from '../../../services/identity/user-ref.js'
+import { listRequestCommits } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { listAwards } from '../../../services/notes/award-emoji.js'
+import { listDrafts } from '../../../services/notes/drafts.js'
+import { listDiscussions } from '../../../services/notes/list.js'
+import { aboutMergeRequest } from '../../../services/notes/noteables.js'
+import { PipelineBadge, shortId } from '../../components/code.js'
+import { CommentForm, Discussions, isUnresolved, SelectedSuggestions } from '../../components/discussion.js'
+import { ActionButton, FormTag } from '../../components/form.js'
+import { Pager, Row, Rows } from '../../components/list.js'
+import { Prose } from '../../components/markup.js'
+import { Reactions } from '../../components/reactions.js'
+import { versionOf } from '../../components/stale.js'
+import { Time } from '../../components/time.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { projectLinks } from '../../links.js'
+import { page } from '../../page.js'
+import { CommitText } from '../code/commits.js'
+import { Labels, PersonLink } from '../planning/parts.js'
+import { withTaskButtons } from '../planning/tasks.js'
+import { discussionParts, renderText } from '../planning/texts.js'
+import { ReviewBox } from './drafts.js'
+import { loadMerging, MergeBox } from './merge-box.js'
+import { AT, addressOf, RequestHead, read } from './parts.js'
+
+const NOTES_PER_PAGE = 100
+
+export const mergeRequestPage = page({
+  at: AT,
+  access: read,
+  input: z.object({ page: paging.page, edit_note: opt(rowId()) }),
+  async show({ ctx, caller, subject, input, view }) {
+    const about = aboutMergeRequest(subject)
+    const [merging, html, { items: discussions, total }, drafts, awards] = await Promise.all([
+      loadMerging(ctx, caller, subject),
+      renderText(ctx, caller, subject, subject.request.description),
+      listDiscussions(ctx, caller, about.noteable, { page: input.page, per_page: NOTES_PER_PAGE }),
+      listDrafts(ctx, caller, about.noteable),
+      listAwards(ctx, { type: 'MergeRequest', id: subject.request.id, noteable: about.noteable }, { page: 1, per_page: 100 }),
+    ])
+    const { request, author, assignee, reviewer, milestone, labels, head_pipeline } = merging.record
+    const at = addressOf(subject)
+    const parts = await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note, head: request.sha })
+    const isOpen = request.state === 'opened'
+    const mayUpdate = subject.may('update_merge_request')
+    const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null
+    const unresolved = discussions.filter(isUnresolved)
+    return {
+      title: `${request.title} (!${request.iid}) · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="merge_requests">
+          <RequestHead view={view} subject={subject} tab="" drafts={drafts.length} />
+          <div class="with-aside">
+            <div>
+              {html && (
+                <section class="box" id="description">
+                  {ticked === null ? (
+                    <Prose html={html} />
+                  ) : (
+                    <FormTag view={view} action={`${at}/tasks`} class="tasks" attributes={{ 'data-into': 'description' }}>
+                      <input type="hidden" name="version" value={versionOf(request.description)} />
+                      <Prose html={ticked} />
+                    </FormTag>
+                  )}
+                  {request.task_count > 0 && (
+                    <p class="note dim">
+                      {request.task_completed_count} of {request.task_count} tasks are done.
+                    </p>
+                  )}
+                </section>
+              )}
+              <Reactions view={view} awards={awards.items} toggleAt={subject.may('award_emoji') ? `${at}/toggle_award_emoji` : null} />
+              <MergeBox view={view} subject={subject} {...merging} />
+              <ReviewBox
+                view={view}
+                at={at}
+                drafts={drafts}
+                head={request.sha}
+                mayApprove={merging.approvals.user_can_approve && !merging.approvals.user_has_approved}
+              />
+              <div class="toolbar">
+                <h2>Discussion</h2>
+                {unresolved[0] && <a href={`#discussion_${unresolved[0].id}`}>First unresolved thread</a>}
+              </div>
+              <SelectedSuggestions view={view} {...parts} />
+              <Discussions view={view} discussions={discussions} {...parts} />
+              <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
+              {parts.mayWrite && (
+                <CommentForm view={view} at={at} mayStartThread hint="Markdown; lines such as /approve or /assign me are carried out." />
+              )}
+              {mayUpdate && (isOpen || request.state === 'closed') && (
+                <ActionButton
+                  view={view}
+                  action={at}
+                  method="PUT"
+                  label={isOpen ? 'Close merge request' : 'Reopen merge request'}
+                  fields={{ 'merge_request[state_event]': isOpen ? 'close' : 'reopen' }}
+                />
+              )}
+            </div>
+            <aside>
+              <h2>Author</h2>
+              <p>
+                <PersonLink view={view} user={author} />, <Time at={request.created_at} />
+              </p>
+              <h2>Assignee</h2>
+              <p>
+                <PersonLink view={view} user={assignee} />
+              </p>
+              <h2>Reviewer</h2>
+              <p>
+                <PersonLink view={view} user={reviewer} />
+              </p>
+              <h2>Approved by</h2>
+              <p>
+                {merging.approvals.approvers.length > 0 ? (
+                  merging.approvals.approvers.map(({ name }) => name).join(', ')
+                ) : (
+                  <span class="dim">none</span>
+                )}
+              </p>
+              {head_pipeline && (
+                <>
+                  <h2>Pipeline</h2>
+                  <p>
+                    <PipelineBadge state={head_pipeline.status} />
+                  </p>
+                </>
+              )}
+              <h2>Labels</h2>
+              <p>{labels.length > 0 ? <Labels labels={labels} /> : <span class="dim">none</span>}</p>
+              <h2>Milestone</h2>
+              <p>{milestone ? milestone.title : <span class="dim">none</span>}</p>
+            </aside>
+          </div>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+/** The box of the merge alone, which the script asks for to keep the page up to date. */
+export const mergeWidget = page({
+  at: `${AT}/widget`,
+  access: read,
+  input: z.object({}),
+  async show({ ctx, caller, subject, view }) {
+    const merging = await loadMerging(ctx, caller, subject)
+    return {
+      title: `!${subject.request.iid}`,
+      body: <MergeBox view={view} subject={subject} {...merging} />,
+      narrow: true,
+      headers: { 'cache-control': 'no-store' },
+    }
+  },
+})
+
+export const requestCommitsPage = page({
+  at: `${AT}/commits`,
+  access: read,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, subject, input, view }) {
+    const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, { page: input.page, per_page: NOTES_PER_PAGE })
+    const users = await findUsersByAddress(
+      ctx,
+      items.map(({ author }) => author.email),
+    )
+    const links = projectLinks(view, fullPathOf(subject.project))
+    return {
+      title: `Commits of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="merge_requests">
+          <RequestHead view={view} subject={subject} tab="/commits" />
+          <Rows empty="There are no commits.">
+            {items.map((commit) => (
+              <Row
+                key={commit.oid}
+                actions={
+                  <>
+                    <a
+                      href={`${view.links.prefix}${addressOf(subject)}/diffs?commit_id=${commit.oid}`}
+                      aria-label={`Changes of ${shortId(commit.oid)}`}
+                    >
+                      Changes
+                    </a>
+                    <a href={links.commit(commit.oid)}>
+                      <code>{shortId(commit.oid)}</code>
+                    </a>
+                  </>
+                }
+              >
+                <CommitText view={view} commit={commit} links={links} users={users} />
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})

@@ -1,0 +1,422 @@
+import { describe, expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { TestBrowser } from '../support/browser.js'
+import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { aMergeRequest } from '../support/merge-requests.js'
+
+const t = testApp()
+
+const LINES = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight']
+const text = (lines: string[]) => lines.map((line) => `${line}\n`).join('')
+const changed = LINES.with(1, 'TWO')
+
+async function signedIn(who: TestUser) {
+  const browser = new TestBrowser(t.url)
+  expect((await browser.signIn(who)).at).toBe('/dashboard')
+  return browser
+}
+
+/** Commits files to a branch; those that a new project of these tests has are changed, others are made. */
+async function commit(project: TestProject, branch: string, files: Record<string, string>, more: { start_branch?: string; message?: string } = {}) {
+  const { message = 'Work', ...from } = more
+  const known = new Set(['a.txt', 'b', ...(message === 'Again' ? ['sub/c'] : [])])
+  const actions = Object.entries(files).map(([file_path, content]) => ({ action: known.has(file_path) ? 'update' : 'create', file_path, content }))
+  await t
+    .api('post', `${project.path}/repository/commits`, project.creator)
+    .send({ branch, commit_message: message, actions, ...from })
+    .expect(201)
+  await t.ctx.jobs.drain()
+}
+
+/** A project with a merge request by a developer, which changes the second line of `a.txt`. */
+async function aReview(files: Record<string, string> = { 'a.txt': text(changed) }) {
+  const [owner, author] = [await aUser(t.ctx), await aUser(t.ctx)]
+  const project = await aProject(t.ctx, { creator: owner, developer: author, visibility: 'public', files: { 'a.txt': text(LINES), b: 'b\n' } })
+  await commit(project, 'topic', files, { start_branch: 'main' })
+  const request = await aMergeRequest(t, { project, caller: author, source: 'topic', files: null })
+  await t.ctx.jobs.drain()
+  const at = `/${project.fullPath}/-/merge_requests/${request.iid}`
+  return { owner, author, project, request, at }
+}
+
+const push = (project: TestProject, files: Record<string, string>, message = 'More') => commit(project, 'topic', files, { message })
+
+/** Follows the button beside a line that begins a comment. */
+async function beginComment(browser: TestBrowser, at: string, line: string) {
+  const $ = (await browser.open(`${at}/diffs`)).$
+  const form = $('form[data-comment]').first()
+  const query = new URLSearchParams(form.serializeArray().map(({ name, value }) => [name, value]))
+  query.set('line', line)
+  return browser.open(`${form.attr('action')?.replace(/#.*/, '')}?${query}`)
+}
+
+describe('comments on lines', () => {
+  it('are written under the line, answered, changed, given emoji, resolved and deleted without scripts (WB-92, WB-93)', async () => {
+    const { owner, author, at } = await aReview()
+    const mine = await signedIn(owner)
+    const page = await beginComment(mine, at, '_2')
+    expect(page.$('tr.under #comment').length).toBe(1)
+    expect((await mine.submit('Comment now', { 'note[note]': ' ', how: 'now' })).status).toBe(422)
+    expect(mine.page?.$('tr.under #comment').length).toBe(1)
+    const made = await mine.submit('Comment now', { 'note[note]': '<b>Why</b> *capitals*?', how: 'now' })
+    expect([made.at, made.$('tr.under .thread .prose').text().trim(), made.$('tr.under b').length]).toEqual([
+      expect.stringContaining(`${at}/diffs`),
+      '<b>Why</b> capitals?',
+      0,
+    ])
+    const theirs = await signedIn(author)
+    const overview = await theirs.open(at)
+    // the overview shows the lines that the thread is about
+    expect(overview.$('.excerpt .added .code').text()).toBe('TWO')
+    await theirs.submit('Reply', { 'note[note]': 'So be it.' })
+    const edit = theirs.page?.$('a:contains("Edit")').last().attr('href')?.replace(/#.*/, '') as string
+    await theirs.open(edit)
+    const saved = await theirs.submit('Save comment', { 'note[note]': 'Because of the style guide.' })
+    expect(saved.text).toContain('Because of the style guide.')
+    const id = String(saved.$('article.note').last().attr('id')).replace('note_', '')
+    const awarded = await theirs.submit(`${at}/notes/${id}/toggle_award_emoji`, { name: 'heart' })
+    expect(awarded.$(`#note_${id} [aria-pressed=true]`).text()).toContain('1')
+    expect((await theirs.submit('Resolve thread')).$('.thread .badge').first().text()).toBe('resolved')
+    await theirs.open(`${at}?edit_note=${id}`)
+    expect((await theirs.submit('Delete comment')).text).toContain('The comment is deleted.')
+  })
+
+  it('that another has changed meanwhile are not overwritten: both texts are shown (WB-91)', async () => {
+    const { owner, at, request } = await aReview()
+    const { body: note } = await t.api('post', `${request.path}/notes`, owner).send({ body: 'first' }).expect(201)
+    const browser = await signedIn(owner)
+    await browser.open(`${at}?edit_note=${note.id}`)
+    await t.api('put', `${request.path}/notes/${note.id}`, owner).send({ body: 'second' }).expect(200)
+    const refused = await browser.submit('Save comment', { 'note[note]': 'third' })
+    expect([refused.status, refused.$(`#note_${note.id} textarea`).val(), refused.$(`#note_${note.id} pre`).text()]).toEqual([422, 'third', 'second'])
+    expect((await browser.submit('Save comment', { 'note[note]': 'third' })).text).toContain('third')
+  })
+
+  it('are not offered to those who may not write, and notes of others not to be changed', async () => {
+    const { owner, author, at, request } = await aReview()
+    const { body: note } = await t.api('post', `${request.path}/notes`, owner).send({ body: 'mine' }).expect(201)
+    const theirs = await signedIn(author)
+    expect((await theirs.open(at)).$('article a:contains("Edit")').length).toBe(0)
+    expect((await theirs.open(`${at}?edit_note=${note.id}`)).$('button:contains("Save comment")').length).toBe(0)
+    const token = String(theirs.page?.$('[name=authenticity_token]').val())
+    for (const method of ['put', 'delete'])
+      expect((await theirs.post(`${at}/notes/${note.id}`, { _method: method, authenticity_token: token, 'note[note]': 'x' })).status).toBe(403)
+    const visitor = await new TestBrowser(t.url).open(`${at}/diffs`)
+    expect(visitor.at).toContain('/users/sign_in')
+  })
+
+  it('about a file as a whole stand above its lines, and those of an earlier version show what they were about (WB-93)', async () => {
+    const { owner, at, project } = await aReview()
+    const browser = await signedIn(owner)
+    await beginComment(browser, at, 'file')
+    await browser.submit('Comment now', { 'note[note]': 'Is this file needed?', how: 'now' })
+    await beginComment(browser, at, '_2')
+    const made = await browser.submit('Comment now', { 'note[note]': 'About the second line', how: 'now' })
+    expect([made.$('.diff > details > .thread').text(), made.$('tr.under .thread').length]).toEqual([
+      expect.stringContaining('Is this file needed?'),
+      1,
+    ])
+    // the line moves: the thread moves with it
+    await push(project, { 'a.txt': text(['zero', ...changed]) })
+    const moved = await browser.open(`${at}/diffs`)
+    expect(moved.$('tr.under').prev().find('.code').text()).toBe('TWO')
+    // the line is gone: the thread shows what it was about
+    await push(project, { 'a.txt': text(LINES.with(1, 'deux')) })
+    const outdated = await browser.open(`${at}/diffs`)
+    expect([outdated.$('tr.under').length, outdated.$('.outdated .excerpt .added').text(), outdated.$('.outdated').text()]).toEqual([
+      0,
+      'TWO',
+      expect.stringContaining('About the second line'),
+    ])
+    const id = String(outdated.$('.outdated .thread').attr('id'))
+    const then = await browser.open(`${at}/discussions/${id.replace('discussion_', '')}`)
+    expect([then.at, then.$('tr.under .thread').attr('id')]).toEqual([expect.stringContaining('diff_id='), id])
+  })
+
+  it('sent twice are written once (WB-90)', async () => {
+    const { owner, at, request } = await aReview()
+    const browser = await signedIn(owner)
+    const { $ } = await browser.open(at)
+    const form = $(`form[action="${at}/notes"]`)
+    const fields = Object.fromEntries(form.serializeArray().map(({ name, value }) => [name, value]))
+    const sent = await Promise.all([1, 2].map(() => browser.post(`${at}/notes`, { ...fields, 'note[note]': 'Once' })))
+    expect(sent.map(({ status }) => status)).toEqual([200, 200])
+    const { body } = await t.api('get', `${request.path}/notes?activity_filter=only_comments`, owner).expect(200)
+    expect(body).toHaveLength(1)
+  })
+})
+
+describe('a review', () => {
+  it('is kept to its author, sent at once with an approval, and lands on the version that it was written for (WB-96, WB-97, WB-98)', async () => {
+    const { owner, author, at, project, request } = await aReview()
+    const mine = await signedIn(owner)
+    await beginComment(mine, at, '_2')
+    expect((await mine.submit('Add to review', { 'note[note]': 'A <script>first</script> remark', how: 'review' })).$('.draft').length).toBe(1)
+    await beginComment(mine, at, '2_')
+    await mine.submit('Add to review', { 'note[note]': 'A second remark', how: 'review' })
+    const theirs = await signedIn(author)
+    for (const path of [at, `${at}/diffs`]) expect((await theirs.open(path)).text).not.toContain('remark')
+    expect(
+      (await t.api('get', `${request.path}/discussions`, author).expect(200)).body.flatMap(({ notes }: { notes: { system: boolean }[] }) =>
+        notes.filter(({ system }) => !system),
+      ),
+    ).toEqual([])
+    const { body: version } = await t.api('get', `${request.path}/versions`, owner).expect(200)
+    await push(project, { 'a.txt': text(LINES.with(1, 'deux')) })
+    const overview = await mine.open(at)
+    expect([overview.$('#review .draft').length, overview.$('#review script').length]).toEqual([2, 0])
+    const sha = String(overview.$('#review [name=sha]').val())
+    const draft = String(overview.$('.draft').last().attr('id')).replace('draft_', '')
+    expect((await mine.submit(`${at}/drafts/${draft}`, { 'note[note]': 'A better remark' })).text).toContain('A better remark')
+    // what was not seen is not approved, and then nothing is sent
+    const stale = await mine.submit('Send review', { verdict: 'approve', sha: version[0].head_commit_sha })
+    expect([stale.status, stale.$('#review .draft').length]).toEqual([422, 2])
+    const sent = await mine.submit('Send review', { verdict: 'approve', summary: 'Nearly there', sha })
+    expect([sent.text.includes('you have approved this'), sent.$('#review').length, sent.text.includes('Nearly there')]).toEqual([true, 0, true])
+    const { body } = await t.api('get', `${request.path}/discussions`, author).expect(200)
+    const threads = body.filter(({ notes }: { notes: { type: string }[] }) => notes[0]?.type === 'DiffNote')
+    expect(
+      threads.map(({ notes: [{ body: said, position }] }: { notes: [{ body: string; position: { head_sha: string } }] }) => [
+        said,
+        position.head_sha,
+      ]),
+    ).toEqual([
+      ['A <script>first</script> remark', version[0].head_commit_sha],
+      ['A better remark', version[0].head_commit_sha],
+    ])
+  })
+
+  it('has replies that resolve their thread, and is discarded as a whole', async () => {
+    const { owner, author, at, request } = await aReview()
+    const { body } = await t.api('post', `${request.path}/discussions`, author).send({ body: 'A question' }).expect(201)
+    const browser = await signedIn(owner)
+    await browser.open(at)
+    await browser.submit(`${at}/discussions/${body.id}/notes`, { 'note[note]': 'An answer', how: 'review', resolve: 'true' })
+    expect(browser.page?.text).not.toContain('1 comment, resolved')
+    expect((await browser.submit('Send review')).text).toContain('The review is sent.')
+    expect(browser.page?.$('.thread .badge').text()).toBe('resolved')
+    await beginComment(browser, at, '_2')
+    await browser.submit('Add to review', { 'note[note]': 'No', how: 'review' })
+    await browser.open(at)
+    expect((await browser.submit('Discard the review')).$('#review').length).toBe(0)
+  })
+})
+
+describe('suggestions', () => {
+  it('show the lines that they change, and are applied as one commit by those who may push (WB-100, WB-101)', async () => {
+    const { owner, author, at, project, request } = await aReview()
+    const mine = await signedIn(owner)
+    const page = await beginComment(mine, at, '_2')
+    const suggest = page.$('a:contains("Suggest a change")').attr('href')?.replace(/#.*/, '') as string
+    const { $ } = await mine.open(suggest)
+    expect($('#comment textarea').val()).toBe('```suggestion:-0+0\nTWO\n```\n')
+    await mine.submit('Comment now', { 'note[note]': 'Better:\n\n```suggestion:-1+0\n1\n2 <b>\n```\n\nor so', how: 'now' })
+    await beginComment(mine, at, '3_3')
+    await mine.submit('Comment now', { 'note[note]': '```suggestion\n3\n```', how: 'now' })
+    const reader = await signedIn(await aUser(t.ctx))
+    const read = await reader.open(at)
+    expect([read.$('.suggestion').length, read.$('.suggestion button').length, read.$('.suggestion b').length]).toEqual([2, 0, 0])
+    const theirs = await signedIn(author)
+    const { $: shown } = await theirs.open(at)
+    const lines = (kind: string) =>
+      shown('.suggestion')
+        .first()
+        .find(`.${kind} .code`)
+        .toArray()
+        .map((each) => shown(each).text())
+    expect([lines('removed'), lines('added')]).toEqual([
+      ['one', 'TWO'],
+      ['1', '2 <b>'],
+    ])
+    const ids = shown('[name="ids[]"][type=checkbox]')
+      .toArray()
+      .map((each) => String(shown(each).val()))
+    const applied = await theirs.submit('Apply selected suggestions', { 'ids[]': ids })
+    expect(applied.text).toMatch(/Applied as commit [0-9a-f]{8}\./)
+    await t.ctx.jobs.drain()
+    const { body: file } = await t.api('get', `${project.path}/repository/files/a.txt?ref=topic`, owner).expect(200)
+    expect(Buffer.from(file.content, 'base64').toString()).toBe(text(['1', '2 <b>', '3', ...LINES.slice(3)]))
+    const { body: commit } = await t.api('get', `${project.path}/repository/commits/topic`, owner).expect(200)
+    expect(commit).toMatchObject({ title: 'Apply 2 suggestion(s) to 1 file(s)', author_name: expect.anything() })
+    const after = await theirs.open(at)
+    expect([after.$('.suggestion .badge').text(), after.$('.suggestion button').length]).toEqual(['appliedapplied', 0])
+    expect((await t.api('get', request.path, owner).expect(200)).body.blocking_discussions_resolved).toBe(true)
+  })
+
+  it('are refused once their lines have changed, and to those who may not push (WB-102)', async () => {
+    const { owner, author, at, project } = await aReview()
+    const mine = await signedIn(owner)
+    await beginComment(mine, at, '_2')
+    await mine.submit('Comment now', { 'note[note]': '```suggestion\n2\n```', how: 'now' })
+    const theirs = await signedIn(author)
+    await theirs.open(at)
+    await push(project, { 'a.txt': text(LINES.with(1, 'deux')) })
+    const refused = await theirs.submit('Apply suggestion')
+    expect([refused.status, refused.text.includes('have changed since the suggestion was made')]).toEqual([422, true])
+    const stranger = await signedIn(await aUser(t.ctx))
+    await stranger.open(at)
+    const ids = String(theirs.page?.$('[name="ids[]"]').first().val())
+    const token = String(stranger.page?.$('[name=authenticity_token]').val())
+    expect((await stranger.post(`${at}/suggestions`, { 'ids[]': [ids], authenticity_token: token })).status).toBe(403)
+  })
+})
+
+describe('changes', () => {
+  it('are compared between versions, read commit by commit, and marked as viewed until they change (WB-94, WB-95)', async () => {
+    const { owner, at, project } = await aReview({ 'a.txt': text(changed), 'sub/c': 'c\n' })
+    const browser = await signedIn(owner)
+    const first = await browser.open(`${at}/diffs`)
+    expect(
+      first
+        .$('.tree a')
+        .toArray()
+        .map((each) => first.$(each).text()),
+    ).toEqual(['a.txt', 'c'])
+    await t.ctx.jobs.drain()
+    const viewed = await browser.submit(`${at}/viewed`)
+    expect(viewed.$('.diff > details[open]').length).toBe(1)
+    await push(project, { b: 'B\n' }, 'Third <i>file</i>')
+    const second = await browser.open(`${at}/diffs`)
+    expect([second.text.includes('There are new commits since your last look.'), second.$('.diff > details[open]').length]).toEqual([true, 2])
+    const since = await browser.open(second.$('.flash a').attr('href') as string)
+    expect(
+      since
+        .$('.diff')
+        .toArray()
+        .map((each) => since.$(each).find('summary').text().trim()),
+    ).toEqual(['b'])
+    await t.ctx.jobs.drain()
+    expect((await browser.open(`${at}/diffs`)).text).not.toContain('There are new commits')
+    const commits = await browser.open(`${at}/commits`)
+    const one = await browser.open(
+      commits
+        .$('a:contains("Changes")')
+        .filter((_, each) => (commits.$(each).attr('href') ?? '').includes('commit_id'))
+        .first()
+        .attr('href') as string,
+    )
+    expect([one.text.includes('Third <i>file</i>'), one.$('main i').length, one.$('.diff').length, one.$('button.remark').length]).toEqual([
+      true,
+      0,
+      1,
+      0,
+    ])
+    // the mark goes when the change is another one
+    await push(project, { 'a.txt': text(LINES.with(1, 'deux')), 'sub/c': 'd\n' }, 'Again')
+    expect((await browser.open(`${at}/diffs`)).$('.diff > details:not([open])').length).toBe(0)
+    expect((await browser.open(`${at}/diffs?diff_id=999999`)).status).toBe(404)
+    expect((await browser.open(`${at}/diffs?view=parallel&w=1`)).$('table.parallel').length).toBe(3)
+  })
+
+  it('of many files and lines are shown in parts (WB-93)', async () => {
+    const many = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`many/${String(i).padStart(3, '0')}`, `${i}\n`]))
+    const { owner, at } = await aReview({ ...many, big: 'x\n'.repeat(4_000) })
+    const browser = await signedIn(owner)
+    const page = await browser.open(`${at}/diffs`)
+    expect([page.$('.diff').length, page.$('.tree a').length, page.text.includes('4003 lines are not shown here.')]).toEqual([100, 121, true])
+    const shown = await browser.open(page.$('a:contains("Show them")').attr('href') as string)
+    expect([shown.$('.diff').length, shown.$('tr.added').length]).toEqual([1, 4_000])
+    expect((await browser.open(`${at}/diffs?page=2`)).$('.diff').length).toBe(21)
+  })
+})
+
+describe('the merge box', () => {
+  it('says what stands in the way, merges with the messages that were typed, and offers what comes afterwards (WB-103, WB-104, WB-105, WB-106)', async () => {
+    const { owner, author, at, project, request } = await aReview()
+    await t.api('put', request.path, owner).send({ title: 'Draft: Change it' }).expect(200)
+    await t.api('put', project.path, owner).send({ only_allow_merge_if_all_discussions_are_resolved: true }).expect(200)
+    const { body: thread } = await t.api('post', `${request.path}/discussions`, owner).send({ body: 'Why?' }).expect(201)
+    const theirs = await signedIn(author)
+    const draft = await theirs.open(at)
+    for (const said of ['This cannot be merged yet', 'This is a draft.', 'One thread is not resolved.', 'You may not merge into main'])
+      expect(draft.text).toContain(said)
+    expect((await theirs.submit('Mark as ready')).text).toContain('The merge request is ready.')
+    await t.api('put', `${request.path}/discussions/${thread.id}?resolved=true`, owner).expect(200)
+    const mine = await signedIn(owner)
+    const ready = await mine.open(at)
+    expect([ready.$('#merge h2').text(), ready.$('[name=commit_message]').val()]).toEqual([
+      'This can be merged',
+      expect.stringContaining("Merge branch 'topic' into 'main'"),
+    ])
+    expect((await mine.open(`${at}/widget`)).$('#merge h2').text()).toBe('This can be merged')
+    await mine.open(at)
+    const merged = await mine.submit('Merge', { squash: '1', squash_commit_message: 'One <b>commit</b>', commit_message: 'The merge' })
+    expect(merged.text).toContain('Merged.')
+    const { body: head } = await t.api('get', `${project.path}/repository/commits/main`, owner).expect(200)
+    expect(head.message).toBe('The merge')
+    expect((await mine.submit('Delete branch')).text).toContain('The branch topic is deleted.')
+    expect((await mine.submit('Restore branch')).text).toContain('The branch topic is there again.')
+    const revert = await mine.submit('Revert')
+    expect([revert.at, revert.$('#merge_request_title').val()]).toEqual([expect.stringContaining('/-/merge_requests/new?'), 'Revert "Change it"'])
+    await mine.submit('Create merge request')
+    expect(mine.page?.at).toBe(`/${project.fullPath}/-/merge_requests/2`)
+    expect((await theirs.open(at)).$('button:contains("Revert")').length).toBe(1)
+  })
+
+  it('waits for a pipeline, and stops waiting', async () => {
+    const { owner, at, project, request } = await aReview()
+    const { body } = await t.api('get', request.path, owner).expect(200)
+    await t.api('post', `${project.path}/statuses/${body.sha}`, owner).send({ state: 'running', name: 'ci', ref: 'topic' }).expect(201)
+    await t.ctx.jobs.drain()
+    const browser = await signedIn(owner)
+    await browser.open(at)
+    const waiting = await browser.submit('Merge when the pipeline succeeds', { merge_when_pipeline_succeeds: 'true' })
+    expect(waiting.text).toContain('This is merged when its pipeline succeeds')
+    expect((await browser.submit('Cancel the automatic merge')).text).toContain('The automatic merge is canceled.')
+  })
+
+  it('ticks tasks (WB-107)', async () => {
+    const { owner, at, request } = await aReview()
+    await t.api('put', request.path, owner).send({ description: '- [ ] first\n- [ ] second' }).expect(200)
+    const browser = await signedIn(owner)
+    await browser.open(at)
+    await browser.submit(`${at}/tasks`, { task: '1:1' })
+    expect((await t.api('get', request.path, owner).expect(200)).body.description).toBe('- [ ] first\n- [x] second')
+  })
+})
+
+describe('new merge requests', () => {
+  it('show what they would merge, take a template and all attributes, and are edited (WB-108, WB-109)', async () => {
+    const [owner, reviewer] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const files = { 'a.txt': text(LINES), '.gitlab/merge_request_templates/Default.md': 'Why: <b>\n' }
+    const project = await aProject(t.ctx, { creator: owner, developer: reviewer, visibility: 'public', files })
+    await t.api('post', `${project.path}/labels`, owner).send({ name: 'bug', color: '#ff0000' }).expect(201)
+    await commit(project, 'feature/x', { 'a.txt': text(changed) }, { start_branch: 'main', message: 'Two <i>capitals</i>\n\nbody' })
+    const browser = await signedIn(owner)
+    const at = `/${project.fullPath}/-/merge_requests`
+    expect((await browser.open(`${at}/new`)).$('button:contains("Continue")').length).toBe(1)
+    expect((await browser.open(`${at}/new?merge_request[source_branch]=no`)).text).toContain('There is no branch no.')
+    const page = await browser.open(`${at}/new?merge_request%5Bsource_branch%5D=feature%2Fx`)
+    expect([page.$('#merge_request_title').val(), page.$('#merge_request_description').val(), page.$('.diff .added .code').text()]).toEqual([
+      'Two <i>capitals</i>',
+      'Why: <b>\n',
+      'TWO',
+    ])
+    const made = await browser.submit('Create merge request', {
+      'merge_request[draft]': '1',
+      'merge_request[reviewer_username]': reviewer.username,
+      'merge_request[labels][]': ['bug'],
+      'merge_request[force_remove_source_branch]': '1',
+    })
+    const { body } = await t.api('get', `${project.path}/merge_requests/1`, owner).expect(200)
+    expect([made.at, body]).toEqual([
+      `${at}/1`,
+      expect.objectContaining({
+        draft: true,
+        labels: ['bug'],
+        force_remove_source_branch: true,
+        reviewers: [expect.objectContaining({ id: reviewer.id })],
+      }),
+    ])
+    await browser.open(`${at}/1/edit`)
+    await t.api('put', `${project.path}/merge_requests/1`, owner).send({ title: 'Another title' }).expect(200)
+    expect((await browser.submit('Save changes', { 'merge_request[title]': 'Mine' })).text).toContain('Somebody else has saved this meanwhile')
+    expect((await browser.submit('Save changes', { 'merge_request[title]': 'Mine' })).$('h1').text()).toContain('Mine')
+    const listed = await browser.open(`${at}?labels=bug&draft=true`)
+    expect(listed.$('.rows .title').text()).toContain('Mine')
+    expect((await browser.submit('Change merge requests', { 'iids[]': ['1'], 'update[state_event]': 'close' })).text).toContain(
+      '1 merge request is changed.',
+    )
+    expect((await browser.open(`${at}?state=closed`)).$('.rows .title').length).toBe(1)
+  })
+})
