@@ -27,7 +27,7 @@ export function Activity({ view, events, paths, empty }: Props) {
       {[...days].map(([day, ofDay]) => (
         <section key={day}>
           <h2>{day}</h2>
-          <ul class="rows">
+          <ul class="rows activity">
             {ofDay.map((record) => (
               <EventRow key={record.event.id} view={view} record={record} path={paths.get(record.event.project_id)} />
             ))}

@@ -77,7 +77,7 @@ const Release = ({ view, subject, record: { release, author, links: assets, comm
       </p>
       {notes && <Prose html={notes} />}
       <div class="note">
-        <h3>Assets</h3>
+        {alone ? <h2>Assets</h2> : <h3>Assets</h3>}
         <ul class="assets">
           {assets.map((asset) => (
             <li key={asset.id}>
