@@ -122,6 +122,9 @@ describe('every link of the pages of a project', () => {
       $(selector)
         .toArray()
         .map((cell) => $(cell).text())
+    const dangling = await member.open(at('blob', 'main/dangling'))
+    expect([dangling.text.includes('nowhere'), dangling.$('.note a').length]).toEqual([true, 0])
+    expect((await member.open(at('blob', 'main/link'))).$('.note a').attr('href')).toBe(at('blob', 'main/deep/a/b/c/d.txt'))
     for (const name of ODD_NAMES.filter((each) => !each.endsWith('.md'))) {
       const { $ } = await member.open(at('blob', `main/${name}`))
       expect(linesIn($, '.lines .code').join('\n')).toBe(git('show', `main:${name}`).trimEnd())

@@ -28,11 +28,15 @@ const sizeText = (bytes: number) =>
 type Shown =
   | { kind: 'text'; lines: string[]; marked?: string[] | null; rich?: ComponentChildren; plain: boolean }
   | { kind: 'image' }
-  | { kind: 'link'; to: string }
+  | { kind: 'link'; to: string; target: string | null }
   | { kind: 'none'; why: string }
 
-async function contentOf({ repository, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
-  if (entry.mode === '120000') return { kind: 'link', to: ((await repository.blobStart(entry.oid, MAX_LINK)) ?? '').toString('utf8') }
+async function contentOf({ repository, commit, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
+  if (entry.mode === '120000') {
+    const to = ((await repository.blobStart(entry.oid, MAX_LINK)) ?? '').toString('utf8')
+    const target = targetOf(path, to)
+    return { kind: 'link', to, target: target !== null && (await repository.entry(commit.oid, target)) ? target : null }
+  }
   if (IMAGE.test(path)) return { kind: 'image' }
   if (size > MAX_BYTES) return { kind: 'none', why: `This file is too large to be shown (${sizeText(size)}).` }
   const content = await repository.blob(entry.oid)
@@ -200,7 +204,11 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
       )
     case 'link': {
       const target = targetOf(path, shown.to)
-      return <p class="note">Symbolic link to {target === null ? <code>{shown.to}</code> : <a href={links.blob(ref, target)}>{shown.to}</a>}</p>
+      return (
+        <p class="note">
+          Symbolic link to {shown.target === null ? <code>{shown.to}</code> : <a href={links.blob(ref, shown.target)}>{shown.to}</a>}
+        </p>
+      )
     }
     case 'none':
       return (

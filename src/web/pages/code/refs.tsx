@@ -343,12 +343,11 @@ export const tagRemoval = form({
   },
 })
 
-/** Offers branches and tags to go to; with `id` leads on at once. */
+/** Offers branches and tags to go to. */
 export const switchPage = page({
   at: 'P/-/refs/switch',
   access: onProject('download_code'),
   input: z.object({
-    id: opt(str()),
     destination: orDefault(oneOf(['tree', 'blob', 'commits', 'find_file', 'graphs', 'network']), 'tree'),
     path: orDefault(str(), ''),
     search: opt(searchText()),
@@ -361,7 +360,6 @@ export const switchPage = page({
       if (destination === 'blob' && path) return links.blob(ref, path)
       return destination === 'tree' || destination === 'blob' ? links.tree(ref, path) : links.page(`${destination}/${inUrl(ref)}`)
     }
-    if (input.id) return new Redirect(to(input.id).slice(view.links.prefix.length))
     const repository = repositoryOf(ctx, subject.project)
     const find = async (prefix: string) => {
       const refs = search ? await repository.refs(prefix) : (await repository.refsPage(prefix, { skip: 0, limit: PER_PAGE })).refs
