@@ -202,14 +202,12 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
           <img src={links.raw(ref, path)} alt={path.split('/').at(-1)} loading="lazy" />
         </p>
       )
-    case 'link': {
-      const target = targetOf(path, shown.to)
+    case 'link':
       return (
         <p class="note">
           Symbolic link to {shown.target === null ? <code>{shown.to}</code> : <a href={links.blob(ref, shown.target)}>{shown.to}</a>}
         </p>
       )
-    }
     case 'none':
       return (
         <p class="note">
