@@ -3,16 +3,10 @@ import type { ComponentChildren } from 'preact'
 import type { FileDiff } from '../../git/types.js'
 import { linesOfDiff } from '../../rules/diff-lines.js'
 import type { ProjectLinks } from '../links.js'
-import { aBudget, changedWords, type Part, withoutSpace } from './diff-marks.js'
+import { aBudget, changedWords, type Line, type Part, withoutSpace } from './diff-marks.js'
 import { Badge } from './list.js'
 
-/** A line of a unified diff. */
-export interface Line {
-  kind: 'hunk' | 'context' | 'added' | 'removed' | 'none'
-  old: number | null
-  new: number | null
-  text: string
-}
+export type { Line }
 
 const KINDS = { '@': 'hunk', ' ': 'context', '+': 'added', '-': 'removed', '\\': 'none' } as const
 
