@@ -213,6 +213,8 @@ export interface BlameGroup {
   oid: Oid
   start: number
   count: number
+  /** The version of the file before that commit; null if there is none, or its path has bytes that git escapes. */
+  previous: { oid: Oid; path: string } | null
 }
 
 /** Adjacent lines of a file: matches and their context. */

@@ -1,6 +1,6 @@
 /** Names that users and top-level groups cannot have (GR-25). */
 const RESERVED_TOP = new Set(
-  '- .well-known 404.html 422.html 500.html 502.html 503.html abuse_reports admin api apple-touch-icon-precomposed.png apple-touch-icon.png assets autocomplete ci dashboard deploy.html explore favicon.ico files groups health_check help import invites jwt webide notification_settings oauth profile projects public robots.txt s search sent_notifications slash-command-logo.png snippets u unsubscribes uploads users'.split(
+  '- .well-known 404.html 422.html 500.html 502.html 503.html abuse_reports admin api apple-touch-icon-precomposed.png apple-touch-icon.png assets autocomplete ci dashboard deploy.html explore favicon.ico favicon.png files groups health_check help import invites jwt login new webide notification_settings oauth profile projects public robots.txt s search sent_notifications slash-command-logo.png snippets u unsubscribes uploads users v2'.split(
     ' ',
   ),
 )
@@ -43,6 +43,8 @@ export function namespacePathFaults(path: string, place: 'top' | 'below'): strin
   if (lengthOf(path) > 255) faults.push(tooLong(255))
   if (DELETION_SUFFIX.test(path)) faults.push(SUFFIX_RESERVED)
   if (!/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/.test(path) || path.endsWith('.') || /\.(git|atom)$/i.test(path)) faults.push(PATH_FORMAT)
+  // `/NAME.keys` and the like are addresses of what the name before the dot has
+  if (place === 'top' && /\.(?:keys|gpg|ics|json|html)$/i.test(path)) faults.push('ends as an address does that is taken')
   if ((place === 'top' ? RESERVED_TOP : RESERVED_BELOW).has(path.toLowerCase())) faults.push(`${path} is a reserved name`)
   return faults
 }

@@ -12,6 +12,7 @@ import { parseInput } from '../http/params.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { onlyOnce } from '../services/core/sent-forms.js'
 import { drafted } from './drafts.js'
+import { inUrl } from './links.js'
 import type { Answer, Form, Page, PageView, Sender, Submitted } from './page.js'
 import { Plain, Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
@@ -76,6 +77,7 @@ const callerIn = (ctx: Context): Caller => ctx.origin?.caller ?? ANONYMOUS
 async function show(ctx: Context, view: PageView, page: Page, bag: ParameterBag): Promise<Answer> {
   const caller = callerIn(ctx)
   const subject = await finderOf(ctx, page, caller, bag)()
+  if (page.at.startsWith('P')) view.searchAt = `/${inUrl(String(bag['id']))}/-/search`
   return page.show({ ctx, caller, subject, input: parseInput(page.input, bag), view })
 }
 

@@ -6,10 +6,15 @@ import * as signIn from './pages/accounts/sign-in.js'
 import * as signOn from './pages/accounts/sign-on.js'
 import * as signUp from './pages/accounts/sign-up.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
+import * as activity from './pages/code/activity.js'
 import * as blob from './pages/code/blob.js'
+import * as commit from './pages/code/commit.js'
 import * as commits from './pages/code/commits.js'
 import * as edit from './pages/code/edit.js'
+import * as findFile from './pages/code/find-file.js'
 import * as refs from './pages/code/refs.js'
+import * as releases from './pages/code/releases.js'
+import * as social from './pages/code/social.js'
 import * as tree from './pages/code/tree.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
@@ -42,6 +47,7 @@ import * as requestList from './pages/requests/list.js'
 import * as merging from './pages/requests/merging.js'
 import * as reviewing from './pages/requests/reviewing.js'
 import * as requests from './pages/requests/show.js'
+import * as search from './pages/search/search.js'
 import { Site } from './site.js'
 
 const { passwordRequest, confirmationRequest } = links
@@ -51,7 +57,11 @@ export const pages: Page[] = [
   home.homePage,
   home.dashboardPage,
   home.starredPage,
+  home.ownActivityPage,
   home.explorePage,
+  search.searchPage,
+  search.projectSearchPage,
+  search.groupSearchPage,
   people.userPage,
   people.groupPage,
   signIn.signInPage,
@@ -83,17 +93,31 @@ export const pages: Page[] = [
   sessions.sessionsPage,
   tree.projectPage,
   tree.treePage,
+  tree.pathPage,
   blob.blobPage,
   blob.blamePage,
   commits.commitsPage,
   commits.defaultCommitsPage,
-  commits.commitPage,
+  commit.commitPage,
+  commit.containingPage,
   commits.comparePage,
   edit.editPage,
   edit.newFilePage,
   refs.branchesPage,
   refs.tagsPage,
+  refs.tagPage,
+  refs.newTagPage,
   refs.switchPage,
+  releases.releasesPage,
+  releases.releasePage,
+  releases.newReleasePage,
+  releases.editReleasePage,
+  findFile.findFilePage,
+  activity.activityPage,
+  activity.contributorsPage,
+  activity.graphPage,
+  social.forksPage,
+  social.newForkPage,
   issues.issuesPage,
   issues.groupIssuesPage,
   issues.groupRequestsPage,
@@ -186,8 +210,22 @@ export const forms: Form[] = [
   edit.editForm,
   edit.fileRemoval,
   edit.newFileForm,
+  ...Object.values(commit.commitNotes),
+  commit.lineCommentForm,
+  commit.cherryPickForm,
+  commit.revertForm,
   refs.branchForm,
   refs.branchRemoval,
+  refs.mergedRemoval,
+  refs.newTagForm,
+  refs.tagRemoval,
+  releases.newReleaseForm,
+  releases.editReleaseForm,
+  releases.releaseRemoval,
+  releases.assetForm,
+  releases.assetRemoval,
+  social.starForm,
+  social.newForkForm,
   issues.issuesChange,
   board.boardMove,
   todos.todoDone,

@@ -23,6 +23,9 @@ export function projectLinks({ links }: Pick<PageView, 'links'>, fullPath: strin
     edit: (ref: string, path: string) => at('edit', ref, path),
     newFile: (ref: string, path?: string) => at('new', ref, path),
     commits: (ref: string, path?: string) => at('commits', ref, path),
+    findFile: (ref: string) => at('find_file', ref),
+    tag: (name: string) => at('tags', name),
+    release: (tag: string) => `${base}/-/releases/${encodeURIComponent(tag)}`,
     commit: (oid: string) => `${base}/-/commit/${oid}`,
     archive: (ref: string, name: string) => `${base}/-/archive/${inUrl(ref)}/${encodeURIComponent(name)}`,
   }

@@ -42,6 +42,8 @@ export interface PageView extends View {
   submitted: Submitted | null
   /** The browser comes from a page of this service, perhaps by redirects from a form. */
   fromHere: boolean
+  /** Where the search field at the top leads, without the prefix: for a page of a project, to the search of the project. */
+  searchAt: string
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string
   /** A new key of a form that does its work once (WB-90). */

@@ -34,6 +34,7 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
     proxied: proxiedPerson(ctx, request),
     submitted: null,
     fromHere: isFromHere(ctx, request),
+    searchAt: '/search',
     formToken() {
       if (seed === undefined) {
         seed = randomBytes(24).toString('base64url')

@@ -20,13 +20,17 @@ describe('paths of users and groups (AC-17)', () => {
 })
 
 describe('reserved names (AC-18)', () => {
-  it.each(['api', 'API', 'admin', 'oauth', '-', '.well-known', 'u'])('refuses %s at the top (GR-25)', (path) => {
+  it.each(['api', 'API', 'admin', 'oauth', '-', '.well-known', 'u', 'new', 'login', 'v2', 'favicon.png'])('refuses %s at the top (GR-25)', (path) => {
     expect(namespacePathFaults(path, 'top')).toContain(`${path} is a reserved name`)
   })
-  it.each(['tree', 'Blob', 'new', 'wikis'])('refuses %s below a parent, and takes it at the top (GR-25)', (path) => {
+  it.each(['tree', 'Blob', 'edit', 'wikis'])('refuses %s below a parent, and takes it at the top (GR-25)', (path) => {
     expect(namespacePathFaults(path, 'below')).toEqual([`${path} is a reserved name`])
     expect(projectPathFaults(path)).toEqual([`${path} is a reserved name`])
     expect(namespacePathFaults(path, 'top')).toEqual([])
+  })
+  it.each(['a.keys', 'a.GPG', 'a.ics', 'a.json', 'a.html'])('refuses %s at the top, where it is the address of something else (GR-24)', (path) => {
+    expect(namespacePathFaults(path, 'top')).toEqual(['ends as an address does that is taken'])
+    expect(namespacePathFaults(path, 'below')).toEqual([])
   })
   it('refuses info for projects only', () => {
     expect(projectPathFaults('info')).toEqual(['info is a reserved name'])

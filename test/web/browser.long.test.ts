@@ -27,6 +27,7 @@ beforeAll(async () => {
     'README.md': '# Hello\n\n- [x] done\n\n| a | b |\n|---|---|\n| 1 | 2 |\n',
     'src/a.ts': 'export const a = 1\n'.repeat(30),
     'docs/guide.md': 'x',
+    'table.csv': `name,count\n${'a,1\n'.repeat(3)}`,
   }
   project = await aProject(t.ctx, { creator: user, visibility: 'public', description: 'What it is for', files })
   const actions = [{ action: 'update', file_path: 'src/a.ts', content: `${'export const a = 1\n'.repeat(29)}export const a = 2\n` }]
@@ -56,6 +57,11 @@ beforeAll(async () => {
   groupPath = group.fullPath
   await t.api('post', `${group.path}/milestones`, user).send({ title: 'Of the group' }).expect(201)
   await t.api('post', `${group.path}/labels`, user).send({ name: 'team', color: '#428bca' }).expect(201)
+  const links = [{ name: 'App', url: 'https://example.org/app.zip' }]
+  await t
+    .api('post', `${project.path}/releases`, user)
+    .send({ tag_name: 'v1', ref: 'main', name: 'One', description: 'What is **new**', assets: { links } })
+    .expect(201)
   for (const path of ['issues/1/notes', 'merge_requests/1/discussions'])
     await t.api('post', `${project.path}/${path}`, user).send({ body: 'A comment' }).expect(201)
   await t.ctx.jobs.drain()
@@ -92,8 +98,11 @@ async function signIn(page: Page) {
 const paths = () => [
   '/dashboard',
   '/dashboard/projects/starred',
+  '/dashboard/activity',
   '/explore',
+  '/search?search=a',
   `/${user.username}`,
+  `/${user.username}?tab=activity`,
   ...[
     '',
     '/-/tree/main/src',
@@ -102,6 +111,23 @@ const paths = () => [
     '/-/blame/main/src/a.ts',
     '/-/commits/main',
     '/-/commit/main',
+    '/-/commit/main?view=parallel&w=1',
+    '/-/commit/main/branches',
+    '/-/blob/main/table.csv',
+    '/-/find_file/main',
+    '/-/search?search=const',
+    '/-/search?search=count&scope=commits',
+    '/-/releases',
+    '/-/releases/v1',
+    '/-/releases/v1/edit',
+    '/-/releases/new',
+    '/-/tags/v1',
+    '/-/tags/new',
+    '/-/forks',
+    '/-/forks/new',
+    '/-/graphs/main',
+    '/-/network/main',
+    '/activity',
     '/-/branches',
     '/-/tags',
     '/-/refs/switch',

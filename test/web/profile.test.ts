@@ -85,7 +85,7 @@ describe('the profile', () => {
   it('is removed with its username where it has no password', async () => {
     const who = await aUser(t.ctx)
     const browser = await signedIn(who)
-    await t.ctx.db.update(users).set({ password_hash: null }).where(eq(users.id, who.id))
+    await t.ctx.db.write.update(users).set({ password_hash: null }).where(eq(users.id, who.id))
     await browser.open('/-/profile/account')
     expect((await browser.submit('/users', { username: 'wrong' })).text).toContain('To remove the account, type its username')
     await t.api('get', '/user', who).expect(200)

@@ -10,6 +10,7 @@ import { callerOf } from '../../http/caller.js'
 import { Content, sendContent } from '../../http/content.js'
 import { archiveHeaders, attachment } from '../../http/disposition.js'
 import { countRequest, disconnectSignal, forCall } from '../../http/mount.js'
+import { badgeOf } from '../../services/ci/badges.js'
 import { getProjectSnippet, getSnippet } from '../../services/content/snippets.js'
 import { armoredKeys } from '../../services/identity/gpg-keys.js'
 import { authorizedKeys } from '../../services/identity/keys.js'
@@ -46,10 +47,15 @@ const address = <Subject, Signed extends boolean>(declared: Address<Subject, Sig
 const INERT = { 'content-security-policy': "default-src 'none'; sandbox" }
 const TEXT = { ...INERT, 'content-type': 'text/plain; charset=utf-8' }
 
-function textContent(text: string): Content {
+function textContent(text: string, type: string = TEXT['content-type']): Content {
   const bytes = Buffer.from(text)
   const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
-  return new Content({ etag, size: bytes.length, headers: TEXT, open: async (part) => (part ? bytes.subarray(part.start, part.end + 1) : bytes) })
+  return new Content({
+    etag,
+    size: bytes.length,
+    headers: { ...TEXT, 'content-type': type },
+    open: async (part) => (part ? bytes.subarray(part.start, part.end + 1) : bytes),
+  })
 }
 
 const keys = async (found: string[] | null) => {
@@ -130,6 +136,16 @@ export const addresses: Address[] = [
     },
   }),
   address({
+    part: 'badges',
+    pattern: /^(?<ref>[\s\S]+)\/(?<kind>pipeline|build|coverage)\.svg$/,
+    like: '/projects/:id',
+    access: onProject('read_project'),
+    async answer({ ctx, subject, params }) {
+      const kind = params['kind'] === 'coverage' ? 'coverage' : 'pipeline'
+      return textContent(await badgeOf(ctx, subject, params['ref'] as string, kind), 'image/svg+xml')
+    },
+  }),
+  address({
     part: 'snippets',
     pattern: /^(?<snippet_id>\d+)\/raw$/,
     like: '/projects/:id/snippets/:snippet_id/raw',
@@ -161,7 +177,7 @@ export const addresses: Address[] = [
 ]
 
 /** A project's path is a namespace and a name at least; the older form of an address has no `-/`. */
-const BELOW = /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|snippets)\/(?<rest>[\s\S]+)$/
+const BELOW = /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets)\/(?<rest>[\s\S]+)$/
 
 /** The address of a path, with its parameters; `%2F` in it is a slash. Null for any other path. */
 export function addressOf(path: string): { address: Address; params: Record<string, string> } | null {

@@ -3,17 +3,18 @@ import { fullPathOf, getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { forbidden, notFound } from '../../failures.js'
 import { callerOf } from '../../http/caller.js'
-import { findLinkUrl, latestTag } from '../../services/content/releases.js'
+import { findLatestRelease, findLinkUrl } from '../../services/content/releases.js'
 
 const RELEASES = '/-/releases/'
-const LATEST = 'permalink/latest/'
+const LATEST = 'permalink/latest'
 
-/** The path of the project and the rest of a release address; null for any other. */
+/** The path of the project and the rest of the address of a release file or of the latest release; null for any other. */
 function addressOf(request: FastifyRequest): { path: string; rest: string } | null {
   const text = (request.params as { '*': string })['*']
   const at = text.indexOf(RELEASES, 1)
   const rest = text.slice(at + RELEASES.length)
-  return at < 0 || rest === '' || text.includes('\0') ? null : { path: text.slice(0, at), rest }
+  const isFile = rest.includes('/downloads/') || rest === LATEST || rest.startsWith(`${LATEST}/`)
+  return at < 0 || !isFile || text.includes('\0') ? null : { path: text.slice(0, at), rest }
 }
 
 /** Whether a request outside /api/v4 is for a release file. */
@@ -30,13 +31,13 @@ export async function serveReleaseFile(ctx: Context, request: FastifyRequest, re
   if (!subject.can('download_code')) throw forbidden()
   // the request URL may have a token in its query
   reply.header('referrer-policy', 'no-referrer')
-  if (!rest.startsWith(LATEST)) {
+  if (rest !== LATEST && !rest.startsWith(`${LATEST}/`)) {
     const url = await findLinkUrl(ctx, subject, rest)
     if (url === null) throw notFound()
     return reply.redirect(new URL(url).href, 302)
   }
-  const tag = await latestTag(ctx, subject)
-  if (tag === null) throw notFound()
+  const latest = await findLatestRelease(ctx, subject)
+  if (!latest) throw notFound()
   const releases = `${ctx.links.project(fullPathOf(subject.project))}/-/releases`
-  return reply.redirect(`${releases}/${encodeURIComponent(tag)}/${encodeURI(rest.slice(LATEST.length))}`, 302)
+  return reply.redirect(`${releases}/${encodeURIComponent(latest.tag)}${encodeURI(rest.slice(LATEST.length))}`, 302)
 }

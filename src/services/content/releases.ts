@@ -325,15 +325,19 @@ export async function findLinkUrl(ctx: Context, { project }: ProjectSubject, nam
   return link?.url ?? null
 }
 
-/** The tag of the latest release, which comes first in lists (RL-1). */
-export async function latestTag(ctx: Context, { project }: ProjectSubject): Promise<string | null> {
-  const [latest] = await ctx.db.read
-    .select({ tag: releases.tag })
+const selectLatest = statement('latest release', (db) =>
+  db
+    .select({ tag: releases.tag, name: sql<string>`coalesce(${releases.name}, ${releases.tag})`, released_at: releases.released_at })
     .from(releases)
-    .where(eq(releases.project_id, project.id))
+    .where(eq(releases.project_id, sql.placeholder('project')))
     .orderBy(desc(releases.released_at), desc(releases.id))
-    .limit(1)
-  return latest?.tag ?? null
+    .limit(1),
+)
+
+/** The latest release, which comes first in lists (RL-1); null without one. */
+export async function findLatestRelease(ctx: Context, { project }: ProjectSubject) {
+  const [latest] = await selectLatest(ctx.db, null).execute({ project: project.id })
+  return latest ?? null
 }
 
 export async function createLink(ctx: Context, subject: ProjectSubject, tag: string, given: NewLink): Promise<ReleaseLinkRecord> {

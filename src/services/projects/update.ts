@@ -4,6 +4,7 @@ import { fullPathOf, type Project, type ProjectSubject } from '../../access/rule
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaces, projectStars, projects } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../rules/path.js'
@@ -144,3 +145,14 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
     return true
   })
 }
+
+const selectStar = statement('star of a user', (db) =>
+  db
+    .select({ id: projectStars.project_id })
+    .from(projectStars)
+    .where(and(eq(projectStars.project_id, sql.placeholder('project')), eq(projectStars.user_id, sql.placeholder('user')))),
+)
+
+/** Whether the user has starred the project. */
+export const hasStarred = async (ctx: Context, project: number, user: number): Promise<boolean> =>
+  (await selectStar(ctx.db, null).execute({ project, user })).length > 0

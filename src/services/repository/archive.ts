@@ -24,6 +24,9 @@ const KINDS = {
 export type ArchiveFormat = keyof typeof KINDS
 export const ARCHIVE_FORMATS = Object.keys(KINDS) as [ArchiveFormat, ...ArchiveFormat[]]
 
+/** One name of each format that this machine can make. */
+export const availableArchives = (): ArchiveFormat[] => (['zip', 'tar.gz', 'tar.bz2', 'tar'] as const).filter((format) => canArchive(KINDS[format]))
+
 export interface ArchiveRequest {
   /** A revision; by default the default branch. */
   sha?: string | undefined

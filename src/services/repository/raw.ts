@@ -18,6 +18,10 @@ export interface RawFile {
   open(part?: ByteRange): Promise<Readable | Buffer>
 }
 
+/** The size of the object that a file points to, if it is a pointer of Git LFS. */
+export const sizeOfPointer = (content: Buffer): number | null =>
+  content.length >= POINTER_BYTES.min && content.length <= POINTER_BYTES.max ? (pointerIn(content)?.size ?? null) : null
+
 /** The file that `main/docs/a.md` names; in place of a pointer of Git LFS, the object that it points to (WA-2). */
 export async function openRaw(ctx: Context, subject: ProjectSubject, text: string, signal: AbortSignal): Promise<RawFile> {
   const { project } = subject

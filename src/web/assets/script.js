@@ -69,6 +69,37 @@ addEventListener('click', (event) => {
   for (const menu of document.querySelectorAll('details.menu[open]')) if (!menu.contains(event.target)) menu.open = false
 })
 
+// `#L10-20` marks lines of a file; with Shift a number ends the range.
+const LINES = /^#L(\d+)(?:-L?(\d+))?$/
+function markLines() {
+  for (const line of document.querySelectorAll('tr.chosen')) line.classList.remove('chosen')
+  const [, from, to = from] = LINES.exec(location.hash) ?? []
+  if (!from) return
+  const [first, last] = [Number(from), Number(to)].sort((a, b) => a - b)
+  for (let at = first; at <= last && at < first + 50_000; at++) document.getElementById(`L${at}`)?.classList.add('chosen')
+  if (from !== to) document.getElementById(`L${first}`)?.scrollIntoView({ block: 'center' })
+}
+addEventListener('hashchange', markLines)
+markLines()
+addEventListener('click', (event) => {
+  const link = event.shiftKey && event.target.closest?.('.lines .number a[href^="#L"]')
+  const [, from] = LINES.exec(location.hash) ?? []
+  if (!link || !from) return
+  event.preventDefault()
+  const [first, last] = [Number(from), Number(link.hash.slice(2))].sort((a, b) => a - b)
+  location.hash = `L${first}-${last}`
+})
+
+// Keys that elements name: `/` for the search, `t` for files, `y` for the address that stays.
+addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select, [contenteditable]')) return
+  const named = [...document.querySelectorAll('[data-key]')].find((each) => each.dataset.key === event.key)
+  if (!named) return
+  event.preventDefault()
+  if (named.matches('input')) named.focus()
+  else named.click()
+})
+
 // A typed text is not lost by a wrong click.
 let changed = false
 addEventListener('input', (event) => {

@@ -1,6 +1,7 @@
 import type { Commit } from '../../git/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import type { UserRefRecord } from '../../services/identity/user-ref.js'
+import { availableArchives } from '../../services/repository/archive.js'
 import type { ProjectLinks } from '../links.js'
 import { inUrl } from '../links.js'
 import type { PageView } from '../page.js'
@@ -54,3 +55,17 @@ export function Author({ view, commit, users }: { view: PageView; commit: Commit
 }
 
 export const shortId = (oid: string) => oid.slice(0, 8)
+
+/** The files of a revision as archives, in every format that this machine can make. */
+export const ArchiveLinks = ({ links, project, revision }: { links: ProjectLinks; project: { path: string }; revision: string }) => (
+  <>
+    {availableArchives().map((format, i) => (
+      <>
+        {i > 0 && ' · '}
+        <a key={format} href={links.archive(revision, `${project.path}-${revision.replace(/\//g, '-')}.${format}`)} rel="nofollow">
+          {format}
+        </a>
+      </>
+    ))}
+  </>
+)

@@ -1,4 +1,10 @@
-import type { Line } from './diff.js'
+/** A line of a unified diff. */
+export interface Line {
+  kind: 'hunk' | 'context' | 'added' | 'removed' | 'none'
+  old: number | null
+  new: number | null
+  text: string
+}
 
 /** How much work the marks of a page may take: cells of the tables that compare two lists. */
 const MAX_CELLS = 2_000_000

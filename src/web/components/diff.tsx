@@ -3,16 +3,10 @@ import type { ComponentChildren } from 'preact'
 import type { FileDiff } from '../../git/types.js'
 import { linesOfDiff } from '../../rules/diff-lines.js'
 import type { ProjectLinks } from '../links.js'
-import { aBudget, changedWords, type Part, withoutSpace } from './diff-marks.js'
+import { aBudget, changedWords, type Line, type Part, withoutSpace } from './diff-marks.js'
 import { Badge } from './list.js'
 
-/** A line of a unified diff. */
-export interface Line {
-  kind: 'hunk' | 'context' | 'added' | 'removed' | 'none'
-  old: number | null
-  new: number | null
-  text: string
-}
+export type { Line }
 
 const KINDS = { '@': 'hunk', ' ': 'context', '+': 'added', '-': 'removed', '\\': 'none' } as const
 
@@ -45,7 +39,7 @@ interface Props {
 
 /** What a review adds to a diff. */
 export interface DiffReview {
-  /** The list of the files. */
+  /** The list of the files; null: the usual one. */
   list: ComponentChildren
   /** Beside the name of a file. */
   head(file: FileDiff): ComponentChildren
@@ -70,9 +64,7 @@ export const DiffFiles = ({ files, truncated, links, from, to, parallel, ignoreS
   })
   return (
     <>
-      {review ? (
-        review.list
-      ) : (
+      {review?.list ?? (
         <details class="summary" open={files.length <= 20}>
           <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
           <ul>

@@ -15,6 +15,13 @@ export async function projectsOf(ctx: Context, viewer: ActorUser | null, listed:
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
+/** The full paths of the projects of events, by id. */
+export async function pathsOf(ctx: Context, viewer: ActorUser | null, events: { event: { project_id: number } }[]): Promise<Map<number, string>> {
+  const ids = [...new Set(events.map(({ event }) => event.project_id))]
+  const records = await loadProjects(ctx, viewer, ids)
+  return new Map(records.map(({ id, namespace, project }) => [id, `${namespace.full_path}/${project.path}`]))
+}
+
 /** Projects with what they are and when they last changed. */
 export const ProjectRows = ({ view, projects, empty }: { view: PageView; projects: ProjectRecord[]; empty: ComponentChildren }) => (
   <Rows empty={empty}>

@@ -6,15 +6,20 @@ import type { PageView } from '../page.js'
 
 /** The top of every page: the way home, and what belongs to the viewer. */
 export function Header({ view, waiting }: { view: PageView; waiting: Waiting | null }) {
-  const { links, viewer } = view
+  const { links, viewer, searchAt } = view
+  const searchLabel = searchAt === '/search' ? 'Search' : 'Search this project'
   return (
     <header class="top">
       <nav class="bar" aria-label="Main">
         <a class="home" href={`${links.prefix}/`}>
           Roost
         </a>
+        <search class="grow">
+          <form method="get" action={links.prefix + searchAt} class="find">
+            <input name="search" type="search" placeholder={searchLabel} aria-label={searchLabel} data-key="/" />
+          </form>
+        </search>
         <a href={`${links.prefix}/explore`}>Explore</a>
-        <span class="grow" />
         {viewer && waiting && <WaitingLinks view={view} waiting={waiting} />}
         {viewer ? <Account view={view} /> : <a href={`${links.prefix}/users/sign_in`}>Sign in</a>}
       </nav>

@@ -5,12 +5,13 @@ import { Badge } from '../components/list.js'
 import { inUrl, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
 
-export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'issues' | 'merge_requests' | 'ci' | 'wiki' | 'snippets'
+export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci' | 'wiki' | 'snippets' | 'activity'
 
 interface Props {
   view: PageView
   subject: ProjectSubject
-  tab: ProjectTab
+  /** Null: the page is below none of them. */
+  tab: ProjectTab | null
   /** What the page is, for those who do not see it; a page with a visible heading gives none. */
   heading?: string
   children: ComponentChildren
@@ -28,12 +29,14 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
     ['commits', 'Commits', links.page('commits'), readsCode],
     ['branches', 'Branches', links.page('branches'), readsCode],
     ['tags', 'Tags', links.page('tags'), readsCode],
+    ['releases', 'Releases', links.page('releases'), readsCode],
     ['issues', 'Issues', links.page('issues'), subject.can('read_issue')],
     // as in the API, only who is signed in reads these two
     ['merge_requests', 'Merge requests', links.page('merge_requests'), view.viewer !== null && subject.can('read_merge_request')],
     ['ci', 'CI', links.page('pipelines'), view.viewer !== null && subject.can('read_pipeline')],
     ['wiki', 'Wiki', links.page('wikis/home'), subject.can('read_wiki')],
     ['snippets', 'Snippets', links.page('snippets'), view.viewer !== null && subject.can('read_snippet')],
+    ['activity', 'Activity', `${links.home}/activity`, true],
   ]
   return (
     <>

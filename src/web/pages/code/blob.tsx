@@ -1,13 +1,17 @@
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { oneOf, opt, str } from '../../../http/params.js'
+import { sizeOfPointer } from '../../../services/repository/raw.js'
 import { PathLinks, shortId } from '../../components/code.js'
+import { CsvTable } from '../../components/csv.js'
 import { CodeCell, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
+import { MAX_EDITED } from './edit.js'
 import { isMarkdown, renderFile } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
 import { RefSwitch } from './tree.js'
@@ -22,22 +26,58 @@ const sizeText = (bytes: number) =>
 
 /** The content of a file as it can be shown. */
 type Shown =
-  | { kind: 'text'; lines: string[]; marked?: string[] | null; rich?: string }
+  | { kind: 'text'; lines: string[]; marked?: string[] | null; rich?: ComponentChildren; plain: boolean }
   | { kind: 'image' }
-  | { kind: 'link'; to: string }
+  | { kind: 'link'; to: string; target: string | null }
   | { kind: 'none'; why: string }
 
-async function contentOf({ repository, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
+async function contentOf({ repository, commit, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
+  if (entry.mode === '120000') {
+    const to = ((await repository.blobStart(entry.oid, MAX_LINK)) ?? '').toString('utf8')
+    const target = targetOf(path, to)
+    return { kind: 'link', to, target: target !== null && (await repository.entry(commit.oid, target)) ? target : null }
+  }
   if (IMAGE.test(path)) return { kind: 'image' }
   if (size > MAX_BYTES) return { kind: 'none', why: `This file is too large to be shown (${sizeText(size)}).` }
   const content = await repository.blob(entry.oid)
   if (!content) throw notFound()
-  if (entry.mode === '120000') return { kind: 'link', to: content.toString('utf8') }
-  if (content.subarray(0, 8_000).includes(0)) return { kind: 'none', why: `This is a binary file (${sizeText(size)}).` }
-  const lines = content.toString('utf8').split('\n')
+  const stored = sizeOfPointer(content)
+  if (stored !== null) return { kind: 'none', why: `This file is stored with Git LFS (${sizeText(stored)}).` }
+  const { text, plain } = textOf(content)
+  if (text === null) return { kind: 'none', why: `This is a binary file (${sizeText(size)}).` }
+  const lines = text.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
   if (lines.at(-1) === '') lines.pop()
-  return lines.length > MAX_LINES ? { kind: 'none', why: `This file has too many lines to be shown (${lines.length}).` } : { kind: 'text', lines }
+  return lines.length > MAX_LINES
+    ? { kind: 'none', why: `This file has too many lines to be shown (${lines.length}).` }
+    : { kind: 'text', lines, plain }
 }
+
+/** A target of a symbolic link is a path. */
+const MAX_LINK = 4_096
+
+/** The text of a file in UTF-8, or in UTF-16 with its mark; null for any other bytes. Only plain UTF-8 can be edited. */
+function textOf(content: Buffer): { text: string | null; plain: boolean } {
+  const mark = content.subarray(0, 2).toString('latin1')
+  if (mark === '\xff\xfe') return { text: new TextDecoder('utf-16le').decode(content), plain: false }
+  if (mark === '\xfe\xff') return { text: new TextDecoder('utf-16be').decode(content), plain: false }
+  if (content.subarray(0, 8_000).includes(0)) return { text: null, plain: false }
+  const text = content.toString('utf8')
+  return { text, plain: content.length <= MAX_EDITED && content.equals(Buffer.from(text)) }
+}
+
+/** Where a symbolic link leads within the repository; null if that is elsewhere. */
+function targetOf(path: string, to: string): string | null {
+  if (to.startsWith('/')) return null
+  const parts = path.split('/').slice(0, -1)
+  for (const part of to.split('/')) {
+    if (part === '..') {
+      if (parts.pop() === undefined) return null
+    } else if (part !== '' && part !== '.') parts.push(part)
+  }
+  return parts.length > 0 ? parts.join('/') : null
+}
+
+const TABLE = /\.(?:csv|tsv)$/i
 
 /** The ending of a file name, or the whole name, by which its language is known. */
 const languageOf = (path: string) => {
@@ -50,10 +90,10 @@ const MAX_MARKED = 512 * 1024
 
 const markedLines = (ctx: Context, path: string, text: string) => (text.length > MAX_MARKED ? null : ctx.markdown.lines(text, languageOf(path)))
 
+/** What is at the path of a page, and where else to look for a file. */
 async function fileAt(ctx: Context, subject: ProjectSubject, view: PageView, path: string) {
   const place = await placeOf(ctx, subject, view, path)
   const entry = await entryAt(place)
-  if (entry?.type === 'commit') throw notFound()
   return { place, entry }
 }
 
@@ -68,11 +108,15 @@ export const blobPage = page({
   access: onProject('download_code'),
   input: z.object({ path: str(), viewer: opt(oneOf(['simple', 'rich', 'auxiliary'])) }),
   async show({ ctx, caller, subject, input, view }) {
-    const { place, entry } = await fileAt(ctx, subject, view, input.path)
+    const place = await placeOf(ctx, subject, view, input.path)
     const { links, ref, path, commit, repository } = place
-    if (!entry || entry.type === 'tree') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
+    // the API prints the address of a README whether there is one or not
+    if (path === 'README.md' && !(await repository.entry(commit.oid, path))) return new Redirect(links.tree(ref).slice(view.links.prefix.length))
+    const entry = await entryAt(place)
+    if (entry?.type !== 'blob') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
     const size = (await repository.objectInfo(entry.oid))?.size ?? 0
-    const isRich = isMarkdown(path) && input.viewer !== 'simple'
+    const [hasProse, hasTable] = [isMarkdown(path), TABLE.test(path)]
+    const isRich = (hasProse || hasTable) && input.viewer !== 'simple'
     const [shown, changes] = await Promise.all([
       contentOf(place, entry, size),
       changesSoon(ctx, subject, commit.oid, path.split('/').slice(0, -1).join('/')),
@@ -80,7 +124,8 @@ export const blobPage = page({
     const change = changes.get(entry.name)
     if (shown.kind === 'text') {
       const text = shown.lines.join('\n')
-      if (isRich) shown.rich = await renderFile(ctx, caller, subject, place, text)
+      if (isRich && hasTable) shown.rich = <CsvTable text={text} separator={/\.tsv$/i.test(path) ? '\t' : ','} />
+      else if (isRich) shown.rich = <Prose html={await renderFile(ctx, caller, subject, place, text)} />
       else shown.marked = await markedLines(ctx, path, text)
     }
     return {
@@ -107,15 +152,15 @@ export const blobPage = page({
                 {sizeText(size)}
                 {entry.mode === '100755' && ', executable'}
                 {' · '}
-                {isMarkdown(path) && shown.kind === 'text' && (
+                {(hasProse || hasTable) && shown.kind === 'text' && (
                   <>
                     <a href={links.blob(ref, path) + (isRich ? '?viewer=simple' : '')}>{isRich ? 'Source' : 'Rendered'}</a>
                     {' · '}
                   </>
                 )}
-                {shown.kind === 'text' && place.branch !== null && subject.can('push_code') && (
+                {shown.kind !== 'link' && place.branch !== null && subject.can('push_code') && (
                   <>
-                    <a href={links.edit(ref, path)}>Edit</a>
+                    <a href={links.edit(ref, path)}>{shown.kind === 'text' && shown.plain ? 'Edit' : 'Replace'}</a>
                     {' · '}
                   </>
                 )}
@@ -150,7 +195,7 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
   switch (shown.kind) {
     case 'text':
       if (shown.lines.length === 0) return <p class="empty">This file is empty.</p>
-      return shown.rich === undefined ? <Lines lines={shown.lines} marked={shown.marked ?? null} /> : <Prose html={shown.rich} />
+      return shown.rich === undefined ? <Lines lines={shown.lines} marked={shown.marked ?? null} /> : shown.rich
     case 'image':
       return (
         <p class="picture">
@@ -160,7 +205,7 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
     case 'link':
       return (
         <p class="note">
-          Symbolic link to <code>{shown.to}</code>
+          Symbolic link to {shown.target === null ? <code>{shown.to}</code> : <a href={links.blob(ref, shown.target)}>{shown.to}</a>}
         </p>
       )
     case 'none':
@@ -195,7 +240,7 @@ export const blamePage = page({
   async show({ ctx, subject, input, view }) {
     const { place, entry } = await fileAt(ctx, subject, view, input.path)
     const { links, ref, path, commit, repository } = place
-    if (!entry || entry.type === 'tree') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
+    if (entry?.type !== 'blob') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
     const size = (await repository.objectInfo(entry.oid))?.size ?? 0
     const shown = await contentOf(place, entry, size)
     if (shown.kind !== 'text') return new Redirect(links.blob(ref, path).slice(view.links.prefix.length))
@@ -228,7 +273,7 @@ export const blamePage = page({
                 {shown.lines.map((line, i) => {
                   const group = starts.get(i + 1)
                   const change = group && commits.get(group.oid)
-                  const [parent] = change?.parents ?? []
+                  const previous = group?.previous
                   return (
                     <tr id={`L${i + 1}`} key={i + 1} class={group ? 'first' : ''}>
                       {group && (
@@ -241,8 +286,8 @@ export const blamePage = page({
                               <a href={links.commit(change.oid)} title={`${change.author.name}: ${titleOf(change)}`}>
                                 {titleOf(change)}
                               </a>{' '}
-                              {parent && (
-                                <a href={links.blame(parent, path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
+                              {previous && (
+                                <a href={links.blame(previous.oid, previous.path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
                                   before
                                 </a>
                               )}

@@ -2,26 +2,26 @@ import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Commit } from '../../../git/types.js'
-import { bool, oneOf, opt, paging, str } from '../../../http/params.js'
+import { bool, date, oneOf, opt, paging, searchText, str } from '../../../http/params.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
-import { compare, diffOf, getCommit } from '../../../services/repository/commits/read.js'
-import { signatureOfCommit } from '../../../services/repository/commits/signature.js'
+import { compare } from '../../../services/repository/commits/read.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
 import { DiffFiles } from '../../components/diff.js'
-import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { Pager, Row, Rows } from '../../components/list.js'
+import { Marked } from '../../components/marked.js'
 import { dayText, Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { type ProjectLinks, projectLinks } from '../../links.js'
+import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
-import { momentOf, placeOf, titleOf } from './revision.js'
+import { momentOf, type Place, placeOf, titleOf } from './revision.js'
 import { RefSwitch } from './tree.js'
 
 const PER_PAGE = 40
 
 /** What a list of commits shows beside them, in two statements. */
-async function beside(ctx: Context, subject: ProjectSubject, commits: Commit[]) {
+export async function beside(ctx: Context, subject: ProjectSubject, commits: Commit[]) {
   const [users, states] = await Promise.all([
     findUsersByAddress(
       ctx,
@@ -39,10 +39,16 @@ async function beside(ctx: Context, subject: ProjectSubject, commits: Commit[]) 
 }
 
 /** A commit in a list: its title, its author, and when it was made. */
-export const CommitText = ({ view, commit, links, users }: Pick<ListProps, 'view' | 'links' | 'users'> & { commit: Commit }) => (
+export const CommitText = ({
+  view,
+  commit,
+  links,
+  users,
+  wanted = '',
+}: Pick<ListProps, 'view' | 'links' | 'users'> & { commit: Commit; wanted?: string }) => (
   <>
     <a href={links.commit(commit.oid)} class="title">
-      {titleOf(commit)}
+      <Marked text={titleOf(commit)} wanted={wanted} />
     </a>
     <span class="dim">
       <Author view={view} commit={commit} users={users} /> · <Time at={momentOf(commit.committer)} />
@@ -92,28 +98,78 @@ function CommitList({ view, commits, links, users, states }: ListProps) {
   )
 }
 
+/** Commits that a filter by author or message looks at, the newest first (WB-66). */
+const MAX_FILTERED = 5_000
+
+const filter = { search: opt(searchText()), author: opt(searchText()), since: opt(date()), until: opt(date()) }
+
+interface CommitFilter {
+  search?: string | undefined
+  author?: string | undefined
+  since?: string | undefined
+  until?: string | undefined
+}
+
+const secondsOf = (day: string, days = 0) => Date.parse(`${day}T00:00:00Z`) / 1000 + days * 86_400
+
+/** One page of the history of a place, and what was not looked at. */
+async function historyOf({ repository, commit, path }: Place, { search, author, since, until }: CommitFilter, number: number) {
+  const options = {
+    from: [commit.oid],
+    ...(path && { path }),
+    ...(since && { since: secondsOf(since) }),
+    // to the end of the day
+    ...(until && { until: secondsOf(until, 1) - 1 }),
+  }
+  const skip = Math.min((number - 1) * PER_PAGE, 2 ** 40)
+  if (!search && !author) return { ...(await repository.log({ ...options, skip, limit: PER_PAGE })), isCut: false }
+  const { commits, total } = await repository.log({ ...options, skip: 0, limit: MAX_FILTERED })
+  const has = (text: string, wanted: string | undefined) => !wanted || text.toLowerCase().includes(wanted.toLowerCase())
+  const found = commits.filter(({ message, author: { name, email } }) => has(message, search) && has(`${name} <${email}>`, author))
+  return { commits: found.slice(skip, skip + PER_PAGE), total: found.length, isCut: total > commits.length }
+}
+
+const Filters = ({ action, values: { search, author, since, until } }: { action: string; values: CommitFilter }) => (
+  <details class="filters" open={Boolean(search || author || since || until)}>
+    <summary>Filter</summary>
+    <form method="get" action={action} class="row">
+      <input name="search" type="search" value={search ?? ''} placeholder="Text of the message" aria-label="Text of the message" />
+      <input name="author" type="search" value={author ?? ''} placeholder="Author" aria-label="Author" />
+      <label>
+        From <input name="since" type="date" value={since ?? ''} />
+      </label>
+      <label>
+        to <input name="until" type="date" value={until ?? ''} />
+      </label>
+      <button type="submit">Filter</button>
+    </form>
+  </details>
+)
+
 export const commitsPage = page({
   at: 'P/-/commits/*',
   access: onProject('download_code'),
-  input: z.object({ path: str(), page: paging.page }),
+  input: z.object({ path: str(), page: paging.page, ...filter }),
   async show({ ctx, subject, input, view }) {
     const place = await placeOf(ctx, subject, view, input.path)
-    const { repository, commit, path, links } = place
-    const { commits, total } = await repository.log({
-      from: [commit.oid],
-      skip: Math.min((input.page - 1) * PER_PAGE, 2 ** 40),
-      limit: PER_PAGE,
-      ...(path && { path }),
-    })
+    const { path, links, ref } = place
+    const { commits, total, isCut } = await historyOf(place, input, input.page)
     return {
       title: `Commits${path && ` of ${path}`} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits" heading="Commits">
           <div class="toolbar">
-            <RefSwitch place={place} page="commits" /> {path && <PathLinks links={links} revision={place.ref} path={path} />}
+            <RefSwitch place={place} page="commits" /> {path && <PathLinks links={links} revision={ref} path={path} />}
+            {path === '' && (
+              <span class="last">
+                <a href={links.page(`graphs/${inUrl(ref)}`)}>Contributors</a> · <a href={links.page(`network/${inUrl(ref)}`)}>Graph</a>
+              </span>
+            )}
           </div>
+          <Filters action={links.commits(ref, path)} values={input} />
           <CommitList view={view} commits={commits} links={links} {...(await beside(ctx, subject, commits))} />
           {commits.length === 0 && <p class="empty">There are no commits here.</p>}
+          {isCut && <p class="dim">Only the newest {MAX_FILTERED} commits were looked at.</p>}
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </ProjectLayout>
       ),
@@ -130,9 +186,9 @@ export const defaultCommitsPage = page({
     new Redirect(projectLinks(view, fullPathOf(project)).commits(project.default_branch).slice(view.links.prefix.length)),
 })
 
-const views = { view: opt(oneOf(['inline', 'parallel'])), w: opt(bool()) }
+export const views = { view: opt(oneOf(['inline', 'parallel'])), w: opt(bool()) }
 
-function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; parallel: boolean; ignoreSpace: boolean }) {
+export function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; parallel: boolean; ignoreSpace: boolean }) {
   const [path = ''] = view.address.split('?', 1)
   const to = (name: string, space = ignoreSpace) => `${view.links.prefix}${path}?view=${name}${space ? '&w=1' : ''}`
   return (
@@ -143,75 +199,6 @@ function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; parallel: 
     </p>
   )
 }
-
-const SIGNATURES: Record<string, [string, 'success' | 'waiting']> = {
-  verified: ['Verified', 'success'],
-  unverified: ['Unverified signature', 'waiting'],
-  same_user_different_email: ['Signed with another address of the user', 'waiting'],
-  other_user: ['Signed by another user', 'waiting'],
-  unverified_key: ['Signed with an unverified key', 'waiting'],
-  unknown_key: ['Signed with an unknown key', 'waiting'],
-}
-
-export const commitPage = page({
-  at: 'P/-/commit/:sha',
-  access: onProject('download_code'),
-  input: z.object({ sha: str(), ...views }),
-  async show({ ctx, subject, input, view }) {
-    const links = projectLinks(view, fullPathOf(subject.project))
-    const commit = await getCommit(ctx, subject, input.sha)
-    const [diff, signature, { users, states }] = await Promise.all([
-      diffOf(ctx, subject, commit),
-      signatureOfCommit(ctx, subject, commit.oid).catch(() => null),
-      beside(ctx, subject, [commit]),
-    ])
-    const [first = '', ...others] = commit.message.split('\n')
-    const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
-    const sign = signature && SIGNATURES[signature.status]
-    return {
-      title: `${title} · ${fullPathOf(subject.project)}`,
-      body: (
-        <ProjectLayout view={view} subject={subject} tab="commits">
-          <h1>{title}</h1>
-          {text && <pre class="message">{text}</pre>}
-          <p class="dim">
-            <Author view={view} commit={commit} users={users} /> wrote this <Time at={momentOf(commit.author)} />
-            {commit.committer.email !== commit.author.email && <>, committed by {commit.committer.name}</>}{' '}
-            <PipelineBadge state={states.get(commit.oid)?.status} /> {sign && <Badge kind={sign[1]}>{sign[0]}</Badge>}
-          </p>
-          <p class="dim">
-            Commit <code>{commit.oid}</code>
-            {commit.parents.map((parent) => (
-              <>
-                {' · parent '}
-                <a key={parent} href={links.commit(parent)}>
-                  <code>{shortId(parent)}</code>
-                </a>
-              </>
-            ))}
-            {' · '}
-            <a href={links.tree(commit.oid)}>Files</a>
-            {' · '}
-            <a href={`${links.commit(commit.oid)}.patch`}>Patch</a>
-            {' · '}
-            <a href={`${links.commit(commit.oid)}.diff`}>Diff</a>
-          </p>
-          <DiffViews view={view} parallel={input.view === 'parallel'} ignoreSpace={input.w ?? false} />
-          <DiffFiles
-            files={diff.files}
-            truncated={diff.truncated}
-            links={links}
-            from={commit.parents[0] ?? null}
-            to={commit.oid}
-            parallel={input.view === 'parallel'}
-            ignoreSpace={input.w ?? false}
-            raw={`${links.commit(commit.oid)}.diff`}
-          />
-        </ProjectLayout>
-      ),
-    }
-  },
-})
 
 export const comparePage = page({
   at: 'P/-/compare/*',

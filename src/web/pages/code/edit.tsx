@@ -4,6 +4,7 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../acc
 import type { Context } from '../../../context.js'
 import { invalidRecord, notFound } from '../../../failures.js'
 import { file, opt, orDefault, str } from '../../../http/params.js'
+import { FILE_TEMPLATES } from '../../../rules/file-templates.js'
 import { createCommit } from '../../../services/repository/commits/create.js'
 import { Field, FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -12,7 +13,7 @@ import { form, type PageView, page, Redirect } from '../../page.js'
 import { type Place, placeOf } from './revision.js'
 
 /** Larger files are changed by a push. */
-const MAX_EDITED = 512 * 1024
+export const MAX_EDITED = 512 * 1024
 
 const onCode = onProjectSignedIn('push_code')
 const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
@@ -59,14 +60,14 @@ async function commitAction(
 
 const isText = (content: Buffer) => !content.subarray(0, 8_000).includes(0) && content.equals(Buffer.from(content.toString('utf8')))
 
-/** The text of a file that can be changed in a page, and the commit that last changed it. */
-async function editable({ repository, commit, path }: Place) {
+/** A file that can be changed, with its text if that can be edited in a page, and the commit that last changed it. */
+async function editable({ repository, commit, path }: Place): Promise<{ text: string | null; last: string }> {
   const entry = await repository.entry(commit.oid, path)
-  const info = entry?.type === 'blob' && entry.mode !== '120000' ? await repository.objectInfo(entry.oid) : null
-  const content = entry && info && info.size <= MAX_EDITED ? await repository.blob(entry.oid) : null
-  if (!content || !isText(content)) throw notFound()
+  if (entry?.type !== 'blob' || entry.mode === '120000') throw notFound()
+  const info = await repository.objectInfo(entry.oid)
+  const content = info && info.size <= MAX_EDITED ? await repository.blob(entry.oid) : null
   const [last] = await repository.lastCommits(commit.oid, [path])
-  return { text: content.toString('utf8'), last: last ?? commit.oid }
+  return { text: content && isText(content) ? content.toString('utf8') : null, last: last ?? commit.oid }
 }
 
 export const editPage = page({
@@ -79,6 +80,7 @@ export const editPage = page({
     const { text, last } = await editable(place)
     const address = `${inUrl(branch)}/${inUrl(path)}`
     const isStale = view.submitted !== null && typed(view, 'last_commit_sha') !== last
+    const fresh = { ...view, submitted: null }
     return {
       title: `Edit ${path} · ${fullPathOf(subject.project)}`,
       body: (
@@ -97,24 +99,26 @@ export const editPage = page({
             )}
             <input type="hidden" name="last_commit_sha" value={last} />
             <Field view={view} name="file_path" label="Path" value={path} hint="Another path renames the file." required />
-            <TextField view={view} name="content" label="Content" value={text} rows={24} class="code" spellcheck={false} />
+            {text === null ? (
+              <p class="dim">This file is no text, or too large to be edited here. You can rename it, or replace it below.</p>
+            ) : (
+              <TextField view={view} name="content" label="Content" value={text} rows={24} class="code" spellcheck={false} />
+            )}
             <CommitFields view={view} message={`Update ${path}`} branch={branch} />
             <Submit label="Commit changes" />
+          </FormTag>
+          <h2>Replace this file</h2>
+          <FormTag view={view} action={`${within(subject)}/update/${address}`} method="PUT" files>
+            <input type="hidden" name="last_commit_sha" value={last} />
+            <input type="hidden" name="file_path" value={path} />
+            <Field view={fresh} within="replace" name="file" label="File" type="file" required />
+            <CommitRow view={fresh} within="replace" message={`Replace ${path}`} branch={branch} />
+            <Submit label="Replace file" class="" />
           </FormTag>
           <h2>Delete this file</h2>
           <FormTag view={view} action={`${within(subject)}/blob/${address}`} method="DELETE">
             <input type="hidden" name="last_commit_sha" value={last} />
-            <div class="columns">
-              <Field
-                view={{ ...view, submitted: null }}
-                within="delete"
-                name="commit_message"
-                label="Commit message"
-                value={`Delete ${path}`}
-                required
-              />
-              <Field view={{ ...view, submitted: null }} within="delete" name="branch_name" label="Branch" value={branch} required />
-            </div>
+            <CommitRow view={fresh} within="delete" message={`Delete ${path}`} branch={branch} />
             <Submit label="Delete file" class="danger" />
           </FormTag>
         </ProjectLayout>
@@ -123,6 +127,14 @@ export const editPage = page({
   },
 })
 
+/** Message and branch of a commit, for the smaller forms of a page. */
+const CommitRow = ({ view, within, message, branch }: { view: PageView; within: string; message: string; branch: string }) => (
+  <div class="columns">
+    <Field view={view} within={within} name="commit_message" label="Commit message" value={message} required />
+    <Field view={view} within={within} name="branch_name" label="Branch" value={branch} required />
+  </div>
+)
+
 export const editForm = form({
   at: 'P/-/update/*',
   method: 'PUT',
@@ -130,18 +142,22 @@ export const editForm = form({
   input: z.object({
     path: str(),
     file_path: orDefault(str(), ''),
-    content: orDefault(str(), ''),
+    content: opt(str()),
+    file: opt(file()),
     last_commit_sha: orDefault(str(), ''),
     ...committed,
   }),
+  files: true,
   on: editPage,
   async submit({ ctx, caller, subject, input, view }) {
     const place = await branchOf(ctx, subject, view, input.path)
     const { text } = await editable(place)
     const { file_path, last_commit_sha: last_commit_id } = input
     // the lines of a file keep their ends
-    const kept = text.includes('\r\n') ? input.content.replace(/\r?\n/g, '\r\n') : input.content
-    const content = { content: Buffer.from(kept).toString('base64'), encoding: 'base64' }
+    const kept = text?.includes('\r\n') ? input.content?.replace(/\r?\n/g, '\r\n') : input.content
+    const bytes = input.file?.data ?? (kept === undefined ? null : Buffer.from(kept))
+    if (bytes === null && file_path === place.path) throw invalidRecord({ file_path: ['is the same as before'] })
+    const content = bytes && { content: bytes.toString('base64'), encoding: 'base64' }
     const action =
       file_path === place.path
         ? { action: 'update', file_path, ...content, last_commit_id }
@@ -172,30 +188,51 @@ export const fileRemoval = form({
 export const newFilePage = page({
   at: 'P/-/new/*',
   access: onCode,
-  input: z.object({ path: str(), file_name: opt(str()) }),
+  input: z.object({ path: str(), file_name: opt(str()), template: opt(str()) }),
   async show({ ctx, subject, input, view }) {
-    const { path, branch } = await branchOf(ctx, subject, view, input.path)
+    const { path, branch, links } = await branchOf(ctx, subject, view, input.path)
     const action = `${within(subject)}/create/${inUrl(branch)}${path && `/${inUrl(path)}`}`
     const fresh = { ...view, submitted: null }
+    const template = FILE_TEMPLATES.find(({ key }) => key === input.template)
+    const [day, owner] = [view.now, subject.project.namespace.name]
+    const content = template?.text.replace('[year]', String(day.getUTCFullYear())).replace('[fullname]', owner)
     return {
       title: `New file · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
           <h1>New file {path && `in ${path}`}</h1>
+          {path === '' && (
+            <p class="dim">
+              From a template:{' '}
+              {FILE_TEMPLATES.map(({ key, name }, i) => (
+                <>
+                  {i > 0 && ' · '}
+                  <a key={key} href={`${links.newFile(branch)}?template=${key}`} {...(key === input.template && { 'aria-current': 'true' })}>
+                    {name}
+                  </a>
+                </>
+              ))}
+            </p>
+          )}
           <FormTag view={view} action={action}>
             <FormFaults view={view} fields={['file_name', 'content', 'commit_message', 'branch_name']} />
-            <Field view={view} name="file_name" label="Name" value={input.file_name} hint="Slashes make folders." required autofocus />
-            <TextField view={view} name="content" label="Content" rows={24} class="code" spellcheck={false} />
-            <CommitFields view={view} message="Add a file" branch={branch} />
+            <Field
+              view={view}
+              name="file_name"
+              label="Name"
+              value={template?.file ?? input.file_name}
+              hint="Slashes make folders."
+              required
+              autofocus
+            />
+            <TextField view={view} name="content" label="Content" value={content} rows={24} class="code" spellcheck={false} />
+            <CommitFields view={view} message={template ? `Add ${template.file}` : 'Add a file'} branch={branch} />
             <Submit label="Commit file" />
           </FormTag>
           <h2>Or upload one</h2>
           <FormTag view={view} action={action} files>
             <Field view={fresh} name="file" label="File" type="file" required />
-            <div class="columns">
-              <Field view={fresh} within="upload" name="commit_message" label="Commit message" value="Upload a file" required />
-              <Field view={fresh} within="upload" name="branch_name" label="Branch" value={branch} required />
-            </div>
+            <CommitRow view={fresh} within="upload" message="Upload a file" branch={branch} />
             <Submit label="Upload file" class="" />
           </FormTag>
         </ProjectLayout>

@@ -1,18 +1,22 @@
 import { z } from 'zod'
-import { fullPathOf, onProject, onProjectSignedIn } from '../../../access/rules.js'
+import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
 import type { Commit } from '../../../git/types.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { createBranch, deleteBranch, listBranches } from '../../../services/repository/branches.js'
+import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, listBranches } from '../../../services/repository/branches.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
-import { listTags } from '../../../services/repository/tags.js'
-import { shortId } from '../../components/code.js'
-import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { createTag, deleteTag, getTag, listTags } from '../../../services/repository/tags.js'
+import { ArchiveLinks, shortId } from '../../components/code.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Icon } from '../../components/icon.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { Prose } from '../../components/markup.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
+import { renderText } from '../planning/texts.js'
 import { momentOf, titleOf } from './revision.js'
 
 const PER_PAGE = 30
@@ -27,6 +31,29 @@ const HeadLine = ({ links, commit }: { links: ProjectLinks; commit: Commit }) =>
   </span>
 )
 
+const newRequestAt = (links: ProjectLinks, branch: string) =>
+  `${links.page('merge_requests/new')}?${new URLSearchParams({ 'merge_request[source_branch]': branch })}`
+
+const mergedAt = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/merged_branches`
+
+type Distance = { ahead: number; behind: number }
+
+/** How far branches are from the default branch, by their names; nothing without a default branch. */
+async function distancesOf(ctx: Context, { project }: ProjectSubject, branches: BranchRecord[]): Promise<Map<string, Distance>> {
+  const repository = repositoryOf(ctx, project)
+  const root = await repository.ref(`refs/heads/${project.default_branch}`)
+  if (!root) return new Map()
+  const others = branches.filter((branch) => !branch.default)
+  return new Map(await Promise.all(others.map(async ({ name, commit }) => [name, await repository.aheadBehind(commit.oid, root)] as const)))
+}
+
+const Distance = ({ distance, from }: { distance: Distance | undefined; from: string }) =>
+  distance ? (
+    <span class="dim">
+      {distance.ahead} ahead, {distance.behind} behind <span class="hidden">{from}</span>
+    </span>
+  ) : null
+
 export const branchesPage = page({
   at: 'P/-/branches',
   access: onProject('download_code'),
@@ -35,39 +62,51 @@ export const branchesPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const { items, total } = await listBranches(ctx, subject, { search: input.search, sort: 'updated_desc', page: input.page, per_page: PER_PAGE })
     const mayCreate = subject.can('create_branch')
+    const distances = await distancesOf(ctx, subject, items)
+    const mayDelete = ({ default: isDefault, protected: isProtected }: BranchRecord) =>
+      !isDefault && subject.can('push_code') && (!isProtected || subject.can('delete_protected_branch'))
     const base = `/${inUrl(fullPathOf(subject.project))}/-/branches`
     return {
       title: `Branches · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="branches" heading="Branches">
-          <SearchForm action={links.page('branches')} value={input.search} label="Find a branch" />
+          <div class="row">
+            <SearchForm action={links.page('branches')} value={input.search} label="Find a branch" />
+            {subject.can('push_code') && (
+              <ActionButton view={view} action={mergedAt(subject)} method="DELETE" label="Delete merged branches" class="danger" />
+            )}
+          </div>
           <Rows empty="There is no such branch.">
-            {items.map(({ name, commit, merged, protected: isProtected, default: isDefault, can_push }) => (
-              <Row
-                key={name}
-                actions={
-                  <>
-                    {!isDefault && (
-                      <a href={`${links.page('compare')}/${encodeURIComponent(subject.project.default_branch)}...${encodeURIComponent(name)}`}>
-                        Compare
-                      </a>
-                    )}
-                    {!isDefault && !isProtected && can_push && (
-                      <ActionButton view={view} action={`${base}/${inUrl(name)}`} method="DELETE" label="Delete" what={name} class="danger" />
-                    )}
-                  </>
-                }
-              >
-                <span>
-                  <a href={links.tree(name)}>
-                    <strong>{name}</strong>
-                  </a>{' '}
-                  {isDefault && <Badge>default</Badge>} {isProtected && <Badge kind="success">protected</Badge>}{' '}
-                  {merged && <Badge kind="merged">merged</Badge>}
-                </span>
-                <HeadLine links={links} commit={commit} />
-              </Row>
-            ))}
+            {items.map((branch) => {
+              const { name, commit, merged, protected: isProtected, default: isDefault } = branch
+              return (
+                <Row
+                  key={name}
+                  actions={
+                    <>
+                      {!isDefault && subject.can('create_merge_request') && <a href={newRequestAt(links, name)}>Merge request</a>}
+                      {!isDefault && (
+                        <a href={`${links.page('compare')}/${encodeURIComponent(subject.project.default_branch)}...${encodeURIComponent(name)}`}>
+                          Compare
+                        </a>
+                      )}
+                      {mayDelete(branch) && (
+                        <ActionButton view={view} action={`${base}/${inUrl(name)}`} method="DELETE" label="Delete" what={name} class="danger" />
+                      )}
+                    </>
+                  }
+                >
+                  <span>
+                    <a href={links.tree(name)}>
+                      <strong>{name}</strong>
+                    </a>{' '}
+                    {isDefault && <Badge>default</Badge>} {isProtected && <Badge kind="success">protected</Badge>}{' '}
+                    {merged && <Badge kind="merged">merged</Badge>} <Distance distance={distances.get(name)} from={subject.project.default_branch} />
+                  </span>
+                  <HeadLine links={links} commit={commit} />
+                </Row>
+              )
+            })}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           {mayCreate && (
@@ -115,6 +154,20 @@ export const branchRemoval = form({
   },
 })
 
+export const mergedRemoval = form({
+  at: 'P/-/merged_branches',
+  method: 'DELETE',
+  access: onProjectSignedIn('push_code'),
+  input: z.object({}),
+  on: branchesPage,
+  async submit({ ctx, caller, subject }) {
+    await deleteMergedBranches(ctx, subject, caller)
+    return new Redirect(`/${inUrl(fullPathOf(subject.project))}/-/branches`, {
+      notice: 'Merged branches are deleted, but for protected ones and those of open merge requests.',
+    })
+  },
+})
+
 export const tagsPage = page({
   at: 'P/-/tags',
   access: onProject('download_code'),
@@ -127,21 +180,33 @@ export const tagsPage = page({
       title: `Tags · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="tags" heading="Tags">
-          <SearchForm action={links.page('tags')} value={input.search} label="Find a tag" />
+          <div class="row">
+            <SearchForm action={links.page('tags')} value={input.search} label="Find a tag" />
+            {subject.can('create_tag') && (
+              <a class="button" href={links.page('tags/new')}>
+                New tag
+              </a>
+            )}
+          </div>
           <Rows empty={input.search ? 'There is no such tag.' : 'There are no tags yet.'}>
-            {items.map(({ name, tag, commit }) => (
+            {items.map(({ name, tag, commit, release, protected: isProtected }) => (
               <Row
                 key={name}
                 actions={
                   <>
-                    <a href={links.archive(name, `${subject.project.path}-${name.replace(/\//g, '-')}.zip`)}>ZIP</a>
-                    <a href={links.archive(name, `${subject.project.path}-${name.replace(/\//g, '-')}.tar.gz`)}>tar.gz</a>
+                    {release && <a href={links.release(name)}>Release</a>}
+                    <span>
+                      <ArchiveLinks links={links} project={subject.project} revision={name} />
+                    </span>
                   </>
                 }
               >
-                <a href={links.tree(name)}>
-                  <strong>{name}</strong>
-                </a>
+                <span>
+                  <a href={links.tag(name)}>
+                    <strong>{name}</strong>
+                  </a>{' '}
+                  {isProtected && <Badge kind="success">protected</Badge>}
+                </span>
                 {tag && <span>{titleOf(tag)}</span>}
                 {commit && <HeadLine links={links} commit={commit} />}
               </Row>
@@ -154,22 +219,147 @@ export const tagsPage = page({
   },
 })
 
-/** Offers branches and tags to go to; with `id` leads on at once. */
+export const tagPage = page({
+  at: 'P/-/tags/*',
+  access: onProject('download_code'),
+  input: z.object({ path: str() }),
+  async show({ ctx, caller, subject, input, view }) {
+    const { name, tag, commit, release, protected: isProtected } = await getTag(ctx, subject, input.path)
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const notes = release && (await renderText(ctx, caller, subject, release.description))
+    const mayRelease = subject.can('manage_release') && !release
+    return {
+      title: `Tag ${name} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="tags">
+          <h1>
+            {name} {isProtected && <Badge kind="success">protected</Badge>}
+          </h1>
+          {tag && (
+            <>
+              <pre class="message">{tag.message.trim()}</pre>
+              {tag.tagger && (
+                <p class="dim">
+                  {tag.tagger.name} tagged this <Time at={momentOf(tag.tagger)} />
+                </p>
+              )}
+            </>
+          )}
+          {commit ? (
+            <>
+              <p>
+                <HeadLine links={links} commit={commit} />
+              </p>
+              <p class="toolbar">
+                <a href={links.tree(name)}>Files</a>
+                <a href={links.commits(name)}>Commits</a>
+                <span>
+                  <Icon name="download" /> <ArchiveLinks links={links} project={subject.project} revision={name} />
+                </span>
+              </p>
+            </>
+          ) : (
+            <p class="dim">This tag names no commit.</p>
+          )}
+          {notes && (
+            <section class="box">
+              <h2 class="head">
+                <a href={links.release(name)}>Release</a>
+              </h2>
+              <Prose html={notes} />
+            </section>
+          )}
+          <p class="toolbar">
+            {mayRelease && (
+              <a class="button" href={`${links.page('releases/new')}?${new URLSearchParams({ tag_name: name })}`}>
+                New release
+              </a>
+            )}
+            {subject.can('delete_tag') && !isProtected && (
+              <ActionButton view={view} action={tagAt(subject, name)} method="DELETE" label="Delete tag" class="danger" />
+            )}
+          </p>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+const tagAt = (subject: ProjectSubject, name: string) => `/${inUrl(fullPathOf(subject.project))}/-/tags/${inUrl(name)}`
+
+export const newTagPage = page({
+  at: 'P/-/tags/new',
+  access: onProjectSignedIn('create_tag'),
+  input: z.object({ ref: opt(str()) }),
+  async show({ subject, input, view }) {
+    return {
+      title: `New tag · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="tags">
+          <h1>New tag</h1>
+          <FormTag view={view} action={`/${inUrl(fullPathOf(subject.project))}/-/tags`}>
+            <FormFaults view={view} fields={['tag_name', 'ref']} />
+            <div class="columns">
+              <Field view={view} name="tag_name" label="Name" required />
+              <Field
+                view={view}
+                name="ref"
+                label="From"
+                value={input.ref ?? subject.project.default_branch}
+                hint="A branch, a tag or a commit."
+                required
+              />
+            </div>
+            <TextField view={view} name="message" label="Message" rows={4} hint="With one the tag is an object of its own, with you and the date." />
+            <Submit label="Create tag" />
+          </FormTag>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const newTagForm = form({
+  at: 'P/-/tags',
+  method: 'POST',
+  access: onProjectSignedIn('create_tag'),
+  input: z.object({ tag_name: orDefault(str(), ''), ref: orDefault(str(), ''), message: opt(str()) }),
+  on: newTagPage,
+  async submit({ ctx, caller, subject, input }) {
+    const { name } = await createTag(ctx, subject, caller, input)
+    return new Redirect(tagAt(subject, name), { notice: `The tag ${name} is created.` })
+  },
+})
+
+export const tagRemoval = form({
+  at: 'P/-/tags/*',
+  method: 'DELETE',
+  access: onProjectSignedIn('push_code'),
+  input: z.object({ path: str() }),
+  on: tagPage,
+  async submit({ ctx, caller, subject, input }) {
+    await deleteTag(ctx, subject, caller, input.path)
+    return new Redirect(`/${inUrl(fullPathOf(subject.project))}/-/tags`, { notice: `The tag ${input.path} is deleted.` })
+  },
+})
+
+/** Offers branches and tags to go to. */
 export const switchPage = page({
   at: 'P/-/refs/switch',
   access: onProject('download_code'),
   input: z.object({
-    id: opt(str()),
-    destination: orDefault(oneOf(['tree', 'blob', 'commits']), 'tree'),
+    destination: orDefault(oneOf(['tree', 'blob', 'commits', 'find_file', 'graphs', 'network']), 'tree'),
     path: orDefault(str(), ''),
     search: opt(searchText()),
   }),
   async show({ ctx, subject, input, view }) {
     const { destination, path, search } = input
     const links = projectLinks(view, fullPathOf(subject.project))
-    const to = (ref: string) =>
-      destination === 'commits' ? links.commits(ref, path) : destination === 'blob' && path ? links.blob(ref, path) : links.tree(ref, path)
-    if (input.id) return new Redirect(to(input.id).slice(view.links.prefix.length))
+    const to = (ref: string) => {
+      if (destination === 'commits') return links.commits(ref, path)
+      if (destination === 'blob' && path) return links.blob(ref, path)
+      return destination === 'tree' || destination === 'blob' ? links.tree(ref, path) : links.page(`${destination}/${inUrl(ref)}`)
+    }
     const repository = repositoryOf(ctx, subject.project)
     const find = async (prefix: string) => {
       const refs = search ? await repository.refs(prefix) : (await repository.refsPage(prefix, { skip: 0, limit: PER_PAGE })).refs

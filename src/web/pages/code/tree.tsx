@@ -5,21 +5,28 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { TreeEntry } from '../../../git/types.js'
 import { paging, str } from '../../../http/params.js'
+import { submodulePage, submoduleUrls } from '../../../rules/submodules.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
+import { findLatestRelease } from '../../../services/content/releases.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
+import { hasStarred } from '../../../services/projects/update.js'
 import { languagesOf } from '../../../services/repository/languages.js'
 import type { LastChanges } from '../../../services/repository/last-changes.js'
-import { Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
+import { licenseOf } from '../../../services/repository/license.js'
+import { ArchiveLinks, Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
+import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
 import { Pager } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { projectLinks } from '../../links.js'
+import { inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
 import { ReadmeBox, readmeIn } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
 
 const PER_PAGE = 500
+const parentOf = (path: string) => path.split('/').slice(0, -1).join('/')
+
 const RANK = { tree: 0, commit: 1, blob: 2 } as const
 
 /** A folder, sorted as people look for it. */
@@ -29,17 +36,34 @@ async function entriesOf({ repository, commit, path }: Place): Promise<TreeEntry
   return [...entries].sort((a, b) => RANK[a.type] - RANK[b.type] || (a.name < b.name ? -1 : 1))
 }
 
+/** Larger lists of submodules are not read. */
+const MAX_GITMODULES = 256 * 1024
+
+/** The page of the submodule at a path of a revision; null without one. */
+async function submodulePages(view: PageView, subject: ProjectSubject, { repository, commit }: Place): Promise<(path: string) => string | null> {
+  const entry = await repository.entry(commit.oid, '.gitmodules')
+  const text = entry?.type === 'blob' ? await repository.blobStart(entry.oid, MAX_GITMODULES) : null
+  const urls = submoduleUrls(text?.toString('utf8') ?? '')
+  return (path) => {
+    const url = urls.get(path)
+    const found = url === undefined ? null : submodulePage(url, fullPathOf(subject.project))
+    if (!found) return null
+    return 'path' in found ? `${view.links.prefix}/${inUrl(found.path)}` : found.address
+  }
+}
+
 /** The table of a folder, with its README. */
 async function folder(ctx: Context, subject: ProjectSubject, view: PageView, place: Place, number: number) {
   const caller = ctx.origin?.caller ?? ANONYMOUS
   const { commit, links, ref, path } = place
   const entries = await entriesOf(place)
   const shown = entries.slice((number - 1) * PER_PAGE, number * PER_PAGE)
-  const [changes, users, states, readme] = await Promise.all([
+  const [changes, users, states, readme, pageOf] = await Promise.all([
     changesSoon(ctx, subject, commit.oid, path),
     findUsersByAddress(ctx, [commit.author.email]),
     subject.can('read_pipeline') ? lastPipelinesOf(ctx, subject, [commit.oid]) : new Map(),
     readmeIn(ctx, caller, subject, place, entries),
+    shown.some(({ type }) => type === 'commit') ? submodulePages(view, subject, place) : () => null,
   ])
   return (
     <>
@@ -70,14 +94,14 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
             {path !== '' && (
               <tr>
                 <td colspan={3}>
-                  <a href={links.tree(ref, path.split('/').slice(0, -1).join('/'))} aria-label="Parent folder">
+                  <a href={links.tree(ref, parentOf(path))} aria-label="Parent folder">
                     ..
                   </a>
                 </td>
               </tr>
             )}
             {shown.map((entry) => (
-              <EntryRow key={entry.name} entry={entry} place={place} changes={changes} />
+              <EntryRow key={entry.name} entry={entry} place={place} changes={changes} submodule={pageOf(entry.path)} />
             ))}
           </tbody>
         </table>
@@ -95,7 +119,15 @@ const NewFile = ({ subject, place: { links, ref, path, branch } }: { subject: Pr
     </a>
   ) : null
 
-function EntryRow({ entry, place: { links, ref }, changes }: { entry: TreeEntry; place: Place; changes: LastChanges }) {
+interface EntryProps {
+  entry: TreeEntry
+  place: Place
+  changes: LastChanges
+  /** The page of the submodule that the entry is. */
+  submodule: string | null
+}
+
+function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryProps) {
   const change = changes.get(entry.name)
   // the bytes of such a name are not known here
   const named = !entry.path.includes('\ufffd')
@@ -104,7 +136,15 @@ function EntryRow({ entry, place: { links, ref }, changes }: { entry: TreeEntry;
     <tr>
       <td>
         <Icon name={entry.type === 'tree' ? 'folder' : entry.type === 'commit' ? 'git-branch' : entry.mode === '120000' ? 'link' : 'file'} />{' '}
-        {named && entry.type !== 'commit' ? <a href={to}>{entry.name}</a> : entry.name}
+        {entry.type === 'commit' && submodule ? (
+          <a href={submodule} rel="nofollow noopener">
+            {entry.name}
+          </a>
+        ) : named && entry.type !== 'commit' ? (
+          <a href={to}>{entry.name}</a>
+        ) : (
+          entry.name
+        )}
         {entry.type === 'commit' && <code class="dim"> @ {shortId(entry.oid)}</code>}
       </td>
       <td class="dim">
@@ -120,7 +160,7 @@ function EntryRow({ entry, place: { links, ref }, changes }: { entry: TreeEntry;
 }
 
 /** Switches to another branch or tag, without a script: a form whose page leads on. */
-export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' }) {
+export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' | 'find_file' | 'graphs' | 'network' }) {
   const { links, ref, path } = place
   return (
     <span class="switch">
@@ -140,12 +180,17 @@ export const treePage = page({
     const place = await placeOf(ctx, subject, view, input.path)
     const entry = await entryAt(place)
     if (entry?.type === 'blob') return new Redirect(place.links.blob(place.ref, place.path).slice(view.links.prefix.length))
+    // what a submodule has is elsewhere: its folder has the link
+    if (entry?.type === 'commit') return new Redirect(place.links.tree(place.ref, parentOf(place.path)).slice(view.links.prefix.length))
     return {
       title: `${place.path || place.ref} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={`Files in ${place.path || place.ref}`}>
           <div class="toolbar">
             <RefSwitch place={place} page="tree" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="tree" />
+            <a href={place.links.findFile(place.ref)} data-key="t">
+              Find file
+            </a>
             <NewFile subject={subject} place={place} />
           </div>
           {await folder(ctx, subject, view, place, input.page)}
@@ -165,7 +210,14 @@ export const projectPage = page({
     const title = fullPathOf(project)
     const links = projectLinks(view, title)
     const code = subject.can('download_code') ? await home(ctx, subject, view) : null
-    const languages = code ? Object.entries(await languagesOf(ctx, project.id)) : []
+    const viewer = view.viewer
+    const [languages, release, license, isStarred] = await Promise.all([
+      code ? languagesOf(ctx, project.id) : ({} as Record<string, number>),
+      code ? findLatestRelease(ctx, subject) : null,
+      code ? licenseOf(ctx, subject).catch(() => null) : null,
+      viewer ? hasStarred(ctx, project.id, viewer.id) : false,
+    ])
+    const shares = Object.entries(languages).filter(([, share]) => share >= 0.5)
     return {
       title,
       body: (
@@ -190,16 +242,55 @@ export const projectPage = page({
                   ))}
                 </p>
               )}
-              <p class="dim">
-                {project.star_count} {project.star_count === 1 ? 'star' : 'stars'} · {project.forks_count}{' '}
-                {project.forks_count === 1 ? 'fork' : 'forks'}
-              </p>
-              {languages.length > 0 && (
+              <div class="toolbar">
+                {viewer && subject.can('star') ? (
+                  <ActionButton
+                    view={view}
+                    action={`/${inUrl(title)}/toggle_star`}
+                    label={isStarred ? 'Unstar' : 'Star'}
+                    icon="star"
+                    fields={{ starred: String(!isStarred) }}
+                  />
+                ) : (
+                  <Icon name="star" />
+                )}
+                <span>
+                  {project.star_count} {project.star_count === 1 ? 'star' : 'stars'}
+                </span>
+              </div>
+              <div class="toolbar">
+                {viewer && subject.can('fork') ? (
+                  <a class="button" href={links.page('forks/new')}>
+                    <Icon name="git-fork" /> Fork
+                  </a>
+                ) : (
+                  <Icon name="git-fork" />
+                )}
+                <a href={links.page('forks')}>
+                  {project.forks_count} {project.forks_count === 1 ? 'fork' : 'forks'}
+                </a>
+              </div>
+              {license && (
+                <p class="dim">
+                  <a href={links.blob(project.default_branch, license.path)}>{license.license.name}</a>
+                </p>
+              )}
+              {release && (
+                <>
+                  <h2>Latest release</h2>
+                  <p>
+                    <a href={links.release(release.tag)}>{release.name}</a>{' '}
+                    <span class="dim">
+                      <Time at={release.released_at} />
+                    </span>
+                  </p>
+                </>
+              )}
+              {shares.length > 0 && (
                 <>
                   <h2>Languages</h2>
                   <p>
-                    {languages
-                      .filter(([, share]) => share >= 0.5)
+                    {shares
                       .slice(0, 6)
                       .map(([name, share]) => `${name} ${Math.round(share)} %`)
                       .join(' · ')}
@@ -211,11 +302,11 @@ export const projectPage = page({
                   <h2>Clone</h2>
                   <CloneAddress label="SSH" address={view.links.ssh(title)} />
                   <CloneAddress label="HTTP" address={view.links.http(title)} />
-                  <p>
-                    <a href={links.archive(project.default_branch, `${project.path}-${project.default_branch.replace(/\//g, '-')}.zip`)}>
-                      Download as ZIP
-                    </a>
-                  </p>
+                  {code && !project.empty_repo && (
+                    <p>
+                      Download: <ArchiveLinks links={links} project={project} revision={project.default_branch} />
+                    </p>
+                  )}
                 </>
               )}
             </aside>
@@ -249,6 +340,9 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
         <RefSwitch place={place} page="tree" />
         <a href={place.links.page('branches')}>{heads.total === 1 ? '1 branch' : `${heads.total} branches`}</a>
         <a href={place.links.page('tags')}>{tags.total === 1 ? '1 tag' : `${tags.total} tags`}</a>
+        <a href={place.links.findFile(place.ref)} data-key="t">
+          Find file
+        </a>
         <NewFile subject={subject} place={place} />
       </div>
       {await folder(ctx, subject, view, place, 1)}
@@ -273,3 +367,18 @@ function EmptyProject({ view, subject: { project, can } }: { view: PageView; sub
     </>
   )
 }
+
+/** A path below a project that is no page: a file or folder of the default branch, as relative links in mails name it. */
+export const pathPage = page({
+  at: 'P/*',
+  access: onProject('download_code'),
+  input: z.object({ path: str() }),
+  async show({ ctx, subject, input, view }) {
+    const { project } = subject
+    const place = await placeOf(ctx, subject, view, project.default_branch)
+    const entry = await entryAt({ ...place, path: input.path })
+    if (!entry || entry.type === 'commit') throw notFound()
+    const to = entry.type === 'tree' ? place.links.tree(project.default_branch, input.path) : place.links.blob(project.default_branch, input.path)
+    return new Redirect(to.slice(view.links.prefix.length))
+  },
+})

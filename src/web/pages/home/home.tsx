@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { anyone, signedIn } from '../../../access/rules.js'
 import { opt, paging, searchText } from '../../../http/params.js'
+import { listOwnEvents } from '../../../services/activity/events.js'
 import { listProjects } from '../../../services/projects/list.js'
+import { Activity } from '../../components/activity.js'
 import { Pager } from '../../components/list.js'
-import { ProjectRows, projectsOf } from '../../components/projects.js'
+import { ProjectRows, pathsOf, projectsOf } from '../../components/projects.js'
 import { SearchForm } from '../../components/search.js'
 import { type PageView, page, Redirect } from '../../page.js'
 
@@ -23,6 +25,7 @@ const Tabs = ({ view, at }: { view: PageView; at: string }) => (
     {[
       ['/dashboard', 'Your projects'],
       ['/dashboard/projects/starred', 'Starred'],
+      ['/dashboard/activity', 'Activity'],
       ['/explore', 'Explore'],
     ].map(([path, label]) => (
       <a key={path} href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
@@ -66,6 +69,27 @@ export const dashboardPage = mine(
   'You are in no project yet. Push to a new address below your name, and the project is made.',
 )
 export const starredPage = mine('/dashboard/projects/starred', 'Starred projects', { starred: true }, 'You have starred no project yet.')
+
+/** What happened in the projects that the viewer is a member of. */
+export const ownActivityPage = page({
+  at: '/dashboard/activity',
+  access: signedIn,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, caller, input: { page: number }, view }) {
+    const { items, total } = await listOwnEvents(ctx, caller, { all: true, sort: 'desc', page: number, per_page: PER_PAGE })
+    return {
+      title: 'Activity',
+      body: (
+        <>
+          <h1>Activity</h1>
+          <Tabs view={view} at="/dashboard/activity" />
+          <Activity view={view} events={items} paths={await pathsOf(ctx, caller.user, items)} empty="Nothing has happened in your projects yet." />
+          <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
+        </>
+      ),
+    }
+  },
+})
 
 /** The projects that everyone, or everyone who is signed in, may see. */
 export const explorePage = page({

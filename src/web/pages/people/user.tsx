@@ -1,15 +1,19 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
+import type { Caller } from '../../../access/actor.js'
 import { PUBLIC } from '../../../access/can.js'
 import { type GroupSubject, getGroupFor } from '../../../access/rules.js'
-import { notFound } from '../../../failures.js'
-import { opt, paging, searchText } from '../../../http/params.js'
+import type { Context } from '../../../context.js'
+import { notFound, nullOnFailure } from '../../../failures.js'
+import { oneOf, opt, paging, searchText } from '../../../http/params.js'
+import { listEventsOfUser } from '../../../services/activity/events.js'
 import { isRestricted, readSettings } from '../../../services/core/settings.js'
 import { findUserByName, type User } from '../../../services/identity/users.js'
 import { listProjects } from '../../../services/projects/list.js'
+import { Activity } from '../../components/activity.js'
 import { Avatar } from '../../components/avatar.js'
 import { Pager } from '../../components/list.js'
-import { ProjectRows, projectsOf } from '../../components/projects.js'
+import { ProjectRows, pathsOf, projectsOf } from '../../components/projects.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { GroupLayout } from '../../layout/group.js'
@@ -32,11 +36,21 @@ const onUsername: Access<User, false> = {
   },
 }
 
+/** What a user did that the caller may see; nothing of a private profile. */
+async function activityOf(ctx: Context, caller: Caller, user: User, number: number) {
+  const none = { items: [], total: 0 }
+  const events = listEventsOfUser(ctx, caller, String(user.id), { sort: 'desc', page: number, per_page: PER_PAGE })
+  const { items, total } = (await nullOnFailure(events)) ?? none
+  return { items, total, paths: await pathsOf(ctx, caller.user, items) }
+}
+
 export const userPage = page({
   at: 'U',
   access: onUsername,
-  input: z.object({ page: paging.page }),
+  input: z.object({ page: paging.page, tab: opt(oneOf(['projects', 'activity'])) }),
   async show({ ctx, caller, subject: user, input, view }) {
+    const tab = input.tab ?? 'projects'
+    const shown = tab === 'activity' ? await activityOf(ctx, caller, user, input.page) : null
     const filter = { ownerId: user.id, order_by: 'last_activity_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listProjects(ctx, caller, filter)
     const projects = await projectsOf(ctx, caller.user, items)
@@ -45,9 +59,21 @@ export const userPage = page({
       body: (
         <div class="with-aside">
           <div>
-            <h1>Projects</h1>
-            <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
-            <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+            <nav class="tabs" aria-label="User">
+              <a href={`${view.links.prefix}/${user.username}`} {...(tab === 'projects' && { 'aria-current': 'page' })}>
+                Projects
+              </a>
+              <a href={`${view.links.prefix}/${user.username}?tab=activity`} {...(tab === 'activity' && { 'aria-current': 'page' })}>
+                Activity
+              </a>
+            </nav>
+            <h1 class="hidden">{tab === 'activity' ? 'Activity' : 'Projects'}</h1>
+            {shown ? (
+              <Activity view={view} events={shown.items} paths={shown.paths} empty="Nothing that you may see." />
+            ) : (
+              <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
+            )}
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={shown ? shown.total : total} />
           </div>
           <aside>
             <Avatar view={view} user={user} size={96} />
@@ -78,7 +104,7 @@ export const userPage = page({
 })
 
 /** A group that the caller may see, by its path. */
-const onGroupPage: Access<GroupSubject, false> = {
+export const onGroupPage: Access<GroupSubject, false> = {
   rule: 'group: read_group',
   signedIn: false,
   early: true,
@@ -107,6 +133,9 @@ export const groupPage = page({
       body: (
         <GroupLayout view={view} subject={subject} tab="projects" heading="Projects">
           {group.description && <p>{group.description}</p>}
+          <p class="toolbar end">
+            <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>Search this group</a>
+          </p>
           <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
           <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />

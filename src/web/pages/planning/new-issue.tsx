@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import type { Caller, SignedIn } from '../../../access/actor.js'
+import type { SignedIn } from '../../../access/actor.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { nullOnFailure } from '../../../failures.js'
 import { bool, clearableDate, list, opt, rowId, str } from '../../../http/params.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
 import { createIssue } from '../../../services/issuables/issues/create.js'
-import { listIssues } from '../../../services/issuables/issues/list.js'
 import { createIssueFromThreads } from '../../../services/notes/issue-from-threads.js'
 import { createIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { readFile } from '../../../services/repository/files.js'
@@ -84,7 +83,6 @@ export const newIssuePage = page({
           )}
           <EditorForm view={view} action={within(subject)} once>
             <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'due_date', 'milestone_id']} />
-            <Once />
             {request !== undefined && <input type="hidden" name="merge_request_to_resolve_discussions_of" value={request} />}
             {discussion !== undefined && <input type="hidden" name="discussion_to_resolve" value={discussion} />}
             <Field view={view} name="issue[title]" label="Title" value={issue?.title} required autofocus />

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
-import { opt, paging, rowId, str } from '../../../http/params.js'
+import { oneOf, opt, paging, rowId, str } from '../../../http/params.js'
 import { getJob, listPipelineJobs } from '../../../services/ci/jobs.js'
-import { getPipeline, listPipelines } from '../../../services/ci/pipelines.js'
+import { getPipeline, listPipelines, SCOPES } from '../../../services/ci/pipelines.js'
 import { PipelineBadge, shortId } from '../../components/code.js'
 import { Pager, Row, Rows } from '../../components/list.js'
+import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
@@ -16,16 +17,34 @@ const reads = onProjectSignedIn('read_pipeline')
 export const pipelinesPage = page({
   at: 'P/-/pipelines',
   access: reads,
-  input: z.object({ ref: opt(str()), page: paging.page }),
+  input: z.object({ ref: opt(str()), scope: opt(oneOf(SCOPES)), page: paging.page }),
   async show({ ctx, subject, input, view }) {
-    const filter = { ref: input.ref, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
+    const filter = { ref: input.ref, scope: input.scope, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listPipelines(ctx, subject, filter)
     const links = projectLinks(view, fullPathOf(subject.project))
     return {
       title: `Pipelines · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci" heading="Pipelines">
-          <Rows empty="No CI server has posted a status yet.">
+          <nav class="toolbar" aria-label="Kind of pipelines">
+            {[undefined, ...SCOPES].map((scope) => (
+              <a
+                key={scope}
+                href={`${links.page('pipelines')}?${new URLSearchParams({ ...(scope && { scope }), ...(input.ref && { ref: input.ref }) })}`}
+                {...(scope === input.scope && { 'aria-current': 'page' })}
+              >
+                {scope ? scope.charAt(0).toUpperCase() + scope.slice(1) : 'All'}
+              </a>
+            ))}
+          </nav>
+          <SearchForm
+            action={links.page('pipelines')}
+            label="Branch or tag"
+            name="ref"
+            value={input.ref}
+            hidden={input.scope ? { scope: input.scope } : {}}
+          />
+          <Rows empty={input.ref || input.scope ? 'There are no such pipelines.' : 'No CI server has posted a status yet.'}>
             {items.map(({ id, ref, sha, status, updated_at }) => (
               <Row key={id} actions={<PipelineBadge state={status} />}>
                 <span>

@@ -7,7 +7,7 @@ import { onSnippetSignedIn, type SnippetSubject } from '../../../access/snippets
 import type { Context } from '../../../context.js'
 import { VISIBILITIES } from '../../../entities/groups/levels.js'
 import { Failure, notFound } from '../../../failures.js'
-import { oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
+import { oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
 import {
   createSnippet,
   deleteSnippet,
@@ -401,7 +401,7 @@ export const projectSnippetPage = page({
           <Discussions
             view={view}
             discussions={discussions}
-            {...await discussionParts(ctx, caller, about, { at: action, discussions, edit: input.edit_note, react: input.react })}
+            {...(await discussionParts(ctx, caller, about, { at: action, discussions, edit: input.edit_note, react: input.react }))}
           />
           <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
           {mayNote && (

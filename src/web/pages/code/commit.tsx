@@ -1,0 +1,347 @@
+import { z } from 'zod'
+import type { Access } from '../../../access/access.js'
+import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import { refused } from '../../../failures.js'
+import type { FileDiff } from '../../../git/types.js'
+import { opt, orDefault, rowId, str } from '../../../http/params.js'
+import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
+import { type DiscussionRecord, listDiscussions } from '../../../services/notes/list.js'
+import { aboutCommit, type NoteableSubject } from '../../../services/notes/noteables.js'
+import { commitRange, threadAtLine } from '../../../services/notes/positions.js'
+import { checkBody, createNote } from '../../../services/notes/write.js'
+import { createBranch } from '../../../services/repository/branches.js'
+import { revert } from '../../../services/repository/commits/pick.js'
+import { diffOf, getCommit, refsOf } from '../../../services/repository/commits/read.js'
+import { signatureOfCommit } from '../../../services/repository/commits/signature.js'
+import { repositoryOf } from '../../../services/repository/repositories.js'
+import { Author, PipelineBadge, shortId } from '../../components/code.js'
+import { DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff.js'
+import { Discussions, Thread } from '../../components/discussion.js'
+import { Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Badge, Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl, projectLinks } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { noteForms } from '../planning/notes.js'
+import { discussionParts } from '../planning/texts.js'
+import { beside, DiffViews, views } from './commits.js'
+import { opened, WholeFileLink } from './context.js'
+import { momentOf, titleOf } from './revision.js'
+
+const MAX_DISCUSSIONS = 100
+
+const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
+
+const SIGNATURES: Record<string, [string, 'success' | 'waiting']> = {
+  verified: ['Verified', 'success'],
+  unverified: ['Unverified signature', 'waiting'],
+  same_user_different_email: ['Signed with another address of the user', 'waiting'],
+  other_user: ['Signed by another user', 'waiting'],
+  unverified_key: ['Signed with an unverified key', 'waiting'],
+  unknown_key: ['Signed with an unknown key', 'waiting'],
+}
+
+const PICKS = {
+  cherry_pick: { verb: 'Cherry-pick', does: 'Makes the same change on another branch.', prefix: 'cherry-pick' },
+  revert: { verb: 'Revert', does: 'Takes the change back by a new commit.', prefix: 'revert' },
+} as const
+
+/** Makes the change of a commit, or its reverse, on a branch. */
+const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: ProjectSubject; oid: string; kind: keyof typeof PICKS }) => {
+  const isOwn = view.submitted?.values['pick'] === kind
+  const own = isOwn ? view : { ...view, submitted: null }
+  const { verb, does } = PICKS[kind]
+  return (
+    <FormTag view={view} action={`${within(subject)}/commit/${oid}/${kind}`}>
+      {isOwn && <FormFaults view={view} />}
+      <p class="dim">{does}</p>
+      <input type="hidden" name="pick" value={kind} />
+      <Field view={own} within={kind} name="start_branch" label="Branch" value={subject.project.default_branch} required />
+      {subject.can('create_merge_request') && (
+        <Checkbox view={own} name="create_merge_request" label="On a new branch, with a merge request" value={kind} />
+      )}
+      <Submit label={verb} class="" />
+    </FormTag>
+  )
+}
+
+export const commitPage = page({
+  at: 'P/-/commit/:sha',
+  access: onProject('download_code'),
+  input: z.object({ sha: str(), ...views, open: opt(str()), on: opt(str()), line: opt(str()), edit: opt(rowId()) }),
+  async show({ ctx, caller, subject, input, view }) {
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const about = await aboutCommit(ctx, subject, input.sha)
+    const commit = about.noteable.commit ?? (await getCommit(ctx, subject, input.sha))
+    const [diff, signature, { users, states }, discussions] = await Promise.all([
+      diffOf(ctx, subject, commit),
+      signatureOfCommit(ctx, subject, commit.oid).catch(() => null),
+      beside(ctx, subject, [commit]),
+      listDiscussions(ctx, caller, about.noteable, { page: 1, per_page: MAX_DISCUSSIONS }),
+    ])
+    const action = `${within(subject)}/commit/${commit.oid}`
+    const [files, parts] = await Promise.all([
+      opened(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
+      discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit }),
+    ])
+    const [first = '', ...others] = commit.message.split('\n')
+    const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
+    const sign = signature && SIGNATURES[signature.status]
+    const pipeline = states.get(commit.oid)
+    const [parallel, ignoreSpace] = [input.view === 'parallel', input.w ?? false]
+    const mayComment = view.viewer !== null && subject.can('comment_on_commit')
+    const placed = placesOf(discussions.items, files)
+    const review: DiffReview = {
+      list: null,
+      head: (file) => <WholeFileLink view={view} file={file} />,
+      above: (file) => mayComment && <LineForm view={view} file={file} />,
+      under: (file, line) => {
+        const [anchor, key] = [fileAnchor(file.new_path), keyOf(line)]
+        const isNew = mayComment && input.on === anchor && input.line === key
+        const own = placed.get(`${anchor}_${key}`) ?? []
+        if (own.length === 0 && !isNew) return null
+        return (
+          <>
+            {own.map((discussion) => (
+              <div key={discussion.id} class="box thread" id={`discussion_${discussion.id}`}>
+                <Thread {...parts} view={view} discussion={discussion} inPlace />
+              </div>
+            ))}
+            {isNew && <LineComment view={view} action={action} file={file} place={key} />}
+          </>
+        )
+      },
+      formOf: (file) => (mayComment ? `on_${fileAnchor(file.new_path)}` : null),
+      isClosed: () => false,
+      instead: () => null,
+    }
+    const isOnLine = view.submitted?.values['line'] !== undefined
+    const inPlace = new Set([...placed.values()].flat())
+    const elsewhere = discussions.items.filter((discussion) => !inPlace.has(discussion))
+    const mayPick = view.viewer !== null && subject.can('push_code')
+    return {
+      title: `${title} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="commits">
+          <h1>{title}</h1>
+          {text && <pre class="message">{text}</pre>}
+          <p class="dim">
+            <Author view={view} commit={commit} users={users} /> wrote this <Time at={momentOf(commit.author)} />
+            {commit.committer.email !== commit.author.email && <>, committed by {commit.committer.name}</>}{' '}
+            {pipeline &&
+              (view.viewer ? (
+                <a href={links.page(`pipelines/${pipeline.id}`)}>
+                  <PipelineBadge state={pipeline.status} />
+                </a>
+              ) : (
+                <PipelineBadge state={pipeline.status} />
+              ))}{' '}
+            {sign && <Badge kind={sign[1]}>{sign[0]}</Badge>}
+          </p>
+          <p class="dim">
+            Commit <code>{commit.oid}</code>
+            {commit.parents.map((parent) => (
+              <>
+                {' · parent '}
+                <a key={parent} href={links.commit(parent)}>
+                  <code>{shortId(parent)}</code>
+                </a>
+              </>
+            ))}
+            {' · '}
+            <a href={links.tree(commit.oid)}>Files</a>
+            {' · '}
+            <a href={`${links.commit(commit.oid)}.patch`}>Patch</a>
+            {' · '}
+            <a href={`${links.commit(commit.oid)}.diff`}>Diff</a>
+            {' · '}
+            <a href={`${links.commit(commit.oid)}/branches`}>Branches and tags with this commit</a>
+          </p>
+          {mayPick && (
+            <details class="picks" open={view.submitted?.values['pick'] !== undefined}>
+              <summary>Cherry-pick or revert</summary>
+              <div class="columns">
+                <PickForm view={view} subject={subject} oid={commit.oid} kind="cherry_pick" />
+                <PickForm view={view} subject={subject} oid={commit.oid} kind="revert" />
+              </div>
+            </details>
+          )}
+          <DiffViews view={view} parallel={parallel} ignoreSpace={ignoreSpace} />
+          <DiffFiles
+            files={files}
+            review={review}
+            truncated={diff.truncated}
+            links={links}
+            from={commit.parents[0] ?? null}
+            to={commit.oid}
+            parallel={parallel}
+            ignoreSpace={ignoreSpace}
+            raw={`${links.commit(commit.oid)}.diff`}
+          />
+          {(elsewhere.length > 0 || mayComment) && <h2>Comments</h2>}
+          <Discussions {...parts} view={view} discussions={elsewhere} />
+          {discussions.total > discussions.items.length && <p class="dim">{discussions.total - discussions.items.length} more are in the API.</p>}
+          {mayComment && (
+            <FormTag view={view} action={`${action}/notes`}>
+              {view.submitted?.values['pick'] === undefined && !isOnLine && <FormFaults view={view} fields={['note']} />}
+              <TextField
+                view={isOnLine ? { ...view, submitted: null } : view}
+                name="note[note]"
+                label="Comment"
+                rows={4}
+                hint="In Markdown."
+                required
+              />
+              <Submit label="Comment" class="" />
+            </FormTag>
+          )}
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+const keyOf = ({ old, new: now }: Pick<Line, 'old' | 'new'>) => `${old ?? ''}_${now ?? ''}`
+
+/** The threads on lines that are shown, by file and line. */
+function placesOf(discussions: DiscussionRecord[], files: FileDiff[]): Map<string, DiscussionRecord[]> {
+  const shown = new Set(files.flatMap((file) => linesOf(file.diff).map((line) => `${fileAnchor(file.new_path)}_${keyOf(line)}`)))
+  const placed = new Map<string, DiscussionRecord[]>()
+  for (const discussion of discussions) {
+    const position = discussion.notes[0]?.note.position
+    if (!position?.new_path) continue
+    const key = `${fileAnchor(position.new_path)}_${keyOf({ old: position.old_line ?? null, new: position.new_line ?? null })}`
+    if (shown.has(key)) placed.set(key, [...(placed.get(key) ?? []), discussion])
+  }
+  return placed
+}
+
+/** The form that the buttons beside lines send: it shows the page with a form under the line. */
+const LineForm = ({ view, file }: { view: PageView; file: FileDiff }) => {
+  const anchor = fileAnchor(file.new_path)
+  const [path = '', query = ''] = view.address.split('?', 2)
+  const kept = Object.entries(Object.fromEntries(new URLSearchParams(query))).filter(([name]) => name !== 'line' && name !== 'on')
+  return (
+    <form id={`on_${anchor}`} method="get" action={`${view.links.prefix}${path}#comment`}>
+      {[...kept, ['on', anchor] as const].map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+    </form>
+  )
+}
+
+const LineComment = ({ view, action, file, place }: { view: PageView; action: string; file: FileDiff; place: string }) => (
+  <div class="box note" id="comment">
+    <FormTag view={view} action={`${action}/lines`}>
+      <FormFaults view={view} fields={['note']} />
+      <input type="hidden" name="path" value={file.new_path} />
+      <input type="hidden" name="line" value={place} />
+      <input type="hidden" name="on" value={fileAnchor(file.new_path)} />
+      <TextField view={view} within="line" name="note[note]" label="Comment on this line" rows={4} hint="In Markdown." required autofocus />
+      <Submit label="Comment on line" class="" />
+    </FormTag>
+  </div>
+)
+
+const commentRule = onProjectSignedIn('comment_on_commit')
+
+/** A commit that the caller may comment on. */
+const onCommit: Access<NoteableSubject, true> = {
+  ...commentRule,
+  path: commentRule.path.extend({ sha: z.string() }),
+  find: async (ctx, caller, params) => aboutCommit(ctx, await commentRule.find(ctx, caller, params), params['sha'] as string),
+}
+
+export const commitNotes = noteForms({
+  at: 'P/-/commit/:sha',
+  access: () => onCommit,
+  on: commitPage,
+  about: (subject) => subject,
+  addressOf: (subject) => `${within(subject)}/commit/${subject.noteable.commit?.oid}`,
+})
+
+export const lineCommentForm = form({
+  at: 'P/-/commit/:sha/lines',
+  method: 'POST',
+  access: onCommit,
+  input: z.object({ path: str(), line: str(), note: z.object({ note: orDefault(str(), '') }) }),
+  on: commitPage,
+  async submit({ ctx, caller, subject, input: { path, line, note } }) {
+    const [old, now] = line.split('_').map((number) => (/^\d{1,9}$/.test(number) ? Number(number) : null))
+    checkBody(note.note)
+    const thread = await threadAtLine(ctx, subject, commitRange(subject), { old_line: old ?? null, new_line: now ?? null, new_path: path })
+    if (!thread) throw refused('The change has no such line.')
+    const made = await createNote(ctx, caller, subject, { body: note.note }, thread)
+    return new Redirect(`${within(subject)}/commit/${subject.noteable.commit?.oid}#note_${made.note.id}`)
+  },
+})
+
+/** The form of a cherry-pick or a revert. */
+const pickForm = (kind: keyof typeof PICKS) =>
+  form({
+    at: `P/-/commit/:sha/${kind}`,
+    method: 'POST',
+    access: onProjectSignedIn('push_code'),
+    input: z.object({ sha: str(), start_branch: orDefault(str(), ''), create_merge_request: opt(str()) }),
+    on: commitPage,
+    async submit({ ctx, caller, subject, input: { sha, start_branch: start, create_merge_request } }) {
+      const pick = kind === 'revert' ? revert : pickCommit
+      const { oid } = await getCommit(ctx, subject, sha)
+      const commit = (branch: string, dry_run = false) => pick(ctx, subject, caller, { sha: oid, branch, dry_run })
+      if (!create_merge_request) {
+        const made = await commit(start)
+        return new Redirect(`${within(subject)}/commit/${made?.oid}`, { notice: `This commit is on the branch ${start}.` })
+      }
+      await commit(start, true)
+      const branch = `${PICKS[kind].prefix}-${shortId(oid)}`
+      await createBranch(ctx, subject, caller, { branch, ref: start })
+      await commit(branch)
+      const fields = new URLSearchParams({ 'merge_request[source_branch]': branch, 'merge_request[target_branch]': start })
+      return new Redirect(`${within(subject)}/merge_requests/new?${fields}`, { notice: `The change is on the branch ${branch}.` })
+    },
+  })
+
+export const cherryPickForm = pickForm('cherry_pick')
+export const revertForm = pickForm('revert')
+
+const MAX_REFS = 100
+
+/** The branches and tags that contain a commit; looked for when they are asked for. */
+export const containingPage = page({
+  at: 'P/-/commit/:sha/branches',
+  access: onProject('download_code'),
+  input: z.object({ sha: str() }),
+  async show({ ctx, subject, input, view }) {
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const commit = await getCommit(ctx, subject, input.sha)
+    const find = (type: 'branch' | 'tag') => refsOf(ctx, subject, { sha: commit.oid, type, page: 1, per_page: MAX_REFS })
+    const [branches, tags] = await Promise.all([find('branch'), find('tag')])
+    const list = ({ items, total }: typeof branches, none: string) => (
+      <>
+        <Rows empty={none}>
+          {items.map(({ name }) => (
+            <Row key={name}>
+              <a href={links.tree(name)}>{name}</a>
+            </Row>
+          ))}
+        </Rows>
+        {total > items.length && <p class="dim">and {total - items.length} more</p>}
+      </>
+    )
+    return {
+      title: `Branches with ${shortId(commit.oid)} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="commits">
+          <h1>
+            Branches and tags with <a href={links.commit(commit.oid)}>{titleOf(commit)}</a>
+          </h1>
+          <h2>Branches</h2>
+          {list(branches, 'No branch has this commit.')}
+          <h2>Tags</h2>
+          {list(tags, 'No tag has this commit.')}
+        </ProjectLayout>
+      ),
+    }
+  },
+})

@@ -1,0 +1,351 @@
+import { z } from 'zod'
+import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import {
+  createLink,
+  createRelease,
+  deleteLink,
+  deleteRelease,
+  getRelease,
+  listReleases,
+  type ReleaseLinkRecord,
+  type ReleaseRecord,
+  updateRelease,
+} from '../../../services/content/releases.js'
+import { ArchiveLinks, shortId } from '../../components/code.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { Prose } from '../../components/markup.js'
+import { Time } from '../../components/time.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl, projectLinks } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { PersonLink } from '../planning/parts.js'
+import { renderText } from '../planning/texts.js'
+
+const PER_PAGE = 10
+/** Rows for assets in the form of a new release; more are added afterwards. */
+const NEW_ASSETS = [0, 1, 2] as const
+
+const read = onProject('download_code')
+const write = onProjectSignedIn('manage_release')
+const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/releases`
+const addressOf = (subject: ProjectSubject, tag: string) => `${within(subject)}/${encodeURIComponent(tag)}`
+
+/** Where an asset is: at its permanent address, if it has one (RL-7). */
+const assetAddress = (view: PageView, subject: ProjectSubject, tag: string, { url, filepath }: ReleaseLinkRecord) =>
+  filepath === null ? url : `${view.links.prefix}${addressOf(subject, tag)}/downloads${inUrl(filepath)}`
+
+interface BoxProps {
+  view: PageView
+  subject: ProjectSubject
+  record: ReleaseRecord
+  notes: string
+  alone?: boolean
+}
+
+const Release = ({ view, subject, record: { release, author, links: assets, commit, milestones }, notes, alone = false }: BoxProps) => {
+  const { tag } = release
+  const links = projectLinks(view, fullPathOf(subject.project))
+  const name = release.name ?? tag
+  return (
+    <section class="box release">
+      <div class="head">
+        <span class="grow">
+          {alone ? <h1>{name}</h1> : <h2>{<a href={`${view.links.prefix}${addressOf(subject, tag)}`}>{name}</a>}</h2>}{' '}
+          {release.released_at > view.now && <Badge kind="waiting">upcoming</Badge>}
+        </span>
+        {subject.can('manage_release') && (
+          <a class="button" href={`${view.links.prefix}${addressOf(subject, tag)}/edit`} aria-label={`Edit release ${name}`}>
+            Edit
+          </a>
+        )}
+      </div>
+      <p class="note dim">
+        <a href={links.tag(tag)}>{tag}</a>
+        {commit && (
+          <>
+            {' · '}
+            <a href={links.commit(commit.oid)}>
+              <code>{shortId(commit.oid)}</code>
+            </a>
+          </>
+        )}
+        {' · '}
+        <Time at={release.released_at} /> by <PersonLink view={view} user={author} />
+        {milestones.length > 0 && ` · ${milestones.map(({ milestone }) => milestone.title).join(', ')}`}
+      </p>
+      {notes && <Prose html={notes} />}
+      <div class="note">
+        {alone ? <h2>Assets</h2> : <h3>Assets</h3>}
+        <ul class="assets">
+          {assets.map((asset) => (
+            <li key={asset.id}>
+              <a href={assetAddress(view, subject, tag, asset)} rel="nofollow noopener">
+                {asset.name}
+              </a>{' '}
+              {asset.link_type !== 'other' && <span class="dim">({asset.link_type})</span>}
+            </li>
+          ))}
+          {commit && (
+            <li>
+              Source code: <ArchiveLinks links={links} project={subject.project} revision={tag} />
+            </li>
+          )}
+        </ul>
+      </div>
+    </section>
+  )
+}
+
+export const releasesPage = page({
+  at: 'P/-/releases',
+  access: read,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const filter = { order_by: 'released_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
+    const { items, total } = await listReleases(ctx, subject, filter)
+    const notes = await Promise.all(items.map(({ release }) => renderText(ctx, caller, subject, release.description)))
+    return {
+      title: `Releases · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="releases" heading="Releases">
+          {subject.can('manage_release') && (
+            <p class="toolbar end">
+              <a class="button" href={`${view.links.prefix}${within(subject)}/new`}>
+                New release
+              </a>
+            </p>
+          )}
+          {items.length === 0 && <p class="empty">There are no releases yet.</p>}
+          {items.map((record, i) => (
+            <Release key={record.release.id} view={view} subject={subject} record={record} notes={notes[i] ?? ''} />
+          ))}
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const releasePage = page({
+  at: 'P/-/releases/:tag_name',
+  access: read,
+  input: z.object({ tag_name: str() }),
+  async show({ ctx, caller, subject, input, view }) {
+    const record = await getRelease(ctx, subject, input.tag_name)
+    const { release } = record
+    const notes = await renderText(ctx, caller, subject, release.description)
+    return {
+      title: `${release.name ?? release.tag} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="releases">
+          <Release view={view} subject={subject} record={record} notes={notes} alone />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+const dayOf = (moment: Date | undefined) => moment?.toISOString().slice(0, 10)
+
+/** What can be changed of a release. */
+const ReleaseFields = ({ view, record }: { view: PageView; record: ReleaseRecord | null }) => (
+  <>
+    <Field view={view} name="release[name]" label="Title" value={record?.release.name} hint="The tag, if it is empty." />
+    <TextField view={view} name="release[description]" label="Notes" value={record?.release.description} rows={12} hint="In Markdown." />
+    <div class="columns">
+      <Field view={view} name="release[released_at]" label="Date" type="date" value={dayOf(record?.release.released_at)} />
+      <Field
+        view={view}
+        name="release[milestones]"
+        label="Milestones"
+        value={record?.milestones.map(({ milestone }) => milestone.title).join(', ')}
+        hint="Titles, separated by commas."
+      />
+    </div>
+  </>
+)
+
+const attributes = {
+  name: opt(str()),
+  description: opt(str()),
+  released_at: opt(date()),
+  milestones: opt(str()),
+}
+
+const titlesIn = (text: string | undefined) => text?.split(',').flatMap((title) => title.trim() || [])
+/** The start of a day, but the known moment if it is on that day. */
+const momentOn = (day: string | undefined, known?: Date) => (day === undefined || day === dayOf(known) ? known : new Date(`${day}T00:00:00Z`))
+
+export const newReleasePage = page({
+  at: 'P/-/releases/new',
+  access: write,
+  input: z.object({ tag_name: opt(str()) }),
+  async show({ subject, input, view }) {
+    return {
+      title: `New release · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="releases">
+          <h1>New release</h1>
+          <FormTag view={view} action={within(subject)}>
+            <FormFaults view={view} fields={['name', 'description', 'tag_name']} />
+            <div class="columns">
+              <Field view={view} name="release[tag_name]" label="Tag" value={input.tag_name} hint="It is made if it does not exist." required />
+              <Field
+                view={view}
+                name="release[ref]"
+                label="Made from"
+                value={subject.project.default_branch}
+                hint="A branch or a commit, for a new tag."
+              />
+            </div>
+            <ReleaseFields view={view} record={null} />
+            <h2>Assets</h2>
+            {NEW_ASSETS.map((i) => (
+              <div class="columns" key={i}>
+                <Field view={view} name={`release[links][${i}][name]`} label={`Name of asset ${i + 1}`} />
+                <Field view={view} name={`release[links][${i}][url]`} label={`URL of asset ${i + 1}`} type="url" />
+              </div>
+            ))}
+            <Submit label="Create release" />
+          </FormTag>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+const asset = { name: orDefault(str(), ''), url: orDefault(str(), ''), filepath: opt(str()) }
+
+export const newReleaseForm = form({
+  at: 'P/-/releases',
+  method: 'POST',
+  access: write,
+  input: z.object({
+    release: z.object({ tag_name: orDefault(str(), ''), ref: opt(str()), ...attributes, links: opt(list(z.object(asset))) }),
+  }),
+  on: newReleasePage,
+  async submit({ ctx, caller, subject, input: { release } }) {
+    const { released_at, milestones, links = [], tag_name, ...given } = release
+    const made = await createRelease(ctx, subject, caller, {
+      ...given,
+      tag_name: tag_name.trim(),
+      released_at: momentOn(released_at),
+      milestones: titlesIn(milestones),
+      links: links.filter(({ name, url }) => name !== '' || url !== ''),
+    })
+    return new Redirect(addressOf(subject, made.release.tag), { notice: 'The release is published.' })
+  },
+})
+
+export const editReleasePage = page({
+  at: 'P/-/releases/:tag_name/edit',
+  access: write,
+  input: z.object({ tag_name: str() }),
+  async show({ ctx, subject, input, view }) {
+    const record = await getRelease(ctx, subject, input.tag_name)
+    const { tag } = record.release
+    const action = addressOf(subject, tag)
+    const ofAsset = view.submitted?.values['link'] !== undefined
+    const fresh = { ...view, submitted: null }
+    return {
+      title: `Edit ${tag} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="releases">
+          <h1>Edit release {tag}</h1>
+          <FormTag view={view} action={action} method="PUT">
+            {!ofAsset && <FormFaults view={view} fields={['name', 'description']} />}
+            <ReleaseFields view={ofAsset ? fresh : view} record={record} />
+            <Submit label="Save changes" />
+          </FormTag>
+          <h2>Assets</h2>
+          <Rows empty="This release has no assets beside its sources.">
+            {record.links.map((link) => (
+              <Row
+                key={link.id}
+                actions={
+                  <ActionButton view={view} action={`${action}/links/${link.id}`} method="DELETE" label="Remove" what={link.name} class="danger" />
+                }
+              >
+                <strong>{link.name}</strong>
+                <span class="dim">{link.url}</span>
+              </Row>
+            ))}
+          </Rows>
+          <FormTag view={view} action={`${action}/links`}>
+            {ofAsset && <FormFaults view={view} fields={['name', 'url', 'filepath']} />}
+            <div class="columns">
+              <Field view={ofAsset ? view : fresh} name="link[name]" label="Name" required />
+              <Field view={ofAsset ? view : fresh} name="link[url]" label="URL" type="url" required />
+              <Field
+                view={ofAsset ? view : fresh}
+                name="link[filepath]"
+                label="Permanent path"
+                hint="Such as /app.zip: an address here that leads to the URL."
+              />
+            </div>
+            <Submit label="Add asset" class="" />
+          </FormTag>
+          <h2>Delete this release</h2>
+          <p>The tag stays.</p>
+          <ActionButton view={view} action={action} method="DELETE" label="Delete release" class="danger" />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const editReleaseForm = form({
+  at: 'P/-/releases/:tag_name',
+  method: 'PUT',
+  access: write,
+  input: z.object({ tag_name: str(), release: z.object(attributes) }),
+  on: editReleasePage,
+  async submit({ ctx, subject, input: { tag_name, release } }) {
+    const { released_at, milestones, ...given } = release
+    const known = await getRelease(ctx, subject, tag_name)
+    await updateRelease(ctx, subject, tag_name, {
+      ...given,
+      released_at: momentOn(released_at, known.release.released_at),
+      milestones: titlesIn(milestones),
+    })
+    return new Redirect(addressOf(subject, tag_name), { notice: 'The release is saved.' })
+  },
+})
+
+export const releaseRemoval = form({
+  at: 'P/-/releases/:tag_name',
+  method: 'DELETE',
+  access: write,
+  input: z.object({ tag_name: str() }),
+  on: editReleasePage,
+  async submit({ ctx, subject, input }) {
+    await deleteRelease(ctx, subject, input.tag_name)
+    return new Redirect(within(subject), { notice: `The release ${input.tag_name} is deleted; its tag stays.` })
+  },
+})
+
+export const assetForm = form({
+  at: 'P/-/releases/:tag_name/links',
+  method: 'POST',
+  access: write,
+  input: z.object({ tag_name: str(), link: z.object(asset) }),
+  on: editReleasePage,
+  async submit({ ctx, subject, input: { tag_name, link } }) {
+    await createLink(ctx, subject, tag_name, link)
+    return new Redirect(`${addressOf(subject, tag_name)}/edit`, { notice: `${link.name} is added.` })
+  },
+})
+
+export const assetRemoval = form({
+  at: 'P/-/releases/:tag_name/links/:link_id',
+  method: 'DELETE',
+  access: write,
+  input: z.object({ tag_name: str(), link_id: rowId() }),
+  on: editReleasePage,
+  async submit({ ctx, subject, input }) {
+    const { name } = await deleteLink(ctx, subject, input.tag_name, input.link_id)
+    return new Redirect(`${addressOf(subject, input.tag_name)}/edit`, { notice: `${name} is removed.` })
+  },
+})

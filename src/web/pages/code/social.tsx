@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import type { SignedIn } from '../../../access/actor.js'
+import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { bool, opt, orDefault, paging, str } from '../../../http/params.js'
+import { listGroups } from '../../../services/groups/list.js'
+import { forkProject } from '../../../services/projects/forks.js'
+import { listProjects } from '../../../services/projects/list.js'
+import { loadProject } from '../../../services/projects/load.js'
+import { setStar } from '../../../services/projects/update.js'
+import { Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { Pager } from '../../components/list.js'
+import { ProjectRows, projectsOf } from '../../components/projects.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { inUrl } from '../../links.js'
+import { form, page, Redirect } from '../../page.js'
+
+const PER_PAGE = 20
+/** Groups that a fork can be put into from the page; others by their path. */
+const MAX_GROUPS = 100
+const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}`
+
+/** Says which of both is wanted, so that a form sent twice changes nothing the second time. */
+export const starForm = form({
+  at: 'P/toggle_star',
+  method: 'POST',
+  access: onProjectSignedIn('star'),
+  input: z.object({ starred: orDefault(bool(), true) }),
+  async submit({ ctx, caller, subject, input }) {
+    await setStar(ctx, caller, subject, input.starred)
+    return new Redirect(within(subject))
+  },
+})
+
+export const forksPage = page({
+  at: 'P/-/forks',
+  access: onProject('read_project'),
+  input: z.object({ page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const filter = { forkedFrom: subject.project.id, order_by: 'last_activity_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
+    const { items, total } = await listProjects(ctx, caller, filter)
+    return {
+      title: `Forks · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code" heading="Forks">
+          {view.viewer && subject.can('fork') && (
+            <p class="toolbar end">
+              <a class="button" href={`${view.links.prefix}${within(subject)}/-/forks/new`}>
+                New fork
+              </a>
+            </p>
+          )}
+          <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There are no forks that you may see." />
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+/** Where the caller may put a fork: their own namespace, and groups in which they may make projects. */
+async function namespacesOf(ctx: Context, caller: SignedIn) {
+  const filter = { min_access_level: 40, order_by: 'path', sort: 'asc', page: 1, per_page: MAX_GROUPS } as const
+  const { items } = await listGroups(ctx, caller, filter)
+  return [caller.user.username, ...items.map(({ full_path }) => full_path)]
+}
+
+export const newForkPage = page({
+  at: 'P/-/forks/new',
+  access: onProjectSignedIn('fork'),
+  input: z.object({}),
+  async show({ ctx, caller, subject, view }) {
+    const choices = (await namespacesOf(ctx, caller)).map((path) => ({ value: path, label: path }))
+    return {
+      title: `Fork ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <h1>Fork this project</h1>
+          <p>A fork has its branches and tags, and can send changes back by a merge request.</p>
+          <FormTag view={view} action={`${within(subject)}/-/forks`}>
+            <FormFaults view={view} fields={['path', 'name']} />
+            <div class="columns">
+              <SelectField view={view} name="namespace_path" label="Namespace" value={caller.user.username} choices={choices} />
+              <Field view={view} name="name" label="Name" value={subject.project.name} required />
+              <Field view={view} name="path" label="Path" value={subject.project.path} required />
+            </div>
+            <Submit label="Fork project" />
+          </FormTag>
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const newForkForm = form({
+  at: 'P/-/forks',
+  method: 'POST',
+  access: onProjectSignedIn('fork'),
+  input: z.object({ namespace_path: opt(str()), name: opt(str()), path: opt(str()) }),
+  on: newForkPage,
+  async submit({ ctx, caller, subject, input }) {
+    const id = await forkProject(ctx, caller, subject, input)
+    const { project, namespace } = await loadProject(ctx, caller.user, id)
+    return new Redirect(`/${inUrl(`${namespace.full_path}/${project.path}`)}`, { notice: 'The fork is ready.' })
+  },
+})
