@@ -144,7 +144,9 @@ async function inParts({ version, sources, mappings }) {
     const indexOf = (source) => used.get(source) ?? used.set(source, used.size).get(source)
     const part = lines
       .slice(line, line + LINES_A_MAP)
-      .map((segments) => segments.map(([column, source, ...position]) => (source === undefined ? [column] : [column, indexOf(source), ...position.slice(0, 2)])))
+      .map((segments) =>
+        segments.map(([column, source, ...position]) => (source === undefined ? [column] : [column, indexOf(source), ...position.slice(0, 2)])),
+      )
     maps.push(JSON.stringify({ version, mappings: encode(part), sources: [...used.keys()].map((source) => sources[source]), names: [] }))
   }
   return maps.join('\n')

@@ -33,7 +33,7 @@ describe('activity', () => {
       const page = await browser.open(path)
       expect([page.status, page.text.includes(`Issue of ${project.id} <b>`), page.text.includes(`Issue of ${hidden.id}`)]).toEqual([200, true, sees])
       expect(page.$('main b').length).toBe(0)
-      // those of a project of its own page need no look-up, so they have no path
+      // those of the page of one project need no look-up, so they have no path
       for (const href of new Set(
         page
           .$('.rows a')

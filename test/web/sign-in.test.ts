@@ -254,8 +254,8 @@ describe('the cookie of a session', () => {
 describe('what a page costs', () => {
   it('is one statement for the session, and one for what waits for its user (WB-129)', async () => {
     const browser = await signedIn(await aUser(t.ctx))
-    await browser.open('/-/profile/account')
-    const statements = await t.queriesOf(() => browser.open('/-/profile/account'))
+    await browser.open('/-/profile/password/edit')
+    const statements = await t.queriesOf(() => browser.open('/-/profile/password/edit'))
     expect(statements).toEqual([expect.stringContaining('from "sessions"'), expect.stringContaining('from "todos"')])
   })
 })

@@ -1,8 +1,10 @@
-import { and, asc, count, eq, isNull, lt, or, sql } from 'drizzle-orm'
+import { and, asc, eq, isNull, lt, or, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
+import { count } from '../../db/decoded.js'
 import { draftNotes } from '../../db/schema/index.js'
 import { notFound, refused } from '../../failures.js'
+import { lockName } from '../core/lock-name.js'
 import { mayResolve } from './discussions.js'
 import { getDiscussion, type NoteRecord } from './list.js'
 import type { Noteable, NoteableSubject } from './noteables.js'
@@ -37,28 +39,31 @@ export async function saveDraft(ctx: Context, caller: SignedIn, subject: Noteabl
   const first = given.discussion === undefined ? null : ((await getDiscussion(ctx, caller, noteable, given.discussion)).notes[0] as NoteRecord)
   if (first?.note.type === null) throw refused('A note that stands alone cannot be answered')
   const thread = given.position && !first ? await threadAtPosition(ctx, subject, given.position) : null
-  const [{ drafts } = { drafts: 0 }] = await ctx.db.write.select({ drafts: count() }).from(draftNotes).where(ofUser(caller, noteable))
-  if (drafts >= MAX_DRAFTS) throw refused(`A review has at most ${MAX_DRAFTS} comments: send it first`)
   const now = ctx.now()
-  const [made] = await ctx.db.write
-    .insert(draftNotes)
-    .values({
-      project_id: noteable.project_id,
-      merge_request_id: noteable.id as number,
-      author_id: caller.user.id,
-      note: given.note,
-      discussion_id: given.discussion ?? null,
-      resolve_discussion: first && given.resolve !== undefined && mayResolve(caller, subject, first) ? given.resolve : null,
-      position: thread?.position ?? null,
-      path: thread?.path ?? null,
-      line: thread?.line ?? null,
-      line_type: thread?.line_type ?? null,
-      excerpt: thread?.excerpt?.replaceAll('\0', '\ufffd') ?? null,
-      created_at: now,
-      updated_at: now,
-    })
-    .returning()
-  return made as DraftNote
+  return ctx.db.transaction(async (tx) => {
+    await lockName(tx, `drafts ${caller.user.id} ${noteable.id}`)
+    const [{ drafts } = { drafts: 0 }] = await tx.select({ drafts: count() }).from(draftNotes).where(ofUser(caller, noteable))
+    if (drafts >= MAX_DRAFTS) throw refused(`A review has at most ${MAX_DRAFTS} comments: send it first`)
+    const [made] = await tx
+      .insert(draftNotes)
+      .values({
+        project_id: noteable.project_id,
+        merge_request_id: noteable.id as number,
+        author_id: caller.user.id,
+        note: given.note,
+        discussion_id: given.discussion ?? null,
+        resolve_discussion: first && given.resolve !== undefined && mayResolve(caller, subject, first) ? given.resolve : null,
+        position: thread?.position ?? null,
+        path: thread?.path ?? null,
+        line: thread?.line ?? null,
+        line_type: thread?.line_type ?? null,
+        excerpt: thread?.excerpt?.replaceAll('\0', '\ufffd') ?? null,
+        created_at: now,
+        updated_at: now,
+      })
+      .returning()
+    return made as DraftNote
+  })
 }
 
 /** Changes the text of a draft. */

@@ -4,7 +4,7 @@ import type { Transaction } from '../../db/client.js'
 import { type notes, suggestions } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { groupedBy } from '../../lib/grouped-by.js'
-import { suggestionsIn } from '../../rules/suggestions.js'
+import { suggestionsIn } from '../../rules/reviews/suggestions.js'
 
 type Note = typeof notes.$inferSelect
 export type Suggestion = typeof suggestions.$inferSelect
