@@ -202,6 +202,18 @@ describe('every block of the docs', () => {
         jobqueue_throttling_queues: ['repository upkeep'],
       })
     },
+    'docs/ci.md': async () => {
+      const [register, environment, pipeline, hook, status, ...none] = blocksOf('docs/ci.md') as [Block, Block, Block, Block, Block]
+      expect(none).toEqual([])
+      expect(JSON.parse((await typed(register)).stdout)).toMatchObject({ scopes: ['api'], secret: expect.any(String) })
+      expect(environment.text).toContain('WOODPECKER_GITLAB_CLIENT=<application_id>\n')
+      expect(parse(pipeline.text).steps).toHaveLength(1)
+      const here = ({ text, ...block }: Block) => ({ ...block, text: text.replace('team%2Fapp', 'group%2Fproject') })
+      env['SECRET'] = 'a secret'
+      expect(JSON.parse((await typed(here(hook))).stdout)).toMatchObject({ push_events: true, merge_requests_events: true })
+      env['SHA'] = (await call(service.url, 'GET', '/projects/group%2Fproject/repository/commits/main'))?.body.id
+      expect(JSON.parse((await typed(here(status))).stdout)).toMatchObject({ name: 'test', status: 'running', ref: 'main' })
+    },
     'docs/oauth.md': async () => {
       const [register, ...others] = blocksOf('docs/oauth.md') as [Block, ...Block[]]
       const made = await typed({ ...register, text: register.text.replaceAll('https://git.example.com', service.url) })
