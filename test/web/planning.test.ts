@@ -99,10 +99,12 @@ describe('issues', () => {
     const file = new File(['hello'], 'notes.txt')
     const attached = await browser.submit('Create issue', { upload: file, attach: 'issue[description]' })
     expect(attached.$('#issue_description').val()).toMatch(/\*\*bold\*\*[\s\S]*\[notes\.txt\]\(\/uploads\/[0-9a-f]{32}\/notes\.txt\)$/)
+    const large = await browser.submit('Create issue', { upload: new File(['x'.repeat(2_000_000)], 'large.txt'), attach: 'issue[description]' })
+    expect(large.$('#issue_description').val()).toMatch(/\[large\.txt\]/)
     const fields = { 'issue[title]': 'Once' }
     const first = await browser.submit('Create issue', fields)
     expect(first.$('.prose a').attr('href')).toContain(`/${project.fullPath}/uploads/`)
-    browser.page = attached
+    browser.page = large
     expect((await browser.submit('Create issue', fields)).at).toBe(first.at)
     expect((await t.api('get', `${project.path}/issues`, who)).body).toHaveLength(1)
     expect((await t.api('get', `${project.path}/issues`, who)).headers['x-total']).toBe('1')

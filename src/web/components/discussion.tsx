@@ -1,3 +1,4 @@
+import type { ProjectSubject } from '../../access/rules.js'
 import type { ParameterBag } from '../../http/form.js'
 import { emojiOf } from '../../lib/text/emoji.js'
 import type { NoteAward } from '../../services/notes/award-emoji.js'
@@ -8,6 +9,7 @@ import { inUrl } from '../links.js'
 import type { PageView } from '../page.js'
 import { Avatar } from './avatar.js'
 import { linesOf, Unified } from './diff.js'
+import { Editor, EditorForm } from './editor.js'
 import { ActionButton, Checkbox, FormFaults, FormTag, Submit, TextField } from './form.js'
 import { Badge } from './list.js'
 import { Prose } from './markup.js'
@@ -391,14 +393,14 @@ const wasSent = ({ submitted }: PageView, isThis: (values: ParameterBag) => bool
 const unsent = (view: PageView): PageView => ({ ...view, submitted: null })
 
 /** The form of a new comment. */
-export function CommentForm({ view: page, at, mayStartThread, hint }: { view: PageView; at: string; mayStartThread: boolean; hint: string }) {
+export function CommentForm({ view: page, at, project, hint }: { view: PageView; at: string; project: ProjectSubject; hint: string }) {
   const view = wasSent(page, (values) => values['edit_note'] === undefined && values['discussion_id'] === undefined) ? page : unsent(page)
   return (
-    <FormTag view={view} action={`${at}/notes`} once>
+    <EditorForm view={view} action={`${at}/notes`} once>
       <FormFaults view={view} fields={['note']} />
-      <TextField view={view} name="note[note]" label="Comment" rows={5} hint={hint} required />
-      {mayStartThread && <Checkbox view={view} name="thread" label="Start a thread, which has to be resolved" />}
+      <Editor view={view} name="note[note]" label="Comment" rows={5} hint={hint} required project={project} />
+      <Checkbox view={view} name="thread" label="Start a thread, which has to be resolved" />
       <Submit label="Comment" />
-    </FormTag>
+    </EditorForm>
   )
 }

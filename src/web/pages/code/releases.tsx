@@ -13,7 +13,8 @@ import {
   updateRelease,
 } from '../../../services/content/releases.js'
 import { ArchiveLinks, shortId } from '../../components/code.js'
-import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Editor, EditorForm } from '../../components/editor.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
@@ -150,10 +151,10 @@ export const releasePage = page({
 const dayOf = (moment: Date | undefined) => moment?.toISOString().slice(0, 10)
 
 /** What can be changed of a release. */
-const ReleaseFields = ({ view, record }: { view: PageView; record: ReleaseRecord | null }) => (
+const ReleaseFields = ({ view, record, project }: { view: PageView; record: ReleaseRecord | null; project: ProjectSubject }) => (
   <>
     <Field view={view} name="release[name]" label="Title" value={record?.release.name} hint="The tag, if it is empty." />
-    <TextField view={view} name="release[description]" label="Notes" value={record?.release.description} rows={12} hint="In Markdown." />
+    <Editor view={view} name="release[description]" label="Notes" value={record?.release.description} rows={12} hint="In Markdown." project={project} />
     <div class="columns">
       <Field view={view} name="release[released_at]" label="Date" type="date" value={dayOf(record?.release.released_at)} />
       <Field
@@ -188,7 +189,7 @@ export const newReleasePage = page({
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases">
           <h1>New release</h1>
-          <FormTag view={view} action={within(subject)}>
+          <EditorForm view={view} action={within(subject)} once>
             <FormFaults view={view} fields={['name', 'description', 'tag_name']} />
             <div class="columns">
               <Field view={view} name="release[tag_name]" label="Tag" value={input.tag_name} hint="It is made if it does not exist." required />
@@ -200,7 +201,7 @@ export const newReleasePage = page({
                 hint="A branch or a commit, for a new tag."
               />
             </div>
-            <ReleaseFields view={view} record={null} />
+            <ReleaseFields view={view} record={null} project={subject} />
             <h2>Assets</h2>
             {NEW_ASSETS.map((i) => (
               <div class="columns" key={i}>
@@ -209,7 +210,7 @@ export const newReleasePage = page({
               </div>
             ))}
             <Submit label="Create release" />
-          </FormTag>
+          </EditorForm>
         </ProjectLayout>
       ),
     }
@@ -221,6 +222,7 @@ const asset = { name: orDefault(str(), ''), url: orDefault(str(), ''), filepath:
 export const newReleaseForm = form({
   at: 'P/-/releases',
   method: 'POST',
+  files: true,
   access: write,
   input: z.object({
     release: z.object({ tag_name: orDefault(str(), ''), ref: opt(str()), ...attributes, links: opt(list(z.object(asset))) }),
@@ -254,11 +256,11 @@ export const editReleasePage = page({
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases">
           <h1>Edit release {tag}</h1>
-          <FormTag view={view} action={action} method="PUT">
+          <EditorForm view={view} action={action} method="PUT">
             {!ofAsset && <FormFaults view={view} fields={['name', 'description']} />}
-            <ReleaseFields view={ofAsset ? fresh : view} record={record} />
+            <ReleaseFields view={ofAsset ? fresh : view} record={record} project={subject} />
             <Submit label="Save changes" />
-          </FormTag>
+          </EditorForm>
           <h2>Assets</h2>
           <Rows empty="This release has no assets beside its sources.">
             {record.links.map((link) => (
@@ -299,6 +301,7 @@ export const editReleasePage = page({
 export const editReleaseForm = form({
   at: 'P/-/releases/:tag_name',
   method: 'PUT',
+  files: true,
   access: write,
   input: z.object({ tag_name: str(), release: z.object(attributes) }),
   on: editReleasePage,

@@ -138,7 +138,7 @@ export const issuePage = page({
               />
               <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
               {reader && subject.may('create_note') && (
-                <EditorForm view={view} action={`${at}/notes`}>
+                <EditorForm view={view} action={`${at}/notes`} once>
                   <Editor
                     view={view}
                     name="note[note]"
@@ -482,6 +482,7 @@ export const editIssuePage = page({
 export const issueChange = form({
   at: 'P/-/issues/:issue_iid',
   method: 'PUT',
+  files: true,
   access: onIssueSignedIn('update_issue'),
   input: z.object({
     version: opt(str()),

@@ -242,7 +242,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
         body: (
           <Frame view={view} subject={subject}>
             <h1>New milestone</h1>
-            <EditorForm view={view} action={list(subject)}>
+            <EditorForm view={view} action={list(subject)} once>
               <Fields view={view} subject={subject} />
               <Submit label="Create milestone" />
             </EditorForm>
@@ -255,6 +255,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
   const newMilestone = form({
     at: `${of.at}/milestones`,
     method: 'POST',
+    files: true,
     access: of.manageMilestones,
     input: z.object(fields),
     on: newMilestonePage,
@@ -300,6 +301,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
   const milestoneChange = form({
     at: `${of.at}/milestones/:iid`,
     method: 'PUT',
+    files: true,
     access: of.manageMilestones,
     input: z.object({ iid: rowId(), ...fields }),
     on: editMilestonePage,

@@ -39,6 +39,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
   comment: form({
     at: `${at}/notes`,
     method: 'POST',
+    files: true,
     access: access('create_note'),
     input: text.extend({ thread: orDefault(bool(), false) }),
     on,

@@ -460,6 +460,7 @@ export const newProjectSnippetPage = page({
 export const newProjectSnippet = form({
   at: 'P/-/snippets',
   method: 'POST',
+  files: true,
   access: onProjectSignedIn('create_snippet'),
   input: z.object({ snippet: fields }),
   on: newProjectSnippetPage,
@@ -506,6 +507,7 @@ export const editProjectSnippetPage = page({
 export const projectSnippetChange = form({
   at: 'P/-/snippets/:snippet_id',
   method: 'PUT',
+  files: true,
   access: onEdited,
   input: changed,
   on: editProjectSnippetPage,

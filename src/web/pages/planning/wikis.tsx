@@ -173,7 +173,7 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
 }
 
 const NewForm = ({ view, subject, title }: { view: PageView; subject: ProjectSubject; title?: string | undefined }) => (
-  <EditorForm view={view} action={within(subject)}>
+  <EditorForm view={view} action={within(subject)} once>
     <FormFaults view={view} fields={['title', 'content', 'message']} />
     <Field view={view} name="wiki[title]" label="Title" value={title} hint="Slashes make folders." required />
     <Editor view={view} name="wiki[content]" label="Content" rows={18} hint="Markdown." project={subject} />
@@ -423,6 +423,7 @@ const fields = z.object({ title: orDefault(str(), ''), content: orDefault(str(),
 export const wikiCreation = form({
   at: 'P/-/wikis',
   method: 'POST',
+  files: true,
   access: onProjectSignedIn('write_wiki'),
   input: z.object({ wiki: fields }),
   on: newWikiPage,
@@ -443,6 +444,7 @@ const editing = page({
 export const wikiChange = form({
   at: 'P/-/wikis/*',
   method: 'PUT',
+  files: true,
   access: onProjectSignedIn('write_wiki'),
   input: z.object({ path: str(), version: orDefault(str(), ''), wiki: fields }),
   on: editing,

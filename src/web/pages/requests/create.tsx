@@ -352,6 +352,7 @@ export const newMergeRequestPage = page({
 const newMergeRequestForm = form({
   at: 'P/-/merge_requests',
   method: 'POST',
+  files: true,
   access: onProjectSignedIn('create_merge_request'),
   input: z.object({ merge_request: newAttributes }),
   on: newMergeRequestPage,
@@ -425,6 +426,7 @@ export const editMergeRequestPage = page({
 const requestChange = form({
   at: AT,
   method: 'PUT',
+  files: true,
   access: onMergeRequest('update_merge_request'),
   input: z.object({ version: opt(str()), merge_request: attributes.extend({ state_event: opt(oneOf(['close', 'reopen'])) }) }),
   on: editMergeRequestPage,
