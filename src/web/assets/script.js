@@ -90,10 +90,12 @@ addEventListener('click', (event) => {
   location.hash = `L${first}-${last}`
 })
 
-// Keys that elements name: `/` for the search, `t` for files, `y` for the address that stays.
+// Keys that elements name: `/` for the search, `t` for files, `y` for the address that stays; after `g`, what waits.
+let isGoing = false
 addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select, [contenteditable]')) return
-  const named = [...document.querySelectorAll('[data-key]')].find((each) => each.dataset.key === event.key)
+  const named = document.querySelector(`[data-${isGoing ? 'go' : 'key'}="${CSS.escape(event.key)}"]`)
+  isGoing = event.key === 'g'
   if (!named) return
   event.preventDefault()
   if (named.matches('input')) named.focus()
@@ -386,19 +388,6 @@ for (const text of document.querySelectorAll('textarea[data-draft]')) {
   text.addEventListener('input', () => (text.value === text.defaultValue ? localStorage.removeItem(name) : localStorage.setItem(name, text.value)))
   text.form.addEventListener('submit', () => localStorage.getItem(name) && sessionStorage.setItem(name, 'sent'))
 }
-
-// g and a letter lead to what waits for the reader; / goes to the search.
-let isGoing = false
-addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, textarea, select')) return
-  if (isGoing) document.querySelector(`[data-go="${CSS.escape(event.key)}"]`)?.click()
-  isGoing = event.key === 'g'
-  const search = event.key === '/' && document.querySelector('search input')
-  if (search) {
-    event.preventDefault()
-    search.focus()
-  }
-})
 
 // Cards of a board are dragged to another list: the form of the card is sent.
 let dragged
