@@ -47,7 +47,7 @@ export function presentJob({ status, pipeline, commit }: JobRecord, project: { f
     user: presentUserRef(status.author, view),
     commit: commit && presentCommit(commit, project, view),
     pipeline: presentPipelineBasic(pipeline, project, view),
-    web_url: status.target_url ?? `${view.links.project(project.fullPath)}/jobs/${status.id}`,
+    web_url: status.target_url ?? `${view.links.project(project.fullPath)}/-/jobs/${status.id}`,
     artifacts: [],
   }
 }

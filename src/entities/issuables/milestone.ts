@@ -41,6 +41,6 @@ export function presentMilestone({ milestone, path }: MilestoneRecord, today: st
     due_date: milestone.due_date,
     start_date: milestone.start_date,
     expired: milestone.due_date !== null && milestone.due_date < today,
-    web_url: `${home}/milestones/${milestone.iid}`,
+    web_url: `${home}${namespace_id === null ? '' : '/-'}/milestones/${milestone.iid}`,
   }
 }

@@ -188,7 +188,7 @@ describe('milestones of a group', () => {
     const project = await aProject(t.ctx, { creator, namespace_id: group.id, files: { 'seed.txt': 'seed' } })
     const deeper = await aProject(t.ctx, { creator, namespace_id: below.id })
     const milestone = await aMilestone(group, 'v1')
-    expect(milestone).toMatchObject({ iid: 1, group_id: group.id, web_url: `http://roost.test/groups/${group.fullPath}/milestones/1` })
+    expect(milestone).toMatchObject({ iid: 1, group_id: group.id, web_url: `http://roost.test/groups/${group.fullPath}/-/milestones/1` })
     expect(milestone).not.toHaveProperty('project_id')
     const issue = async (place: Place) =>
       (await t.api('post', `${place.path}/issues`, creator).send({ title: 'x', milestone_id: milestone.id }).expect(201)).body

@@ -72,7 +72,7 @@ describe('jobs', () => {
     })
     const plain = await say({ name: 'plain', state: 'pending' })
     expect((await get(`/jobs/${plain.id}`).expect(200)).body).toMatchObject({
-      web_url: `http://roost.test/${project.fullPath}/jobs/${plain.id}`,
+      web_url: `http://roost.test/${project.fullPath}/-/jobs/${plain.id}`,
       started_at: null,
       duration: null,
     })
