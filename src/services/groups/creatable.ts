@@ -12,13 +12,13 @@ export const MAX_OFFERED = 100
 const user = sql`${sql.placeholder('user')}::bigint`
 
 const demanded = {
-  project: sql`case ${namespaces.project_creation_level} when 'developer' then ${LEVELS.developer} when 'maintainer' then ${LEVELS.maintainer} end`,
-  subgroup: sql`case ${namespaces.subgroup_creation_level} when 'maintainer' then ${LEVELS.maintainer} else ${LEVELS.owner} end`,
+  project: sql`case ${namespaces.project_creation_level} when 'developer' then ${LEVELS.developer}::integer when 'maintainer' then ${LEVELS.maintainer}::integer end`,
+  subgroup: sql`case ${namespaces.subgroup_creation_level} when 'maintainer' then ${LEVELS.maintainer}::integer else ${LEVELS.owner}::integer end`,
 }
 
 const selectGroups = statement('groups to create in', (db, { what, admin }: { what: 'project' | 'subgroup'; admin: boolean }) => {
-  const level = admin ? sql`${LEVELS.owner}` : groupLevel(namespaces.id, user)
-  const known = admin ? sql`true` : sql`${namespaces.id} in ${groupsWithLevel(user, sql`${LEVELS.developer}`)}`
+  const level = admin ? sql`${LEVELS.owner}::integer` : groupLevel(namespaces.id, user)
+  const known = admin ? sql`true` : sql`${namespaces.id} in ${groupsWithLevel(user, sql`${LEVELS.developer}::integer`)}`
   return db
     .select({ id: namespaces.id, full_path: namespaces.full_path })
     .from(namespaces)
