@@ -196,7 +196,7 @@ describe("an owner's day", () => {
       await press('Archive project')
       await seen('The project is archived.')
       await press('Unarchive project')
-      await page.getByLabel('Path').last().fill(`${path}/app`)
+      await page.getByLabel('Confirm with the path').fill(`${path}/app`)
       await press('Delete project')
       await seen(`The project ${path}/app is deleted.`)
       await page.getByRole('button', { name: `Restore ${path}/app` }).click()

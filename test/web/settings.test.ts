@@ -72,6 +72,14 @@ describe('a new project (WB-150)', () => {
     expect(faultAt(browser, 'project_import_url')).not.toBe('')
     const made = await browser.submit('Import project', { 'project[import_url]': `${t.url}/${source.fullPath}.git` })
     expect([made.status, made.at]).toEqual([200, `/${who.username}/copy`])
+    expect(made.text).toContain('is being fetched from another address')
+    await t.ctx.jobs.drain()
+    expect((await browser.open(made.at)).text).toContain('a.txt')
+    await browser.open('/projects/new?from=url')
+    const lost = { 'project[name]': 'lost', 'project[import_url]': `${t.url}/no/such.git` }
+    const { at } = await browser.submit('Import project', lost)
+    await t.ctx.jobs.drain()
+    expect((await browser.open(at)).text).toContain('The import has failed')
     await setSettings(t.ctx, { import_sources: [] })
     const without = await browser.open('/projects/new')
     await setSettings(t.ctx, {})
@@ -358,13 +366,13 @@ describe('members (WB-154)', () => {
     }
     const browser = await signedIn(owner)
     await browser.open(at)
-    expect(browser.page?.text.match(/Approve as developer/g)).toHaveLength(2)
-    await browser.submit('Approve as developer')
+    expect(browser.page?.text.match(/ApproveDeny/g)).toHaveLength(2)
+    await browser.submit('Approve', { access_level: '20' })
     await browser.submit('Deny')
     const { body } = await t.api('get', `${group.path}/members`, owner).expect(200)
     expect(body.map(({ id, access_level }: { id: number; access_level: number }) => [id, access_level])).toEqual([
       [owner.id, 50],
-      [people[0]?.id, 30],
+      [people[0]?.id, 20],
     ])
     expect((await browser.submit('Leave')).status).toBe(403)
   })

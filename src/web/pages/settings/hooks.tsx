@@ -3,6 +3,7 @@ import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { HOOK_EVENTS, type HookEvent } from '../../../db/schema/index.js'
 import { bool, list as listed, oneOf, orDefault, paging, rowId, str } from '../../../http/params.js'
 import { getAttempt, type HookAttempt, listAttempts, resend } from '../../../services/hooks/attempts.js'
+import { triggerOf } from '../../../services/hooks/event.js'
 import { createHook, deleteHook, getHook, type Hook, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { TRIGGERS, testHook } from '../../../services/hooks/samples.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
@@ -32,7 +33,8 @@ const EVENT_LABELS: [HookEvent, string][] = [
   ['repository_update', 'Updates of the repository'],
 ]
 const eventsFor = (kind: Place<unknown>['kind']) => EVENT_LABELS.filter(([event]) => kind === 'group' || event !== 'subgroup')
-const triggerLabel = (trigger: string) => EVENT_LABELS.find(([event]) => `${event}_events` === trigger)?.[1] ?? trigger
+/** A trigger of a test, `push_events`, or of a delivery, `push_hooks`. */
+const triggerLabel = (trigger: string) => EVENT_LABELS.find(([event]) => [`${event}_events`, triggerOf(event)].includes(trigger))?.[1] ?? trigger
 
 const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>['kind']; hook?: Hook }) => (
   <>

@@ -94,12 +94,18 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                             key={user.id}
                             actions={
                               <>
-                                <ActionButton
-                                  view={view}
-                                  action={`${list(subject)}/${user.id}/approve_access_request`}
-                                  label="Approve as developer"
-                                  what={user.username}
-                                />
+                                <FormTag view={view} action={`${list(subject)}/${user.id}/approve_access_request`} class="action pair">
+                                  <select name="access_level" aria-label={`Role of ${user.username}`}>
+                                    {levelChoices(levelsToGive(source)).map(({ value, label }) => (
+                                      <option key={value} value={value} selected={value === '30'}>
+                                        {label}
+                                      </option>
+                                    ))}
+                                  </select>
+                                  <button type="submit" aria-label={`Approve ${user.username}`}>
+                                    Approve
+                                  </button>
+                                </FormTag>
                                 <ActionButton
                                   view={view}
                                   action={`${list(subject)}/${user.id}/deny`}

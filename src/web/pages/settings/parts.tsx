@@ -28,7 +28,7 @@ export const Confirmed = ({ view, action, fullPath, label, now }: ConfirmedProps
     <Field
       view={view}
       name="full_path"
-      label="Path"
+      label="Confirm with the path"
       hint={
         <>
           Type <code>{fullPath}</code>.

@@ -150,7 +150,7 @@ const FEATURES = [
   ['forking', 'Forks', undefined],
 ] as const
 const SWITCHES = [
-  ['request_access_enabled', 'People may request access', 'Who sees the project without being a member asks, and members with the role answer.'],
+  ['request_access_enabled', 'People may request access', 'Who sees the project without being a member asks, and maintainers answer.'],
   ['public_jobs', 'Everyone who sees the project sees its pipelines', undefined],
   ['lfs_enabled', 'Git LFS', 'Large files are kept outside the repository.'],
   ['emails_disabled', 'Send no mail about what happens here', undefined],

@@ -32,7 +32,7 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
           title: 'Variables',
           children: (
             <>
-              <p>CI jobs get these over the API. They are stored encrypted.</p>
+              <p>CI reads these over the API. They are stored encrypted.</p>
               <Rows empty="There are no variables.">
                 {items.map(({ key, protected: isProtected }) => (
                   <Row
@@ -69,7 +69,13 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
   })
 
   const ProtectedBox = ({ view, checked }: { view: Parameters<typeof Checkbox>[0]['view']; checked: boolean }) => (
-    <Checkbox view={view} name="variable[protected]" label="Protected" hint="Only for jobs of protected branches and tags." checked={checked} />
+    <Checkbox
+      view={view}
+      name="variable[protected]"
+      label="Protected"
+      hint="Meant for protected branches and tags; the API says so."
+      checked={checked}
+    />
   )
 
   const variablePage = page({
