@@ -86,6 +86,7 @@ const paths = () => [
     `-/hooks/${hook}/hook_logs/${attempt}`,
     '-/deploy_keys',
     '-/deploy_tokens',
+    '-/audit_events',
   ].map((path) => `/${project.fullPath}/${path}`),
   ...[
     '',

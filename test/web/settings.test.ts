@@ -138,6 +138,7 @@ describe('the settings of a project (WB-151)', () => {
       '-/hooks',
       '-/deploy_keys',
       '-/deploy_tokens',
+      '-/audit_events',
       '-/protected_branches',
       '-/protected_tags',
       '-/group_links/new',
@@ -316,7 +317,7 @@ describe('the settings of a group (WB-151)', () => {
 })
 
 describe('members (WB-154)', () => {
-  it('are found, added with role and last day, changed and removed; inherited ones say by which group', async () => {
+  it('are found, added with role and last day, changed and removed; inherited ones say by which group (WB-157)', async () => {
     const [owner, one, two, above] = [await aUser(t.ctx, { name: 'Olivia' }), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { creator: owner, developer: above, visibility: 'public' })
     const project = await aProject(t.ctx, { creator: owner, namespace_id: group.id, visibility: 'public' })
@@ -341,6 +342,11 @@ describe('members (WB-154)', () => {
     await browser.submit('Save changes', { 'member[access_level]': '40', 'member[expires_at]': '' })
     const { body } = await t.api('get', `${project.path}/members/${one.id}`, owner).expect(200)
     expect(body).toMatchObject({ access_level: 40, expires_at: null })
+    const log = await browser.open(`/${project.fullPath}/-/audit_events`)
+    expect(log.$('.rows .what').first().text()).toBe(
+      `member updated by ${owner.username}user @${one.username} · expires at 2999-01-01 → null · access level Reporter → Maintainer`,
+    )
+    expect((await browser.open(`/groups/${group.fullPath}/-/audit_events`)).text).toContain('group created')
     // a maintainer cannot make somebody an owner, and is not offered it
     const maintainer = await signedIn(one)
     await maintainer.open(at)

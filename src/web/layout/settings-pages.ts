@@ -7,6 +7,7 @@ export const projectSettings = ({ can }: ProjectSubject): [path: string, label: 
   ...pages(can('manage_variables'), ['-/variables', 'Variables']),
   ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks']),
   ...pages(can('manage_deploy_keys'), ['-/deploy_keys', 'Deploy keys'], ['-/deploy_tokens', 'Deploy tokens']),
+  ...pages(can('manage_project'), ['-/audit_events', 'Audit log']),
   ...pages(can('manage_project') || can('remove_project'), ['-/settings/advanced', 'Advanced']),
 ]
 
@@ -15,6 +16,7 @@ export const groupSettings = ({ can }: GroupSubject): [path: string, label: stri
   ...pages(can('manage_variables'), ['-/variables', 'Variables']),
   ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks']),
   ...pages(can('manage_deploy_tokens'), ['-/deploy_tokens', 'Deploy tokens']),
+  ...pages(can('manage_group'), ['-/audit_events', 'Audit log']),
   ...pages(can('manage_group') || can('remove_group'), ['-/settings/advanced', 'Advanced']),
 ]
 

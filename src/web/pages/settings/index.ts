@@ -1,4 +1,5 @@
 import type { Form, Page } from '../../page.js'
+import * as audit from './audit.js'
 import * as deploy from './deploy.js'
 import * as group from './group.js'
 import { groupHooks, projectHooks } from './hooks.js'
@@ -41,6 +42,8 @@ export const pages: Page[] = [
   protection.protectedTagsPage,
   shares.newSharePage,
   shares.sharePage,
+  audit.projectAuditPage,
+  audit.groupAuditPage,
   deploy.deployKeysPage,
   deploy.deployKeyPage,
   ...both.flatMap((each) => each.pages),
