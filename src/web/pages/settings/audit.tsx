@@ -23,10 +23,11 @@ async function membersIn(ctx: Context, caller: SignedIn, events: AuditEvent[]): 
   return new Map(found.map(({ id, username }) => [id, `@${username}`]))
 }
 
-const ROLES = new Set(['access_level', 'group_access'])
+const ROLES = new Set(['access_level', 'group_access', 'push_level', 'merge_level', 'create_level'])
 
 function valueText(name: string, value: unknown): string {
-  if (typeof value === 'number' && ROLES.has(name)) return levelName(value)
+  if (typeof value === 'number' && ROLES.has(name)) return value === 0 ? 'no one' : levelName(value)
+  if (value === null) return 'none'
   return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_VALUE)
 }
 

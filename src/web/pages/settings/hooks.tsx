@@ -39,7 +39,7 @@ const triggerLabel = (trigger: string) => EVENT_LABELS.find(([event]) => [`${eve
 const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>['kind']; hook?: Hook }) => (
   <>
     <FormFaults view={view} fields={['url', 'token', 'name', 'push_events_branch_filter']} />
-    <Field view={view} name="hook[url]" label="Address" type="url" value={hook?.url} hint="Another address clears the secret." required />
+    <Field view={view} name="hook[url]" label="Address" type="url" value={hook?.url} hint={hook && 'Another address clears the secret.'} required />
     <div class="columns">
       <Field view={view} name="hook[name]" label="Name" value={hook?.name} />
       <Field
@@ -250,13 +250,13 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
               {attempt.duration} ms
             </p>
             {attempt.fault && <p class="flash alert">{attempt.fault}</p>}
-            <p class="row start">
+            <div class="row start">
               <ActionButton view={view} action={`${here}/hook_logs/${attempt.id}/retry`} label="Send again" class="primary" />
               <a href={`${view.links.prefix}${here}/edit`}>The webhook</a>
-            </p>
+            </div>
             <h2>Sent</h2>
             <Headers headers={attempt.request_headers} />
-            <Body text={delivery.body} />
+            <Body text={indented(delivery.body)} />
             {attempt.status !== null && (
               <>
                 <h2>Answered</h2>
@@ -348,6 +348,9 @@ const Headers = ({ headers }: { headers: Record<string, string> }) => (
     </code>
   </pre>
 )
+
+/** Our own JSON, as people read it. */
+const indented = (body: string) => (body.length > MAX_SHOWN ? body : JSON.stringify(JSON.parse(body), null, 2))
 
 const Body = ({ text }: { text: string }) =>
   text === '' ? (

@@ -370,10 +370,10 @@ export const advancedPage = page({
                 </tbody>
               </table>
               {view.settings.housekeeping_enabled && subject.can('manage_project') && (
-                <p>
-                  <ActionButton view={view} action={`${homeOfProject(subject)}/-/housekeeping`} label="Pack the repository now" />{' '}
+                <div class="row start">
+                  <ActionButton view={view} action={`${homeOfProject(subject)}/-/housekeeping`} label="Pack the repository now" />
                   <span class="dim">Done by itself after some pushes.</span>
-                </p>
+                </div>
               )}
               <Moving view={view} subject={subject} places={[caller.user.username, ...groups.map(({ full_path }) => full_path)]} />
               {forked_from && subject.can('unlink_fork') && (
