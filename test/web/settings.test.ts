@@ -526,3 +526,57 @@ describe('webhooks (WB-156)', () => {
     expect((await browser.submit('Delete')).text).toContain('There are no webhooks.')
   })
 })
+
+describe('what these pages cost', () => {
+  it('is the same number of statements, however much they list', async () => {
+    const owner = await aUser(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner, visibility: 'public', request_access_enabled: true })
+    const project = await aProject(t.ctx, {
+      creator: owner,
+      namespace_id: group.id,
+      visibility: 'public',
+      request_access_enabled: true,
+      files: { a: 'a' },
+    })
+    const browser = await signedIn(owner)
+    const pages = ['project_members', 'variables', 'hooks', 'deploy_keys', 'deploy_tokens', 'protected_branches', 'audit_events', 'settings/advanced']
+    const costs = async () => {
+      const found: [string, number][] = []
+      for (const page of pages) {
+        const path = `/${project.fullPath}/-/${page}`
+        await browser.open(path)
+        found.push([page, (await t.queriesOf(() => browser.open(path))).length])
+      }
+      return found
+    }
+    const add = async (times: number) => {
+      for (let i = 0; i < times; i++) {
+        const [one, two, three] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+        await t.api('post', `${project.path}/members`, owner).send({ user_id: one.id, access_level: 30 }).expect(201)
+        await t.api('post', `${group.path}/members`, owner).send({ user_id: two.id, access_level: 20 }).expect(201)
+        await t.api('post', `${project.path}/access_requests`, three).expect(201)
+        await t
+          .api('post', `${project.path}/variables`, owner)
+          .send({ key: `K${unique()}`, value: 'v' })
+          .expect(201)
+        await t
+          .api('post', `${project.path}/hooks`, owner)
+          .send({ url: `${r.url}/${unique()}` })
+          .expect(201)
+        await t
+          .api('post', `${project.path}/deploy_tokens`, owner)
+          .send({ name: 'x', scopes: ['read_repository'] })
+          .expect(201)
+        await t
+          .api('post', `${project.path}/protected_branches`, owner)
+          .send({ name: `b${unique()}` })
+          .expect(201)
+      }
+    }
+    await add(1)
+    const few = await costs()
+    await add(4)
+    expect(await costs()).toEqual(few)
+    expect(Math.max(...few.map(([, count]) => count))).toBeLessThan(15)
+  })
+})
