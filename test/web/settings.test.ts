@@ -247,6 +247,10 @@ describe('the settings of a project (WB-151)', () => {
     expect((await (await signedIn(await aUser(t.ctx))).open('/dashboard/projects/removed')).$('.rows').length).toBe(0)
     const waiting = await browser.open(String(deleted.$('.rows a.button').attr('href')))
     expect([waiting.status, sideOf(browser)]).toEqual([200, ['Advanced']])
+    const twin = await aProject(t.ctx, { creator: who, namespace_id: group.id, name: 'Twin', path: 'renamed' })
+    const refused = await browser.submit('Restore project')
+    expect([refused.status, refused.text.includes('Path has already been taken')]).toEqual([422, true])
+    await t.api('delete', `${twin.path}?permanently_remove=true`, who).expect(202)
     expect((await browser.submit('Restore project')).at).toBe(home)
     await browser.open(`${home}/-/settings/advanced`)
     await browser.submit('Delete project', { full_path: home.slice(1) })
@@ -410,8 +414,13 @@ describe('protection, variables, keys and tokens', () => {
     const project = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })
     const at = `/${project.fullPath}/-`
     const browser = await signedIn(owner)
-    await browser.open(`${at}/settings/repository`)
-    expect(browser.page?.at).toBe(`${at}/protected_branches`)
+    for (const [from, to] of [
+      ['ci_cd', 'variables'],
+      ['integrations', 'hooks'],
+      ['members', 'project_members'],
+      ['repository', 'protected_branches'],
+    ])
+      expect((await browser.open(`${at}/settings/${from}`)).at).toBe(`${at}/${to}`)
     expect((await browser.submit('Protect', { 'protected_branch[name]': ' ' })).status).toBe(422)
     expect(faultAt(browser, 'protected_branch_name')).toContain("can't be blank")
     await browser.submit('Protect', { 'protected_branch[name]': 'release/*', 'protected_branch[push_access_level]': '0' })

@@ -263,7 +263,7 @@ export const groupAdvancedPage = page({
       title: titled('Advanced settings', subject),
       body: (
         <GroupSettings view={view} subject={subject} at="-/settings/advanced" title="Advanced">
-          <FormFaults view={view} fields={['path', 'full_path']} />
+          <FormFaults view={view} fields={group.marked_for_deletion_at ? ['full_path'] : ['path', 'full_path']} />
           {group.marked_for_deletion_at ? <Waiting view={view} subject={subject} /> : <Changes view={view} subject={subject} />}
         </GroupSettings>
       ),

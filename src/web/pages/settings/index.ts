@@ -1,4 +1,5 @@
 import type { Form, Page } from '../../page.js'
+import { otherAddresses } from './addresses.js'
 import * as audit from './audit.js'
 import * as deploy from './deploy.js'
 import * as group from './group.js'
@@ -36,7 +37,6 @@ export const pages: Page[] = [
   group.groupGeneralPage,
   group.permissionsPage,
   group.groupAdvancedPage,
-  protection.repositorySettingsPage,
   protection.protectedBranchesPage,
   protection.protectedBranchPage,
   protection.protectedTagsPage,
@@ -46,6 +46,7 @@ export const pages: Page[] = [
   audit.groupAuditPage,
   deploy.deployKeysPage,
   deploy.deployKeyPage,
+  ...otherAddresses,
   ...both.flatMap((each) => each.pages),
 ]
 

@@ -353,7 +353,7 @@ export const advancedPage = page({
       title: titled('Advanced settings', subject),
       body: (
         <ProjectSettings view={view} subject={subject} at="-/settings/advanced" title="Advanced">
-          <FormFaults view={view} fields={['path', 'namespace', 'full_path']} />
+          <FormFaults view={view} fields={waits ? ['full_path'] : ['path', 'namespace', 'full_path']} />
           {waits ? (
             <Waiting view={view} subject={subject} />
           ) : (

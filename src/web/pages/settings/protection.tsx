@@ -60,13 +60,6 @@ const BranchFields = ({ view, entry }: { view: PageView; entry?: ProtectedBranch
   </>
 )
 
-export const repositorySettingsPage = page({
-  at: 'P/-/settings/repository',
-  access,
-  input: z.object({}),
-  show: async ({ subject }) => new Redirect(branches(subject)),
-})
-
 export const protectedBranchesPage = page({
   at: 'P/-/protected_branches',
   access,
