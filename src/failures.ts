@@ -31,6 +31,8 @@ export class Failure extends Error {
     /** JSON, or plain text if a rule requires it. */
     readonly body: { message: unknown } | { error: unknown; [more: string]: unknown } | string,
     readonly headers: Record<string, string> = {},
+    /** Field → messages, where `body` has them as a sentence. */
+    readonly faults?: Record<string, string[]>,
   ) {
     super(typeof body === 'string' ? body : JSON.stringify(body))
   }
@@ -63,7 +65,7 @@ export const invalidRecord = (faults: Record<string, string[]>) => new Failure('
 export function failedTo(action: string, faults: Record<string, string[]>) {
   const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
   const fields = Object.entries(faults).map(([field, texts]) => `:${field}=>[${texts.map(quote).join(', ')}]`)
-  return new Failure('invalid', { message: `Failed to ${action} {${fields.join(', ')}}` })
+  return new Failure('invalid', { message: `Failed to ${action} {${fields.join(', ')}}` }, {}, faults)
 }
 
 /** Any other 400 with a message (W-22). */

@@ -131,6 +131,7 @@ function pageParameters(bag: ParameterBag, { access, input }: Page): ParameterBa
 
 function submittedOf(failure: Failure, values: ParameterBag): Submitted {
   const { body, kind, headers } = failure
+  if (failure.faults) return { values, faults: failure.faults, message: null }
   if (kind === 'too_many') return { values, faults: {}, message: `Too many attempts. Try again in ${headers['retry-after'] ?? 'a few'} seconds.` }
   const message = typeof body === 'object' && 'message' in body ? body.message : undefined
   if (typeof message !== 'object' || message === null || Array.isArray(message)) return { values, faults: {}, message: sentence(failureText(body)) }

@@ -16,6 +16,7 @@ import * as refs from './pages/code/refs.js'
 import * as releases from './pages/code/releases.js'
 import * as social from './pages/code/social.js'
 import * as tree from './pages/code/tree.js'
+import * as groups from './pages/home/groups.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
 import * as people from './pages/people/user.js'
@@ -48,6 +49,7 @@ import * as merging from './pages/requests/merging.js'
 import * as reviewing from './pages/requests/reviewing.js'
 import * as requests from './pages/requests/show.js'
 import * as search from './pages/search/search.js'
+import * as settings from './pages/settings/index.js'
 import { Site } from './site.js'
 
 const { passwordRequest, confirmationRequest } = links
@@ -59,6 +61,8 @@ export const pages: Page[] = [
   home.starredPage,
   home.ownActivityPage,
   home.explorePage,
+  groups.ownGroupsPage,
+  groups.exploreGroupsPage,
   search.searchPage,
   search.projectSearchPage,
   search.groupSearchPage,
@@ -160,6 +164,7 @@ export const pages: Page[] = [
   pipelines.pipelinesPage,
   pipelines.pipelinePage,
   pipelines.jobPage,
+  ...settings.pages,
 ]
 
 /** All forms, by family. */
@@ -285,6 +290,7 @@ export const forms: Form[] = [
   snippets.newProjectSnippet,
   snippets.projectSnippetChange,
   snippets.projectSnippetRemoval,
+  ...settings.forms,
 ]
 
 export const openSite = (ctx: Context): Site => new Site(ctx, pages, forms)

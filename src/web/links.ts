@@ -1,7 +1,12 @@
+import { fullPathOf, type GroupSubject, type ProjectSubject } from '../access/rules.js'
 import type { PageView } from './page.js'
 
 /** A path of a repository, in a URL. */
 export const inUrl = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
+
+/** The address of a project or group, without the prefix of the service. */
+export const homeOfProject = ({ project }: Pick<ProjectSubject, 'project'>) => `/${inUrl(fullPathOf(project))}`
+export const homeOfGroup = ({ group }: Pick<GroupSubject, 'group'>) => `/groups/${inUrl(group.full_path)}`
 
 /** Addresses below a group. */
 export function groupLinks({ links }: Pick<PageView, 'links'>, fullPath: string) {

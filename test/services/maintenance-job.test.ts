@@ -4,7 +4,7 @@ import { eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { projects } from '../../src/db/schema/index.js'
 import type { Settings } from '../../src/services/core/settings.js'
-import { enqueueMaintenance, maintenance } from '../../src/services/repository/push/maintenance-job.js'
+import { enqueueMaintenance, maintenance, requestHousekeeping } from '../../src/services/repository/push/maintenance-job.js'
 import { testApp } from '../support/app.js'
 import { directoryOf, gitClient, gitOut, gitRun } from '../support/clients/git-client.js'
 import { aCommit, aProject, setSettings, type TestProject, unique } from '../support/factories.js'
@@ -61,6 +61,17 @@ describe('housekeeping (AS-41)', () => {
     await t.ctx.jobs.drain()
     expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [4, 4]])
     await gitOut(directoryOf(t, project.id), 'fsck', '--strict', '--full')
+  })
+
+  it('is due when an owner asks for it, unless it is switched off (WB-152)', async () => {
+    await setSettings(t.ctx, {})
+    const project = await aProject(t.ctx)
+    expect((await packsAfter(project, 3)).at(-1)).toBeGreaterThan(1)
+    await requestHousekeeping(t.ctx, project.id)
+    await t.ctx.jobs.drain()
+    expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [0, 0]])
+    await setSettings(t.ctx, { housekeeping_enabled: false })
+    await expect(requestHousekeeping(t.ctx, project.id)).rejects.toThrow('switched off')
   })
 
   it('a push with Git counts as one', async () => {

@@ -48,6 +48,12 @@ export async function listRequests(ctx: Context, source: MemberSource, paging: P
   return { items: items.map(({ user, requested_at }) => ({ user, requested_at: requested_at as Date })), total }
 }
 
+/** Whether the user waits for an answer to their own request. */
+export async function hasRequested(ctx: Context, source: MemberSource, userId: number): Promise<boolean> {
+  const own = and(belongsTo(source), eq(members.user_id, userId), sql`${members.requested_at} is not null`)
+  return (await ctx.db.read.select({ id: members.id }).from(members).where(own)).length > 0
+}
+
 /** Requests access, which gives no rights until it is approved (AR-2). */
 export async function requestAccess(ctx: Context, source: MemberSource, { user }: SignedIn): Promise<AccessRequesterRecord> {
   if (!source.acceptsRequests || source.level > 0) throw forbidden()

@@ -152,6 +152,35 @@ export async function getMember(ctx: Context, source: MemberSource, userId: numb
 const PROJECT_LEVELS = [10, 20, 30, 40]
 const GROUP_LEVELS = [10, 20, 30, 40, 50]
 
+/** The levels that the caller may give in the source. */
+export const levelsToGive = ({ kind, level }: MemberSource): number[] =>
+  (kind === 'project' ? PROJECT_LEVELS : GROUP_LEVELS).filter((each) => each <= level)
+
+const selectOrigins = statement('groups of inherited members', (db, kind: MemberSource['kind']) => {
+  const source = sql.placeholder('source')
+  const above = kind === 'project' ? sql`(select p.namespace_id from projects p where p.id = ${source})` : sql`${source}`
+  const inherited = sql`select m.user_id, m.access_level, g.full_path from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id
+    join namespaces g on g.id = a.ancestor_id where a.descendant_id = ${above} and ${membershipCounts}${kind === 'group' ? sql` and a.ancestor_id <> ${source}` : sql``}`
+  const shared = sql`select m.user_id, least(m.access_level, s.group_access), g.full_path from project_shares s
+    join namespaces g on g.id = s.group_id join namespace_ancestry a on a.descendant_id = s.group_id join members m on m.namespace_id = a.ancestor_id
+    where s.project_id = ${source} and ${membershipCounts} and ${shareCounts}`
+  const all = kind === 'project' ? sql`${inherited} union all ${shared}` : inherited
+  return db
+    .select({ user_id: users.id, full_path: sql<string>`origin.full_path` })
+    .from(users)
+    .innerJoin(
+      sql`(select distinct on (r.user_id) r.* from (${all}) r order by r.user_id, r.access_level desc, r.full_path) origin`,
+      sql`origin.user_id = ${users.id}`,
+    )
+    .where(inIds(users.id))
+})
+
+/** By user id: the group through which each of these users has their highest level, other than by a direct membership. */
+export async function originsOf(ctx: Context, source: MemberSource, userIds: number[]): Promise<Map<number, string>> {
+  const rows = await selectOrigins(ctx.db, source.kind).execute({ source: source.id, ids: userIds })
+  return new Map(rows.map(({ user_id, full_path }) => [user_id, full_path]))
+}
+
 /**
  * Throws for levels that do not exist or exceed the caller's own, and for dates that are not in the future (ME-8,
  * ME-10).

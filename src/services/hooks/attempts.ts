@@ -178,6 +178,17 @@ export function listAttempts(
   return pageAndTotal(selectAttempts(ctx.db, wanted), selectTotal(ctx.db, wanted), values, paging)
 }
 
+/** One attempt of a hook. */
+export async function getAttempt(ctx: Context, hook: Hook, id: number): Promise<HookAttempt> {
+  const [found] = await ctx.db.read
+    .select({ attempt: hookAttempts, delivery: { trigger: hookDeliveries.trigger, body: hookDeliveries.body } })
+    .from(hookAttempts)
+    .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
+    .where(and(eq(hookAttempts.id, id), eq(hookAttempts.hook_id, hook.id)))
+  if (!found) throw notFound()
+  return found
+}
+
 const unprocessable = (message: string) => new Failure('unprocessable', { message })
 
 /** A hook whose own delivery led to this call gets no further one by it (HK-30). */

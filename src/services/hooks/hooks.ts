@@ -131,7 +131,7 @@ export async function getHook(ctx: Context, source: HookSource, id: number): Pro
  * The error for a refused URL: 422 for hooks of projects and groups, 400 with the faults for system hooks (HK-2, HK-8).
  */
 const badUrl = ({ kind }: HookSource, reason: string) =>
-  kind === 'system' ? invalidRecord({ url: [reason] }) : new Failure('unprocessable', { error: 'Invalid url given' })
+  kind === 'system' ? invalidRecord({ url: [reason] }) : new Failure('unprocessable', { error: 'Invalid url given' }, {}, { url: [reason] })
 
 async function urlColumns(ctx: Context, source: HookSource, given: string): Promise<Pick<Hook, 'url' | 'sealed_url'>> {
   const text = given.trim()
@@ -168,7 +168,8 @@ function otherColumns(ctx: Pick<Context, 'encryption'>, source: HookSource, give
   // the token is sent in a header
   if (token && !/^[\x20-\x7e]*$/.test(token)) faults['token'] = ['is invalid']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-  if (filter && !isPattern(filter)) throw new Failure('unprocessable', { error: 'Invalid branch filter given' })
+  if (filter && !isPattern(filter))
+    throw new Failure('unprocessable', { error: 'Invalid branch filter given' }, {}, { push_events_branch_filter: ['is invalid'] })
   return {
     ...(name !== undefined && { name: name || null }),
     ...(description !== undefined && { description: description || null }),

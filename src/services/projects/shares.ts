@@ -6,7 +6,7 @@ import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
 import { conflict, invalidRecord, notFound, refused } from '../../failures.js'
 import { dayOf } from '../../lib/text/day.js'
-import { audit } from '../core/audit.js'
+import { audit, changesOf } from '../core/audit.js'
 import { lockNamespace } from '../identity/namespaces.js'
 
 export interface NewShare {
@@ -62,20 +62,36 @@ const ancestorsOf = (tx: Transaction, namespaceId: number) =>
     .innerJoin(namespaces, eq(namespaces.id, namespaceAncestry.ancestor_id))
     .where(eq(namespaceAncestry.descendant_id, namespaceId))
 
+const isCurrent = (projectId: number, groupId: number) =>
+  and(
+    eq(projectShares.project_id, projectId),
+    eq(projectShares.group_id, groupId),
+    sql`(${projectShares.expires_at} is null or ${projectShares.expires_at} > (now() at time zone 'utc')::date)`,
+  )
+
+/** Changes the level and the last day of a share; 404 when there is none or it has expired. */
+export async function changeShare(ctx: Context, subject: ProjectSubject, { group_id, group_access, expires_at = null }: NewShare): Promise<void> {
+  const { id } = subject.project
+  if (expires_at && expires_at <= dayOf(ctx.now())) throw invalidRecord({ expires_at: ['cannot be a date in the past'] })
+  await ctx.db.transaction(async (tx) => {
+    const [before] = await tx.select().from(projectShares).where(isCurrent(id, group_id)).for('update')
+    if (!before) throw notFound('Group Link')
+    const changes = changesOf(before, { group_access, expires_at })
+    if (Object.keys(changes).length === 0) return
+    await tx.update(projectShares).set({ group_access, expires_at }).where(eq(projectShares.id, before.id))
+    await audit(ctx, tx, {
+      action: 'project_shared',
+      target: { type: 'project', id, name: fullPathOf(subject.project) },
+      changes: { group_id, ...changes },
+    })
+  })
+}
+
 /** Ends a share; 404 when there is none or it has expired (PR-24). */
 export async function unshareProject(ctx: Context, subject: ProjectSubject, groupId: number): Promise<void> {
   const { id } = subject.project
   await ctx.db.transaction(async (tx) => {
-    const [removed] = await tx
-      .delete(projectShares)
-      .where(
-        and(
-          eq(projectShares.project_id, id),
-          eq(projectShares.group_id, groupId),
-          sql`(${projectShares.expires_at} is null or ${projectShares.expires_at} > (now() at time zone 'utc')::date)`,
-        ),
-      )
-      .returning()
+    const [removed] = await tx.delete(projectShares).where(isCurrent(id, groupId)).returning()
     if (!removed) throw notFound('Group Link')
     await audit(ctx, tx, {
       action: 'project_unshared',

@@ -6,6 +6,7 @@ import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { projects, projectUploads, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -131,4 +132,11 @@ export async function readUpload(
 /** Removes all uploads of a project. */
 export async function removeUploads(ctx: Context, projectId: number): Promise<void> {
   await rm(folderOf(ctx, projectId), { recursive: true, force: true })
+}
+
+/** The bytes of all files uploaded to a project. */
+export async function uploadsSize(ctx: Context, projectId: number): Promise<number> {
+  const size = decoded(sql<number>`coalesce(sum(${projectUploads.size}), 0)`, Number)
+  const [row] = await ctx.db.read.select({ size }).from(projectUploads).where(eq(projectUploads.project_id, projectId))
+  return row?.size ?? 0
 }

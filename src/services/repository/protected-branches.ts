@@ -36,6 +36,8 @@ const nameFaults = (name: string): string[] => {
   return lengthOf(name) > 255 ? ['is too long (maximum is 255 characters)'] : []
 }
 
+const badName = (faults: string[]) => new Failure('unprocessable', { message: faults.map((fault) => `Name ${fault}`) }, {}, { name: faults })
+
 /** Changes a protection entry and audits it in one transaction. */
 async function audited<Row extends { id: number; project_id: number; name: string }>(
   ctx: Context,
@@ -59,7 +61,7 @@ export async function protectBranch(
   entry: { name: string; push_access_level: number; merge_access_level: number; allow_force_push: boolean },
 ): Promise<ProtectedBranch> {
   const faults = nameFaults(entry.name)
-  if (faults.length > 0) throw new Failure('unprocessable', { message: faults.map((fault) => `Name ${fault}`) })
+  if (faults.length > 0) throw badName(faults)
   const { name, allow_force_push } = entry
   const row = await audited(ctx, project, 'protected_branch_added', async (tx) => {
     const values = { project_id: project.id, name, push_level: entry.push_access_level, merge_level: entry.merge_access_level, allow_force_push }
@@ -149,8 +151,7 @@ export async function protectTag(ctx: Context, { project }: ProjectSubject, name
           async (tx) => (await tx.insert(protectedTags).values(values).onConflictDoNothing().returning())[0],
         )
       : undefined
-  if (!row)
-    throw new Failure('unprocessable', { message: faults.length > 0 ? faults.map((fault) => `Name ${fault}`) : ['Name has already been taken'] })
+  if (!row) throw badName(faults.length > 0 ? faults : ['has already been taken'])
   return row
 }
 

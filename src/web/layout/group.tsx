@@ -2,8 +2,9 @@ import type { ComponentChildren } from 'preact'
 import type { GroupSubject } from '../../access/rules.js'
 import { groupLinks, inUrl } from '../links.js'
 import type { PageView } from '../page.js'
+import { groupSettings } from './settings-pages.js'
 
-export type GroupTab = 'projects' | 'issues' | 'merge_requests' | 'milestones' | 'labels'
+export type GroupTab = 'projects' | 'issues' | 'merge_requests' | 'milestones' | 'labels' | 'subgroups' | 'members' | 'settings'
 
 interface Props {
   view: PageView
@@ -15,16 +16,21 @@ interface Props {
 }
 
 /** A page of a group: its path, and the ways to its other pages. */
-export function GroupLayout({ view, subject: { group }, tab, heading, children }: Props) {
+export function GroupLayout({ view, subject, tab, heading, children }: Props) {
+  const { group } = subject
   const links = groupLinks(view, group.full_path)
   const parts = group.full_path.split('/')
   const isSignedIn = view.viewer !== null
+  const [first] = groupSettings(subject)
   const tabs: [GroupTab, string, string, boolean][] = [
     ['projects', 'Projects', links.home, true],
+    ['subgroups', 'Subgroups', links.page('subgroups'), true],
     ['issues', 'Issues', links.page('issues'), true],
     ['merge_requests', 'Merge requests', links.page('merge_requests'), isSignedIn],
     ['milestones', 'Milestones', links.page('milestones'), isSignedIn],
     ['labels', 'Labels', links.page('labels'), isSignedIn],
+    ['members', 'Members', links.page('group_members'), isSignedIn],
+    ['settings', 'Settings', `${links.home}/${first?.[0]}`, isSignedIn && first !== undefined],
   ]
   return (
     <>

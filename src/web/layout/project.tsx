@@ -4,8 +4,11 @@ import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import { Badge } from '../components/list.js'
 import { inUrl, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
+import { projectSettings } from './settings-pages.js'
 
-export type ProjectTab = 'code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci' | 'wiki' | 'snippets' | 'activity'
+export type ProjectTab =
+  | ('code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci' | 'wiki' | 'snippets' | 'activity')
+  | ('members' | 'settings')
 
 interface Props {
   view: PageView
@@ -24,6 +27,7 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
   const { project } = subject
   const links = projectLinks(view, fullPathOf(project))
   const readsCode = subject.can('download_code')
+  const [first] = projectSettings(subject)
   const tabs: [ProjectTab, string, string, boolean][] = [
     ['code', readsCode ? 'Code' : 'Project', links.home, true],
     ['commits', 'Commits', links.page('commits'), readsCode],
@@ -37,6 +41,8 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
     ['wiki', 'Wiki', links.page('wikis/home'), subject.can('read_wiki')],
     ['snippets', 'Snippets', links.page('snippets'), view.viewer !== null && subject.can('read_snippet')],
     ['activity', 'Activity', `${links.home}/activity`, true],
+    ['members', 'Members', links.page('project_members'), view.viewer !== null && subject.can('read_member')],
+    ['settings', 'Settings', `${links.home}/${first?.[0]}`, view.viewer !== null && first !== undefined],
   ]
   return (
     <>

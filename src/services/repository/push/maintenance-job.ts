@@ -1,11 +1,13 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../../context.js'
 import type { Database, Transaction } from '../../../db/client.js'
 import { projects } from '../../../db/schema/index.js'
+import { refused } from '../../../failures.js'
 import { enqueue, type NewJob, newJob } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { dropOldEvents } from '../../activity/events.js'
+import { readSettings } from '../../core/settings.js'
 import { updateLanguages } from '../languages.js'
 import { runMaintenance } from '../maintenance.js'
 import { repositoryById, unlessRemoved } from '../repositories.js'
@@ -30,6 +32,19 @@ export const maintenanceJob = (projectId: number): NewJob =>
 
 export const enqueueMaintenance = (db: Transaction | Database, projectId: number): Promise<void> =>
   enqueue(db, maintenance, { project: projectId }, { key: String(projectId), delay: MAINTENANCE_DELAY_MS })
+
+/** Packs a repository anew and drops what nothing refers to, as if that were due (AS-41). */
+export async function requestHousekeeping(ctx: Context, projectId: number): Promise<void> {
+  const { housekeeping_enabled, housekeeping_gc_period } = await readSettings(ctx)
+  if (!housekeeping_enabled) throw refused('Housekeeping is switched off on this instance')
+  await ctx.db.transaction(async (tx) => {
+    await tx
+      .update(projects)
+      .set({ pushes_since_gc: sql`greatest(${projects.pushes_since_gc}, ${housekeeping_gc_period})`, pushes_housekept: 0 })
+      .where(eq(projects.id, projectId))
+    await enqueueMaintenance(tx, projectId)
+  })
+}
 
 /** Updates size, commit count, languages, commit-graph and packs. A push does not wait for these or fail with them. */
 async function maintainRepository(ctx: Context, projectId: number, signal: AbortSignal) {

@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import type { SignedIn } from '../../../access/actor.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
-import type { Context } from '../../../context.js'
 import { bool, opt, orDefault, paging, str } from '../../../http/params.js'
-import { listGroups } from '../../../services/groups/list.js'
+import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { forkProject } from '../../../services/projects/forks.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { loadProject } from '../../../services/projects/load.js'
@@ -16,8 +14,6 @@ import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 
 const PER_PAGE = 20
-/** Groups that a fork can be put into from the page; others by their path. */
-const MAX_GROUPS = 100
 const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}`
 
 /** Says which of both is wanted, so that a form sent twice changes nothing the second time. */
@@ -58,19 +54,13 @@ export const forksPage = page({
   },
 })
 
-/** Where the caller may put a fork: their own namespace, and groups in which they may make projects. */
-async function namespacesOf(ctx: Context, caller: SignedIn) {
-  const filter = { min_access_level: 40, order_by: 'path', sort: 'asc', page: 1, per_page: MAX_GROUPS } as const
-  const { items } = await listGroups(ctx, caller, filter)
-  return [caller.user.username, ...items.map(({ full_path }) => full_path)]
-}
-
 export const newForkPage = page({
   at: 'P/-/forks/new',
   access: onProjectSignedIn('fork'),
   input: z.object({}),
   async show({ ctx, caller, subject, view }) {
-    const choices = (await namespacesOf(ctx, caller)).map((path) => ({ value: path, label: path }))
+    const groups = await groupsToCreateIn(ctx, caller, 'project')
+    const choices = [caller.user.username, ...groups.map(({ full_path }) => full_path)].map((path) => ({ value: path, label: path }))
     return {
       title: `Fork ${fullPathOf(subject.project)}`,
       body: (

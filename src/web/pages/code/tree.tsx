@@ -352,6 +352,13 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
 
 function EmptyProject({ view, subject: { project, can } }: { view: PageView; subject: ProjectSubject }) {
   const address = view.links.ssh(fullPathOf(project))
+  if (project.import_status === 'scheduled' || project.import_status === 'started')
+    return <p class="empty">The repository is being fetched from another address. Open this page again in a while.</p>
+  // why an import has failed is for maintainers, as in the API
+  if (project.import_status === 'failed' && can('manage_project'))
+    return (
+      <p class="flash alert">{`The import has failed: ${project.import_error ?? 'the reason is not known'}. Delete the project and import it again, or push to it.`}</p>
+    )
   if (!can('push_code')) return <p class="empty">Nothing has been pushed to this project yet.</p>
   return (
     <>

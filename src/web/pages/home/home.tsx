@@ -7,7 +7,8 @@ import { Activity } from '../../components/activity.js'
 import { Pager } from '../../components/list.js'
 import { ProjectRows, pathsOf, projectsOf } from '../../components/projects.js'
 import { SearchForm } from '../../components/search.js'
-import { type PageView, page, Redirect } from '../../page.js'
+import { page, Redirect } from '../../page.js'
+import { DashboardHeading, DashboardTabs } from './tabs.js'
 
 const PER_PAGE = 20
 const input = z.object({ page: paging.page, name: opt(searchText()) })
@@ -19,21 +20,6 @@ export const homePage = page({
   input: z.object({}),
   show: async ({ view }) => new Redirect(view.viewer ? '/dashboard' : (view.settings.home_page_url ?? '/users/sign_in')),
 })
-
-const Tabs = ({ view, at }: { view: PageView; at: string }) => (
-  <nav class="tabs" aria-label="Projects">
-    {[
-      ['/dashboard', 'Your projects'],
-      ['/dashboard/projects/starred', 'Starred'],
-      ['/dashboard/activity', 'Activity'],
-      ['/explore', 'Explore'],
-    ].map(([path, label]) => (
-      <a key={path} href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
-        {label}
-      </a>
-    ))}
-  </nav>
-)
 
 const mine = (at: string, title: string, filter: { membership?: boolean; starred?: boolean }, empty: string) =>
   page({
@@ -47,8 +33,8 @@ const mine = (at: string, title: string, filter: { membership?: boolean; starred
         title,
         body: (
           <>
-            <h1>{title}</h1>
-            <Tabs view={view} at={at} />
+            <DashboardHeading view={view} title={title} />
+            <DashboardTabs view={view} at={at} />
             <SearchForm action={`${view.links.prefix}${at}`} label="Find a project" name="name" value={name} />
             <ProjectRows
               view={view}
@@ -66,7 +52,7 @@ export const dashboardPage = mine(
   '/dashboard',
   'Your projects',
   { membership: true },
-  'You are in no project yet. Push to a new address below your name, and the project is made.',
+  'You are in no project yet. Make one, or push to a new address below your name.',
 )
 export const starredPage = mine('/dashboard/projects/starred', 'Starred projects', { starred: true }, 'You have starred no project yet.')
 
@@ -81,8 +67,8 @@ export const ownActivityPage = page({
       title: 'Activity',
       body: (
         <>
-          <h1>Activity</h1>
-          <Tabs view={view} at="/dashboard/activity" />
+          <DashboardHeading view={view} title="Activity" />
+          <DashboardTabs view={view} at="/dashboard/activity" />
           <Activity view={view} events={items} paths={await pathsOf(ctx, caller.user, items)} empty="Nothing has happened in your projects yet." />
           <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
         </>
@@ -103,8 +89,11 @@ export const explorePage = page({
       title: 'Explore',
       body: (
         <>
-          <h1>Explore projects</h1>
-          {caller.user && <Tabs view={view} at="/explore" />}
+          <DashboardHeading view={view} title="Explore projects" />
+          {caller.user && <DashboardTabs view={view} at="/explore" />}
+          <p>
+            <a href={`${view.links.prefix}/explore/groups`}>All groups</a>
+          </p>
           <SearchForm action={`${view.links.prefix}/explore`} label="Find a project" name="name" value={name} />
           <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There is no project that you may see." />
           <Pager view={view} page={number} perPage={PER_PAGE} total={total} />

@@ -135,6 +135,16 @@ export const groupPage = page({
           {group.description && <p>{group.description}</p>}
           <p class="toolbar end">
             <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>Search this group</a>
+            {view.viewer && subject.can('create_subgroup') && (
+              <a class="button" href={`${view.links.prefix}/groups/new?parent_id=${group.id}`}>
+                New subgroup
+              </a>
+            )}
+            {view.viewer && subject.can('create_project') && (
+              <a class="button primary" href={`${view.links.prefix}/projects/new?namespace_id=${group.id}`}>
+                New project
+              </a>
+            )}
           </p>
           <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
           <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { anyone, signedIn } from '../../../access/rules.js'
+import { opt, paging, searchText } from '../../../http/params.js'
+import { listGroups } from '../../../services/groups/list.js'
+import { GroupRows } from '../../components/groups.js'
+import { Pager } from '../../components/list.js'
+import { SearchForm } from '../../components/search.js'
+import { page } from '../../page.js'
+import { DashboardHeading, DashboardTabs } from './tabs.js'
+
+const PER_PAGE = 20
+
+const groupsAt = (at: string, title: string, all_available: boolean, empty: string) =>
+  page({
+    at,
+    access: all_available ? anyone : signedIn,
+    input: z.object({ page: paging.page, name: opt(searchText()) }),
+    async show({ ctx, caller, input: { page: number, name }, view }) {
+      const filter = { all_available, search: name, order_by: 'path', sort: 'asc', page: number, per_page: PER_PAGE } as const
+      const { items, total } = await listGroups(ctx, caller, filter)
+      return {
+        title,
+        body: (
+          <>
+            <DashboardHeading view={view} title={title} />
+            {view.viewer && <DashboardTabs view={view} at={at} />}
+            <SearchForm action={`${view.links.prefix}${at}`} label="Find a group" name="name" value={name} />
+            <GroupRows view={view} groups={items} empty={name ? 'No group has this in its name.' : empty} />
+            <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
+          </>
+        ),
+      }
+    },
+  })
+
+export const ownGroupsPage = groupsAt('/dashboard/groups', 'Your groups', false, 'You are in no group yet.')
+export const exploreGroupsPage = groupsAt('/explore/groups', 'Explore groups', true, 'There is no group that you may see.')

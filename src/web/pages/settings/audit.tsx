@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import type { Access } from '../../../access/access.js'
+import type { SignedIn } from '../../../access/actor.js'
+import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { paging } from '../../../http/params.js'
+import { type AuditEvent, listAuditEvents } from '../../../services/core/audit.js'
+import { loadUsers } from '../../../services/identity/user-list.js'
+import { levelName } from '../../components/levels.js'
+import { Pager, Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { page } from '../../page.js'
+import { ofGroup, ofProject, type Place } from './places.js'
+
+const PER_PAGE = 20
+/** Characters of a changed value that are shown. */
+const MAX_VALUE = 200
+
+/** The members that events are about, by id. */
+async function membersIn(ctx: Context, caller: SignedIn, events: AuditEvent[]): Promise<Map<number, string>> {
+  const ids = [...new Set(events.flatMap(({ changes }) => (typeof changes['user_id'] === 'number' ? [changes['user_id']] : [])))]
+  const found = ids.length > 0 ? await loadUsers(ctx, caller, ids) : []
+  return new Map(found.map(({ id, username }) => [id, `@${username}`]))
+}
+
+const ROLES = new Set(['access_level', 'group_access', 'push_level', 'merge_level', 'create_level'])
+
+function valueText(name: string, value: unknown): string {
+  if (typeof value === 'number' && ROLES.has(name)) return value === 0 ? 'no one' : levelName(value)
+  if (value === null) return 'none'
+  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_VALUE)
+}
+
+/** A change as text: of a pair the value before and the one after. */
+function changeText(name: string, value: unknown, members: Map<number, string>): string {
+  if (name === 'user_id' && typeof value === 'number') return `user ${members.get(value) ?? value}`
+  const label = name.replaceAll('_', ' ')
+  return Array.isArray(value) && value.length === 2
+    ? `${label} ${valueText(name, value[0])} → ${valueText(name, value[1])}`
+    : `${label} ${valueText(name, value)}`
+}
+
+/** Who has changed what in a project or group: what the audit log has of it, without addresses (WB-157). */
+const auditOf = <Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>, access: Access<Subject, true>) =>
+  page({
+    at: `${of.at}/audit_events`,
+    access,
+    input: z.object({ page: paging.page }),
+    async show({ ctx, caller, subject, input, view }) {
+      const { kind, id, name } = of.source(subject)
+      const { items, total } = await listAuditEvents(ctx, { entity_type: kind, entity_id: id }, { page: input.page, per_page: PER_PAGE })
+      const members = await membersIn(ctx, caller, items)
+      return {
+        title: `Audit log · ${name}`,
+        body: of.frame({
+          view,
+          subject,
+          at: '-/audit_events',
+          title: 'Audit log',
+          children: (
+            <>
+              <Rows empty="Nothing was changed.">
+                {items.map((event) => (
+                  <Row
+                    key={event.id}
+                    actions={
+                      <span class="dim">
+                        <Time at={event.created_at} />
+                      </span>
+                    }
+                  >
+                    <span>
+                      <strong>{event.action.replaceAll('_', ' ')}</strong> by {event.sudoer ?? event.actor ?? 'the service'}
+                    </span>
+                    <span class="dim">
+                      {Object.entries(event.changes)
+                        .map(([field, value]) => changeText(field, value, members))
+                        .join(' · ')}
+                    </span>
+                  </Row>
+                ))}
+              </Rows>
+              <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+            </>
+          ),
+        }),
+      }
+    },
+  })
+
+export const projectAuditPage = auditOf(ofProject, onProjectSignedIn('manage_project'))
+export const groupAuditPage = auditOf(ofGroup, onGroupSignedIn('manage_group'))

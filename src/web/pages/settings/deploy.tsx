@@ -1,0 +1,287 @@
+import { z } from 'zod'
+import { fullPathOf, type GroupSubject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import { bool, date, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { addDeployKey, getDeployKey, listDeployKeys, removeDeployKey, updateDeployKey } from '../../../services/projects/deploy-keys.js'
+import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken } from '../../../services/projects/deploy-tokens.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { dayText, Time } from '../../components/time.js'
+import { ProjectSettings } from '../../layout/manage.js'
+import { homeOfProject } from '../../links.js'
+import { form, page, Redirect } from '../../page.js'
+import { ofGroup, ofProject, type Place } from './places.js'
+
+const PER_PAGE = 20
+const access = onProjectSignedIn('manage_deploy_keys')
+const keys = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/deploy_keys`
+const byKey = { key_id: rowId() }
+const canPush = orDefault(bool(), false)
+const PUSHES = 'May push too'
+
+export const deployKeysPage = page({
+  at: 'P/-/deploy_keys',
+  access,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, subject, input, view }) {
+    const { items, total } = await listDeployKeys(ctx, subject.project, { page: input.page, per_page: PER_PAGE })
+    const at = keys(subject)
+    return {
+      title: `Deploy keys · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectSettings view={view} subject={subject} at="-/deploy_keys" title="Deploy keys">
+          <p>A deploy key lets a machine clone this project over SSH, without a user.</p>
+          <Rows empty="There are no deploy keys.">
+            {items.map(({ key, can_push }) => (
+              <Row
+                key={key.id}
+                actions={
+                  <>
+                    <a class="button" href={`${view.links.prefix}${at}/${key.id}/edit`} aria-label={`Change ${key.title}`}>
+                      Change
+                    </a>
+                    <ActionButton view={view} action={`${at}/${key.id}`} method="DELETE" label="Remove" what={key.title} class="danger" />
+                  </>
+                }
+              >
+                <span>
+                  <strong>{key.title}</strong> {can_push && <Badge kind="waiting">may push</Badge>}
+                </span>
+                <code class="dim">SHA256:{key.fingerprint_sha256}</code>
+                <span class="dim">
+                  Added <Time at={key.created_at} />
+                  {key.expires_at && `, expires ${dayText(key.expires_at)}`}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          <h2>Add a key</h2>
+          <FormTag view={view} action={at}>
+            <FormFaults view={view} fields={['key', 'title', 'expires_at']} />
+            <Field view={view} name="deploy_key[title]" label="Title" hint="To know it by, such as the name of the machine." required />
+            <TextField
+              view={view}
+              name="deploy_key[key]"
+              label="Public key"
+              rows={4}
+              class="code"
+              spellcheck={false}
+              hint="A key of another project that you maintain may be used here too."
+              required
+            />
+            <Field view={view} name="deploy_key[expires_at]" label="Expires on" type="date" />
+            <Checkbox view={view} name="deploy_key[can_push]" label={PUSHES} />
+            <Submit label="Add key" />
+          </FormTag>
+        </ProjectSettings>
+      ),
+    }
+  },
+})
+
+export const deployKeyForm = form({
+  at: 'P/-/deploy_keys',
+  method: 'POST',
+  access,
+  input: z.object({
+    deploy_key: z.object({ title: orDefault(str(), ''), key: orDefault(str(), ''), expires_at: opt(date()), can_push: canPush }),
+  }),
+  on: deployKeysPage,
+  async submit({ ctx, caller, subject, input: { deploy_key: given } }) {
+    const expires_at = given.expires_at === undefined ? undefined : new Date(given.expires_at)
+    const { key } = await addDeployKey(ctx, caller, subject.project, { ...given, title: given.title.trim(), expires_at })
+    return new Redirect(keys(subject), { notice: `The key “${key.title}” is added.` })
+  },
+})
+
+export const deployKeyPage = page({
+  at: 'P/-/deploy_keys/:key_id/edit',
+  access,
+  input: z.object(byKey),
+  async show({ ctx, subject, input, view }) {
+    const { key, can_push } = await getDeployKey(ctx, subject.project, input.key_id)
+    return {
+      title: `${key.title} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectSettings view={view} subject={subject} at="-/deploy_keys" title={key.title}>
+          <FormTag view={view} action={`${keys(subject)}/${key.id}`} method="PUT">
+            <FormFaults view={view} fields={['title']} />
+            <Field
+              view={view}
+              name="deploy_key[title]"
+              label="Title"
+              value={key.title}
+              hint="The same in all projects that have this key."
+              required
+            />
+            <Checkbox view={view} name="deploy_key[can_push]" label={PUSHES} checked={can_push} />
+            <Submit label="Save changes" />
+          </FormTag>
+        </ProjectSettings>
+      ),
+    }
+  },
+})
+
+export const deployKeyChange = form({
+  at: 'P/-/deploy_keys/:key_id',
+  method: 'PUT',
+  access,
+  input: z.object({ ...byKey, deploy_key: z.object({ title: orDefault(str(), ''), can_push: canPush }) }),
+  on: deployKeyPage,
+  async submit({ ctx, subject, input: { key_id, deploy_key: given } }) {
+    const { key } = await updateDeployKey(ctx, subject.project, key_id, given)
+    return new Redirect(keys(subject), { notice: `The key “${key.title}” is changed.` })
+  },
+})
+
+export const deployKeyRemoval = form({
+  at: 'P/-/deploy_keys/:key_id',
+  method: 'DELETE',
+  access,
+  input: z.object(byKey),
+  async submit({ ctx, subject, input }) {
+    const { key } = await getDeployKey(ctx, subject.project, input.key_id)
+    await removeDeployKey(ctx, subject.project, key.id)
+    return new Redirect(keys(subject), { notice: `The key “${key.title}” is removed.` })
+  },
+})
+
+/** Deploy tokens, whose value is shown once (DK-8). */
+function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
+  const at = `${of.at}/deploy_tokens` as const
+  const list = (subject: Subject) => `${of.home(subject)}/-/deploy_tokens`
+
+  const tokensPage = page({
+    at,
+    access: of.onTokens,
+    input: z.object({ page: paging.page }),
+    async show({ ctx, subject, input, view }) {
+      const { items, total } = await listDeployTokens(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
+      return {
+        title: `Deploy tokens · ${of.source(subject).name}`,
+        body: of.frame({
+          view,
+          subject,
+          at: '-/deploy_tokens',
+          title: 'Deploy tokens',
+          children: (
+            <>
+              <p>
+                A deploy token lets a machine clone {of.kind === 'project' ? 'this project' : 'the projects of this group'} over HTTP, without a user.
+              </p>
+              <Rows empty="There are no deploy tokens.">
+                {items.map((token) => (
+                  <Row
+                    key={token.id}
+                    actions={
+                      <ActionButton
+                        view={view}
+                        action={`${list(subject)}/${token.id}`}
+                        method="DELETE"
+                        label="Revoke"
+                        what={token.name}
+                        class="danger"
+                      />
+                    }
+                  >
+                    <span>
+                      <strong>{token.name}</strong> <code class="dim">{token.username}</code>{' '}
+                      {token.expires_at && token.expires_at <= view.now && <Badge kind="danger">expired</Badge>}
+                    </span>
+                    <span class="dim">
+                      Created <Time at={token.created_at} />
+                      {token.last_used_at ? (
+                        <>
+                          , last used <Time at={token.last_used_at} />
+                        </>
+                      ) : (
+                        ', never used'
+                      )}
+                      {token.expires_at ? `, expires ${dayText(token.expires_at)}` : ', never expires'}
+                    </span>
+                  </Row>
+                ))}
+              </Rows>
+              <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+              <h2>New token</h2>
+              <FormTag view={view} action={list(subject)} once>
+                <FormFaults view={view} fields={['name', 'username', 'expires_at']} />
+                <Field view={view} name="deploy_token[name]" label="Name" hint="What it is for." required />
+                <Field view={view} name="deploy_token[username]" label="Username" hint="Empty: made from its number." autocomplete="off" />
+                <Field view={view} name="deploy_token[expires_at]" label="Expires on" type="date" hint="Empty: it never expires." />
+                <Submit label="Create token" />
+              </FormTag>
+            </>
+          ),
+        }),
+      }
+    },
+  })
+
+  const creation = form({
+    at,
+    method: 'POST',
+    access: of.onTokens,
+    input: z.object({
+      deploy_token: z.object({ name: orDefault(str(), ''), username: orDefault(str(), ''), expires_at: opt(date()) }),
+    }),
+    on: tokensPage,
+    async submit({ ctx, caller, subject, input: { deploy_token: given }, view }) {
+      const { token, value } = await createDeployToken(ctx, caller, of.source(subject), {
+        name: given.name,
+        username: given.username.trim() || undefined,
+        scopes: ['read_repository'],
+        expires_at: given.expires_at === undefined ? undefined : new Date(given.expires_at),
+      })
+      const clone = view.links.http(of.kind === 'project' ? of.source(subject).fullPath : `${of.source(subject).fullPath}/PROJECT`)
+      return {
+        title: 'New deploy token',
+        headers: { 'cache-control': 'no-store' },
+        body: of.frame({
+          view,
+          subject,
+          at: '-/deploy_tokens',
+          title: `Token “${token.name}”`,
+          children: (
+            <>
+              <p>
+                <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
+              </p>
+              <p class="copied">
+                <input class="code" id="token" value={value} readonly aria-label="Token" />
+                <button type="button" class="copy" data-copy="token" hidden>
+                  Copy
+                </button>
+              </p>
+              <p>With Git, as the password:</p>
+              <pre>
+                <code>git clone {clone.replace('://', `://${token.username}@`)}</code>
+              </pre>
+              <p>
+                <a href={view.links.prefix + list(subject)}>All tokens</a>
+              </p>
+            </>
+          ),
+        }),
+      }
+    },
+  })
+
+  const revocation = form({
+    at: `${at}/:token_id`,
+    method: 'DELETE',
+    access: of.onTokens,
+    input: z.object({ token_id: rowId() }),
+    async submit({ ctx, subject, input }) {
+      const { name } = await getDeployToken(ctx, of.source(subject), input.token_id)
+      await revokeDeployToken(ctx, of.source(subject), input.token_id)
+      return new Redirect(list(subject), { notice: `The token “${name}” is revoked.` })
+    },
+  })
+
+  return { pages: [tokensPage], forms: [creation, revocation] }
+}
+
+export const projectDeployTokens = tokensOf(ofProject)
+export const groupDeployTokens = tokensOf(ofGroup)

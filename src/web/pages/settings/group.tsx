@@ -1,0 +1,353 @@
+import { z } from 'zod'
+import type { Access } from '../../../access/access.js'
+import { type GroupSubject, getGroupFor, onGroupSignedIn } from '../../../access/rules.js'
+import { forbidden, invalidRecord } from '../../../failures.js'
+import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
+import { formerPath } from '../../../rules/path.js'
+import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
+import { listGroups } from '../../../services/groups/list.js'
+import { updateGroup } from '../../../services/groups/update.js'
+import { deleteGroup, restoreGroup } from '../../../services/operations/group-deletion.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
+import { GroupRows } from '../../components/groups.js'
+import { Pager } from '../../components/list.js'
+import { SearchForm } from '../../components/search.js'
+import { dayText } from '../../components/time.js'
+import { visibilityChoices } from '../../components/visibility.js'
+import { GroupLayout } from '../../layout/group.js'
+import { GroupSettings } from '../../layout/manage.js'
+import { homeOfGroup } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { onGroupPage } from '../people/user.js'
+import { Confirmed, checkTyped } from './parts.js'
+import { REMOVED } from './removed.js'
+
+const manage = onGroupSignedIn('manage_group')
+const titled = (title: string, { group }: GroupSubject) => `${title} · ${group.full_path}`
+const unchecked = () => orDefault(bool(), false)
+const text = () => orDefault(str(), '')
+const VISIBILITIES = ['private', 'internal', 'public'] as const satisfies Visibility[]
+const PER_PAGE = 20
+
+export const subgroupsPage = page({
+  at: 'G/-/subgroups',
+  access: onGroupPage,
+  input: z.object({ page: paging.page, search: opt(searchText()) }),
+  async show({ ctx, caller, subject, input, view }) {
+    const { group } = subject
+    const filter = { parentId: group.id, search: input.search, order_by: 'name', sort: 'asc', page: input.page, per_page: PER_PAGE } as const
+    const { items, total } = await listGroups(ctx, caller, filter)
+    return {
+      title: titled('Subgroups', subject),
+      body: (
+        <GroupLayout view={view} subject={subject} tab="subgroups">
+          <div class="heading">
+            <h1>Subgroups</h1>
+            {view.viewer && subject.can('create_subgroup') && (
+              <a class="button primary" href={`${view.links.prefix}/groups/new?parent_id=${group.id}`}>
+                New subgroup
+              </a>
+            )}
+          </div>
+          <SearchForm action={`${view.links.prefix}${homeOfGroup(subject)}/-/subgroups`} label="Find a subgroup" value={input.search} />
+          <GroupRows
+            view={view}
+            groups={items}
+            empty={input.search ? 'No subgroup has this in its name.' : 'There are no subgroups that you may see.'}
+          />
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </GroupLayout>
+      ),
+    }
+  },
+})
+
+export const groupGeneralPage = page({
+  at: 'G/-/edit',
+  access: manage,
+  input: z.object({}),
+  async show({ ctx, caller, subject, view }) {
+    const { group } = subject
+    const parent = group.parent_id === null ? null : await getGroupFor(ctx, caller, String(group.parent_id))
+    const at = `${homeOfGroup(subject)}/-/edit`
+    return {
+      title: titled('Settings', subject),
+      body: (
+        <GroupSettings view={view} subject={subject} at="-/edit" title="General">
+          <FormTag view={view} action={at} method="PUT" files>
+            <FormFaults view={view} fields={['name', 'description', 'visibility_level', 'avatar']} />
+            <Field view={view} name="group[name]" label="Name" value={group.name} required />
+            <TextField view={view} name="group[description]" label="Description" value={group.description} rows={3} />
+            <SelectField
+              view={view}
+              name="group[visibility_level]"
+              label="Visibility"
+              value={visibilityName(group.visibility)}
+              choices={visibilityChoices(view, parent?.group.visibility ?? VISIBILITY_LEVEL.public, group.visibility)}
+              hint="Nothing in the group may be more visible."
+            />
+            <Field
+              view={view}
+              name="group[avatar]"
+              label="Picture"
+              type="file"
+              accept="image/*"
+              hint="PNG, JPEG, GIF, WebP or BMP, at most 200 KiB."
+            />
+            <Submit label="Save changes" />
+          </FormTag>
+          {group.avatar && (
+            <ActionButton view={view} action={`${homeOfGroup(subject)}/-/avatar`} method="DELETE" label="Remove the picture" class="danger" />
+          )}
+        </GroupSettings>
+      ),
+    }
+  },
+})
+
+export const groupGeneralForm = form({
+  at: 'G/-/edit',
+  method: 'PUT',
+  access: manage,
+  input: z.object({
+    group: z.object({ name: opt(str()), description: opt(str()), visibility_level: opt(oneOf(VISIBILITIES)), avatar: opt(file()) }),
+  }),
+  files: true,
+  on: groupGeneralPage,
+  async submit({ ctx, caller, subject, input: { group } }) {
+    const { avatar, visibility_level, ...rest } = group
+    // a browser sends an empty file for none
+    const picture = avatar && avatar.data.length > 0 ? avatar : undefined
+    await updateGroup(ctx, caller, subject, { ...rest, visibility: visibility_level, avatar: picture })
+    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'The settings are saved.' })
+  },
+})
+
+export const groupAvatarRemoval = form({
+  at: 'G/-/avatar',
+  method: 'DELETE',
+  access: manage,
+  input: z.object({}),
+  async submit({ ctx, caller, subject }) {
+    await updateGroup(ctx, caller, subject, { avatar: null })
+    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'The picture is removed.' })
+  },
+})
+
+const PROJECT_MAKERS = [
+  { value: 'developer', label: 'Developers and above' },
+  { value: 'maintainer', label: 'Maintainers and above' },
+  { value: 'noone', label: 'No one' },
+] as const
+const SUBGROUP_MAKERS = [
+  { value: 'maintainer', label: 'Maintainers and above' },
+  { value: 'owner', label: 'Owners' },
+] as const
+const PROTECTIONS = [
+  { value: '', label: 'As the instance says' },
+  { value: '0', label: 'None: developers push and force push' },
+  { value: '1', label: 'Partial: developers push, nobody force pushes' },
+  { value: '3', label: 'Developers merge, maintainers push' },
+  { value: '2', label: 'Full: maintainers push and merge' },
+] as const
+const SWITCHES = [
+  ['request_access_enabled', 'People may request access', 'Who sees the group without being a member asks, and owners answer.'],
+  ['share_with_group_lock', 'Projects in it cannot be shared with other groups', 'Also those of subgroups.'],
+  ['lfs_enabled', 'Git LFS', undefined],
+  ['emails_disabled', 'Send no mail about what happens in it', undefined],
+  ['mentions_disabled', 'The group cannot be mentioned', undefined],
+  ['require_two_factor_authentication', 'Members must use a second factor', undefined],
+] as const
+
+export const permissionsPage = page({
+  at: 'G/-/settings/permissions',
+  access: manage,
+  input: z.object({}),
+  async show({ subject, view }) {
+    const { group } = subject
+    return {
+      title: titled('Permissions', subject),
+      body: (
+        <GroupSettings view={view} subject={subject} at="-/settings/permissions" title="Permissions">
+          <FormTag view={view} action={`${homeOfGroup(subject)}/-/settings/permissions`} method="PUT">
+            <FormFaults view={view} fields={['two_factor_grace_period']} />
+            <div class="columns">
+              <SelectField
+                view={view}
+                name="group[project_creation_level]"
+                label="Who creates projects"
+                value={group.project_creation_level}
+                choices={PROJECT_MAKERS}
+              />
+              <SelectField
+                view={view}
+                name="group[subgroup_creation_level]"
+                label="Who creates subgroups"
+                value={group.subgroup_creation_level}
+                choices={SUBGROUP_MAKERS}
+              />
+            </div>
+            <SelectField
+              view={view}
+              name="group[default_branch_protection]"
+              label="Protection of new default branches"
+              value={group.default_branch_protection === null ? '' : String(group.default_branch_protection)}
+              choices={group.default_branch_protection === null ? PROTECTIONS : PROTECTIONS.slice(1)}
+            />
+            {SWITCHES.map(([name, label, hint]) => (
+              <Checkbox key={name} view={view} name={`group[${name}]`} label={label} hint={hint} checked={group[name] ?? false} />
+            ))}
+            <Field
+              view={view}
+              name="group[two_factor_grace_period]"
+              label="Hours until a second factor is set up"
+              type="number"
+              value={String(group.two_factor_grace_period)}
+            />
+            <Submit label="Save changes" />
+          </FormTag>
+        </GroupSettings>
+      ),
+    }
+  },
+})
+
+export const permissionsForm = form({
+  at: 'G/-/settings/permissions',
+  method: 'PUT',
+  access: manage,
+  input: z.object({
+    group: z.object({
+      project_creation_level: opt(oneOf([...PROJECT_CREATION_LEVELS])),
+      subgroup_creation_level: opt(oneOf([...SUBGROUP_CREATION_LEVELS])),
+      default_branch_protection: opt(int({ min: 0, max: 3 })),
+      request_access_enabled: unchecked(),
+      share_with_group_lock: unchecked(),
+      lfs_enabled: unchecked(),
+      emails_disabled: unchecked(),
+      mentions_disabled: unchecked(),
+      require_two_factor_authentication: unchecked(),
+      two_factor_grace_period: text(),
+    }),
+  }),
+  on: permissionsPage,
+  async submit({ ctx, caller, subject, input: { group } }) {
+    const hours = group.two_factor_grace_period.trim()
+    if (!/^\d{1,4}$/.test(hours) || Number(hours) > MAX_GRACE) throw invalidRecord({ two_factor_grace_period: [`must be from 0 to ${MAX_GRACE}`] })
+    await updateGroup(ctx, caller, subject, { ...group, two_factor_grace_period: Number(hours) })
+    return new Redirect(`${homeOfGroup(subject)}/-/settings/permissions`, { notice: 'The permissions are saved.' })
+  },
+})
+
+const MAX_GRACE = 8_760
+
+/** For those who manage a group, and for owners while it waits for its removal. */
+const onAdvanced: Access<GroupSubject, true> = {
+  ...manage,
+  rule: 'signed in, group: manage_group or remove_group',
+  async find(ctx, caller, params) {
+    const subject = await getGroupFor(ctx, caller, params['id'] as string)
+    if (!subject.can('manage_group') && !subject.can('remove_group')) throw forbidden()
+    return subject
+  },
+}
+
+export const groupAdvancedPage = page({
+  at: 'G/-/settings/advanced',
+  access: onAdvanced,
+  input: z.object({}),
+  async show({ subject, view }) {
+    const { group } = subject
+    return {
+      title: titled('Advanced settings', subject),
+      body: (
+        <GroupSettings view={view} subject={subject} at="-/settings/advanced" title="Advanced">
+          <FormFaults view={view} fields={group.marked_for_deletion_at ? ['full_path'] : ['path', 'full_path']} />
+          {group.marked_for_deletion_at ? <Waiting view={view} subject={subject} /> : <Changes view={view} subject={subject} />}
+        </GroupSettings>
+      ),
+    }
+  },
+})
+
+function Changes({ view, subject }: { view: PageView; subject: GroupSubject }) {
+  const { group } = subject
+  const days = view.settings.deletion_delay_days
+  return (
+    <>
+      <h2>Change the path</h2>
+      <FormTag view={view} action={`${homeOfGroup(subject)}/-/path`} method="PUT">
+        <Field
+          view={view}
+          name="group[path]"
+          label="Path"
+          value={group.path}
+          hint="The addresses of all its projects change with it; Git goes on with the former ones."
+          required
+        />
+        <Submit label="Change path" class="" />
+      </FormTag>
+      <h2>Delete</h2>
+      <p>
+        The group, its subgroups and all their projects are deleted.{' '}
+        {days > 0 ? `They are hidden at once, and can be restored for ${days} ${days === 1 ? 'day' : 'days'}.` : 'This cannot be undone.'}
+      </p>
+      <Confirmed view={view} action={homeOfGroup(subject)} fullPath={group.full_path} label="Delete group" />
+    </>
+  )
+}
+
+function Waiting({ view, subject }: { view: PageView; subject: GroupSubject }) {
+  const { group } = subject
+  const former = formerPath(group.full_path)
+  if (!group.deletion_due_at) return <p class="empty">A group above this one waits for its removal. Restore that group to restore this one.</p>
+  return (
+    <>
+      <p class="flash alert">{`This group, formerly ${former}, is deleted for good with everything in it on ${dayText(group.deletion_due_at)}.`}</p>
+      <ActionButton view={view} action={`${homeOfGroup(subject)}/-/restore`} label="Restore group" class="primary" />
+      <h2>Delete now</h2>
+      <p>This cannot be undone.</p>
+      <Confirmed view={view} action={homeOfGroup(subject)} fullPath={former} label="Delete for good" now />
+    </>
+  )
+}
+
+export const groupPathForm = form({
+  at: 'G/-/path',
+  method: 'PUT',
+  access: manage,
+  input: z.object({ group: z.object({ path: text() }) }),
+  on: groupAdvancedPage,
+  async submit({ ctx, caller, subject, input }) {
+    await updateGroup(ctx, caller, subject, { path: input.group.path.trim() })
+    const moved = await getGroupFor(ctx, caller, String(subject.group.id))
+    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'The path is changed.' })
+  },
+})
+
+export const groupRemoval = form({
+  at: 'G',
+  method: 'DELETE',
+  access: onGroupSignedIn('remove_group'),
+  input: z.object({ full_path: text(), permanently_remove: unchecked() }),
+  on: groupAdvancedPage,
+  async submit({ ctx, subject, input }) {
+    checkTyped(input.full_path, subject.group.full_path)
+    await deleteGroup(ctx, subject, { permanently_remove: input.permanently_remove })
+    return new Redirect(REMOVED, { notice: `The group ${formerPath(subject.group.full_path)} is deleted.` })
+  },
+})
+
+export const groupRestoration = form({
+  at: 'G/-/restore',
+  method: 'POST',
+  access: onGroupSignedIn('remove_group'),
+  input: z.object({}),
+  on: groupAdvancedPage,
+  async submit({ ctx, caller, subject }) {
+    await restoreGroup(ctx, subject.group.id)
+    const restored = await getGroupFor(ctx, caller, String(subject.group.id))
+    return new Redirect(homeOfGroup(restored), { notice: 'The group is restored.' })
+  },
+})

@@ -1,0 +1,361 @@
+import { z } from 'zod'
+import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { invalidRecord } from '../../../failures.js'
+import { clearableDate, int, oneOrMore, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
+import { approveRequest, denyRequest, hasRequested, listRequests, requestAccess } from '../../../services/groups/access-requests.js'
+import {
+  addMembers,
+  changeMember,
+  getMember,
+  levelsToGive,
+  listMembers,
+  type MemberRecord,
+  originsOf,
+  removeMember,
+} from '../../../services/groups/members.js'
+import { findUserByName } from '../../../services/identity/users.js'
+import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { levelChoices, levelName } from '../../components/levels.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { SearchForm } from '../../components/search.js'
+import { dayText, Time } from '../../components/time.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { PersonLink } from '../planning/parts.js'
+import { ofGroup, ofProject, type Place } from './places.js'
+import { sharesSection } from './shares.js'
+
+const PER_PAGE = 20
+/** Requests shown at once, the oldest first. */
+const MAX_REQUESTS = 50
+
+/** An expiry that a form has given, which may be no date. */
+const expiry = () => opt(clearableDate())
+const byUser = { user_id: rowId() }
+
+/** All usernames as ids. */
+async function idsOf(ctx: Context, names: string[]): Promise<number[]> {
+  const users = await Promise.all(names.map((name) => findUserByName(ctx, name.replace(/^@/, ''))))
+  const unknown = names.filter((_, i) => !users[i])
+  if (unknown.length > 0) throw invalidRecord({ usernames: [`names nobody: ${unknown.join(', ')}`] })
+  return users.flatMap((user) => user?.id ?? [])
+}
+
+const expires = (day: string | null) => (day === null ? '' : ` · until ${dayText(new Date(day))}`)
+
+/** Members of a project and of a group (ME-1 to ME-11), and requests to become one (AR-1 to AR-4). */
+function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
+  const at = `${of.at}/${of.members}` as const
+  const list = (subject: Subject) => `${of.home(subject)}/-/${of.members}`
+  const name = (subject: Subject) => of.source(subject).name
+
+  const membersPage = page({
+    at,
+    access: of.on('read_member'),
+    input: z.object({ search: opt(searchText()), page: paging.page }),
+    async show({ ctx, caller, subject, input, view }) {
+      const source = of.memberSource(subject)
+      const manages = of.manages(subject)
+      const all = await listMembers(ctx, source, { inherited: true, query: input.search, page: input.page, per_page: PER_PAGE })
+      const ids = [...all.items.map(({ user }) => user.id), caller.user.id]
+      const [direct, origins, requests, waits] = await Promise.all([
+        listMembers(ctx, source, { inherited: false, user_ids: ids, page: 1, per_page: ids.length }),
+        originsOf(ctx, source, ids),
+        manages ? listRequests(ctx, source, { page: 1, per_page: MAX_REQUESTS }) : { items: [], total: 0 },
+        hasRequested(ctx, source, caller.user.id),
+      ])
+      const own = new Map(direct.items.map((member) => [member.user.id, member]))
+      return {
+        title: `Members · ${name(subject)}`,
+        body: (
+          <>
+            {of.memberFrame({
+              view,
+              subject,
+              children: (
+                <>
+                  <div class="heading">
+                    <h1>Members</h1>
+                    <Own
+                      view={view}
+                      list={list(subject)}
+                      member={own.has(caller.user.id)}
+                      waits={waits}
+                      mayAsk={source.acceptsRequests && source.level === 0}
+                    />
+                  </div>
+                  {manages && <AddForm view={view} action={list(subject)} levels={levelsToGive(source)} />}
+                  {requests.items.length > 0 && (
+                    <section>
+                      <h2>Waiting for access</h2>
+                      <Rows empty="">
+                        {requests.items.map(({ user, requested_at }) => (
+                          <Row
+                            key={user.id}
+                            actions={
+                              <>
+                                <FormTag view={view} action={`${list(subject)}/${user.id}/approve_access_request`} class="action pair">
+                                  <select name="access_level" aria-label={`Role of ${user.username}`}>
+                                    {levelChoices(levelsToGive(source)).map(({ value, label }) => (
+                                      <option key={value} value={value} selected={value === '30'}>
+                                        {label}
+                                      </option>
+                                    ))}
+                                  </select>
+                                  <button type="submit" aria-label={`Approve ${user.username}`}>
+                                    Approve
+                                  </button>
+                                </FormTag>
+                                <ActionButton
+                                  view={view}
+                                  action={`${list(subject)}/${user.id}/deny`}
+                                  label="Deny"
+                                  what={user.username}
+                                  class="danger"
+                                />
+                              </>
+                            }
+                          >
+                            <Person view={view} user={user} />
+                            <span class="dim">
+                              Asked <Time at={requested_at} />
+                            </span>
+                          </Row>
+                        ))}
+                      </Rows>
+                      {requests.total > MAX_REQUESTS && (
+                        <p class="hint">{`${requests.total - MAX_REQUESTS} later ones are shown when these are answered.`}</p>
+                      )}
+                    </section>
+                  )}
+                  <SearchForm action={view.links.prefix + list(subject)} label="Find a member" value={input.search} />
+                  <Rows empty={input.search ? 'No member has this in their name.' : 'There are no members.'}>
+                    {all.items.map((member) => {
+                      const { user } = member
+                      const origin = origins.get(user.id)
+                      const isOwn = own.has(user.id)
+                      const mayChange = manages && isOwn && user.id !== source.ownerId
+                      return (
+                        <Row
+                          key={user.id}
+                          actions={
+                            mayChange && (
+                              <>
+                                <a class="button" href={`${view.links.prefix}${list(subject)}/${user.id}`} aria-label={`Change ${user.username}`}>
+                                  Change
+                                </a>
+                                <ActionButton
+                                  view={view}
+                                  action={`${list(subject)}/${user.id}`}
+                                  method="DELETE"
+                                  label="Remove"
+                                  what={user.username}
+                                  class="danger"
+                                />
+                              </>
+                            )
+                          }
+                        >
+                          <Person view={view} user={user} />
+                          <span class="dim">
+                            <Standing member={member} own={own.get(user.id)} origin={origin} />
+                          </span>
+                        </Row>
+                      )
+                    })}
+                  </Rows>
+                  <Pager view={view} page={input.page} perPage={PER_PAGE} total={all.total} />
+                  {'project' in subject && (await sharesSection(ctx, caller, subject, view))}
+                </>
+              ),
+            })}
+          </>
+        ),
+      }
+    },
+  })
+
+  const memberPage = page({
+    at: `${at}/:user_id`,
+    access: of.on('manage_members'),
+    input: z.object(byUser),
+    async show({ ctx, subject, input, view }) {
+      const source = of.memberSource(subject)
+      const { user, access_level, expires_at } = await getMember(ctx, source, input.user_id)
+      return {
+        title: `${user.name} · ${name(subject)}`,
+        body: (
+          <>
+            {of.memberFrame({
+              view,
+              subject,
+              children: (
+                <div class="page-form">
+                  <h1>{user.name}</h1>
+                  <FormTag view={view} action={`${list(subject)}/${user.id}`} method="PUT">
+                    <FormFaults view={view} fields={['access_level', 'expires_at']} />
+                    <SelectField
+                      view={view}
+                      name="member[access_level]"
+                      label="Role"
+                      value={String(access_level)}
+                      choices={levelChoices(levelsToGive(source))}
+                    />
+                    <Field view={view} name="member[expires_at]" label="Until" type="date" value={expires_at} hint="Empty: for good." />
+                    <Submit label="Save changes" />
+                  </FormTag>
+                  <p>
+                    <a href={view.links.prefix + list(subject)}>All members</a>
+                  </p>
+                </div>
+              ),
+            })}
+          </>
+        ),
+      }
+    },
+  })
+
+  const addition = form({
+    at,
+    method: 'POST',
+    access: of.on('manage_members'),
+    input: z.object({
+      member: z.object({ usernames: opt(oneOrMore(str())), access_level: int({ min: 0, max: 50 }), expires_at: expiry() }),
+    }),
+    on: membersPage,
+    async submit({ ctx, caller, subject, input: { member } }) {
+      const names = member.usernames ?? []
+      if (names.length === 0) throw invalidRecord({ usernames: ["can't be blank"] })
+      await addMembers(ctx, of.memberSource(subject), caller, await idsOf(ctx, names), member)
+      return new Redirect(list(subject), { notice: names.length === 1 ? `${names[0]} is a member now.` : `${names.length} members are added.` })
+    },
+  })
+
+  const change = form({
+    at: `${at}/:user_id`,
+    method: 'PUT',
+    access: of.on('manage_members'),
+    input: z.object({ ...byUser, member: z.object({ access_level: int({ min: 0, max: 50 }), expires_at: expiry() }) }),
+    on: memberPage,
+    async submit({ ctx, subject, input }) {
+      const { user } = await changeMember(ctx, of.memberSource(subject), input.user_id, input.member)
+      return new Redirect(list(subject), { notice: `${user.name} is changed.` })
+    },
+  })
+
+  const removal = form({
+    at: `${at}/:user_id`,
+    method: 'DELETE',
+    access: of.on('manage_members'),
+    input: z.object(byUser),
+    async submit({ ctx, caller, subject, input }) {
+      const { user } = await getMember(ctx, of.memberSource(subject), input.user_id)
+      await removeMember(ctx, of.memberSource(subject), caller, user.id, { manages: true, unchangedSince: () => undefined })
+      return new Redirect(list(subject), { notice: `${user.name} is no longer a member.` })
+    },
+  })
+
+  const leaving = form({
+    at: `${at}/leave`,
+    method: 'DELETE',
+    access: of.on('read_member'),
+    input: z.object({}),
+    async submit({ ctx, caller, subject }) {
+      await removeMember(ctx, of.memberSource(subject), caller, caller.user.id, { manages: false, unchangedSince: () => undefined })
+      return new Redirect('/dashboard', { notice: `You have left ${name(subject)}.` })
+    },
+  })
+
+  const request = form({
+    at: `${at}/request_access`,
+    method: 'POST',
+    access: of.on('request_access'),
+    input: z.object({}),
+    on: membersPage,
+    async submit({ ctx, caller, subject }) {
+      await requestAccess(ctx, of.memberSource(subject), caller)
+      return new Redirect(list(subject), { notice: 'You have asked for access.' })
+    },
+  })
+
+  const withdrawal = form({
+    at: `${at}/request_access`,
+    method: 'DELETE',
+    access: of.on('read_member'),
+    input: z.object({}),
+    async submit({ ctx, caller, subject }) {
+      await denyRequest(ctx, of.memberSource(subject), caller, caller.user.id, false)
+      return new Redirect(list(subject), { notice: 'Your request is withdrawn.' })
+    },
+  })
+
+  const approval = form({
+    at: `${at}/:user_id/approve_access_request`,
+    method: 'POST',
+    access: of.on('manage_members'),
+    input: z.object({ ...byUser, access_level: orDefault(int({ min: 0, max: 50 }), 30) }),
+    on: membersPage,
+    async submit({ ctx, caller, subject, input }) {
+      await approveRequest(ctx, of.memberSource(subject), caller, input.user_id, input.access_level)
+      return new Redirect(list(subject), { notice: `The request is approved, with the role ${levelName(input.access_level)}.` })
+    },
+  })
+
+  const denial = form({
+    at: `${at}/:user_id/deny`,
+    method: 'POST',
+    access: of.on('manage_members'),
+    input: z.object(byUser),
+    async submit({ ctx, caller, subject, input }) {
+      await denyRequest(ctx, of.memberSource(subject), caller, input.user_id, true)
+      return new Redirect(list(subject), { notice: 'The request is denied.' })
+    },
+  })
+
+  return { pages: [membersPage, memberPage], forms: [addition, change, removal, leaving, request, withdrawal, approval, denial] }
+}
+
+type Shown = MemberRecord['user']
+
+const Person = ({ view, user }: { view: PageView; user: Shown }) => (
+  <span>
+    <strong>
+      <PersonLink view={view} user={user} />
+    </strong>{' '}
+    <span class="dim">@{user.username}</span> {user.state !== 'active' && <Badge kind="waiting">{user.state}</Badge>}
+  </span>
+)
+
+/** The roles of a member: their own, and what they have by a group. */
+function Standing({ member, own, origin }: { member: MemberRecord; own: MemberRecord | undefined; origin: string | undefined }) {
+  const inherits = !own || own.access_level < member.access_level
+  return (
+    <>
+      {own && `${levelName(own.access_level)}${expires(own.expires_at)}`}
+      {own && inherits && ' · '}
+      {inherits &&
+        `${levelName(member.access_level)}${origin === undefined ? '' : ` by the group ${origin}`}${own ? '' : expires(member.expires_at)}`}
+    </>
+  )
+}
+
+/** What the viewer does for themselves. */
+function Own({ view, list, member, waits, mayAsk }: { view: PageView; list: string; member: boolean; waits: boolean; mayAsk: boolean }) {
+  if (waits) return <ActionButton view={view} action={`${list}/request_access`} method="DELETE" label="Withdraw the request" />
+  if (member) return <ActionButton view={view} action={`${list}/leave`} method="DELETE" label="Leave" class="danger" />
+  return mayAsk ? <ActionButton view={view} action={`${list}/request_access`} label="Request access" class="primary" /> : null
+}
+
+const AddForm = ({ view, action, levels }: { view: PageView; action: string; levels: number[] }) => (
+  <FormTag view={view} action={action} class="form inline">
+    <FormFaults view={view} fields={['usernames', 'access_level', 'expires_at']} />
+    <Field view={view} name="member[usernames]" label="Usernames" hint="Several are separated by commas." required />
+    <SelectField view={view} name="member[access_level]" label="Role" value="30" choices={levelChoices(levels)} />
+    <Field view={view} name="member[expires_at]" label="Until" type="date" />
+    <Submit label="Add members" />
+  </FormTag>
+)
+
+export const projectMembers = membersOf(ofProject)
+export const groupMembers = membersOf(ofGroup)

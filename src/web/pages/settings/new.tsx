@@ -1,0 +1,211 @@
+import { z } from 'zod'
+import type { SignedIn } from '../../../access/actor.js'
+import { getGroupFor, signedIn } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { invalidRecord, nullOnFailure } from '../../../failures.js'
+import { bool, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { pathFromName } from '../../../rules/path.js'
+import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
+import { groupsToCreateIn } from '../../../services/groups/creatable.js'
+import { createGroup } from '../../../services/groups/create.js'
+import { createProject } from '../../../services/projects/create.js'
+import { loadProject } from '../../../services/projects/load.js'
+import { Checkbox, type Choice, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { visibilityChoices } from '../../components/visibility.js'
+import { inUrl } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+
+const VISIBILITIES = ['private', 'internal', 'public'] as const satisfies Visibility[]
+
+/** The caller's own namespace and the groups that they may create in, with the one that a link has named. */
+async function placesFor(ctx: Context, caller: SignedIn, what: 'project' | 'subgroup', named: number | undefined): Promise<Choice[]> {
+  const groups = await groupsToCreateIn(ctx, caller, what)
+  const other = named === undefined || groups.some(({ id }) => id === named) ? null : await nullOnFailure(getGroupFor(ctx, caller, String(named)))
+  if (other?.can(what === 'project' ? 'create_project' : 'create_subgroup')) groups.push(other.group)
+  return groups.map(({ id, full_path }) => ({ value: String(id), label: full_path }))
+}
+
+const Ways = ({ view, byAddress, within }: { view: PageView; byAddress: boolean; within: string }) => (
+  <nav class="tabs" aria-label="Ways to make a project">
+    {[
+      ['', 'Blank'],
+      ['url', 'Import by address'],
+    ].map(([from, label]) => {
+      const query = String(new URLSearchParams({ ...(from && { from }), ...(within && { namespace_id: within }) }))
+      return (
+        <a
+          key={from}
+          href={`${view.links.prefix}/projects/new${query && `?${query}`}`}
+          {...(byAddress === (from === 'url') && { 'aria-current': 'page' })}
+        >
+          {label}
+        </a>
+      )
+    })}
+  </nav>
+)
+
+export const newProjectPage = page({
+  at: '/projects/new',
+  access: signedIn,
+  input: z.object({ namespace_id: opt(rowId()), from: opt(str()) }),
+  async show({ ctx, caller, input, view }) {
+    const { user } = caller
+    const groups = await placesFor(ctx, caller, 'project', input.namespace_id)
+    const byAddress = input.from === 'url'
+    const allowsImport = view.settings.import_sources.includes('git')
+    const within = input.namespace_id === undefined ? '' : String(input.namespace_id)
+    return {
+      title: 'New project',
+      body: (
+        <div class="page-form">
+          <h1>New project</h1>
+          {allowsImport && <Ways view={view} byAddress={byAddress} within={within} />}
+          <FormTag view={view} action={`/projects${byAddress ? '?from=url' : ''}`} once>
+            <FormFaults view={view} fields={['name', 'path', 'visibility_level', 'import_url', 'description']} />
+            {byAddress && (
+              <Field
+                view={view}
+                name="project[import_url]"
+                label="Address of the repository"
+                type="url"
+                hint="https, http or git; a user and password may be in it, and are not shown again. All branches and tags are fetched."
+                required
+              />
+            )}
+            <div class="columns">
+              <SelectField
+                view={view}
+                name="project[namespace_id]"
+                label="Owner"
+                value={within}
+                choices={[{ value: '', label: `${user.username} (you)` }, ...groups]}
+              />
+              <Field view={view} name="project[name]" label="Name" autofocus required />
+            </div>
+            <Field view={view} name="project[path]" label="Path" hint="Its part of the address. Empty: made from the name." />
+            <Field view={view} name="project[description]" label="Description" />
+            <SelectField
+              view={view}
+              name="project[visibility_level]"
+              label="Visibility"
+              value={view.settings.default_project_visibility}
+              choices={visibilityChoices(view)}
+            />
+            {!byAddress && (
+              <Checkbox
+                view={view}
+                name="project[initialize_with_readme]"
+                label="Begin with a README"
+                hint="So that it can be cloned at once. Leave it out to push a repository that exists."
+                checked
+              />
+            )}
+            <Submit label={byAddress ? 'Import project' : 'Create project'} />
+          </FormTag>
+        </div>
+      ),
+    }
+  },
+})
+
+const text = opt(str())
+
+export const newProjectForm = form({
+  at: '/projects',
+  method: 'POST',
+  access: signedIn,
+  input: z.object({
+    project: z.object({
+      name: orDefault(str(), ''),
+      path: orDefault(str(), ''),
+      namespace_id: opt(rowId()),
+      description: text,
+      visibility_level: opt(oneOf(VISIBILITIES)),
+      initialize_with_readme: orDefault(bool(), false),
+      import_url: text,
+    }),
+  }),
+  on: newProjectPage,
+  async submit({ ctx, caller, input: { project } }) {
+    const { name, path, description, visibility_level, import_url, initialize_with_readme, namespace_id } = project
+    if (name.trim() === '') throw invalidRecord({ name: ["can't be blank"] })
+    const given = { name: name.trim(), path: path.trim() || pathFromName(name.trim()), description: description || undefined, namespace_id }
+    const from = import_url === undefined ? { initialize_with_readme } : { import_url: import_url.trim() }
+    const id = await createProject(ctx, caller, { ...given, visibility: visibility_level, ...from })
+    const made = await loadProject(ctx, caller.user, id)
+    const notice = import_url === undefined ? 'The project is created.' : 'The project is created. Its repository is being fetched.'
+    return new Redirect(`/${inUrl(`${made.namespace.full_path}/${made.project.path}`)}`, { notice })
+  },
+})
+
+export const newGroupPage = page({
+  at: '/groups/new',
+  access: signedIn,
+  input: z.object({ parent_id: opt(rowId()) }),
+  async show({ ctx, caller, input, view }) {
+    const groups = await placesFor(ctx, caller, 'subgroup', input.parent_id)
+    const parents = [...(caller.user.can_create_group ? [{ value: '', label: 'None: a group at the top' }] : []), ...groups]
+    if (parents.length === 0)
+      return {
+        title: 'New group',
+        body: (
+          <>
+            <h1>New group</h1>
+            <p class="empty">You may not create groups. Ask an administrator, or an owner of the group that it is to be in.</p>
+          </>
+        ),
+      }
+    const parent = input.parent_id === undefined ? null : await nullOnFailure(getGroupFor(ctx, caller, String(input.parent_id)))
+    const highest = parent?.group.visibility ?? VISIBILITY_LEVEL.public
+    const level = Math.min(highest, VISIBILITY_LEVEL[view.settings.default_group_visibility])
+    return {
+      title: 'New group',
+      body: (
+        <div class="page-form">
+          <h1>New group</h1>
+          <p>A group holds projects and other groups. Its members get access to all of them.</p>
+          <FormTag view={view} action="/groups" once>
+            <FormFaults view={view} fields={['name', 'path', 'visibility_level', 'description', 'parent_id']} />
+            <SelectField view={view} name="group[parent_id]" label="Within" value={String(input.parent_id ?? '')} choices={parents} />
+            <Field view={view} name="group[name]" label="Name" autofocus required />
+            <Field view={view} name="group[path]" label="Path" hint="Its part of the address. Empty: made from the name." />
+            <Field view={view} name="group[description]" label="Description" />
+            <SelectField
+              view={view}
+              name="group[visibility_level]"
+              label="Visibility"
+              value={visibilityName(level)}
+              choices={visibilityChoices(view, highest)}
+            />
+            <Submit label="Create group" />
+          </FormTag>
+        </div>
+      ),
+    }
+  },
+})
+
+export const newGroupForm = form({
+  at: '/groups',
+  method: 'POST',
+  access: signedIn,
+  input: z.object({
+    group: z.object({
+      name: orDefault(str(), ''),
+      path: orDefault(str(), ''),
+      parent_id: opt(rowId()),
+      description: text,
+      visibility_level: opt(oneOf(VISIBILITIES)),
+    }),
+  }),
+  on: newGroupPage,
+  async submit({ ctx, caller, input: { group } }) {
+    const { name, path, parent_id, description, visibility_level } = group
+    if (name.trim() === '') throw invalidRecord({ name: ["can't be blank"] })
+    const given = { name: name.trim(), path: path.trim() || pathFromName(name.trim()), description, parent_id, visibility: visibility_level }
+    const id = await createGroup(ctx, caller, given)
+    const { group: made } = await getGroupFor(ctx, caller, String(id))
+    return new Redirect(`/groups/${inUrl(made.full_path)}`, { notice: 'The group is created.' })
+  },
+})

@@ -1,0 +1,241 @@
+import { z } from 'zod'
+import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { notFound } from '../../../failures.js'
+import { bool, int, opt, orDefault, paging, rowId, searchText, str, where } from '../../../http/params.js'
+import {
+  changeProtectedBranch,
+  listProtectedBranches,
+  listProtectedTags,
+  protectBranch,
+  protectTag,
+  removeProtectedBranch,
+  removeProtectedTag,
+} from '../../../services/repository/protected-branches.js'
+import { type ProtectedBranch, protectionsOf } from '../../../services/repository/protection.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { SearchForm } from '../../components/search.js'
+import { ProjectSettings } from '../../layout/manage.js'
+import { homeOfProject } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+
+const access = onProjectSignedIn('manage_protection')
+const PER_PAGE = 20
+const titled = (title: string, { project }: ProjectSubject) => `${title} · ${fullPathOf(project)}`
+const branches = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/protected_branches`
+const tags = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/protected_tags`
+const level = () =>
+  orDefault(
+    where(int(), (given) => [0, 30, 40].includes(given), 'does not have a valid value'),
+    40,
+  )
+const byId = { entry_id: rowId() }
+
+const WHO = [
+  { value: '40', label: 'Maintainers' },
+  { value: '30', label: 'Developers and maintainers' },
+  { value: '0', label: 'No one' },
+] as const
+const whoText = (given: number) => WHO.find(({ value }) => value === String(given))?.label.toLowerCase() ?? ''
+
+const BranchFields = ({ view, entry }: { view: PageView; entry?: ProtectedBranch }) => (
+  <>
+    <div class="columns">
+      <SelectField
+        view={view}
+        name="protected_branch[merge_access_level]"
+        label="Who merges"
+        value={String(entry?.merge_level ?? 40)}
+        choices={WHO}
+      />
+      <SelectField view={view} name="protected_branch[push_access_level]" label="Who pushes" value={String(entry?.push_level ?? 40)} choices={WHO} />
+    </div>
+    <Checkbox
+      view={view}
+      name="protected_branch[allow_force_push]"
+      label="Those who push may force push"
+      checked={entry?.allow_force_push ?? false}
+    />
+  </>
+)
+
+export const protectedBranchesPage = page({
+  at: 'P/-/protected_branches',
+  access,
+  input: z.object({ search: opt(searchText()), page: paging.page }),
+  async show({ ctx, subject, input, view }) {
+    const { items, total } = await listProtectedBranches(ctx, subject, { search: input.search, page: input.page, per_page: PER_PAGE })
+    const at = branches(subject)
+    return {
+      title: titled('Protected branches', subject),
+      body: (
+        <ProjectSettings view={view} subject={subject} at="-/protected_branches" title="Protected branches">
+          <p>A protected branch is changed only by those who are named here, and cannot be deleted by a push.</p>
+          {(total > PER_PAGE || input.search !== undefined) && (
+            <SearchForm action={view.links.prefix + at} label="Find a protected branch" value={input.search} />
+          )}
+          <Rows empty={input.search ? 'No protected branch has this in its name.' : 'No branch is protected.'}>
+            {items.map((entry) => (
+              <Row
+                key={entry.id}
+                actions={
+                  <>
+                    <a class="button" href={`${view.links.prefix}${at}/${entry.id}`} aria-label={`Change ${entry.name}`}>
+                      Change
+                    </a>
+                    <ActionButton view={view} action={`${at}/${entry.id}`} method="DELETE" label="Unprotect" what={entry.name} class="danger" />
+                  </>
+                }
+              >
+                <span>
+                  <code>{entry.name}</code> {entry.allow_force_push && <Badge kind="waiting">force push</Badge>}
+                </span>
+                <span class="dim">
+                  Merge: {whoText(entry.merge_level)} · Push: {whoText(entry.push_level)}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          <h2>Protect a branch</h2>
+          <FormTag view={view} action={at}>
+            <FormFaults view={view} fields={['name']} />
+            <Field view={view} name="protected_branch[name]" label="Branch" hint="A name, or a pattern such as release/*." required />
+            <BranchFields view={view} />
+            <Submit label="Protect" />
+          </FormTag>
+        </ProjectSettings>
+      ),
+    }
+  },
+})
+
+const fields = { merge_access_level: level(), push_access_level: level(), allow_force_push: orDefault(bool(), false) }
+
+export const branchProtection = form({
+  at: 'P/-/protected_branches',
+  method: 'POST',
+  access,
+  input: z.object({ protected_branch: z.object({ name: orDefault(str(), ''), ...fields }) }),
+  on: protectedBranchesPage,
+  async submit({ ctx, subject, input: { protected_branch: entry } }) {
+    const { name } = await protectBranch(ctx, subject, { ...entry, name: entry.name.trim() })
+    return new Redirect(branches(subject), { notice: `${name} is protected.` })
+  },
+})
+
+async function branchOf(ctx: Context, { project }: ProjectSubject, id: number): Promise<ProtectedBranch> {
+  const entry = (await protectionsOf(ctx, project.id)).branches.find((each) => each.id === id)
+  if (!entry) throw notFound()
+  return entry
+}
+
+export const protectedBranchPage = page({
+  at: 'P/-/protected_branches/:entry_id',
+  access,
+  input: z.object(byId),
+  async show({ ctx, subject, input, view }) {
+    const entry = await branchOf(ctx, subject, input.entry_id)
+    return {
+      title: titled(entry.name, subject),
+      body: (
+        <ProjectSettings view={view} subject={subject} at="-/protected_branches" title={entry.name}>
+          <FormTag view={view} action={`${branches(subject)}/${entry.id}`} method="PUT">
+            <FormFaults view={view} />
+            <BranchFields view={view} entry={entry} />
+            <Submit label="Save changes" />
+          </FormTag>
+        </ProjectSettings>
+      ),
+    }
+  },
+})
+
+export const branchProtectionChange = form({
+  at: 'P/-/protected_branches/:entry_id',
+  method: 'PUT',
+  access,
+  input: z.object({ ...byId, protected_branch: z.object(fields) }),
+  on: protectedBranchPage,
+  async submit({ ctx, subject, input: { entry_id, protected_branch: given } }) {
+    const { name } = await branchOf(ctx, subject, entry_id)
+    const { merge_access_level: merge_level, push_access_level: push_level, allow_force_push } = given
+    await changeProtectedBranch(ctx, subject, name, { merge_level, push_level, allow_force_push })
+    return new Redirect(branches(subject), { notice: `The protection of ${name} is changed.` })
+  },
+})
+
+export const branchUnprotection = form({
+  at: 'P/-/protected_branches/:entry_id',
+  method: 'DELETE',
+  access,
+  input: z.object(byId),
+  async submit({ ctx, subject, input }) {
+    const { name } = await branchOf(ctx, subject, input.entry_id)
+    await removeProtectedBranch(ctx, subject, name)
+    return new Redirect(branches(subject), { notice: `${name} is no longer protected.` })
+  },
+})
+
+export const protectedTagsPage = page({
+  at: 'P/-/protected_tags',
+  access,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, subject, input, view }) {
+    const { items, total } = await listProtectedTags(ctx, subject, { page: input.page, per_page: PER_PAGE })
+    const at = tags(subject)
+    return {
+      title: titled('Protected tags', subject),
+      body: (
+        <ProjectSettings view={view} subject={subject} at="-/protected_tags" title="Protected tags">
+          <p>A protected tag is made only by those who are named here, and is not changed afterwards.</p>
+          <Rows empty="No tag is protected.">
+            {items.map(({ id, name, create_level }) => (
+              <Row
+                key={id}
+                actions={<ActionButton view={view} action={`${at}/${id}`} method="DELETE" label="Unprotect" what={name} class="danger" />}
+              >
+                <code>{name}</code>
+                <span class="dim">Create: {whoText(create_level)}</span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          <h2>Protect a tag</h2>
+          <FormTag view={view} action={at}>
+            <FormFaults view={view} fields={['name']} />
+            <Field view={view} name="protected_tag[name]" label="Tag" hint="A name, or a pattern such as v*." required />
+            <SelectField view={view} name="protected_tag[create_access_level]" label="Who creates" value="40" choices={WHO} />
+            <Submit label="Protect" />
+          </FormTag>
+        </ProjectSettings>
+      ),
+    }
+  },
+})
+
+export const tagProtection = form({
+  at: 'P/-/protected_tags',
+  method: 'POST',
+  access,
+  input: z.object({ protected_tag: z.object({ name: orDefault(str(), ''), create_access_level: level() }) }),
+  on: protectedTagsPage,
+  async submit({ ctx, subject, input: { protected_tag: given } }) {
+    const { name } = await protectTag(ctx, subject, given.name.trim(), given.create_access_level)
+    return new Redirect(tags(subject), { notice: `${name} is protected.` })
+  },
+})
+
+export const tagUnprotection = form({
+  at: 'P/-/protected_tags/:entry_id',
+  method: 'DELETE',
+  access,
+  input: z.object(byId),
+  async submit({ ctx, subject, input }) {
+    const entry = (await protectionsOf(ctx, subject.project.id)).tags.find(({ id }) => id === input.entry_id)
+    if (!entry) throw notFound()
+    await removeProtectedTag(ctx, subject, entry.name)
+    return new Redirect(tags(subject), { notice: `${entry.name} is no longer protected.` })
+  },
+})

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { signedIn } from '../../../access/rules.js'
+import { listRestorable } from '../../../services/operations/restorable.js'
+import { ActionButton } from '../../components/form.js'
+import { Badge, Row, Rows } from '../../components/list.js'
+import { dayText } from '../../components/time.js'
+import { inUrl } from '../../links.js'
+import { page } from '../../page.js'
+import { DashboardTabs } from '../home/tabs.js'
+
+export const REMOVED = '/dashboard/projects/removed'
+
+/** What the caller may give back before it is removed (WB-153). */
+export const removedPage = page({
+  at: REMOVED,
+  access: signedIn,
+  input: z.object({}),
+  async show({ ctx, caller, view }) {
+    const found = await listRestorable(ctx, caller)
+    return {
+      title: 'Deleted',
+      body: (
+        <>
+          <h1>Deleted</h1>
+          <DashboardTabs view={view} at={REMOVED} />
+          <Rows empty="Nothing of yours waits for its removal.">
+            {found.map(({ kind, id, full_path, former_path, due }) => {
+              const home = `${kind === 'group' ? '/groups' : ''}/${inUrl(full_path)}`
+              return (
+                <Row
+                  key={`${kind} ${id}`}
+                  actions={
+                    <>
+                      <ActionButton view={view} action={`${home}/-/restore`} label="Restore" what={former_path} />
+                      <a class="button" href={`${view.links.prefix}${home}/-/settings/advanced`} aria-label={`Settings of ${former_path}`}>
+                        Settings
+                      </a>
+                    </>
+                  }
+                >
+                  <span>
+                    <strong>{former_path}</strong> <Badge>{kind}</Badge>
+                  </span>
+                  <span class="dim">Deleted for good on {dayText(due)}</span>
+                </Row>
+              )
+            })}
+          </Rows>
+        </>
+      ),
+    }
+  },
+})

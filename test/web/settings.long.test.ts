@@ -1,0 +1,209 @@
+// @module-tag long
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { aGroup, aProject, aUser, type TestProject, type TestUser, unique } from '../support/factories.js'
+import { receiver } from '../support/servers/receiver.js'
+
+const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+/** Pictures are kept where this says. */
+const PICTURES = process.env['ROOST_TEST_PICTURES']
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
+const r = receiver()
+let browser: Browser
+let user: TestUser
+let member: TestUser
+let project: TestProject
+let group: Awaited<ReturnType<typeof aGroup>>
+let hook: number
+let attempt: number
+
+beforeAll(async () => {
+  const executablePath = PROGRAMS.find((path) => existsSync(path))
+  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
+  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  user = await aUser(t.ctx, { name: 'Olivia Owner' })
+  member = await aUser(t.ctx, { name: 'Dev Eloper' })
+  group = await aGroup(t.ctx, { creator: user, visibility: 'public', request_access_enabled: true, description: 'What the group does' })
+  await aGroup(t.ctx, { creator: user, visibility: 'public', parent_id: group.id, name: 'Below', path: 'below' })
+  project = await aProject(t.ctx, { creator: user, namespace_id: group.id, visibility: 'public', request_access_enabled: true, files: { a: 'a' } })
+  const other = await aGroup(t.ctx, { creator: user, visibility: 'public' })
+  const api = (path: string, body: object, who = user) => t.api('post', path, who).send(body).expect(201)
+  await api(`${project.path}/members`, { user_id: member.id, access_level: 30, expires_at: '2999-01-01' })
+  await api(`${project.path}/share`, { group_id: other.id, group_access: 20 })
+  for (const path of [project.path, group.path]) {
+    await api(`${path}/variables`, { key: 'TOKEN', value: 'value', protected: true })
+    await api(`${path}/deploy_tokens`, { name: 'machine', scopes: ['read_repository'] })
+    await api(`${path}/access_requests`, {}, await aUser(t.ctx))
+  }
+  await api(`${project.path}/protected_branches`, { name: 'release/*', allow_force_push: true })
+  await api(`${project.path}/protected_tags`, { name: 'v*' })
+  const { body } = await api(`${project.path}/hooks`, { url: `${r.url}/hook`, name: 'Chat', issues_events: true })
+  hook = body.id
+  r.reply('/hook', { status: 500, body: 'broken' })
+  await api(`${project.path}/hooks/${hook}/test/push_events`, {})
+  attempt = (await t.api('get', `${project.path}/hooks/${hook}/events`, user)).body[0].id
+  const removed = await aProject(t.ctx, { creator: user })
+  await t.api('delete', removed.path, user).expect(202)
+})
+afterAll(() => browser?.close())
+
+async function signIn(page: Page, who = user) {
+  await page.goto(`${t.url}/users/sign_in`)
+  await page.getByLabel('Username or e-mail').fill(who.username)
+  await page.getByLabel('Password').fill(who.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`${t.url}/dashboard`)
+}
+
+const paths = () => [
+  '/dashboard',
+  '/dashboard/groups',
+  '/dashboard/projects/removed',
+  '/explore/groups',
+  '/projects/new',
+  '/projects/new?from=url',
+  '/groups/new',
+  ...[
+    'edit',
+    '-/settings/features',
+    '-/settings/merge_requests',
+    '-/settings/advanced',
+    '-/project_members',
+    `-/project_members/${member.id}`,
+    '-/group_links/new',
+    '-/protected_branches',
+    '-/protected_tags',
+    '-/variables',
+    '-/variables/TOKEN',
+    '-/hooks',
+    `-/hooks/${hook}/edit`,
+    `-/hooks/${hook}/hook_logs/${attempt}`,
+    '-/deploy_keys',
+    '-/deploy_tokens',
+    '-/audit_events',
+  ].map((path) => `/${project.fullPath}/${path}`),
+  ...[
+    '',
+    '/-/subgroups',
+    '/-/group_members',
+    '/-/edit',
+    '/-/settings/permissions',
+    '/-/settings/advanced',
+    '/-/variables',
+    '/-/hooks',
+    '/-/deploy_tokens',
+  ].map((path) => `/groups/${group.fullPath}${path}`),
+]
+
+/** What axe finds on the page. */
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
+  )
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+}
+
+describe('every page of the settings', () => {
+  for (const [look, options] of [
+    ['light', { colorScheme: 'light' }],
+    ['dark', { colorScheme: 'dark' }],
+    ['390 px wide', { viewport: { width: 390, height: 844 } }],
+  ] as const)
+    it(`fits its window and can be read by everyone: ${look}`, async () => {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options, bypassCSP: true })
+      const page = await context.newPage()
+      await signIn(page)
+      const found: [string, string[]][] = []
+      for (const path of paths()) {
+        const answer = await page.goto(t.url + path)
+        const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+        const faults = [...(answer?.status() === 200 ? [] : ['not shown']), ...(isWider ? ['wider than the window'] : [])]
+        found.push([path, [...faults, ...(await findings(page))]])
+        if (PICTURES) await page.screenshot({ path: join(PICTURES, `${path.replace(/\W+/g, '_')}-${look.replace(/\W+/g, '_')}.png`), fullPage: true })
+      }
+      await context.close()
+      expect(found.filter(([, faults]) => faults.length > 0)).toEqual([])
+    })
+})
+
+describe("an owner's day", () => {
+  for (const javaScriptEnabled of [true, false])
+    it(`a group with members, a project with rules, a webhook whose failed delivery is sent again: ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
+      const owner = await aUser(t.ctx)
+      const path = `team${unique()}`
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, javaScriptEnabled })
+      const page = await context.newPage()
+      const press = (name: string) => page.getByRole('button', { name, exact: true }).first().click()
+      const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click()
+      const seen = (text: string | RegExp) => page.getByText(text).first().waitFor()
+      await signIn(page, owner)
+      await follow('New group')
+      await page.getByLabel('Name').fill('Team')
+      await page.getByLabel('Path').fill(path)
+      await page.getByLabel('Visibility').selectOption('public')
+      await press('Create group')
+      await seen('The group is created.')
+      await follow('Members')
+      await page.getByLabel('Usernames').fill('no-such-person')
+      await press('Add members')
+      await seen(/names nobody: no-such-person/)
+      await page.getByLabel('Usernames').fill(member.username)
+      await page.getByLabel('Until').fill('2999-12-31')
+      await press('Add members')
+      await seen('Developer · until 31 Dec 2999')
+      await page.getByRole('link', { name: `Change ${member.username}` }).click()
+      await page.getByLabel('Role').selectOption('20')
+      await press('Save changes')
+      await seen('Reporter · until 31 Dec 2999')
+      await follow('Projects')
+      await follow('New project')
+      await page.getByLabel('Name').fill('App')
+      await page.getByLabel('Visibility').selectOption('public')
+      await press('Create project')
+      await page.waitForURL(`${t.url}/${path}/app`)
+      await follow('Settings')
+      await page.getByLabel('Description').fill('What it is for')
+      await press('Save changes')
+      await seen('The settings are saved.')
+      await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Merge requests' }).click()
+      await page.getByLabel('Pipelines must succeed').check()
+      await page.getByLabel('Method').selectOption('ff')
+      await press('Save changes')
+      await seen('The rules are saved.')
+      await follow('Protected branches')
+      await page.getByLabel('Branch', { exact: true }).fill('release/*')
+      await press('Protect')
+      await seen('release/* is protected.')
+      await follow('Webhooks')
+      await page.getByLabel('Address').fill(`${r.url}/hook`)
+      await press('Add webhook')
+      r.reply('/hook', { status: 500 })
+      await press('Send a sample')
+      await seen('The receiver has answered 500.')
+      r.reply('/hook', { status: 200 })
+      await page
+        .getByRole('button', { name: /^Send again/ })
+        .first()
+        .click()
+      await seen('The receiver has answered 200.')
+      await follow('Advanced')
+      await press('Archive project')
+      await seen('The project is archived.')
+      await press('Unarchive project')
+      await page.getByLabel('Confirm with the path').fill(`${path}/app`)
+      await press('Delete project')
+      await seen(`The project ${path}/app is deleted.`)
+      await page.getByRole('button', { name: `Restore ${path}/app` }).click()
+      await page.waitForURL(`${t.url}/${path}/app`)
+      await context.close()
+      const { body } = await t.api('get', `/projects/${path}%2Fapp`, owner).expect(200)
+      expect(body).toMatchObject({ description: 'What it is for', merge_method: 'ff', only_allow_merge_if_pipeline_succeeds: true, archived: false })
+    })
+})
