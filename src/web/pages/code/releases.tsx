@@ -154,7 +154,15 @@ const dayOf = (moment: Date | undefined) => moment?.toISOString().slice(0, 10)
 const ReleaseFields = ({ view, record, project }: { view: PageView; record: ReleaseRecord | null; project: ProjectSubject }) => (
   <>
     <Field view={view} name="release[name]" label="Title" value={record?.release.name} hint="The tag, if it is empty." />
-    <Editor view={view} name="release[description]" label="Notes" value={record?.release.description} rows={12} hint="In Markdown." project={project} />
+    <Editor
+      view={view}
+      name="release[description]"
+      label="Notes"
+      value={record?.release.description}
+      rows={12}
+      hint="In Markdown."
+      project={project}
+    />
     <div class="columns">
       <Field view={view} name="release[released_at]" label="Date" type="date" value={dayOf(record?.release.released_at)} />
       <Field
