@@ -2,6 +2,7 @@ import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
+import { abuseMail } from '../services/identity/abuse-reports.js'
 import { credentialMail } from '../services/identity/credential-mail.js'
 import { accountMail } from '../services/identity/links/mail.js'
 import { approvalMail, waitingMail } from '../services/identity/sign-in/sign-up-mail.js'
@@ -20,6 +21,7 @@ import { maintenance } from '../services/repository/push/maintenance-job.js'
 
 /** The kinds of jobs that this version runs; jobs of other kinds stay queued. */
 export const kinds: AnyJob<Context>[] = [
+  abuseMail,
   accountMail,
   credentialMail,
   waitingMail,

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -14,7 +15,7 @@ import { documentOf } from './layout/document.js'
 import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
 import type { Answer, Form, Html, Page, PageView, Sender } from './page.js'
-import { Plain, Redirect } from './page.js'
+import { Download, Plain, Redirect } from './page.js'
 import { Paths } from './paths.js'
 import { flashCookie, flashText, setCookie } from './session/cookies.js'
 import { viewOf } from './view.js'
@@ -162,6 +163,15 @@ export class Site implements Sender {
     if (result instanceof Plain) {
       reply.headers({ 'content-type': result.type, 'cache-control': 'private, no-store', 'x-content-type-options': 'nosniff' })
       return this.#sendText(Buffer.from(result.text), request, reply)
+    }
+    if (result instanceof Download) {
+      reply.headers({
+        'content-type': result.type,
+        'content-disposition': `attachment; filename="${result.filename}"`,
+        'cache-control': 'private, no-store',
+        'x-content-type-options': 'nosniff',
+      })
+      return reply.send(Readable.from(result.pieces))
     }
     for (const cookie of result.cookies ?? []) setCookie(ctx, reply, cookie)
     if (result instanceof Redirect) {
