@@ -18,6 +18,7 @@ import * as adminProjects from './pages/admin/projects.js'
 import * as adminProviders from './pages/admin/providers.js'
 import * as adminSettings from './pages/admin/settings.js'
 import * as adminUser from './pages/admin/user.js'
+import * as adminImport from './pages/admin/user-import.js'
 import * as adminUsers from './pages/admin/users.js'
 import * as activity from './pages/code/activity.js'
 import * as blob from './pages/code/blob.js'
@@ -72,6 +73,7 @@ export const pages: Page[] = [
   adminOverview.overviewPage,
   adminUsers.adminUsersPage,
   adminUsers.newUserPage,
+  adminImport.userImportPage,
   adminUser.adminUserPage,
   adminUser.editUserPage,
   adminGroups.adminGroupsPage,
@@ -205,6 +207,7 @@ export const pages: Page[] = [
 /** All forms, by family. */
 export const forms: Form[] = [
   adminUsers.newUserForm,
+  adminImport.userImportForm,
   adminUser.userChange,
   ...Object.values(adminUser.userActions),
   adminUser.userRejection,

@@ -55,6 +55,7 @@ const paths = () => [
   '/admin',
   '/admin/users',
   '/admin/users/new',
+  '/admin/users/import',
   `/admin/users/${who.username}`,
   `/admin/users/${who.username}/edit`,
   '/admin/groups',
@@ -141,7 +142,7 @@ describe('pages of the administration in Chromium', () => {
       await page.locator('.prose strong', { hasText: 'Ada' }).waitFor()
 
       await page.goto(`${t.url}/admin/audit_log`)
-      await page.getByLabel('What, such as user blocked').fill('settings changed')
+      await page.getByLabel('Action').fill('settings changed')
       await page.getByRole('button', { name: 'Filter' }).click()
       await page.getByText('help_page_text').first().waitFor()
 

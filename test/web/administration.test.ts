@@ -172,6 +172,34 @@ describe('users', () => {
     await t.api('get', '/user', who).expect(401)
   })
 
+  it('are made from a file, each line alone (WB-185)', async () => {
+    const many = `username,email\n${'a,b\n'.repeat(1_001)}`
+    for (const bad of ['', 'name,email\nA,a@b.c', 'username,email,shoe size\na,a@b.c,1', many]) {
+      await admin.open('/admin/users/import')
+      expect((await admin.submit('Create users', { text: bad })).status, bad.slice(0, 40)).toBe(422)
+    }
+    const lines = [
+      'username,name,email,admin',
+      'ada1,"Ada, the ""first""",ada1@example.org,no',
+      `${root.username},Twice,twice@example.org,`,
+      'ada2,,ada2@example.org,maybe',
+      '',
+      'ada3,,ada3@example.org',
+    ]
+    await admin.open('/admin/users/import')
+    const file = new File([lines.join('\r\n')], 'people.csv', { type: 'text/csv' })
+    const done = await admin.submit('Create users', { file })
+    expect([done.status, done.text.includes('2 of 4 are created.'), done.headers.get('cache-control')]).toEqual([200, true, 'no-store'])
+    const faults = done
+      .$('.fault')
+      .toArray()
+      .map((one) => done.$(one).text())
+    expect(faults).toEqual([expect.stringContaining('already been taken'), 'admin is neither yes nor no'])
+    const password = done.$('tbody tr').first().find('code').text()
+    expect((await new TestBrowser(t.url).signIn({ username: 'ada1', password })).at).toBe('/dashboard')
+    expect((await t.api('get', '/users?username=ada1', root)).body).toMatchObject([{ name: 'Ada, the "first"', is_admin: false }])
+  })
+
   it('who wait are approved or rejected', async () => {
     const [one, two] = [await aUser(t.ctx, { state: 'blocked_pending_approval' }), await aUser(t.ctx, { state: 'blocked_pending_approval' })]
     await admin.open(`/admin/users/${one.username}`)
@@ -339,6 +367,7 @@ describe('the audit log', () => {
     ).toBe(true)
     const days = await admin.open('/admin/audit_log?from=2001-02-03&to=2001-02-04&entity_type=User')
     expect([days.$('tbody tr').length, days.$('main img').length, days.text.includes('a: 1 → 2')]).toEqual([2, 0, true])
+    expect((await admin.open('/admin/audit_log?actor=&action=&entity_type=&from=&to=')).status).toBe(200)
     expect((await admin.open('/admin/audit_log?actor=nobody')).text).toContain('There are no such entries.')
     expect((await admin.open('/admin/audit_log?from=yesterday')).status).toBe(400)
     expect((await admin.open('/admin/audit_log?before=nonsense')).status).toBe(200)

@@ -42,10 +42,8 @@ export class SettingsCache {
   #current() {
     const now = Date.now()
     if (this.#cached && this.#cached.until > now) return this.#cached
-    const settings = selectSettings(this.db, null)
-      .execute()
-      .then(([row]) => withDefaults(row?.values ?? {}))
     const broadcasts = selectBroadcasts(this.db, null).execute()
+    const settings = Promise.all([selectSettings(this.db, null).execute(), broadcasts]).then(([[row]]) => withDefaults(row?.values ?? {}))
     this.#cached = { until: now + CACHE_TTL_MS, settings, broadcasts }
     for (const read of [settings, broadcasts]) read.catch(() => this.invalidate())
     return this.#cached

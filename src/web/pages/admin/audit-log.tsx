@@ -18,7 +18,7 @@ const MAX_EXPORTED = 100_000
 const filters = {
   actor: opt(searchText()),
   action: opt(searchText()),
-  entity_type: z.optional(oneOfOrBlank(SHOWN_ENTITY_TYPES)),
+  entity_type: opt(oneOfOrBlank(SHOWN_ENTITY_TYPES)),
   from: opt(date()),
   to: opt(date()),
 }
@@ -46,11 +46,16 @@ function placeOf(text: string | undefined): AuditPlace | null {
 const valueText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 const MAX_SHOWN = 300
 
+/** Values that are lists; those of others that are lists of two have the one before and the one after. */
+const LISTS = new Set(['scopes', 'redirect_uris'])
+
 /** What changed, in one line. */
 function changesText(changes: Record<string, unknown>): string {
   const text = Object.entries(changes)
     .map(([name, value]) =>
-      Array.isArray(value) && value.length === 2 ? `${name}: ${valueText(value[0])} → ${valueText(value[1])}` : `${name}: ${valueText(value)}`,
+      Array.isArray(value) && value.length === 2 && !LISTS.has(name)
+        ? `${name}: ${valueText(value[0])} → ${valueText(value[1])}`
+        : `${name}: ${valueText(value)}`,
     )
     .join(', ')
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
@@ -87,15 +92,22 @@ function FilterForm({ view, input }: { view: PageView; input: Given }) {
   const field = (name: 'actor' | 'action' | 'from' | 'to', label: string, type: 'text' | 'date') => (
     <div class="field">
       <label for={name}>{label}</label>
-      <input id={name} name={name} type={type} value={input[name] ?? ''} spellcheck={false} />
+      <input
+        id={name}
+        name={name}
+        type={type}
+        value={input[name] ?? ''}
+        spellcheck={false}
+        placeholder={name === 'action' ? 'user blocked' : undefined}
+      />
     </div>
   )
   return (
     <search>
       <form method="get" action={view.links.prefix + AT}>
         <div class="filter-fields">
-          {field('actor', 'Who (username)', 'text')}
-          {field('action', 'What, such as user blocked', 'text')}
+          {field('actor', 'Username', 'text')}
+          {field('action', 'Action', 'text')}
           <div class="field">
             <label for="entity_type">About a</label>
             <select id="entity_type" name="entity_type">

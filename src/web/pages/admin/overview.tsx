@@ -29,7 +29,7 @@ export const overviewPage = page({
       body: (
         <AdminLayout view={view} at="/admin" title="Overview">
           {users.waiting > 0 && (
-            <p class="flash">
+            <p class="flash waiting">
               <a href={`${prefix}/admin/users?filter=waiting`}>
                 {users.waiting === 1 ? 'One account waits' : `${numberText(users.waiting)} accounts wait`} for approval
               </a>

@@ -107,9 +107,14 @@ export const adminUsersPage = page({
               value={input.search_query}
               sort={input.sort}
             />
-            <a class="button" href={`${view.links.prefix}${AT}/new`}>
-              New user
-            </a>
+            <span class="toolbar">
+              <a class="button" href={`${view.links.prefix}${AT}/import`}>
+                From a file
+              </a>
+              <a class="button" href={`${view.links.prefix}${AT}/new`}>
+                New user
+              </a>
+            </span>
           </div>
           <Rows empty={input.search_query ? 'None of these has this in a name or an address.' : 'There are none.'}>
             {items.flatMap(({ id }) => {

@@ -14,7 +14,7 @@ export const helpPage = page({
     return {
       title: 'Help',
       body: (
-        <section class="content">
+        <section class="content help">
           <h1>Help</h1>
           {html ? (
             <Prose html={html} />
