@@ -52,7 +52,7 @@ export interface Overview {
 
 /** How long what is in the storages is kept: it is summed up over all projects. */
 const SUMS_MS = 60_000
-type Sums = { storage: string; projects: string; bytes: string }[]
+type Sums = { storage: string; projects: string; shown: string; bytes: string }[]
 const sums = new WeakMap<Database, { until: number; rows: Promise<Sums> }>()
 
 function storageSums({ db, now }: Context): Promise<Sums> {
@@ -61,7 +61,7 @@ function storageSums({ db, now }: Context): Promise<Sums> {
   if (known && known.until > time) return known.rows
   const rows = db.write
     .execute<Sums[number]>(
-      sql`select storage, count(*) as projects, sum(repository_size + lfs_objects_size) as bytes from ${projects} group by storage order by storage`,
+      sql`select storage, count(*) as projects, count(*) filter (where marked_for_deletion_at is null) as shown, sum(repository_size + lfs_objects_size) as bytes from ${projects} group by storage order by storage`,
     )
     .then((found) => found.rows)
   sums.set(db, { until: time + SUMS_MS, rows })
@@ -85,9 +85,8 @@ const diskOf = (path: string): Promise<StorageSpace['disk']> =>
 export async function loadOverview(ctx: Context): Promise<Overview> {
   const [people, { rows }, stored, disks] = await Promise.all([
     countUsers(ctx),
-    ctx.db.write.execute<Record<'groups' | 'projects' | 'deleted' | 'damaged' | 'processes' | 'version' | 'bytes', string>>(sql`select
+    ctx.db.write.execute<Record<'groups' | 'deleted' | 'damaged' | 'processes' | 'version' | 'bytes', string>>(sql`select
       (select count(*) from ${namespaces} where kind = 'group' and marked_for_deletion_at is null) as groups,
-      (select count(*) from ${projects} where marked_for_deletion_at is null) as projects,
       (select count(*) from ${projects} where deletion_due_at is not null) + (select count(*) from ${namespaces} where deletion_due_at is not null) as deleted,
       (select count(*) from ${repositoryChecks} where fault <> '') as damaged,
       (select count(*) from ${processes} where alive_until > pg_catalog.now()) as processes,
@@ -96,11 +95,11 @@ export async function loadOverview(ctx: Context): Promise<Overview> {
     Promise.all(Object.entries(ctx.config.storages).map(async ([name, path]) => ({ name, path, disk: await diskOf(path) }))),
   ])
   const [row] = rows
-  const number = (name: 'groups' | 'projects' | 'deleted' | 'damaged' | 'processes' | 'bytes') => Number(row?.[name] ?? 0)
+  const number = (name: 'groups' | 'deleted' | 'damaged' | 'processes' | 'bytes') => Number(row?.[name] ?? 0)
   return {
     users: people,
     groups: number('groups'),
-    projects: number('projects'),
+    projects: stored.reduce((sum, { shown }) => sum + Number(shown), 0),
     deleted: number('deleted'),
     damaged: number('damaged'),
     processes: number('processes'),

@@ -111,7 +111,7 @@ export const overviewPage = page({
               </tbody>
             </table>
           </div>
-          <p class="dim">Sizes of repositories are at most a minute old.</p>
+          <p class="dim">Numbers and sizes of projects are at most a minute old.</p>
         </AdminLayout>
       ),
     }
