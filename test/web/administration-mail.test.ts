@@ -24,7 +24,7 @@ describe('an administrator with mail', () => {
       expect([mail?.subject, others.length]).toEqual(['Your new account', 0])
       const theirs = new TestBrowser(t.url)
       await theirs.open(linkIn(mail?.text))
-      await theirs.submit('/users/password', { 'user[password]': 'a good password', 'user[password_confirmation]': 'a good password' })
+      await theirs.submit('Set the password', { password: 'a good password' })
       expect((await theirs.signIn({ username: name, password: 'a good password' })).at).toBe('/dashboard')
     }
     await admin.open('/admin/users/grace')
