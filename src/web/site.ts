@@ -9,6 +9,7 @@ import { callerOfSession, sessionOf } from '../http/caller.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
 import { loadWaiting } from '../services/issuables/waiting.js'
+import { diagramServer } from '../services/markdown/relative.js'
 import { Assets } from './assets.js'
 import { answerPage } from './call.js'
 import { documentOf } from './layout/document.js'
@@ -222,9 +223,11 @@ const leadsToSignIn = ({ kind }: Failure, { method }: FastifyRequest) =>
 const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
 
 /** Only what comes from this service, pictures of an avatar service, and what a page names (WB-4, WB-29). */
-function headersOf({ avatarService }: PageView, { sources = [], formsLeadTo }: Html): Record<string, string> {
+function headersOf({ avatarService, settings }: PageView, { sources = [], formsLeadTo }: Html): Record<string, string> {
   const others = sources.map((source) => ` ${source}`).join('')
-  const pictures = avatarService ? ` ${new URL(avatarService.replace(/%\{\w+\}/g, '0')).origin}` : ''
+  const diagrams = diagramServer(settings)
+  const elsewhere = [...(avatarService ? [avatarService.replace(/%\{\w+\}/g, '0')] : []), ...(diagrams ? [diagrams] : [])]
+  const pictures = elsewhere.map((address) => ` ${new URL(address).origin}`).join('')
   return {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${others && ` frame-src${others};`} form-action 'self'${formsLeadTo ? ` ${formsLeadTo}` : ''}; frame-ancestors 'none'; base-uri 'none'`,

@@ -349,6 +349,27 @@ describe('settings', () => {
   })
 })
 
+describe('diagrams', () => {
+  it('in Markdown are pictures of the server of the settings, and text without it (WB-187)', async () => {
+    const owner = await aUser(t.ctx)
+    const source = 'Alice -> Bob: <b>"hi"</b>'
+    const project = await aProject(t.ctx, {
+      creator: owner,
+      files: { 'README.md': `\`\`\`plantuml\n${source}\n\`\`\`\n\n\`\`\`plantuml\n${'x'.repeat(4_000)}\n\`\`\`\n` },
+    })
+    const theirs = await signedIn(owner)
+    const plain = await theirs.open(`/${project.fullPath}`)
+    expect([plain.$('.prose img').length, plain.$('.prose pre').length]).toEqual([0, 2])
+    await setSettings(t.ctx, { diagram_enabled: true, diagram_url: 'https://diagrams.example.org/plantuml/' })
+    const page = await theirs.open(`/${project.fullPath}`)
+    expect([page.$('.prose img').attr('src'), page.$('.prose pre').length]).toEqual([
+      `https://diagrams.example.org/plantuml/svg/~h${Buffer.from(`${source}\n`).toString('hex')}`,
+      1,
+    ])
+    expect(page.headers.get('content-security-policy')).toMatch(/img-src 'self' https:\/\/diagrams\.example\.org;/)
+  })
+})
+
 describe('the audit log', () => {
   it('is filtered by who, what, about what and when, and saved as CSV and JSON lines (WB-175)', async () => {
     const who = await aUser(t.ctx, { name: 'x' })

@@ -169,8 +169,8 @@ export const SETTINGS = {
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP accepts passwords as well as tokens'),
   performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
   performance_bar_enabled: bool(false),
-  diagram_enabled: bool(false),
-  diagram_url: text(null, 'url'),
+  diagram_enabled: bool(false, 'whether pages show blocks of PlantUML in Markdown as pictures of the server of `diagram_url`'),
+  diagram_url: text('address of a PlantUML server that browsers can reach; it gets the text of diagrams', 'url'),
   polling_interval_multiplier: decimal<number>(1, { present: true, least: 0 }, 'factor of the `Poll-Interval` header of endpoints that clients poll'),
   project_export_enabled: bool(true),
   monitoring_metrics_enabled: bool(
@@ -258,7 +258,6 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
 })
 
 const NO_BAR = 'pages have no performance bar; the log and `/-/metrics` have its numbers'
-const NO_DIAGRAMS = 'diagrams in Markdown are not drawn'
 const NO_TRACKER = 'there is no error tracker; the log has the errors'
 const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
 const PULLED = 'values are asked for by Prometheus, none are sent'
@@ -284,8 +283,6 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   metrics_timeout: PULLED,
   performance_bar_allowed_group_id: NO_BAR,
   performance_bar_enabled: NO_BAR,
-  diagram_enabled: NO_DIAGRAMS,
-  diagram_url: NO_DIAGRAMS,
   project_export_enabled: 'projects are not exported; clone them, or make a backup',
   errtracker_dsn: NO_TRACKER,
   errtracker_enabled: NO_TRACKER,

@@ -66,8 +66,7 @@ function Entry({ view, event }: { view: PageView; event: AuditEvent }) {
   return (
     <tr>
       <td>
-        <Time at={event.created_at} />
-        <br />
+        <Time at={event.created_at} /> <br />
         <span class="dim">{event.created_at.toISOString().slice(11, 19)}</span>
       </td>
       <td>
@@ -75,6 +74,7 @@ function Entry({ view, event }: { view: PageView; event: AuditEvent }) {
         {event.sudoer && <span class="dim"> by {event.sudoer}</span>}
         {event.address && (
           <>
+            {' '}
             <br />
             <span class="dim">{event.address}</span>
           </>
