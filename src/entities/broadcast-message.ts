@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type BroadcastMessage as BroadcastMessageRecord, isActive } from '../services/core/broadcast-messages.js'
+import type { BroadcastMessage as BroadcastMessageRecord } from '../services/core/broadcast-messages.js'
 
 /** A message of the administrators for all pages (WB-181). */
 export const BroadcastMessage = z
@@ -24,7 +24,7 @@ export const presentBroadcastMessage = (record: BroadcastMessageRecord, now: Dat
   ends_at: record.ends_at.toISOString(),
   color: record.color,
   font: record.font,
-  active: isActive(record, now),
+  active: record.starts_at <= now && now < record.ends_at,
   target_path: record.target_path,
   broadcast_type: record.broadcast_type,
   dismissable: record.dismissable,

@@ -158,7 +158,7 @@ async function list({ json, ...filter }: Filter & { json?: boolean }): Promise<v
 async function importFile(path: string, { json }: { json?: boolean }): Promise<void> {
   const content = path === '-' ? await text(process.stdin) : await readFile(path, 'utf8')
   await withContext(readConfig(), async (ctx) => {
-    const { importUsers } = await import('../../services/identity/user-import.js')
+    const { importUsers } = await import('../../services/operations/user-import.js')
     const users = await importUsers(ctx, content)
     if (json) for (const user of users) await printJson(user)
     else

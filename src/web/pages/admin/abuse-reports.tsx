@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { paging, rowId } from '../../../http/params.js'
-import { closeReport, listReports } from '../../../services/identity/abuse-reports.js'
+import { closeReport, listReports } from '../../../services/operations/abuse-reports.js'
 import { ActionButton } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
@@ -23,7 +23,7 @@ export const abuseReportsPage = page({
       title: 'Abuse reports',
       body: (
         <AdminLayout view={view} at={AT} title="Abuse reports">
-          <Rows empty="Nobody has reported anything.">
+          <Rows empty="There are no reports.">
             {items.map(({ report, reporter, user }) => (
               <Row
                 key={report.id}

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { orDefault, rowId, str } from '../../../http/params.js'
-import { reportAbuse, reportable } from '../../../services/identity/abuse-reports.js'
+import { reportAbuse, reportable } from '../../../services/operations/abuse-reports.js'
 import { FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'

@@ -13,7 +13,7 @@ import { audit } from '../core/audit.js'
 import { MAIL_JOB, MAIL_LANE, mailHost, messageId, sendMessage } from '../core/mail.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { readSettings } from '../core/settings.js'
-import { getUser, type User } from './users.js'
+import { getUser, type User } from '../identity/users.js'
 
 type Report = typeof abuseReports.$inferSelect
 

@@ -2,7 +2,7 @@ import type { Context } from '../../context.js'
 import { Failure, failureText, refused } from '../../failures.js'
 import { mapConcurrently } from '../../lib/async/concurrency.js'
 import { rowsOf } from '../../lib/text/csv.js'
-import { createUser } from './users.js'
+import { createUser } from '../identity/users.js'
 
 /** The most users of one file, and its most characters. */
 export const MAX_IMPORTED = 1_000
