@@ -45,7 +45,7 @@ export const helpPage = page({
           )}
           <h2>For programs</h2>
           <p>
-            <a href={`${links.prefix}/api/docs`}>The API</a> does all that pages do.
+            <a href={`${links.prefix}/api/docs`}>The API</a> is described with an example of each call.
           </p>
           {settings.help_page_support_url && (
             <p>
