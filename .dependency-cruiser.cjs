@@ -59,6 +59,7 @@ module.exports = {
     row('web', '^src/web/', [
       'web/',
       'routes/issuables/',
+      'routes/settings/values\\.ts$',
       'http/',
       'access/',
       'entities/',

@@ -35,6 +35,7 @@ const READS = {
   'GET /users/:id': '',
   'GET /user/activities': '',
   'GET /audit_events': '',
+  'GET /broadcast_messages': '',
   'GET /avatar': '?email=user1@example.com',
   'GET /user/status': '',
   'GET /users/:user_id/status': '',
@@ -238,6 +239,7 @@ const READS = {
   'GET /projects/:id/deploy_keys': '',
   'GET /projects/:id/deploy_keys/:key_id': '',
   'GET /keys/:id': '',
+  'GET /broadcast_messages/:id': async ({ post }) => ({ fill: { id: (await post('/broadcast_messages', { message: 'x' })).id } }),
   'GET /audit_events/:id': async ({ get }) => ({ fill: { id: (await get('/audit_events?per_page=1'))[0].id } }),
   'GET /keys': ({ s }) => ({ query: `?fingerprint=${encodeURIComponent(fingerprint(s.ownKey.key))}` }),
   'GET /deploy_tokens': '',
@@ -466,6 +468,12 @@ const WRITES = {
     fill: { impersonation_token_id: (await post('/users/:user_id/impersonation_tokens', { name: 'x', scopes: ['api'] })).id },
   }),
   'PUT /notification_settings': ({ n }) => ({ body: { level: n % 2 ? 'watch' : 'participating' } }),
+  'POST /broadcast_messages': () => ({ body: { message: 'x' } }),
+  'PUT /broadcast_messages/:id': async ({ post }) => ({
+    fill: { id: (await post('/broadcast_messages', { message: 'x' })).id },
+    body: { message: 'y' },
+  }),
+  'DELETE /broadcast_messages/:id': async ({ post }) => ({ fill: { id: (await post('/broadcast_messages', { message: 'x' })).id } }),
   'POST /applications': ({ n }) => ({ body: { name: `${n}`, redirect_uri: 'https://ci.example.com/callback', scopes: 'api' } }),
   'DELETE /applications/:id': async ({ post }) => ({
     fill: { id: (await post('/applications', { name: 'x', redirect_uri: 'https://ci.example.com/callback', scopes: 'api' })).id },

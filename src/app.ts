@@ -29,6 +29,7 @@ import { referenceOf } from './routes/reference/index.js'
 import { asksForReleaseFile, serveReleaseFile } from './routes/releases/downloads.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
 import { asksForUpload, serveUpload } from './routes/uploads/files.js'
+import { readOnlyNow } from './services/core/maintenance.js'
 import { gitHttp, isGitPath } from './transport/http.js'
 import { openSite } from './web/index.js'
 import { type Site, wantsHtml } from './web/site.js'
@@ -98,6 +99,7 @@ export async function buildApp(
     fallback: (request, reply) => serveBelowProject(ctx, site, request, reply),
   })
   await app.register(async (scope) => {
+    scope.addHook('onRequest', refuseWrites(ctx))
     await parseBodies(scope, ctx, minimumRate)
     healthRoutes(scope, ctx)
     metricsRoute(scope, ctx)
@@ -118,6 +120,18 @@ function serveBelowProject(ctx: Context, site: Site, request: FastifyRequest, re
   const address = addressOf((request.params as { '*': string })['*'])
   if (address) return serveAddress(ctx, address, request, reply)
   return isPage(request) && !asksForUpload(request) ? site.serveBelow(request, reply) : serveUpload(ctx, request, reply)
+}
+
+/** What a read-only service still takes: signing in and out, previews, messages that are dismissed, and the way back. */
+const OPEN_WHEN_READ_ONLY =
+  /^\/(?:api\/v4\/(?:application\/settings|markdown)|oauth|users\/(?:sign_in|sign_out|auth)|admin\/(?:application_settings|maintenance)|-\/broadcast_messages)(?=[/?]|$)/
+
+/** Refuses what is no read while the service is read-only (WB-180); Git and LFS do so themselves. */
+const refuseWrites = (ctx: Context) => async (request: FastifyRequest) => {
+  const { method, url } = request
+  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || OPEN_WHEN_READ_ONLY.test(url)) return
+  const text = await readOnlyNow(ctx)
+  if (text !== null) throw new Failure('unavailable', { message: text }, { 'retry-after': '60' })
 }
 
 /** What programs alone ask for. */

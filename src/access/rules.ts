@@ -33,6 +33,18 @@ export const admin: Access<null, true> = { rule: 'administrator', signedIn: true
 /** Administrators; checked before other parameters are parsed (G-10). */
 export const adminFirst: Access<null, true> = { ...admin, rule: 'administrator, before parameters', early: true }
 
+/** Administrators; for everybody else there is nothing there (WB-170). */
+export const adminPage = {
+  ...admin,
+  rule: 'administrator, otherwise not found',
+  signedIn: false,
+  early: true,
+  async find(_: Context, caller: Caller) {
+    if (!caller.user?.admin) throw notFound()
+    return null
+  },
+} as unknown as Access<null, true>
+
 /** The account whose keys, e-mail addresses and so on a call reads or changes. */
 export interface AccountSubject {
   account: { id: number; username: string }

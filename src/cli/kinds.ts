@@ -10,6 +10,7 @@ import { postMerge } from '../services/issuables/merge-requests/merging/post-mer
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
 import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-requests/merging/resume.js'
 import { dispatchMail, sendMail } from '../services/mail/jobs.js'
+import { abuseMail } from '../services/operations/abuse-reports.js'
 import { damageMail } from '../services/operations/damage-mail.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
 import { resumeRemoval } from '../services/operations/user-removal.js'
@@ -20,6 +21,7 @@ import { maintenance } from '../services/repository/push/maintenance-job.js'
 
 /** The kinds of jobs that this version runs; jobs of other kinds stay queued. */
 export const kinds: AnyJob<Context>[] = [
+  abuseMail,
   accountMail,
   credentialMail,
   waitingMail,

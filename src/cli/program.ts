@@ -5,6 +5,7 @@ import { completionCommand } from './commands/completion.js'
 import { doctorCommand } from './commands/doctor.js'
 import { importCommand } from './commands/import.js'
 import { jobsCommand } from './commands/jobs.js'
+import { maintenanceCommand } from './commands/maintenance.js'
 import { moveCommand } from './commands/move-repository.js'
 import { groupCommands, projectCommands } from './commands/restore-deleted.js'
 import { secretCommands } from './commands/secret.js'
@@ -43,6 +44,7 @@ function createProgram(version: string): Command {
     restoreCommand,
     importCommand,
     moveCommand,
+    maintenanceCommand,
     sshCommands,
     completionCommand,
     versionCommand,

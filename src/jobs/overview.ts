@@ -62,3 +62,9 @@ export async function retryFailed(db: Database, id: number | null): Promise<numb
   db.notifyCommitted()
   return rowCount ?? 0
 }
+
+/** Removes one failed job; returns its kind, or null if there is none. */
+export async function removeFailed(db: Database, id: number): Promise<string | null> {
+  const { rows } = await db.write.execute<{ kind: string }>(sql`delete from ${jobs} where failed_at is not null and id = ${id} returning kind`)
+  return rows[0]?.kind ?? null
+}

@@ -4,6 +4,7 @@ import { applications } from './applications/index.js'
 import { auditEvents } from './audit-events/index.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
+import { broadcastMessages } from './broadcast-messages/index.js'
 import { picks } from './commits/cherry-pick.js'
 import { commitComments } from './commits/comments.js'
 import { commits } from './commits/commits.js'
@@ -136,6 +137,7 @@ const subjects: Section[] = [
   { name: 'Notification settings', description: 'Mail notifications of the caller.', endpoints: notificationSettings },
   { name: 'Namespaces', description: 'Users and groups as namespaces of projects.', endpoints: namespaces },
   { name: 'User agents', description: 'The clients that created issues and snippets; administrators only.', endpoints: userAgents },
+  { name: 'Broadcast messages', description: 'Messages of the administrators for all pages.', endpoints: broadcastMessages },
   { name: 'Audit events', description: 'The audit log; administrators only.', endpoints: auditEvents },
   { name: 'Server', description: 'Version and metadata of the server.', endpoints: instance },
 ]

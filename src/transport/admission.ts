@@ -6,6 +6,7 @@ import { type Context, withOrigin } from '../context.js'
 import { Failure, failureText, nullOnFailure } from '../failures.js'
 import { RepositoryMissing } from '../git/errors.js'
 import type { GitRepository, RepositoryKey, Service } from '../git/types.js'
+import { readOnlyText } from '../services/core/maintenance.js'
 import { readSettings } from '../services/core/settings.js'
 import { recordActivity } from '../services/identity/users.js'
 import { createProject, findPushTarget, type PushTarget } from '../services/projects/create.js'
@@ -82,7 +83,10 @@ export async function admit(ctx: Context, caller: GitCaller, request: GitAccessR
   if (!found && (!pushes || anonymous)) return anonymous ? DENIED : NOT_FOUND
   if (anonymous && pushes) return DENIED
   if (pushes && !caller.level && !caller.writes) return { status: 403, text: 'The token was made for reading only' }
-  const { enabled_git_access_protocol } = await readSettings(ctx)
+  const settings = await readSettings(ctx)
+  const readOnly = pushes ? readOnlyText(settings) : null
+  if (readOnly !== null) return { status: 503, text: readOnly }
+  const { enabled_git_access_protocol } = settings
   if (enabled_git_access_protocol && enabled_git_access_protocol !== protocol) return { status: 403, text: noAccessOver(protocol) }
   if (!found) {
     const target = user && !caller.level && (await findPushTarget(ctx, actingAs(user), path))

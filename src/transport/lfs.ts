@@ -8,6 +8,7 @@ import { Failure, failureText, noSuchRoute, notFound, STATUS, tooLarge, unproces
 import { type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import { isObjectId, WrongObject } from '../lib/files/object-store.js'
 import { asUnavailable } from '../lib/unavailable.js'
+import { readOnlyNow } from '../services/core/maintenance.js'
 import { readSettings } from '../services/core/settings.js'
 import { answerBatch, quotaText, tooLargeText } from '../services/repository/lfs/batch.js'
 import { lfsCredentials, lfsUrl } from '../services/repository/lfs/credentials.js'
@@ -120,8 +121,10 @@ async function admit(ctx: Context, request: FastifyRequest, path: string): Promi
   return { caller, subject }
 }
 
-/** Throws unless the caller may push (LF-4). */
-function checkWrites({ caller, subject }: Pick<Call, 'caller' | 'subject'>) {
+/** Throws unless the caller may push (LF-4), or while the service is read-only (WB-180). */
+async function checkWrites({ ctx, caller, subject }: Pick<Call, 'ctx' | 'caller' | 'subject'>) {
+  const readOnly = await readOnlyNow(ctx)
+  if (readOnly !== null) throw new LfsError(503, readOnly)
   if (!caller.user) throw new LfsError(401, DENIED.text)
   if (!caller.writes) throw new LfsError(403, 'The token was made for reading only')
   if (!subject.can('push_code')) throw new LfsError(403, pushRefusal(subject))
@@ -189,7 +192,7 @@ const Batch = z.object({
 async function batch(call: Call) {
   const { ctx, reply, caller, subject } = call
   const { operation, objects, hash_algo = 'sha256' } = await json(call, Batch)
-  if (operation === 'upload') checkWrites(call)
+  if (operation === 'upload') await checkWrites(call)
   if (hash_algo !== 'sha256') throw new LfsError(409, 'Objects are named by their SHA-256')
   if (objects.length > MAX_OBJECTS) throw new LfsError(413, `A batch may name at most ${MAX_OBJECTS} objects`)
   const { source, ...token } = caller
@@ -206,7 +209,7 @@ async function batch(call: Call) {
 /** Receives an object; an incomplete upload is discarded (LF-7). */
 async function upload(call: Call, oid: string) {
   const { ctx, request, reply, subject } = call
-  checkWrites(call)
+  await checkWrites(call)
   const limits = await lfsLimits(ctx)
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limits.object) throw new LfsError(413, tooLargeText(limits.object))
@@ -227,7 +230,7 @@ async function upload(call: Call, oid: string) {
 
 async function verify(call: Call) {
   const { ctx, reply, subject } = call
-  checkWrites(call)
+  await checkWrites(call)
   const { oid, size } = await json(call, z.object({ oid: z.string().max(200), size: z.number() }))
   const found = isObjectId(oid) ? (await objectsOf(ctx, subject.project.id, [oid])).get(oid) : undefined
   if (found === undefined || (await ctx.lfs.size(oid)) === null) throw new LfsError(404, 'The project does not have this object')
@@ -288,7 +291,7 @@ async function locks({ ctx, request, reply, subject }: Call) {
 
 async function lockPath(call: Call) {
   const { ctx, reply, subject } = call
-  const caller = checkWrites(call)
+  const caller = await checkWrites(call)
   const { path } = await json(call, z.object({ path: z.string() }))
   const { lock, created } = await lockFile(ctx, caller, subject, path)
   if (!created) throw new LfsError(409, 'The file is locked already', { lock: presentLock(lock) })
@@ -298,7 +301,7 @@ async function lockPath(call: Call) {
 /** Lists the locks for a push, grouped by owner: the caller or others. */
 async function verifyLocks(call: Call) {
   const { ctx, reply, subject } = call
-  const { user } = checkWrites(call)
+  const { user } = await checkWrites(call)
   const filter = await json(call, z.object({ cursor: count, limit: count }))
   const { locks, next } = await listLocks(ctx, subject.project.id, filter)
   const [ours, theirs] = [true, false].map((own) => locks.filter(({ user_id }) => (user_id === user.id) === own).map(presentLock))
@@ -307,7 +310,7 @@ async function verifyLocks(call: Call) {
 
 async function unlock(call: Call, id: number) {
   const { ctx, reply, subject } = call
-  const caller = checkWrites(call)
+  const caller = await checkWrites(call)
   const { force = false } = await json(call, z.object({ force: z.boolean().optional() }))
   return answer(reply, 200, { lock: presentLock(await unlockFile(ctx, caller, subject, id, force)) })
 }

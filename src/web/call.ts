@@ -14,7 +14,7 @@ import { onlyOnce } from '../services/core/sent-forms.js'
 import { drafted } from './drafts.js'
 import { inUrl } from './links.js'
 import type { Answer, Form, Page, PageView, Sender, Submitted } from './page.js'
-import { Plain, Redirect } from './page.js'
+import { Download, Plain, Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
 import { seedOf, viewOf } from './view.js'
 
@@ -119,7 +119,9 @@ async function showAgain(
   { draft, status, headers }: { draft: Submitted; status: number; headers?: Record<string, string> },
 ): Promise<Answer> {
   const shown = await show(ctx, { ...view, submitted: draft }, page, pageParameters(bag, page))
-  return shown instanceof Redirect || shown instanceof Plain ? shown : { ...shown, status, headers: { ...shown.headers, ...headers } }
+  return shown instanceof Redirect || shown instanceof Plain || shown instanceof Download
+    ? shown
+    : { ...shown, status, headers: { ...shown.headers, ...headers } }
 }
 
 /** The parameters of the page of a form: those of its path and query, not what was typed. */

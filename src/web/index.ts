@@ -6,6 +6,20 @@ import * as signIn from './pages/accounts/sign-in.js'
 import * as signOn from './pages/accounts/sign-on.js'
 import * as signUp from './pages/accounts/sign-up.js'
 import * as unsubscribe from './pages/accounts/unsubscribe.js'
+import * as adminReports from './pages/admin/abuse-reports.js'
+import * as adminApplications from './pages/admin/applications.js'
+import * as adminAudit from './pages/admin/audit-log.js'
+import * as adminBroadcasts from './pages/admin/broadcasts.js'
+import * as adminGroups from './pages/admin/groups.js'
+import * as adminHooks from './pages/admin/hooks.js'
+import * as adminJobs from './pages/admin/jobs.js'
+import * as adminOverview from './pages/admin/overview.js'
+import * as adminProjects from './pages/admin/projects.js'
+import * as adminProviders from './pages/admin/providers.js'
+import * as adminSettings from './pages/admin/settings.js'
+import * as adminUser from './pages/admin/user.js'
+import * as adminImport from './pages/admin/user-import.js'
+import * as adminUsers from './pages/admin/users.js'
 import * as activity from './pages/code/activity.js'
 import * as blob from './pages/code/blob.js'
 import * as commit from './pages/code/commit.js'
@@ -16,9 +30,11 @@ import * as refs from './pages/code/refs.js'
 import * as releases from './pages/code/releases.js'
 import * as social from './pages/code/social.js'
 import * as tree from './pages/code/tree.js'
+import * as help from './pages/help/help.js'
 import * as groups from './pages/home/groups.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
+import * as abuse from './pages/people/abuse-report.js'
 import * as people from './pages/people/user.js'
 import * as board from './pages/planning/board.js'
 import * as completion from './pages/planning/completion.js'
@@ -56,6 +72,32 @@ const { passwordRequest, confirmationRequest } = links
 
 /** All pages, by family. */
 export const pages: Page[] = [
+  adminOverview.overviewPage,
+  adminUsers.adminUsersPage,
+  adminUsers.newUserPage,
+  adminImport.userImportPage,
+  adminUser.adminUserPage,
+  adminUser.editUserPage,
+  adminGroups.adminGroupsPage,
+  adminGroups.adminGroupPage,
+  adminProjects.adminProjectsPage,
+  adminProjects.adminProjectPage,
+  adminSettings.settingsPage,
+  adminSettings.settingSubjectPage,
+  adminSettings.maintenancePage,
+  adminBroadcasts.broadcastsPage,
+  adminBroadcasts.editBroadcastPage,
+  adminReports.abuseReportsPage,
+  adminAudit.auditLogPage,
+  adminAudit.auditExport,
+  adminJobs.jobsPage,
+  adminHooks.hooksPage,
+  adminHooks.hookPage,
+  adminApplications.serviceApplicationsPage,
+  adminApplications.serviceApplicationPage,
+  adminProviders.providersPage,
+  abuse.abuseReportPage,
+  help.helpPage,
   home.homePage,
   home.dashboardPage,
   home.starredPage,
@@ -169,6 +211,40 @@ export const pages: Page[] = [
 
 /** All forms, by family. */
 export const forms: Form[] = [
+  adminUsers.newUserForm,
+  adminImport.userImportForm,
+  adminUser.userChange,
+  ...Object.values(adminUser.userActions),
+  adminUser.userRejection,
+  adminUser.temporaryPassword,
+  ...Object.values(adminUser.userCredentials),
+  adminUser.userIdentity,
+  adminUser.userRemoval,
+  adminGroups.groupRemoval,
+  adminGroups.groupRestoration,
+  adminProjects.projectStorage,
+  adminProjects.projectRemoval,
+  adminProjects.projectRestoration,
+  adminSettings.settingsForm,
+  adminSettings.maintenanceForm,
+  adminBroadcasts.broadcastForm,
+  adminBroadcasts.broadcastChange,
+  adminBroadcasts.broadcastRemoval,
+  adminBroadcasts.broadcastDismissal,
+  adminReports.abuseReportClosing,
+  adminJobs.jobRetry,
+  adminJobs.jobsRetry,
+  adminJobs.jobRemoval,
+  adminHooks.hookForm,
+  adminHooks.hookChange,
+  adminHooks.hookRemoval,
+  adminHooks.hookTest,
+  adminHooks.hookResend,
+  adminApplications.serviceApplicationForm,
+  adminApplications.serviceApplicationChange,
+  adminApplications.serviceSecretRenewal,
+  adminApplications.serviceApplicationRemoval,
+  abuse.abuseReportForm,
   signIn.signInForm,
   signIn.signOutForm,
   secondFactor.secondFactorForm,

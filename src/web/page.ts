@@ -7,6 +7,7 @@ import type { Session } from '../access/sessions.js'
 import type { Context } from '../context.js'
 import type { ParameterBag } from '../http/form.js'
 import type { View } from '../http/view.js'
+import type { BroadcastMessage } from '../services/core/broadcast-messages.js'
 import type { Settings } from '../services/core/settings.js'
 import type { Profile } from '../services/identity/sign-in/sign-on.js'
 
@@ -35,6 +36,10 @@ export interface PageView extends View {
   /** The path and query of the page, without the prefix of the service. */
   address: string
   flash: Flash | null
+  /** Messages of the administrators that the browser has not dismissed (WB-182). */
+  broadcasts: BroadcastMessage[]
+  /** The ids of those that it has. */
+  dismissed: number[]
   /** The value of the cookie that the forms of the browser are tied to; undefined before it has one. */
   browser: string | undefined
   /** The person whom a trusted proxy names; null without one. */
@@ -99,7 +104,16 @@ export class Plain {
   ) {}
 }
 
-export type Answer = Html | Redirect | Plain
+/** A file that is made while it is sent. */
+export class Download {
+  constructor(
+    readonly type: string,
+    readonly filename: string,
+    readonly pieces: AsyncIterable<string>,
+  ) {}
+}
+
+export type Answer = Html | Redirect | Plain | Download
 
 export interface PageCall<Subject, Signed extends boolean, Input> {
   ctx: Context

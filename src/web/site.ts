@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -8,13 +9,14 @@ import { callerOfSession, sessionOf } from '../http/caller.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
 import { loadWaiting } from '../services/issuables/waiting.js'
+import { diagramServer } from '../services/markdown/relative.js'
 import { Assets } from './assets.js'
 import { answerPage } from './call.js'
 import { documentOf } from './layout/document.js'
 import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
 import type { Answer, Form, Html, Page, PageView, Sender } from './page.js'
-import { Plain, Redirect } from './page.js'
+import { Download, Plain, Redirect } from './page.js'
 import { Paths } from './paths.js'
 import { flashCookie, flashText, setCookie } from './session/cookies.js'
 import { viewOf } from './view.js'
@@ -163,6 +165,15 @@ export class Site implements Sender {
       reply.headers({ 'content-type': result.type, 'cache-control': 'private, no-store', 'x-content-type-options': 'nosniff' })
       return this.#sendText(Buffer.from(result.text), request, reply)
     }
+    if (result instanceof Download) {
+      reply.headers({
+        'content-type': result.type,
+        'content-disposition': `attachment; filename="${result.filename}"`,
+        'cache-control': 'private, no-store',
+        'x-content-type-options': 'nosniff',
+      })
+      return reply.send(Readable.from(result.pieces))
+    }
     for (const cookie of result.cookies ?? []) setCookie(ctx, reply, cookie)
     if (result instanceof Redirect) {
       if (result.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: flashText(result.flash), maxAge: 60 })
@@ -212,9 +223,11 @@ const leadsToSignIn = ({ kind }: Failure, { method }: FastifyRequest) =>
 const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
 
 /** Only what comes from this service, pictures of an avatar service, and what a page names (WB-4, WB-29). */
-function headersOf({ avatarService }: PageView, { sources = [], formsLeadTo }: Html): Record<string, string> {
+function headersOf({ avatarService, settings }: PageView, { sources = [], formsLeadTo }: Html): Record<string, string> {
   const others = sources.map((source) => ` ${source}`).join('')
-  const pictures = avatarService ? ` ${new URL(avatarService.replace(/%\{\w+\}/g, '0')).origin}` : ''
+  const diagrams = diagramServer(settings)
+  const elsewhere = [...(avatarService ? [avatarService.replace(/%\{\w+\}/g, '0')] : []), ...(diagrams ? [diagrams] : [])]
+  const pictures = elsewhere.map((address) => ` ${new URL(address).origin}`).join('')
   return {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${others && ` frame-src${others};`} form-action 'self'${formsLeadTo ? ` ${formsLeadTo}` : ''}; frame-ancestors 'none'; base-uri 'none'`,

@@ -4,8 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Session, sessionValue } from '../access/sessions.js'
 import type { Context } from '../context.js'
 import { callerOfSession } from '../http/caller.js'
+import { activeMessages } from '../services/core/broadcast-messages.js'
 import type { PageView } from './page.js'
-import { flashCookie, readFlash, setCookie, visitorCookie } from './session/cookies.js'
+import { dismissedCookie, flashCookie, readDismissed, readFlash, setCookie, visitorCookie } from './session/cookies.js'
 import { formTokenFor, isFromHere } from './session/form-token.js'
 import { proxiedPerson } from './session/proxied.js'
 
@@ -18,6 +19,8 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
   const { settings } = ctx.caches
   const cookies = parseCookie(request.headers.cookie ?? '')
   const flash = readFlash(cookies[flashCookie(ctx)])
+  const dismissed = readDismissed(cookies[dismissedCookie(ctx)])
+  const [path = '/'] = request.url.split('?', 1)
   let seed = seedOf(ctx, request)
   let token: string | undefined
   let [page, keys] = ['', 0]
@@ -30,6 +33,8 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
     now: ctx.now(),
     address: request.url,
     flash,
+    broadcasts: (await activeMessages(ctx, path)).filter(({ id }) => !dismissed.includes(id)),
+    dismissed,
     browser: seed,
     proxied: proxiedPerson(ctx, request),
     submitted: null,

@@ -204,6 +204,35 @@ describe('roost import', () => {
   })
 })
 
+describe('roost maintenance', () => {
+  it('makes a running service read-only, and ends that (WB-180)', async () => {
+    expect(await roost(['maintenance'])).toEqual({ code: 0, stdout: 'changes are possible\n', stderr: '' })
+    const on = await roost(['maintenance', 'on', '--message', 'Back at noon'])
+    expect(on).toEqual({ code: 0, stdout: 'the service is read-only: Back at noon\n', stderr: '' })
+    const write = async () => (await call(service.url, 'PUT', '/user/status', { message: 'x' }))?.status
+    await expect.poll(write).toBe(503)
+    expect((await call(service.url, 'GET', '/user'))?.status).toBe(200)
+    expect(await roost(['maintenance', 'off'])).toEqual({ code: 0, stdout: 'changes are possible\n', stderr: '' })
+    await expect.poll(write).toBe(200)
+  })
+})
+
+describe('roost user import', () => {
+  it('makes users from a file, and says what was refused (WB-185)', async () => {
+    const { code, stdout, stderr } = await roost(['user', 'import', '-', '--json'], 'username,email\nada5,ada5@example.com\nroot,root5@example.com\n')
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'roost: 1 of 2 users were not created\n' })
+    expect(lines).toMatchObject([
+      { line: 2, username: 'ada5', fault: null },
+      { line: 3, username: 'root', password: null, fault: 'Username has already been taken' },
+    ])
+    expect(await signIn('ada5', lines[0].password)).toBe(200)
+  })
+})
+
 describe('roost completion', () => {
   it('completes commands and options in bash', async () => {
     const { stdout } = await roost(['completion', 'bash'])

@@ -14,22 +14,35 @@ export function jobsCommand(program: Command): void {
     .summary('show work in the background, and retry what failed')
     .description('Print the jobs by kind (waiting, due later, running, failed, delay of the oldest), and those that failed with their errors.')
     .option('--retry <id>', 'try a failed job again, or all of them', idOrAll)
+    .option('--remove <id>', 'remove a failed job, which is then never done', id)
     .option('--json', 'as JSON')
     .action(showJobs)
 }
 
 /** Works whether or not the service is running. */
-async function showJobs({ retry, json }: { retry?: number | 'all'; json?: boolean }): Promise<void> {
-  await withContext(readConfig(), async ({ db }) => {
-    const { countJobs, failedJobs, retryFailed } = await import('../../jobs/overview.js')
+async function showJobs({ retry, remove, json }: { retry?: number | 'all'; remove?: number; json?: boolean }): Promise<void> {
+  await withContext(readConfig(), async (ctx) => {
+    const [{ countJobs, failedJobs }, { removeJob, retryJobs }] = await Promise.all([
+      import('../../jobs/overview.js'),
+      import('../../services/operations/job-queue.js'),
+    ])
     if (retry !== undefined) {
-      const retried = await retryFailed(db, retry === 'all' ? null : retry)
+      const retried = await retryJobs(ctx, retry === 'all' ? null : retry)
       if (retried === 0 && retry !== 'all') throw new StartFault(`there is no failed job ${retry}`)
       return json ? printJson({ retried }) : print(`${retried} jobs are tried again\n`)
     }
-    const [kinds, failed] = [await countJobs(db), await failedJobs(db, MAX_FAILED)]
+    if (remove !== undefined) {
+      if (!(await removeJob(ctx, remove))) throw new StartFault(`there is no failed job ${remove}`)
+      return json ? printJson({ removed: remove }) : print(`job ${remove} is removed\n`)
+    }
+    const [kinds, failed] = [await countJobs(ctx.db), await failedJobs(ctx.db, MAX_FAILED)]
     return json ? printJson({ kinds, failed }) : print(`${overview(kinds)}${list(failed)}`)
   })
+}
+
+function id(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It is no id.')
+  return Number(text)
 }
 
 function idOrAll(text: string): number | 'all' {

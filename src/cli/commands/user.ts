@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { and, asc, eq, gt, or, sql } from 'drizzle-orm'
@@ -52,6 +53,14 @@ export function userCommands(program: Command): void {
       .description(about)
       .argument('<username>')
       .action((username: string) => block(username, blocked))
+  user
+    .command('import')
+    .description(
+      'Create users from comma-separated values, whose first line names the columns: username, email, name, admin, external, projects_limit, password.',
+    )
+    .argument('<file>', 'the file; - is standard input')
+    .option('--json', 'one JSON object a line')
+    .action(importFile)
   user
     .command('list')
     .description('List users by their usernames.')
@@ -142,6 +151,25 @@ async function list({ json, ...filter }: Filter & { json?: boolean }): Promise<v
       else rows.push([id, username, name, email, admin ? `${state}, admin` : state])
     }
     if (!json) await print(table(['id', 'username', 'name', 'email', 'state'], rows))
+  })
+}
+
+/** Prints what became of each line, with the passwords that were made up; fails if one was refused (WB-185). */
+async function importFile(path: string, { json }: { json?: boolean }): Promise<void> {
+  const content = path === '-' ? await text(process.stdin) : await readFile(path, 'utf8')
+  await withContext(readConfig(), async (ctx) => {
+    const { importUsers } = await import('../../services/operations/user-import.js')
+    const users = await importUsers(ctx, content)
+    if (json) for (const user of users) await printJson(user)
+    else
+      await print(
+        table(
+          ['line', 'username', 'password', 'fault'],
+          users.map(({ line, username, password, fault }) => [line, username, password ?? '', fault ?? '']),
+        ),
+      )
+    const refused = users.filter(({ fault }) => fault !== null).length
+    if (refused > 0) throw new StartFault(`${refused} of ${users.length} users were not created`)
   })
 }
 

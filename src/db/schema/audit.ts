@@ -27,6 +27,8 @@ export const auditEvents = pgTable(
   },
   (t) => [
     index('audit_events_created_at_idx').on(t.created_at, t.id),
+    index('audit_events_actor_idx').on(t.actor, t.created_at, t.id),
+    index('audit_events_action_idx').on(t.action, t.created_at, t.id),
     index('audit_events_target_idx').on(t.target_type, t.target_id, t.created_at, t.id),
   ],
 )

@@ -1,5 +1,6 @@
-import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
-import { id, moment } from './columns.js'
+import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { users } from './users.js'
 
 /** One row with the settings that were changed; the others have their defaults. */
 export const applicationSettings = pgTable('application_settings', {
@@ -62,4 +63,41 @@ export const counters = pgTable(
     until: moment().notNull(),
   },
   (t) => [index('counters_until_idx').on(t.until)],
+)
+
+/** Messages of administrators that all pages show for some time. */
+export const broadcastMessages = pgTable(
+  'broadcast_messages',
+  {
+    id: id(),
+    message: text().notNull(),
+    starts_at: moment().notNull(),
+    ends_at: moment().notNull(),
+    /** Stored and shown by the API alone. */
+    color: text(),
+    font: text(),
+    target_path: text(),
+    broadcast_type: text({ enum: ['banner', 'notification'] }).notNull(),
+    dismissable: boolean().notNull(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [index('broadcast_messages_ends_at_idx').on(t.ends_at)],
+)
+
+/** What users have told administrators about others. */
+export const abuseReports = pgTable(
+  'abuse_reports',
+  {
+    id: id(),
+    reporter_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    message: text().notNull(),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [uniqueIndex('abuse_reports_reporter_id_user_id_key').on(t.reporter_id, t.user_id), index('abuse_reports_user_id_idx').on(t.user_id)],
 )

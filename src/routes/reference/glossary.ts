@@ -14,9 +14,20 @@ const IDS: [prefix: string, text: string][] = [
   ['/keys/', 'Id of the key.'],
   ['/audit_events/', 'Id of the entry.'],
   ['/applications/', 'Id of the application.'],
+  ['/broadcast_messages/', 'Id of the message.'],
 ]
 
-const TEXTS: Record<string, string> = { ...COMMON, ...PLACES, ...ISSUABLES, ...KEYS_AND_HOOKS }
+const BROADCASTS = {
+  'Broadcast messages: starts_at': 'When the message is shown first; now by default.',
+  'Broadcast messages: ends_at': 'When it is no longer shown; an hour after the start by default.',
+  'Broadcast messages: color': 'A colour as `#rgb` or `#rrggbb`; stored, and not used by pages.',
+  'Broadcast messages: font': 'The colour of the text, likewise.',
+  'Broadcast messages: target_path': 'The path of the pages that show it, in which `*` stands for any text; all pages by default.',
+  'Broadcast messages: broadcast_type': 'Stored; both kinds are shown in the same way.',
+  'Broadcast messages: dismissable': 'Whether readers can dismiss it.',
+}
+
+const TEXTS: Record<string, string> = { ...COMMON, ...PLACES, ...ISSUABLES, ...KEYS_AND_HOOKS, ...BROADCASTS }
 
 /** The description of a parameter whose declaration has none. */
 export const glossary: Glossary = (name, { path, tag }) => {

@@ -28,6 +28,9 @@ export type AuditAction =
   | `security_key_${'added' | 'removed'}`
   | `application_${'created' | 'updated' | 'removed' | 'authorized' | 'refused' | 'revoked'}`
   | 'settings_changed'
+  | `jobs_${'retried' | 'removed'}`
+  | `broadcast_message_${'added' | 'updated' | 'removed'}`
+  | 'abuse_report_closed'
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`
   | `variable_${'added' | 'updated' | 'removed'}`
@@ -104,20 +107,24 @@ export interface AuditFilter {
   /** As stored, in snake_case. */
   entity_type?: string | undefined
   entity_id?: number | undefined
+  /** The username, as it was when they acted. */
+  actor?: string | undefined
+  action?: string | undefined
 }
 
-/** The audit events that match, the newest first (OT-11). */
-export async function listAuditEvents(
-  ctx: Context,
-  { created_after, created_before, ...of }: AuditFilter,
-  paging: Paging,
-): Promise<Page<AuditEvent>> {
-  const where = and(
+const matching = ({ created_after, created_before, ...of }: AuditFilter) =>
+  and(
     created_after && gte(auditEvents.created_at, created_after),
     created_before && lte(auditEvents.created_at, created_before),
     of.entity_type === undefined ? undefined : eq(auditEvents.target_type, of.entity_type),
     of.entity_id === undefined ? undefined : eq(auditEvents.target_id, of.entity_id),
+    of.actor === undefined ? undefined : eq(auditEvents.actor, of.actor),
+    of.action === undefined ? undefined : eq(auditEvents.action, of.action),
   )
+
+/** The audit events that match, the newest first (OT-11). */
+export async function listAuditEvents(ctx: Context, filter: AuditFilter, paging: Paging): Promise<Page<AuditEvent>> {
+  const where = matching(filter)
   const { limit, offset } = limits(paging)
   const newestFirst = [desc(auditEvents.created_at), desc(auditEvents.id)]
   const [items, total] = await Promise.all([
@@ -131,6 +138,40 @@ export async function listAuditEvents(
     ctx.db.read.$count(auditEvents, where),
   ])
   return { items, total }
+}
+
+/** A place in the log: the events before it are older. */
+export interface AuditPlace {
+  created_at: Date
+  id: number
+}
+
+/** The newest events that match, before a place; the log is too long to be counted. */
+export const auditEventsBefore = (ctx: Context, filter: AuditFilter, before: AuditPlace | null, limit: number): Promise<AuditEvent[]> =>
+  ctx.db.write
+    .select()
+    .from(auditEvents)
+    .where(
+      and(
+        matching(filter),
+        before
+          ? sql`(${auditEvents.created_at}, ${auditEvents.id}) < (${before.created_at.toISOString()}::timestamptz, ${before.id}::bigint)`
+          : undefined,
+      ),
+    )
+    .orderBy(desc(auditEvents.created_at), desc(auditEvents.id))
+    .limit(limit)
+
+/** The newest events that match, at most `most`, read in batches. */
+export async function* matchingEvents(ctx: Context, filter: AuditFilter, most: number): AsyncGenerator<AuditEvent> {
+  let before: AuditPlace | null = null
+  for (let left = most; left > 0; left -= BATCH_ROWS) {
+    const limit = Math.min(left, BATCH_ROWS)
+    const rows: AuditEvent[] = await auditEventsBefore(ctx, filter, before, limit)
+    yield* rows
+    before = rows.at(-1) ?? null
+    if (rows.length < limit) return
+  }
 }
 
 /** One audit event (OT-12). */

@@ -89,7 +89,7 @@ const bits = (name: string): Attribute<'bits', number> => ({
 export const SETTINGS = {
   admin_notification_email: text('address that damage found by repository checks, and accounts that wait for approval, are mailed to', 'email'),
   after_sign_out_path: text('where signing out leads', 'url'),
-  after_sign_up_text: text('text that is shown after signing up'),
+  after_sign_up_text: text('text that is shown after signing up, in Markdown'),
   spamfilter_api_key: secret(),
   spamfilter_enabled: bool(false),
   circuitbreaker_access_retries: count(3, { least: 1 }, 'number of attempts of one check of a storage'),
@@ -140,7 +140,7 @@ export const SETTINGS = {
   },
   avatarsvc_enabled: bool(true, 'whether users without an avatar get one from the avatar service, if one is configured'),
   help_page_hide_commercial_content: bool(false),
-  help_page_support_url: text(null, 'url'),
+  help_page_support_url: text('where the link for support on the page `/help` leads', 'url'),
   home_page_url: text('where the root page redirects callers who are not signed in', 'url'),
   housekeeping_bitmaps_enabled: bool(true, 'whether maintenance writes pack bitmaps'),
   housekeeping_enabled: bool(true, 'whether maintenance repacks repositories'),
@@ -149,8 +149,11 @@ export const SETTINGS = {
   housekeeping_incremental_repack_period: count(10, { above: 0 }, 'number of pushes after which small packs are repacked'),
   html_emails_enabled: bool(true, 'whether mails are sent as HTML, beside plain text'),
   import_sources: list(['git'] as string[], 'sources that new projects may be imported from', { words: ['git'] }),
-  webide_enabled: bool(false),
-  webide_url: text(null, 'url'),
+  webide_enabled: bool(false, 'whether pages of projects link to the editor of `webide_url`'),
+  webide_url: text(
+    'address of an editor on the web; the clone address of the project is put in place of `%{url}`, or given as the parameter `url`',
+    'url',
+  ),
   max_artifacts_size: count(100, { above: 0 }),
   max_attachment_size: count(10, { above: 0 }, 'maximum size of an uploaded file in MiB'),
   max_pages_size: count(100, { least: 0 }),
@@ -166,8 +169,8 @@ export const SETTINGS = {
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP accepts passwords as well as tokens'),
   performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
   performance_bar_enabled: bool(false),
-  diagram_enabled: bool(false),
-  diagram_url: text(null, 'url'),
+  diagram_enabled: bool(false, 'whether pages show blocks of PlantUML in Markdown as pictures of the server of `diagram_url`'),
+  diagram_url: text('address of a PlantUML server that browsers can reach; it gets the text of diagrams', 'url'),
   polling_interval_multiplier: decimal<number>(1, { present: true, least: 0 }, 'factor of the `Poll-Interval` header of endpoints that clients poll'),
   project_export_enabled: bool(true),
   monitoring_metrics_enabled: bool(
@@ -195,7 +198,7 @@ export const SETTINGS = {
   errtracker_enabled: bool(false),
   session_expire_delay: count(10_080, { least: 0 }, 'minutes after its last use for which a browser stays signed in'),
   shared_runners_enabled: bool(true, 'whether shared runners are enabled in a new project that is created without a choice'),
-  shared_runners_text: text(),
+  shared_runners_text: text('text on the page of the pipelines of projects with shared runners, in Markdown'),
   jobqueue_throttling_enabled: bool(false, 'whether the jobs of `jobqueue_throttling_queues` are throttled'),
   jobqueue_throttling_factor: decimal<number | null>(
     null,
@@ -203,7 +206,7 @@ export const SETTINGS = {
     'share of the places for jobs that each throttled kind may have in a process, rounded up; there are 4 places, and 32 for webhooks',
   ),
   jobqueue_throttling_queues: list([] as string[], 'kinds of jobs that are throttled, by their names in `roost jobs`; other names have no effect'),
-  sign_in_text: text('text on the sign-in page'),
+  sign_in_text: text('text on the sign-in page, in Markdown'),
   signup_enabled: bool(true, 'whether visitors may sign up; their accounts wait for approval, see `require_admin_approval_after_user_signup`'),
   terminal_max_session_time: count(0, { least: 0 }),
   two_factor_grace_period: count(48, { least: 0 }, 'hours for which a user can put off setting it up'),
@@ -234,6 +237,12 @@ export const SETTINGS = {
     true,
     'whether accounts that visitors make wait until an administrator approves them, so that a new server is closed although `signup_enabled` is on by default, as the API says',
   ),
+  help_page_text: text('text of the page `/help`, in Markdown, in place of the one of this service'),
+  maintenance_mode: bool(
+    false,
+    'whether the service is read-only: what writes answers 503, over the API, pages, Git and LFS, but for signing in and these settings; background jobs go on',
+  ),
+  maintenance_mode_message: text('text that is shown to everybody, and answered to what writes, while the service is read-only'),
 }
 
 export type SettingName = keyof typeof SETTINGS
@@ -248,9 +257,9 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
   ...Object.fromEntries(Object.entries(stored).filter(([name, value]) => value !== null || SETTINGS[name as SettingName]?.kind !== 'int')),
 })
 
-const NO_PAGES = 'there are no web pages that would show or use it'
+const NO_BAR = 'pages have no performance bar; the log and `/-/metrics` have its numbers'
 const NO_TRACKER = 'there is no error tracker; the log has the errors'
-const NO_ARTIFACTS = 'jobs have no artifacts and there are no pages of projects'
+const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
 const PULLED = 'values are asked for by Prometheus, none are sent'
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
@@ -261,10 +270,7 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   clientside_errtracker_enabled: NO_TRACKER,
   container_registry_token_expire_delay: 'there is no container registry',
   default_artifacts_expire_in: NO_ARTIFACTS,
-  help_page_hide_commercial_content: NO_PAGES,
-  help_page_support_url: NO_PAGES,
-  webide_enabled: NO_PAGES,
-  webide_url: NO_PAGES,
+  help_page_hide_commercial_content: 'no page has any',
   max_artifacts_size: NO_ARTIFACTS,
   max_pages_size: NO_ARTIFACTS,
   metrics_enabled: PULLED,
@@ -275,14 +281,11 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   metrics_port: PULLED,
   metrics_sample_interval: PULLED,
   metrics_timeout: PULLED,
-  performance_bar_allowed_group_id: NO_PAGES,
-  performance_bar_enabled: NO_PAGES,
-  diagram_enabled: NO_PAGES,
-  diagram_url: NO_PAGES,
+  performance_bar_allowed_group_id: NO_BAR,
+  performance_bar_enabled: NO_BAR,
   project_export_enabled: 'projects are not exported; clone them, or make a backup',
   errtracker_dsn: NO_TRACKER,
   errtracker_enabled: NO_TRACKER,
-  shared_runners_text: NO_PAGES,
   terminal_max_session_time: 'there is no web terminal',
   usage_ping_enabled: 'the service sends no reports',
   version_check_enabled: 'the service does not look for newer versions',

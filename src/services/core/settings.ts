@@ -1,5 +1,5 @@
 import { asc, eq } from 'drizzle-orm'
-import type { SignedIn } from '../../access/actor.js'
+import type { Caller } from '../../access/actor.js'
 import { getGroupFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { applicationSettings, users } from '../../db/schema/index.js'
@@ -60,7 +60,7 @@ function decrypted(ctx: Context, stored: Stored): Settings {
 export type SettingsInput = { [Name in SettingName]?: Settings[Name] | null | undefined }
 
 /** Changes all given settings, or none and throws with the faults of all fields (AS-3 to AS-13, AS-20 to AS-70). */
-export async function updateSettings(ctx: Context, caller: SignedIn, given: SettingsInput): Promise<SettingsRecord> {
+export async function updateSettings(ctx: Context, caller: Pick<Caller, 'user'>, given: SettingsInput): Promise<SettingsRecord> {
   const group =
     given.performance_bar_allowed_group_id === undefined ? undefined : await groupNamed(ctx, caller, given.performance_bar_allowed_group_id)
   await showSettings(ctx)
@@ -96,7 +96,7 @@ const definedOnly = (given: SettingsInput) =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Settings>
 
 /** The id of a group given by full path or id; an unknown group clears the setting (AS-48). */
-async function groupNamed(ctx: Context, caller: SignedIn, named: string | null): Promise<string | null> {
+async function groupNamed(ctx: Context, caller: Pick<Caller, 'user'>, named: string | null): Promise<string | null> {
   if (named === null || named.trim() === '') return null
   const found = await nullOnFailure(getGroupFor(ctx, caller, named))
   return found && String(found.group.id)

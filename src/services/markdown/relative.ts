@@ -1,4 +1,6 @@
 import { escapeHtml } from '../../lib/text/html.js'
+import { withoutTrailing } from '../../lib/text/without-trailing.js'
+import type { Settings } from '../core/settings.js'
 
 /** Where relative links of a file lead. */
 export interface Surroundings {
@@ -7,6 +9,8 @@ export interface Surroundings {
   /** The address of a path of the repository as a page, and as a file. */
   page(path: string): string
   file(path: string): string
+  /** The server that draws diagrams; null for none (WB-187). */
+  diagrams: string | null
 }
 
 const ENTITIES: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&lt;': '<', '&gt;': '>' }
@@ -16,8 +20,8 @@ const unescapeHtml = (text: string) => text.replace(/&(?:amp|quot|lt|gt);/g, (en
  * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures from elsewhere
  * become their alternative text: pages load nothing from other sites (WB-4). Check boxes of tasks get a label.
  */
-export function withSurroundings(html: string, { folder, page, file }: Surroundings): string {
-  return html
+export function withSurroundings(html: string, { folder, page, file, diagrams }: Surroundings): string {
+  return withDiagrams(html, diagrams)
     .replace(/<input type="checkbox" class="task-list-item-checkbox" disabled/g, '$& aria-label="Task"')
     .replace(/<img src="([^"]*)" alt="([^"]*)"/g, (tag, url: string, alt: string) => {
       const path = pathOf(unescapeHtml(url), folder)
@@ -30,6 +34,25 @@ export function withSurroundings(html: string, { folder, page, file }: Surroundi
       return path === null ? tag : `<a href="${escapeHtml(page(path) + rest)}"`
     })
 }
+
+/** The most diagrams of a text, and the most bytes of the source of one: it is part of an address. */
+const MAX_DIAGRAMS = 20
+const MAX_SOURCE = 3_000
+
+/** Makes blocks of PlantUML pictures of a server that draws them. */
+function withDiagrams(html: string, server: string | null): string {
+  if (server === null) return html
+  let drawn = 0
+  return html.replace(/<pre><code class="language-(?:plantuml|puml)">([^<]*)<\/code><\/pre>/g, (block, source: string) => {
+    const bytes = Buffer.from(unescapeHtml(source))
+    if (bytes.length > MAX_SOURCE || ++drawn > MAX_DIAGRAMS) return block
+    return `<p><img loading="lazy" class="diagram" alt="Diagram" src="${escapeHtml(server)}/svg/~h${bytes.toString('hex')}"></p>`
+  })
+}
+
+/** The server of the settings that draws diagrams, without a slash at its end; null if there is none (WB-187). */
+export const diagramServer = ({ diagram_enabled: on, diagram_url: url }: Pick<Settings, 'diagram_enabled' | 'diagram_url'>): string | null =>
+  on && url ? withoutTrailing(url, '/') : null
 
 /** The path in the repository that a relative URL names; null for any other URL. */
 function pathOf(url: string, folder: string): string | null {

@@ -40,3 +40,15 @@ export async function* listDeleted(ctx: Context, kind: 'project' | 'group', name
     last = Number(rows.at(-1)?.id)
   }
 }
+
+const MAX_SHOWN = 100
+
+/** The first of these, and whether there are more. */
+export async function listDeletedFirst(ctx: Context, kind: 'project' | 'group'): Promise<{ items: Deleted[]; more: boolean }> {
+  const items: Deleted[] = []
+  for await (const one of listDeleted(ctx, kind)) {
+    if (items.length === MAX_SHOWN) return { items, more: true }
+    items.push(one)
+  }
+  return { items, more: false }
+}

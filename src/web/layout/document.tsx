@@ -1,6 +1,7 @@
 import { renderToString } from 'preact-render-to-string'
 import type { Waiting } from '../../services/issuables/waiting.js'
 import type { AssetLinks } from '../assets.js'
+import { Broadcasts } from '../components/broadcasts.js'
 import { symbolsIn } from '../components/icon.js'
 import type { Html, PageView } from '../page.js'
 import { Header } from './header.js'
@@ -19,6 +20,7 @@ export function documentOf(
       </a>
       {!narrow && <Header view={view} waiting={waiting} />}
       <main id="main" class={narrow ? 'narrow' : 'wide'}>
+        <Broadcasts view={view} />
         <FlashMessage view={view} />
         {body}
       </main>
@@ -50,6 +52,7 @@ const FlashMessage = ({ view: { flash } }: { view: PageView }) =>
 
 const Footer = ({ view: { links } }: { view: PageView }) => (
   <footer class="footer">
+    <a href={`${links.prefix}/help`}>Help</a>
     <a href={`${links.prefix}/api/docs`}>API</a>
   </footer>
 )

@@ -63,6 +63,7 @@ function Account({ view }: { view: PageView }) {
           <span class="dim">@{viewer.username}</span>
         </p>
         <a href={`${links.prefix}/explore`}>Explore</a>
+        {viewer.admin && <a href={`${links.prefix}/admin`}>Administration</a>}
         <a href={`${links.prefix}/-/profile`}>Settings</a>
         <a href={`${links.prefix}/-/profile/personal_access_tokens`}>Access tokens</a>
         <a href={`${links.prefix}/dashboard/snippets`}>Snippets</a>

@@ -23,12 +23,17 @@ interface Props {
   children: ComponentChildren
 }
 
-/** A page of one's own settings, with the others beside it. */
-export const SettingsLayout = ({ view, at, title, children }: Props) => (
+interface SidedProps extends Props {
+  label: string
+  pages: readonly (readonly [path: string, label: string])[]
+}
+
+/** A page with others of its kind beside it. */
+export const SidedLayout = ({ view, label: name, pages, at, title, children }: SidedProps) => (
   <div class="sided">
-    <nav class="side" aria-label="Settings">
+    <nav class="side" aria-label={name}>
       <ul>
-        {PAGES.map(([path, label]) => (
+        {pages.map(([path, label]) => (
           <li key={path}>
             <a href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
               {label}
@@ -43,3 +48,6 @@ export const SettingsLayout = ({ view, at, title, children }: Props) => (
     </section>
   </div>
 )
+
+/** A page of one's own settings, with the others beside it. */
+export const SettingsLayout = (props: Props) => <SidedLayout label="Settings" pages={PAGES} {...props} />

@@ -11,6 +11,9 @@ export const visitorCookie = (ctx: Pick<Context, 'links'>) => nameOf(ctx, 'visit
 /** The cookie of the sentence on the next page. */
 export const flashCookie = (ctx: Pick<Context, 'links'>) => nameOf(ctx, 'flash')
 
+/** The cookie with the ids of the messages that were dismissed. */
+export const dismissedCookie = (ctx: Pick<Context, 'links'>) => nameOf(ctx, 'dismissed')
+
 /** Sets or removes a cookie that no script reads and that other sites do not send (WB-10). */
 export function setCookie(
   ctx: Pick<Context, 'links'>,
@@ -39,3 +42,21 @@ export function readFlash(value: string | undefined): Flash | null {
   if (!value || value.length < 2 || value.length > MAX_FLASH + 1) return null
   return { kind: value.startsWith('!') ? 'alert' : 'notice', text: value.slice(1) }
 }
+
+/** The most messages that a browser remembers as dismissed. */
+const MAX_DISMISSED = 50
+const YEAR_S = 365 * 86_400
+
+/** The ids of the messages that were dismissed. */
+export const readDismissed = (value: string | undefined): number[] =>
+  (value ?? '')
+    .split('.', MAX_DISMISSED)
+    .filter((part) => /^\d{1,15}$/.test(part))
+    .map(Number)
+
+/** The cookie after one more message is dismissed. */
+export const withDismissed = (ctx: Pick<Context, 'links'>, dismissed: readonly number[], id: number) => ({
+  name: dismissedCookie(ctx),
+  value: [id, ...dismissed.filter((other) => other !== id)].slice(0, MAX_DISMISSED).join('.'),
+  maxAge: YEAR_S,
+})

@@ -141,6 +141,9 @@ const DEFAULTS: [string, unknown][] = [
   ['deletion_delay_days', 7],
   // US-75
   ['require_admin_approval_after_user_signup', true],
+  ['help_page_text', null],
+  ['maintenance_mode', false],
+  ['maintenance_mode_message', null],
 ]
 const NAMES = DEFAULTS.map(([name]) => name)
 

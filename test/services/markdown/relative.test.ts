@@ -3,7 +3,12 @@ import { markdownToHtml } from '../../../src/lib/text/markdown.js'
 import { withSurroundings } from '../../../src/services/markdown/relative.js'
 
 const rendered = (text: string) =>
-  withSurroundings(markdownToHtml(text), { folder: 'docs/guide', page: (path) => `/P/-/blob/main/${path}`, file: (path) => `/P/-/raw/main/${path}` })
+  withSurroundings(markdownToHtml(text), {
+    folder: 'docs/guide',
+    page: (path) => `/P/-/blob/main/${path}`,
+    file: (path) => `/P/-/raw/main/${path}`,
+    diagrams: null,
+  })
 
 describe('relative links of a file', () => {
   it('lead to the files of its repository, from its folder or from the root, with their anchor', () => {

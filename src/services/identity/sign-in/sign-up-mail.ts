@@ -37,6 +37,7 @@ export const waitingMail = defineJob({
         `At ${mailHost(ctx.links.base)} new accounts wait for an administrator:`,
         ...waiting.slice(0, MAX_LISTED).map(({ username, name, email }) => `${username} (${name}), ${email}`),
         ...(waiting.length > MAX_LISTED ? ['There are more.'] : []),
+        { text: 'Approve or reject them', link: `${ctx.links.base}/admin/users?filter=waiting` },
         'roost user NAME --approve lets one in; POST /api/v4/users/ID/approve and /reject let one in or remove it.',
       ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],

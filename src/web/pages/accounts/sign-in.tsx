@@ -10,9 +10,11 @@ import { keysWork } from '../../../services/identity/sign-in/security-keys.js'
 import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
 import { labelOf, signOn, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
 import { Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { Prose } from '../../components/markup.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { visitorCookie } from '../../session/cookies.js'
+import { renderText } from '../planning/texts.js'
 import { leadOut, SignOnButtons } from './sign-on-parts.js'
 
 const PATH = '/users/sign_in'
@@ -25,7 +27,7 @@ export const signInPage = page({
   at: PATH,
   access: anyone,
   input: z.object(returnTo),
-  async show({ ctx, input, view }) {
+  async show({ ctx, caller, input, view }) {
     const to = localPath(input.return_to)
     if (view.viewer) return new Redirect(to)
     const { settings, links } = view
@@ -33,6 +35,7 @@ export const signInPage = page({
     if (header && view.proxied) return enter(ctx, await signOn(ctx, header, view.proxied), to)
     const passwords = settings.password_authentication_enabled_for_web
     const hasForm = passwords || directories.length > 0
+    const text = await renderText(ctx, caller, null, settings.sign_in_text)
     return {
       title: 'Sign in',
       narrow: true,
@@ -40,7 +43,7 @@ export const signInPage = page({
       body: (
         <>
           <h1>Sign in to Roost</h1>
-          {settings.sign_in_text && <p class="dim">{settings.sign_in_text}</p>}
+          {text && <Prose html={text} />}
           {hasForm ? (
             <FormTag view={view} action={PATH}>
               <FormFaults view={view} />

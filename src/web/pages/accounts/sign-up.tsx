@@ -7,7 +7,9 @@ import { type Captcha, checkCaptcha, findCaptcha } from '../../../services/ident
 import { startSession } from '../../../services/identity/sign-in/sessions.js'
 import { confirmsByMail, signUp } from '../../../services/identity/sign-in/sign-up.js'
 import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Prose } from '../../components/markup.js'
 import { form, page, Redirect } from '../../page.js'
+import { renderText } from '../planning/texts.js'
 import { countLinkRequest } from './limits.js'
 import { enter } from './sign-in.js'
 
@@ -127,10 +129,11 @@ export const almostTherePage = page({
   at: ALMOST,
   access: anyone,
   input: z.object({}),
-  async show({ ctx, view }) {
+  async show({ ctx, caller, view }) {
     if (view.viewer) return new Redirect('/')
     const { settings, links } = view
     if (!settings.signup_enabled) throw notFound()
+    const text = await renderText(ctx, caller, null, settings.after_sign_up_text)
     return {
       title: 'Almost there',
       narrow: true,
@@ -145,7 +148,7 @@ export const almostTherePage = page({
           {settings.require_admin_approval_after_user_signup && (
             <p>An administrator looks at your account. {ctx.mail ? 'A mail tells you when you can sign in.' : 'Sign in when it is approved.'}</p>
           )}
-          {settings.after_sign_up_text && <p>{settings.after_sign_up_text}</p>}
+          {text && <Prose html={text} />}
           <p>
             <a href={`${links.prefix}/users/sign_in`}>To sign-in</a>
           </p>

@@ -7,6 +7,7 @@ import { oneOf, opt, str } from '../../../http/params.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
 import { PathLinks, shortId } from '../../components/code.js'
 import { CsvTable } from '../../components/csv.js'
+import { sizeText } from '../../components/facts.js'
 import { CodeCell, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -20,9 +21,6 @@ import { RefSwitch } from './tree.js'
 const MAX_BYTES = 1024 * 1024
 const MAX_LINES = 20_000
 const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif)$/i
-
-const sizeText = (bytes: number) =>
-  bytes < 1_024 ? `${bytes} bytes` : bytes < 1_048_576 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${(bytes / 1_048_576).toFixed(1)} MiB`
 
 /** The content of a file as it can be shown. */
 type Shown =

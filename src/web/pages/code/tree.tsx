@@ -302,6 +302,13 @@ export const projectPage = page({
                   <h2>Clone</h2>
                   <CloneAddress label="SSH" address={view.links.ssh(title)} />
                   <CloneAddress label="HTTP" address={view.links.http(title)} />
+                  {view.settings.webide_enabled && view.settings.webide_url && (
+                    <p>
+                      <a class="button" href={editorAddress(view.settings.webide_url, view.links.http(title))} rel="noopener">
+                        Open in the web editor
+                      </a>
+                    </p>
+                  )}
                   {code && !project.empty_repo && (
                     <p>
                       Download: <ArchiveLinks links={links} project={project} revision={project.default_branch} />
@@ -316,6 +323,14 @@ export const projectPage = page({
     }
   },
 })
+
+/** The address of the editor of the settings for a repository (WB-186). */
+function editorAddress(editor: string, repository: string): string {
+  if (editor.includes('%{url}')) return editor.replaceAll('%{url}', encodeURIComponent(repository))
+  const address = new URL(editor)
+  address.searchParams.set('url', repository)
+  return address.href
+}
 
 const CloneAddress = ({ label, address }: { label: string; address: string }) => (
   <p class="copied">

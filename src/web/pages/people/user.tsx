@@ -96,6 +96,18 @@ export const userPage = page({
               </p>
             )}
             <p class="dim">Here since {dayText(user.created_at)}</p>
+            {view.viewer && view.viewer.id !== user.id && (
+              <p>
+                <a href={`${view.links.prefix}/abuse_reports/new?user_id=${user.id}`} rel="nofollow">
+                  Report abuse
+                </a>
+              </p>
+            )}
+            {view.viewer?.admin && (
+              <p>
+                <a href={`${view.links.prefix}/admin/users/${inUrl(user.username)}`}>Administration of this account</a>
+              </p>
+            )}
           </aside>
         </div>
       ),

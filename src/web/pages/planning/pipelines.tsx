@@ -5,11 +5,13 @@ import { getJob, listPipelineJobs } from '../../../services/ci/jobs.js'
 import { getPipeline, listPipelines, SCOPES } from '../../../services/ci/pipelines.js'
 import { PipelineBadge, shortId } from '../../components/code.js'
 import { Pager, Row, Rows } from '../../components/list.js'
+import { Prose } from '../../components/markup.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
 import { page, Redirect } from '../../page.js'
+import { renderText } from './texts.js'
 
 const PER_PAGE = 30
 const reads = onProjectSignedIn('read_pipeline')
@@ -18,7 +20,9 @@ export const pipelinesPage = page({
   at: 'P/-/pipelines',
   access: reads,
   input: z.object({ ref: opt(str()), scope: opt(oneOf(SCOPES)), page: paging.page }),
-  async show({ ctx, subject, input, view }) {
+  async show({ ctx, caller, subject, input, view }) {
+    const { shared_runners_text } = view.settings
+    const runners = subject.project.shared_runners_enabled ? await renderText(ctx, caller, null, shared_runners_text) : ''
     const filter = { ref: input.ref, scope: input.scope, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listPipelines(ctx, subject, filter)
     const links = projectLinks(view, fullPathOf(subject.project))
@@ -26,6 +30,7 @@ export const pipelinesPage = page({
       title: `Pipelines · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci" heading="Pipelines">
+          {runners && <Prose html={runners} />}
           <nav class="toolbar" aria-label="Kind of pipelines">
             {[undefined, ...SCOPES].map((scope) => (
               <a

@@ -5,8 +5,9 @@ import { nullOnFailure } from '../../../failures.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import type { NamedLinks } from '../../../lib/text/markdown.js'
 import { partsOfNote } from '../../../rules/reviews/suggestions.js'
+import { readSettings } from '../../../services/core/settings.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
-import { withSurroundings } from '../../../services/markdown/relative.js'
+import { diagramServer, withSurroundings } from '../../../services/markdown/relative.js'
 import { awardsOfNotes } from '../../../services/notes/award-emoji.js'
 import { mayResolve } from '../../../services/notes/discussions.js'
 import { type DiscussionRecord, getNote, type NoteRecord } from '../../../services/notes/list.js'
@@ -17,11 +18,12 @@ import type { DiscussionParts, ShownSuggestion } from '../../components/discussi
 import { projectLinks } from '../../links.js'
 
 /** Makes relative links lead to the default branch, and those to uploads to the files of the project. */
-function withinProject(ctx: Context, project: ProjectSubject | null, html: string): string {
-  if (!project) return withSurroundings(html, { folder: '', page: (path) => `/${path}`, file: (path) => `/${path}` })
+async function withinProject(ctx: Context, project: ProjectSubject | null, html: string): Promise<string> {
+  const diagrams = diagramServer(await readSettings(ctx))
+  if (!project) return withSurroundings(html, { folder: '', page: (path) => `/${path}`, file: (path) => `/${path}`, diagrams })
   const links = projectLinks(ctx, fullPathOf(project.project))
   const branch = project.project.default_branch ?? 'HEAD'
-  const placed = withSurroundings(html, { folder: '', page: (path) => links.blob(branch, path), file: (path) => links.raw(branch, path) })
+  const placed = withSurroundings(html, { folder: '', page: (path) => links.blob(branch, path), file: (path) => links.raw(branch, path), diagrams })
   return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${links.home}/uploads/`)
 }
 
@@ -76,7 +78,7 @@ export async function discussionParts(
   const [texts, suggestions] = await Promise.all([
     mapConcurrently(RENDERED_TOGETHER, records, async (record) => {
       const parts = await textOf(ctx, record, suggested.get(record.note.id), links)
-      return [record.note.id, parts.map((html) => withinProject(ctx, subject, html))] as const
+      return [record.note.id, await Promise.all(parts.map((html) => withinProject(ctx, subject, html)))] as const
     }),
     mapConcurrently(RENDERED_TOGETHER, [...suggested.keys()], async (id) => {
       const note = records.find((record) => record.note.id === id)?.note ?? { position: null }

@@ -8,8 +8,9 @@ import { opt, orDefault, paging, str } from '../../../http/params.js'
 import { titleOfSlug } from '../../../rules/wiki-page.js'
 import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
 import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
+import { readSettings } from '../../../services/core/settings.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
-import { withSurroundings } from '../../../services/markdown/relative.js'
+import { diagramServer, withSurroundings } from '../../../services/markdown/relative.js'
 import { linesOf } from '../../components/diff.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, Submit, typed } from '../../components/form.js'
@@ -30,8 +31,9 @@ const addressOf = (subject: ProjectSubject, slug: string) => `${within(subject)}
 async function renderPage(ctx: Context, caller: Caller, subject: ProjectSubject, slug: string, text: string): Promise<string> {
   const base = ctx.links.prefix + within(subject)
   const html = await ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text))
+  const diagrams = diagramServer(await readSettings(ctx))
   const page = (path: string) => `${base}/${inUrl(path.replace(/\.(?:md|markdown)$/i, ''))}`
-  const placed = withSurroundings(html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page })
+  const placed = withSurroundings(html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page, diagrams })
   return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${projectLinks(ctx, fullPathOf(subject.project)).home}/uploads/`)
 }
 

@@ -1,0 +1,30 @@
+import { readOnlyText } from '../../services/core/maintenance.js'
+import type { PageView } from '../page.js'
+import { ActionButton } from './form.js'
+
+/** What everybody is told: that the service is read-only, and messages of the administrators (WB-180, WB-182). */
+export function Broadcasts({ view }: { view: PageView }) {
+  const { broadcasts: messages } = view
+  const readOnly = readOnlyText(view.settings)
+  if (readOnly === null && messages.length === 0) return null
+  return (
+    <section class="broadcasts" aria-label="Messages">
+      {readOnly !== null && <p class="broadcast waiting">{readOnly}</p>}
+      {messages.map(({ id, message, dismissable }) => (
+        <div class="broadcast" key={id}>
+          <p>{message}</p>
+          {dismissable && (
+            <ActionButton
+              view={view}
+              action={`/-/broadcast_messages/${id}/dismiss`}
+              label="Dismiss"
+              what="this message"
+              class="quiet"
+              fields={{ return_to: view.address }}
+            />
+          )}
+        </div>
+      ))}
+    </section>
+  )
+}

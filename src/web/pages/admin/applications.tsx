@@ -1,0 +1,219 @@
+import { z } from 'zod'
+import { adminPage } from '../../../access/rules.js'
+import { APPLICATION_SCOPES } from '../../../access/scopes.js'
+import { bool, list, orDefault, paging, rowId, str } from '../../../http/params.js'
+import {
+  type Application,
+  createApplication,
+  getApplication,
+  listApplications,
+  removeApplication,
+  renewSecret,
+  updateApplication,
+  wordsOf,
+} from '../../../services/identity/oauth/applications.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { SCOPE_MEANINGS } from '../../components/scopes.js'
+import { Time } from '../../components/time.js'
+import { AdminLayout } from '../../layout/admin.js'
+import { form, type Html, type PageView, page, Redirect } from '../../page.js'
+
+const AT = '/admin/applications'
+const PER_PAGE = 50
+
+const ApplicationForm = ({ view, application }: { view: PageView; application?: Application }) => (
+  <FormTag view={view} action={application ? `${AT}/${application.id}` : AT} method={application ? 'PUT' : 'POST'} once={!application}>
+    <FormFaults view={view} fields={['name', 'redirect_uri']} />
+    <Field view={view} name="doorkeeper_application[name]" label="Name" value={application?.name} hint="Shown to those who are asked." required />
+    <TextField
+      view={view}
+      name="doorkeeper_application[redirect_uri]"
+      label="Redirect URIs"
+      value={application?.redirect_uris.join('\n')}
+      rows={3}
+      hint="One a line."
+      spellcheck={false}
+    />
+    <Checkbox
+      view={view}
+      name="doorkeeper_application[confidential]"
+      label="It keeps its secret"
+      hint="A program on a server does; an app on a phone or in a browser does not."
+      checked={application?.confidential ?? true}
+    />
+    <Checkbox
+      view={view}
+      name="doorkeeper_application[trusted]"
+      label="Trusted"
+      hint="People are not asked whether it may use their account."
+      checked={application?.trusted ?? false}
+    />
+    <fieldset>
+      <legend>Scopes</legend>
+      {APPLICATION_SCOPES.map((scope) => (
+        <Checkbox
+          key={scope}
+          view={view}
+          name="doorkeeper_application[scopes][]"
+          value={scope}
+          label={scope}
+          hint={SCOPE_MEANINGS[scope]}
+          checked={application?.scopes.includes(scope) ?? false}
+        />
+      ))}
+    </fieldset>
+    <Submit label={application ? 'Save changes' : 'Add application'} />
+  </FormTag>
+)
+
+export const serviceApplicationsPage = page({
+  at: AT,
+  access: adminPage,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, input, view }) {
+    const { items, total } = await listApplications(ctx, { page: input.page, per_page: PER_PAGE })
+    return {
+      title: 'Applications',
+      body: (
+        <AdminLayout view={view} at={AT} title="Applications">
+          <p>Programs that sign people in through this service, and belong to the service and not to one of its users.</p>
+          <Rows empty="There are no applications of the service.">
+            {items.map(({ id, name, scopes, trusted, created_at }) => (
+              <Row key={id} actions={<ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={name} class="danger" />}>
+                <span>
+                  <a href={`${view.links.prefix}${AT}/${id}`}>
+                    <strong>{name}</strong>
+                  </a>{' '}
+                  {trusted && <Badge kind="success">trusted</Badge>}
+                </span>
+                <span class="dim">
+                  {scopes.join(', ')} · since <Time at={created_at} />
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          <h2>New application</h2>
+          <ApplicationForm view={view} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+const byId = { application_id: rowId() }
+
+export const serviceApplicationPage = page({
+  at: `${AT}/:application_id`,
+  access: adminPage,
+  input: z.object(byId),
+  async show({ ctx, input, view }) {
+    const application = await getApplication(ctx, input.application_id, null)
+    return {
+      title: application.name,
+      body: (
+        <AdminLayout view={view} at={AT} title={application.name}>
+          <label for="uid">Application id (client id)</label>
+          <p class="copied">
+            <input class="code" id="uid" value={application.uid} readonly />
+          </p>
+          <ActionButton view={view} action={`${AT}/${application.id}/renew_secret`} method="PUT" label="Make a new secret" />
+          <h2>Change it</h2>
+          <ApplicationForm view={view} application={application} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+/** The id of an application, and its secret, which is shown only now. */
+const secretPage = (view: PageView, { id, name, uid }: Pick<Application, 'id' | 'name' | 'uid'>, secret: string): Html => ({
+  title: name,
+  headers: { 'cache-control': 'no-store' },
+  body: (
+    <AdminLayout view={view} at={AT} title={`Application “${name}”`}>
+      <p>
+        <strong>This is the only time that the secret is shown.</strong> Copy it now, and keep it like a password.
+      </p>
+      <label for="uid">Application id (client id)</label>
+      <p class="copied">
+        <input class="code" id="uid" value={uid} readonly />
+      </p>
+      <label for="secret">Secret (client secret)</label>
+      <p class="copied">
+        <input class="code" id="secret" value={secret} readonly />
+        <button type="button" class="copy" data-copy="secret" hidden>
+          Copy
+        </button>
+      </p>
+      <p>
+        <a href={`${view.links.prefix}${AT}/${id}`}>The application</a>
+      </p>
+    </AdminLayout>
+  ),
+})
+
+const given = z.object({
+  doorkeeper_application: z.object({
+    name: orDefault(str(), ''),
+    redirect_uri: orDefault(str(), ''),
+    confidential: orDefault(bool(), false),
+    trusted: orDefault(bool(), false),
+    scopes: orDefault(list(str()), []),
+  }),
+})
+
+const attributesOf = ({ name, redirect_uri, scopes, ...flags }: z.infer<typeof given>['doorkeeper_application']) => ({
+  ...flags,
+  name: name.trim(),
+  redirect_uris: wordsOf(redirect_uri),
+  scopes: [...new Set(scopes)],
+})
+
+export const serviceApplicationForm = form({
+  at: AT,
+  method: 'POST',
+  access: adminPage,
+  input: given,
+  on: serviceApplicationsPage,
+  async submit({ ctx, input, view }) {
+    const { application, secret } = await createApplication(ctx, null, attributesOf(input.doorkeeper_application))
+    return secretPage(view, application, secret)
+  },
+})
+
+export const serviceApplicationChange = form({
+  at: `${AT}/:application_id`,
+  method: 'PUT',
+  access: adminPage,
+  input: given.extend(byId),
+  on: serviceApplicationPage,
+  async submit({ ctx, input }) {
+    const application = await getApplication(ctx, input.application_id, null)
+    await updateApplication(ctx, application, attributesOf(input.doorkeeper_application))
+    return new Redirect(`${AT}/${application.id}`, { notice: 'The application is saved.' })
+  },
+})
+
+export const serviceSecretRenewal = form({
+  at: `${AT}/:application_id/renew_secret`,
+  method: 'PUT',
+  access: adminPage,
+  input: z.object(byId),
+  async submit({ ctx, input, view }) {
+    const application = await getApplication(ctx, input.application_id, null)
+    return secretPage(view, application, await renewSecret(ctx, application))
+  },
+})
+
+export const serviceApplicationRemoval = form({
+  at: `${AT}/:application_id`,
+  method: 'DELETE',
+  access: adminPage,
+  input: z.object(byId),
+  async submit({ ctx, input }) {
+    const { name } = await removeApplication(ctx, input.application_id, null)
+    return new Redirect(AT, { notice: `The application “${name}” is removed.` })
+  },
+})

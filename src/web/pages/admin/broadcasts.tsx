@@ -1,0 +1,198 @@
+import { z } from 'zod'
+import { adminPage, anyone } from '../../../access/rules.js'
+import { bool, datetime, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import {
+  type BroadcastMessage,
+  createMessage,
+  getMessage,
+  isActive,
+  listMessages,
+  removeMessage,
+  updateMessage,
+} from '../../../services/core/broadcast-messages.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { AdminLayout } from '../../layout/admin.js'
+import { localPath } from '../../local-path.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { withDismissed } from '../../session/cookies.js'
+
+const AT = '/admin/broadcast_messages'
+const PER_PAGE = 20
+
+/** A moment as it is typed: 2026-11-25 14:30, in UTC. */
+const momentText = (moment: Date) => moment.toISOString().slice(0, 16).replace('T', ' ')
+
+const HOUR_MS = 3_600_000
+
+const MessageForm = ({ view, message }: { view: PageView; message?: BroadcastMessage }) => (
+  <FormTag view={view} action={message ? `${AT}/${message.id}` : AT} method={message ? 'PUT' : 'POST'} once={!message}>
+    <FormFaults view={view} fields={['message', 'starts_at', 'ends_at', 'target_path']} />
+    <TextField view={view} name="broadcast_message[message]" label="Message" value={message?.message} rows={3} required />
+    <div class="columns">
+      <Field
+        view={view}
+        name="broadcast_message[starts_at]"
+        label="From"
+        value={momentText(message?.starts_at ?? view.now)}
+        hint="Day and time in UTC, as 2026-11-25 14:30."
+        required
+      />
+      <Field
+        view={view}
+        name="broadcast_message[ends_at]"
+        label="Until"
+        value={momentText(message?.ends_at ?? new Date(view.now.getTime() + HOUR_MS))}
+        hint="Day and time in UTC."
+        required
+      />
+    </div>
+    <Field
+      view={view}
+      name="broadcast_message[target_path]"
+      label="Only on pages at"
+      value={message?.target_path}
+      hint={
+        <>
+          A path such as <code>/team/*</code>, in which <code>*</code> is any text. Empty: on all pages.
+        </>
+      }
+    />
+    <Checkbox
+      view={view}
+      name="broadcast_message[dismissable]"
+      label="Can be dismissed"
+      hint="Then it is no longer shown in the browser in which it was dismissed."
+      checked={message?.dismissable ?? true}
+    />
+    <Submit label={message ? 'Save changes' : 'Add message'} />
+  </FormTag>
+)
+
+export const broadcastsPage = page({
+  at: AT,
+  access: adminPage,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, input, view }) {
+    const { items, total } = await listMessages(ctx, { page: input.page, per_page: PER_PAGE })
+    return {
+      title: 'Messages',
+      body: (
+        <AdminLayout view={view} at={AT} title="Messages">
+          <p>A message is shown at the top of all pages, to everybody, also to those who are not signed in.</p>
+          <Rows empty="There are no messages.">
+            {items.map((message) => (
+              <Row
+                key={message.id}
+                actions={
+                  <>
+                    <a class="button" href={`${view.links.prefix}${AT}/${message.id}/edit`} aria-label={`Edit message ${message.id}`}>
+                      Edit
+                    </a>
+                    <ActionButton
+                      view={view}
+                      action={`${AT}/${message.id}`}
+                      method="DELETE"
+                      label="Remove"
+                      what={`message ${message.id}`}
+                      class="danger"
+                    />
+                  </>
+                }
+              >
+                <span>
+                  {message.message}{' '}
+                  {isActive(message, view.now) ? (
+                    <Badge kind="success">shown</Badge>
+                  ) : message.starts_at > view.now ? (
+                    <Badge kind="waiting">later</Badge>
+                  ) : (
+                    <Badge>over</Badge>
+                  )}
+                </span>
+                <span class="dim">
+                  {momentText(message.starts_at)} to {momentText(message.ends_at)} UTC
+                  {message.target_path && `, at ${message.target_path}`}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          <h2>New message</h2>
+          <MessageForm view={view} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+const byId = { id: rowId() }
+
+export const editBroadcastPage = page({
+  at: `${AT}/:id/edit`,
+  access: adminPage,
+  input: z.object(byId),
+  async show({ ctx, input, view }) {
+    const message = await getMessage(ctx, input.id)
+    return {
+      title: 'Edit message',
+      body: (
+        <AdminLayout view={view} at={AT} title="Edit message">
+          <MessageForm view={view} message={message} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+const given = z.object({
+  message: orDefault(str(), ''),
+  starts_at: opt(datetime()),
+  ends_at: opt(datetime()),
+  target_path: orDefault(str(), ''),
+  dismissable: orDefault(bool(), false),
+})
+
+export const broadcastForm = form({
+  at: AT,
+  method: 'POST',
+  access: adminPage,
+  input: z.object({ broadcast_message: given }),
+  on: broadcastsPage,
+  async submit({ ctx, input }) {
+    await createMessage(ctx, input.broadcast_message)
+    return new Redirect(AT, { notice: 'The message is added.' })
+  },
+})
+
+export const broadcastChange = form({
+  at: `${AT}/:id`,
+  method: 'PUT',
+  access: adminPage,
+  input: z.object({ ...byId, broadcast_message: given }),
+  on: editBroadcastPage,
+  async submit({ ctx, input }) {
+    await updateMessage(ctx, input.id, input.broadcast_message)
+    return new Redirect(AT, { notice: 'The message is saved.' })
+  },
+})
+
+export const broadcastRemoval = form({
+  at: `${AT}/:id`,
+  method: 'DELETE',
+  access: adminPage,
+  input: z.object(byId),
+  async submit({ ctx, input }) {
+    await removeMessage(ctx, input.id)
+    return new Redirect(AT, { notice: 'The message is removed.' })
+  },
+})
+
+/** A browser remembers by a cookie what it has dismissed. */
+export const broadcastDismissal = form({
+  at: '/-/broadcast_messages/:id/dismiss',
+  method: 'POST',
+  access: anyone,
+  input: z.object({ ...byId, return_to: opt(str()) }),
+  submit: async ({ ctx, input, view }) => new Redirect(localPath(input.return_to), { cookies: [withDismissed(ctx, view.dismissed, input.id)] }),
+})

@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import { adminPage } from '../../../access/rules.js'
+import { notFound } from '../../../failures.js'
+import { rowId } from '../../../http/params.js'
+import { loadJobQueue, MAX_FAILED, removeJob, retryJobs } from '../../../services/operations/job-queue.js'
+import { numberText } from '../../components/facts.js'
+import { ActionButton } from '../../components/form.js'
+import { Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { AdminLayout } from '../../layout/admin.js'
+import { form, page, Redirect } from '../../page.js'
+
+const AT = '/admin/jobs'
+const MAX_TEXT = 500
+
+const short = (text: string) => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text)
+
+export const jobsPage = page({
+  at: AT,
+  access: adminPage,
+  input: z.object({}),
+  async show({ ctx, view }) {
+    const { kinds, failed } = await loadJobQueue(ctx)
+    const all = kinds.reduce((sum, kind) => sum + kind.failed, 0)
+    return {
+      title: 'Jobs',
+      body: (
+        <AdminLayout view={view} at={AT} title="Jobs">
+          <h2>Failed</h2>
+          <p>These have failed for good, and run again only if you say so.</p>
+          <Rows empty="No job has failed.">
+            {failed.map(({ id, kind, payload, attempts, failed_at, error }) => (
+              <Row
+                key={id}
+                actions={
+                  <>
+                    <ActionButton view={view} action={`${AT}/${id}/retry`} label="Try again" what={`job ${id}`} />
+                    <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={`job ${id}`} class="danger" />
+                  </>
+                }
+              >
+                <strong>
+                  {kind} <span class="dim">#{id}</span>
+                </strong>
+                <span class="fault">{short(error ?? 'No reason is known')}</span>
+                <span class="dim">
+                  <code>{short(JSON.stringify(payload))}</code>
+                </span>
+                <span class="dim">
+                  <Time at={new Date(failed_at)} />, after {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          {all > failed.length && (
+            <p class="dim">
+              Of {numberText(all)} the newest {MAX_FAILED} are shown.
+            </p>
+          )}
+          {all > 1 && <ActionButton view={view} action={`${AT}/retry`} label="Try all again" />}
+          <h2>Queue</h2>
+          {kinds.length === 0 ? (
+            <p class="empty">There is nothing to do.</p>
+          ) : (
+            <div class="scroll">
+              <table class="values">
+                <thead>
+                  <tr>
+                    {['Kind', 'Waiting', 'Later', 'Running', 'Failed', 'Oldest waits'].map((title) => (
+                      <th scope="col" key={title}>
+                        {title}
+                      </th>
+                    ))}
+                  </tr>
+                </thead>
+                <tbody>
+                  {kinds.map(({ kind, waiting, later, running, failed: set, delay }) => (
+                    <tr key={kind}>
+                      <th scope="row">{kind}</th>
+                      <td>{numberText(waiting)}</td>
+                      <td>{numberText(later)}</td>
+                      <td>{numberText(running)}</td>
+                      <td>{numberText(set)}</td>
+                      <td>{waiting > 0 ? `${Math.round(delay)} s` : ''}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+const byId = z.object({ id: rowId() })
+
+export const jobRetry = form({
+  at: `${AT}/:id/retry`,
+  method: 'POST',
+  access: adminPage,
+  input: byId,
+  async submit({ ctx, input }) {
+    if ((await retryJobs(ctx, input.id)) === 0) throw notFound()
+    return new Redirect(AT, { notice: `Job ${input.id} is tried again.` })
+  },
+})
+
+export const jobsRetry = form({
+  at: `${AT}/retry`,
+  method: 'POST',
+  access: adminPage,
+  input: z.object({}),
+  async submit({ ctx }) {
+    const retried = await retryJobs(ctx, null)
+    return new Redirect(AT, { notice: retried === 1 ? 'One job is tried again.' : `${numberText(retried)} jobs are tried again.` })
+  },
+})
+
+export const jobRemoval = form({
+  at: `${AT}/:id`,
+  method: 'DELETE',
+  access: adminPage,
+  input: byId,
+  async submit({ ctx, input }) {
+    if (!(await removeJob(ctx, input.id))) throw notFound()
+    return new Redirect(AT, { notice: `Job ${input.id} is removed.` })
+  },
+})

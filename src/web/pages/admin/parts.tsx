@@ -1,0 +1,140 @@
+import { bool, opt, orDefault, str } from '../../../http/params.js'
+import type { UserRecord } from '../../../services/identity/users.js'
+import type { Deleted } from '../../../services/operations/deleted.js'
+import { ActionButton, Checkbox, Field, SelectField } from '../../components/form.js'
+import { Badge, Row, Rows } from '../../components/list.js'
+import { dayText, Time } from '../../components/time.js'
+import { inUrl } from '../../links.js'
+import type { PageView } from '../../page.js'
+
+export const adminUserPath = (username: string) => `/admin/users/${inUrl(username)}`
+
+/** What an account is besides active. */
+export const StateBadges = ({ user }: { user: Pick<UserRecord, 'state' | 'admin' | 'external' | 'confirmed_at' | 'two_factor_enabled'> }) => (
+  <>
+    {user.state === 'blocked_pending_approval' && <Badge kind="waiting">waits for approval</Badge>}{' '}
+    {user.state === 'blocked' && <Badge kind="danger">blocked</Badge>}{' '}
+    {user.state === 'ldap_blocked' && <Badge kind="danger">blocked by the directory</Badge>}{' '}
+    {user.admin && <Badge kind="success">administrator</Badge>} {user.external && <Badge>external</Badge>}{' '}
+    {user.confirmed_at === null && <Badge kind="waiting">address not confirmed</Badge>}
+  </>
+)
+
+interface ListFormProps {
+  view: PageView
+  action: string
+  name: string
+  label: string
+  value: string | undefined
+  sorts: { value: string; label: string }[]
+  sort: string
+  hidden?: Record<string, string>
+}
+
+/** Searches and sorts a list. */
+export const ListForm = ({ view, action, name, label, value, sorts, sort, hidden = {} }: ListFormProps) => (
+  <search>
+    <form method="get" action={view.links.prefix + action} class="search">
+      {Object.entries(hidden).map(([other, text]) => (
+        <input key={other} type="hidden" name={other} value={text} />
+      ))}
+      <input name={name} type="search" value={value ?? ''} placeholder={label} aria-label={label} />
+      <select name="sort" aria-label="Order">
+        {sorts.map((each) => (
+          <option key={each.value} value={each.value} selected={each.value === sort}>
+            {each.label}
+          </option>
+        ))}
+      </select>
+      <button type="submit">Search</button>
+    </form>
+  </search>
+)
+
+/** What an account may do. */
+export const Kinds = ({ view, user }: { view: PageView; user?: UserRecord }) => (
+  <>
+    <SelectField
+      view={view}
+      name="user[admin]"
+      label="Access"
+      value={user?.admin ? '1' : '0'}
+      choices={[
+        { value: '0', label: 'Regular' },
+        { value: '1', label: 'Administrator: may do and see everything' },
+      ]}
+    />
+    <Checkbox
+      view={view}
+      name="user[external]"
+      label="External"
+      hint="Sees only projects of which they are a member, and public ones; makes no projects and groups."
+      checked={user?.external ?? view.settings.user_default_external}
+    />
+    <Checkbox view={view} name="user[can_create_group]" label="May create groups" checked={user?.can_create_group ?? true} />
+    <Field
+      view={view}
+      name="user[projects_limit]"
+      label="Personal projects at most"
+      type="number"
+      value={String(user?.projects_limit ?? view.settings.default_projects_limit)}
+    />
+  </>
+)
+
+/** The fields of `Kinds`. */
+export const kinds = {
+  admin: orDefault(bool(), false),
+  external: orDefault(bool(), false),
+  can_create_group: orDefault(bool(), false),
+  projects_limit: opt(str()),
+}
+
+/** A number that was typed; what is none is refused as a number out of range is. */
+export const limitOf = (text: string | undefined): number | undefined =>
+  text === undefined || text === '' ? undefined : /^\d{1,15}$/.test(text) ? Number(text) : -1
+
+interface ListTabsProps {
+  view: PageView
+  at: string
+  current: string
+  tabs: [filter: string, label: string][]
+}
+
+/** Lists of one page, told apart by `filter`. */
+export const ListTabs = ({ view, at, current, tabs }: ListTabsProps) => (
+  <nav class="tabs" aria-label="Lists">
+    {tabs.map(([name, label]) => (
+      <a key={name} href={`${view.links.prefix}${at}?filter=${name}`} {...(name === current && { 'aria-current': 'page' })}>
+        {label}
+      </a>
+    ))}
+  </nav>
+)
+
+/** What is deleted and can be restored. */
+export const DeletedRows = ({ view, at, deleted: { items, more } }: { view: PageView; at: string; deleted: { items: Deleted[]; more: boolean } }) => (
+  <>
+    <Rows empty="Nothing waits for its removal.">
+      {items.map(({ id, path, deleted_at, due_at }) => (
+        <Row
+          key={id}
+          actions={
+            <>
+              <ActionButton view={view} action={`${at}/${id}/restore`} method="PUT" label="Restore" what={path} />
+              <a class="button" href={`${view.links.prefix}${at}/${id}`} aria-label={`Details of ${path}`}>
+                Details
+              </a>
+            </>
+          }
+        >
+          <strong>{path}</strong>
+          <span class="dim">
+            Deleted <Time at={deleted_at} />, removed on {dayText(due_at)}
+          </span>
+        </Row>
+      ))}
+    </Rows>
+    {more && <p class="dim">There are more than these {items.length}: restore those by the command line.</p>}
+  </>
+)

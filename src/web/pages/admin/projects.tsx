@@ -1,0 +1,257 @@
+import { z } from 'zod'
+import { adminPage, fullPathOf, getProjectFor } from '../../../access/rules.js'
+import { invalidRecord } from '../../../failures.js'
+import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
+import { visibilityName } from '../../../rules/visibility.js'
+import { listDeletedFirst } from '../../../services/operations/deleted.js'
+import { deleteProject, restoreProject } from '../../../services/projects/deletion.js'
+import { listProjects, type ProjectFilter } from '../../../services/projects/list.js'
+import type { ProjectRecord } from '../../../services/projects/load.js'
+import { updateProject } from '../../../services/projects/update.js'
+import { Facts, numberText, sizeText } from '../../components/facts.js'
+import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { projectsOf } from '../../components/projects.js'
+import { Time } from '../../components/time.js'
+import { AdminLayout } from '../../layout/admin.js'
+import { inUrl } from '../../links.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { DeletedRows, ListForm, ListTabs } from './parts.js'
+
+const AT = '/admin/projects'
+const PER_PAGE = 30
+
+const SORTS = ['last_activity_desc', 'storage_size_desc', 'name_asc', 'created_desc', 'created_asc'] as const
+const SORT_LABELS = ['Active last', 'Largest first', 'By name', 'Newest first', 'Oldest first']
+const ORDERS = {
+  last_activity_desc: ['last_activity_at', 'desc'],
+  storage_size_desc: ['storage_size', 'desc'],
+  name_asc: ['name', 'asc'],
+  created_desc: ['created_at', 'desc'],
+  created_asc: ['created_at', 'asc'],
+} as const satisfies Record<(typeof SORTS)[number], [ProjectFilter['order_by'], ProjectFilter['sort']]>
+
+const bytesOf = ({ project }: Pick<ProjectRecord, 'project'>) => project.repository_size + project.lfs_objects_size
+
+const ProjectRow = ({ view, record }: { view: PageView; record: ProjectRecord }) => (
+  <Row
+    actions={
+      <span class="dim">
+        {sizeText(bytesOf(record))} in {record.project.storage} · <Time at={record.project.last_activity_at} />
+      </span>
+    }
+  >
+    <span>
+      <a href={`${view.links.prefix}${AT}/${record.project.id}`}>
+        <span class="dim">{record.namespace.full_path} / </span>
+        <strong>{record.project.name}</strong>
+      </a>{' '}
+      <Badge>{visibilityName(record.project.visibility)}</Badge> {record.project.archived && <Badge kind="waiting">Archived</Badge>}
+    </span>
+  </Row>
+)
+
+export const adminProjectsPage = page({
+  at: AT,
+  access: adminPage,
+  input: z.object({
+    page: paging.page,
+    filter: orDefault(oneOf(['all', 'archived', 'deleted']), 'all'),
+    name: opt(searchText()),
+    sort: orDefault(oneOf(SORTS), 'last_activity_desc'),
+  }),
+  async show({ ctx, caller, input, view }) {
+    const tabs = (
+      <ListTabs
+        view={view}
+        at={AT}
+        current={input.filter}
+        tabs={[
+          ['all', 'All'],
+          ['archived', 'Archived'],
+          ['deleted', 'Deleted'],
+        ]}
+      />
+    )
+    if (input.filter === 'deleted') {
+      const deleted = await listDeletedFirst(ctx, 'project')
+      return {
+        title: 'Projects',
+        body: (
+          <AdminLayout view={view} at={AT} title="Projects">
+            {tabs}
+            <FormFaults view={view} />
+            <DeletedRows view={view} at={AT} deleted={deleted} />
+          </AdminLayout>
+        ),
+      }
+    }
+    const [order_by, sort] = ORDERS[input.sort]
+    const filter: ProjectFilter = {
+      search: input.name,
+      search_namespaces: true,
+      archived: input.filter === 'archived' ? true : undefined,
+      order_by,
+      sort,
+      page: input.page,
+      per_page: PER_PAGE,
+    }
+    const { items, total } = await listProjects(ctx, caller, filter)
+    const records = await projectsOf(ctx, caller.user, items)
+    return {
+      title: 'Projects',
+      body: (
+        <AdminLayout view={view} at={AT} title="Projects">
+          {tabs}
+          <ListForm
+            view={view}
+            action={AT}
+            hidden={{ filter: input.filter }}
+            sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
+            name="name"
+            label="Name, path or group"
+            value={input.name}
+            sort={input.sort}
+          />
+          <Rows empty={input.name ? 'None of these has this in its name or path.' : 'There are none.'}>
+            {records.map((record) => (
+              <ProjectRow key={record.project.id} view={view} record={record} />
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+const byId = { project_id: rowId() }
+
+export const adminProjectPage = page({
+  at: `${AT}/:project_id`,
+  access: adminPage,
+  input: z.object(byId),
+  async show({ ctx, caller, input, view }) {
+    const { project } = await getProjectFor(ctx, caller, String(input.project_id))
+    const path = fullPathOf(project)
+    const storages = Object.keys(ctx.config.storages)
+    const at = `${AT}/${project.id}`
+    return {
+      title: project.name,
+      body: (
+        <AdminLayout view={view} at={AT} title={project.name}>
+          <FormFaults view={view} fields={['repository_storage', 'confirm']} />
+          <Facts
+            facts={[
+              ['Id', String(project.id)],
+              ['Path', <a href={`${view.links.prefix}/${inUrl(path)}`}>{path}</a>],
+              ['Visibility', visibilityName(project.visibility)],
+              ['Storage', project.storage],
+              ['Repository', sizeText(project.repository_size)],
+              ['Git LFS', sizeText(project.lfs_objects_size)],
+              ['Stars, forks', `${numberText(project.star_count)}, ${numberText(project.forks_count)}`],
+              ['Created', <Time at={project.created_at} />],
+              ['Last activity', <Time at={project.last_activity_at} />],
+            ]}
+          />
+          {!project.marked_for_deletion_at && storages.length > 1 && (
+            <>
+              <h2>Move to another storage</h2>
+              <FormTag view={view} action={`${at}/storage`} method="PUT">
+                <SelectField
+                  view={view}
+                  name="repository_storage"
+                  label="Storage"
+                  value={project.storage}
+                  choices={storages.map((value) => ({ value, label: value }))}
+                  hint="Repository and wiki are copied while they are in use."
+                />
+                <Submit label="Move" class="" />
+              </FormTag>
+            </>
+          )}
+          <DeletionForm view={view} at={at} path={path} kind="project" waits={project.marked_for_deletion_at !== null} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+interface DeletionProps {
+  view: PageView
+  at: string
+  path: string
+  kind: 'project' | 'group'
+  waits: boolean
+}
+
+/** Deletes a project or group, so that it can be restored for some days, or at once. */
+export function DeletionForm({ view, at, path, kind, waits }: DeletionProps) {
+  const days = view.settings.deletion_delay_days
+  return (
+    <>
+      <h2>Delete</h2>
+      {waits ? (
+        <>
+          <p>It is deleted, and is removed when its time to be restored is over.</p>
+          <ActionButton view={view} action={`${at}/restore`} method="PUT" label="Restore" />
+        </>
+      ) : (
+        <p>
+          {days === 0
+            ? `The ${kind} is removed at once, with all that is in it.`
+            : `The ${kind} is hidden, and can be restored for ${days} ${days === 1 ? 'day' : 'days'}; or it is removed at once, with all that is in it.`}
+        </p>
+      )}
+      <FormTag view={view} action={at} method="DELETE">
+        <Field view={view} name="confirm" label={`Type ${path} to confirm`} autocomplete="off" required />
+        <div class="toolbar">
+          {!waits && days > 0 && <Submit label={`Delete ${kind}`} class="danger" />}
+          <Submit label="Remove at once" name="at_once" value="1" class="danger" />
+        </div>
+      </FormTag>
+    </>
+  )
+}
+
+export const projectStorage = form({
+  at: `${AT}/:project_id/storage`,
+  method: 'PUT',
+  access: adminPage,
+  input: z.object({ ...byId, repository_storage: orDefault(str(), '') }),
+  on: adminProjectPage,
+  async submit({ ctx, caller, input }) {
+    const subject = await getProjectFor(ctx, caller, String(input.project_id))
+    await updateProject(ctx, caller, subject, { repository_storage: input.repository_storage })
+    return new Redirect(`${AT}/${input.project_id}`, { notice: `The project is being moved to ${input.repository_storage}.` })
+  },
+})
+
+export const projectRemoval = form({
+  at: `${AT}/:project_id`,
+  method: 'DELETE',
+  access: adminPage,
+  input: z.object({ ...byId, confirm: orDefault(str(), ''), at_once: opt(str()) }),
+  on: adminProjectPage,
+  async submit({ ctx, caller, input }) {
+    const subject = await getProjectFor(ctx, caller, String(input.project_id))
+    const path = fullPathOf(subject.project)
+    if (input.confirm.trim() !== path) throw invalidRecord({ confirm: ['is not the path'] })
+    await deleteProject(ctx, subject, { permanently_remove: input.at_once !== undefined })
+    return new Redirect(AT, {
+      notice: `${path} is ${input.at_once === undefined && subject.project.marked_for_deletion_at === null ? 'deleted' : 'removed'}.`,
+    })
+  },
+})
+
+export const projectRestoration = form({
+  at: `${AT}/:project_id/restore`,
+  method: 'PUT',
+  access: adminPage,
+  input: z.object(byId),
+  on: adminProjectsPage,
+  async submit({ ctx, input }) {
+    await restoreProject(ctx, null, input.project_id)
+    return new Redirect(`${AT}/${input.project_id}`, { notice: 'The project is restored.' })
+  },
+})

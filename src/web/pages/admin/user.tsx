@@ -1,0 +1,443 @@
+import { z } from 'zod'
+import type { SignedIn } from '../../../access/actor.js'
+import { adminPage } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { forbidden, invalidRecord, notFound } from '../../../failures.js'
+import { oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { listEmails } from '../../../services/identity/emails.js'
+import { findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
+import { getImpersonationToken, listImpersonationTokens, revokeImpersonationToken } from '../../../services/identity/impersonation-tokens.js'
+import { findKey, listKeys, removeKey } from '../../../services/identity/keys.js'
+import { mailLink } from '../../../services/identity/links/mail.js'
+import { unlinkIdentity } from '../../../services/identity/sign-in/identities.js'
+import { disableSecondFactor } from '../../../services/identity/sign-in/second-factor.js'
+import { approveUser, refuseUser } from '../../../services/identity/sign-in/sign-up.js'
+import { getToken, listTokens, markRevoked } from '../../../services/identity/tokens.js'
+import { setBlocked } from '../../../services/identity/user-state.js'
+import { findUserByName, loadUser, type User, type UserRecord } from '../../../services/identity/users.js'
+import { removeUser } from '../../../services/operations/user-removal.js'
+import { Avatar } from '../../components/avatar.js'
+import { Facts, numberText } from '../../components/facts.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Badge, Row, Rows } from '../../components/list.js'
+import { dayText, Time } from '../../components/time.js'
+import { AdminLayout } from '../../layout/admin.js'
+import { inUrl } from '../../links.js'
+import { form, type Html, type PageView, page, Redirect } from '../../page.js'
+import { changeOwn } from '../profile/profile.js'
+import { adminUserPath, Kinds, kinds, limitOf, StateBadges } from './parts.js'
+
+const LIST = '/admin/users'
+const AT = `${LIST}/:username`
+/** The most keys and tokens of each kind that are shown. */
+const MAX_SHOWN = 100
+
+const named = { username: str() }
+
+/** The account with a name; 404 for those that are no person's. */
+async function accountOf(ctx: Context, { username }: { username: string }): Promise<User> {
+  const user = await findUserByName(ctx, username)
+  if (user?.kind !== 'human' || user.removal !== null) throw notFound('User')
+  return user
+}
+
+interface Credentials {
+  emails: Awaited<ReturnType<typeof listEmails>>['items']
+  keys: Awaited<ReturnType<typeof listKeys>>
+  gpgKeys: Awaited<ReturnType<typeof listGpgKeys>>
+  tokens: Awaited<ReturnType<typeof listTokens>>
+  impersonations: Awaited<ReturnType<typeof listImpersonationTokens>>
+}
+
+async function credentialsOf(ctx: Context, caller: SignedIn, user: User): Promise<Credentials> {
+  const first = { page: 1, per_page: MAX_SHOWN }
+  const [{ items: emails }, keys, gpgKeys, tokens, impersonations] = await Promise.all([
+    listEmails(ctx, user, first),
+    listKeys(ctx, user, first),
+    listGpgKeys(ctx, user, first),
+    listTokens(ctx, caller, { user_id: user.id, state: 'active', sort: 'created_desc', ...first }),
+    listImpersonationTokens(ctx, user, { state: 'active', ...first }),
+  ])
+  return { emails, keys, gpgKeys, tokens, impersonations }
+}
+
+export const adminUserPage = page({
+  at: AT,
+  access: adminPage,
+  input: z.object(named),
+  async show({ ctx, caller, input, view }) {
+    const found = await accountOf(ctx, input)
+    const [user, credentials] = await Promise.all([loadUser(ctx, found.id), credentialsOf(ctx, caller, found)])
+    const at = adminUserPath(user.username)
+    return {
+      title: user.name,
+      body: (
+        <AdminLayout view={view} at={LIST} title={user.name}>
+          <FormFaults view={view} fields={['confirm']} />
+          <div class="row start">
+            <Avatar view={view} user={user} size={48} />
+            <span>
+              <a href={`${view.links.prefix}/${inUrl(user.username)}`}>@{user.username}</a> <StateBadges user={user} />
+            </span>
+          </div>
+          <Facts
+            facts={[
+              ['Id', String(user.id)],
+              ['E-mail', user.email],
+              [
+                'Further addresses',
+                credentials.emails.map(({ email, confirmed_at }) => (confirmed_at ? email : `${email} (not confirmed)`)).join(', '),
+              ],
+              ['Personal projects', `${numberText(user.personal_projects)} of at most ${numberText(user.projects_limit)}`],
+              ['May create groups', user.can_create_group ? 'yes' : 'no'],
+              ['Second factor', user.two_factor_enabled ? 'on' : 'off'],
+              ['Password', user.password_hash === null ? 'none' : user.password_expired ? 'to be changed at the next sign-in' : 'set'],
+              ['Created', <Time at={user.created_at} />],
+              ['Last active', user.last_activity_on ? dayText(new Date(user.last_activity_on)) : 'never'],
+            ]}
+          />
+          <p class="toolbar">
+            <a class="button" href={`${view.links.prefix}${at}/edit`}>
+              Edit
+            </a>
+            <a class="button" href={`${view.links.prefix}/admin/audit_log?actor=${encodeURIComponent(user.username)}`}>
+              What they did
+            </a>
+          </p>
+          <AccountActions ctx={ctx} view={view} at={at} user={user} />
+          <CredentialLists view={view} at={at} user={user} credentials={credentials} />
+          <Removal view={view} at={at} user={user} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+interface PartProps {
+  view: PageView
+  at: string
+  user: UserRecord
+}
+
+const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context, 'mail'> }) => (
+  <>
+    <h2>Account</h2>
+    <div class="toolbar">
+      {user.state === 'blocked_pending_approval' && (
+        <>
+          <ActionButton view={view} action={`${at}/approve`} method="PUT" label="Approve" class="primary" />
+          <ActionButton view={view} action={`${at}/reject`} method="DELETE" label="Reject and remove" class="danger" />
+        </>
+      )}
+      {user.state === 'active' && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
+      {user.state === 'blocked' && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
+      {user.confirmed_at === null && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
+      {ctx.mail && user.state === 'active' && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
+      <ActionButton view={view} action={`${at}/temporary_password`} label="Make a temporary password" />
+      {user.two_factor_enabled && !user.admin && (
+        <ActionButton view={view} action={`${at}/disable_two_factor`} method="PATCH" label="Turn off the second factor" class="danger" />
+      )}
+    </div>
+    {user.state === 'active' && <p class="dim">A blocked user cannot sign in, and no token or key of theirs works. Nothing of theirs is removed.</p>}
+    {user.two_factor_enabled && user.admin && (
+      <p class="dim">
+        The second factor of an administrator is turned off on the machine: <code>roost user {user.username} --no-second-factor</code>
+      </p>
+    )}
+  </>
+)
+
+const more = (shown: number, total: number) =>
+  total > shown && (
+    <p class="dim">
+      Of {numberText(total)} the first {shown} are shown.
+    </p>
+  )
+
+function CredentialLists({ view, at, user, credentials: { keys, gpgKeys, tokens, impersonations } }: PartProps & { credentials: Credentials }) {
+  const remove = (action: string, what: string, label = 'Revoke') => (
+    <ActionButton view={view} action={action} method="DELETE" label={label} what={what} class="danger" />
+  )
+  const used = (at: Date | null) =>
+    at ? (
+      <>
+        last used <Time at={at} />
+      </>
+    ) : (
+      'never used'
+    )
+  return (
+    <>
+      <h2>Identities</h2>
+      <Rows empty="They sign in with a password of this service alone.">
+        {user.identities.map(({ provider, extern_uid }) => (
+          <Row key={provider} actions={remove(`${at}/identities/${inUrl(provider)}`, provider, 'Disconnect')}>
+            <strong>{provider}</strong>
+            <span class="dim">{extern_uid}</span>
+          </Row>
+        ))}
+      </Rows>
+      <h2>SSH keys</h2>
+      <Rows empty="None.">
+        {keys.items.map(({ id, title, fingerprint_sha256, created_at, last_used_at }) => (
+          <Row key={id} actions={remove(`${at}/keys/${id}`, title, 'Remove')}>
+            <strong>{title}</strong>
+            <span class="dim">
+              SHA256:{fingerprint_sha256}, added <Time at={created_at} />, {used(last_used_at)}
+            </span>
+          </Row>
+        ))}
+      </Rows>
+      {more(keys.items.length, keys.total)}
+      <h2>GPG keys</h2>
+      <Rows empty="None.">
+        {gpgKeys.items.map(({ id, fingerprint, created_at }) => (
+          <Row key={id} actions={remove(`${at}/gpg_keys/${id}`, fingerprint, 'Remove')}>
+            <strong>{fingerprint}</strong>
+            <span class="dim">
+              Added <Time at={created_at} />
+            </span>
+          </Row>
+        ))}
+      </Rows>
+      <h2>Active tokens</h2>
+      <Rows empty="None.">
+        {[
+          ...tokens.items.map((token) => ({ token, path: 'personal_access_tokens', impersonates: false })),
+          ...impersonations.items.map(({ token }) => ({ token, path: 'impersonation_tokens', impersonates: true })),
+        ].map(({ token, path, impersonates }) => (
+          <Row key={token.id} actions={remove(`${at}/${path}/${token.id}`, token.name)}>
+            <span>
+              <strong>{token.name}</strong> {impersonates && <Badge kind="waiting">of an administrator</Badge>}{' '}
+              {token.scopes.map((scope) => (
+                <>
+                  <Badge key={scope}>{scope}</Badge>{' '}
+                </>
+              ))}
+            </span>
+            <span class="dim">
+              Created <Time at={token.created_at} />, {used(token.last_used_at)},{' '}
+              {token.expires_at ? `expires ${dayText(new Date(token.expires_at))}` : 'never expires'}
+            </span>
+          </Row>
+        ))}
+      </Rows>
+      {more(tokens.items.length, tokens.total)}
+    </>
+  )
+}
+
+const Removal = ({ view, at, user }: PartProps) => (
+  <>
+    <h2>Remove</h2>
+    <p>
+      The account goes with its personal projects, snippets and keys. What it wrote elsewhere stays under the name of the ghost user, or goes too.
+      This cannot be undone; a blocked account keeps everything.
+    </p>
+    <FormTag view={view} action={at} method="DELETE">
+      <Field view={view} name="confirm" label={`Type ${user.username} to confirm`} autocomplete="off" required />
+      <div class="toolbar">
+        <Submit label="Remove, keep what they wrote" name="how" value="soft" class="danger" />
+        <Submit label="Remove with what they wrote" name="how" value="hard" class="danger" />
+      </div>
+    </FormTag>
+  </>
+)
+
+export const userRemoval = form({
+  at: AT,
+  method: 'DELETE',
+  access: adminPage,
+  input: z.object({ ...named, confirm: orDefault(str(), ''), how: oneOf(['soft', 'hard']) }),
+  on: adminUserPage,
+  async submit({ ctx, input }) {
+    const user = await accountOf(ctx, input)
+    if (input.confirm.trim() !== user.username) throw invalidRecord({ confirm: ['is not the username'] })
+    await removeUser(ctx, user.id, input.how === 'hard', () => undefined)
+    return new Redirect(LIST, { notice: `${user.username} is removed.` })
+  },
+})
+
+const EDITED = ['name', 'username', 'email', 'projects_limit']
+
+export const editUserPage = page({
+  at: `${AT}/edit`,
+  access: adminPage,
+  input: z.object(named),
+  async show({ ctx, input, view }) {
+    const user = await loadUser(ctx, (await accountOf(ctx, input)).id)
+    return {
+      title: `Edit ${user.name}`,
+      body: (
+        <AdminLayout view={view} at={LIST} title={`Edit ${user.name}`}>
+          <FormTag view={view} action={adminUserPath(user.username)} method="PUT">
+            <FormFaults view={view} fields={EDITED} />
+            <Field view={view} name="user[name]" label="Name" value={user.name} maxlength={255} required />
+            <Field
+              view={view}
+              name="user[username]"
+              label="Username"
+              value={user.username}
+              hint="Personal projects move with it. Clones need their address changed."
+              required
+            />
+            <Field
+              view={view}
+              name="user[email]"
+              label="E-mail address"
+              type="email"
+              value={user.email}
+              hint="A new one counts as confirmed; the present one stays as a further address."
+              required
+            />
+            <Kinds view={view} user={user} />
+            <Submit label="Save changes" />
+          </FormTag>
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+export const userChange = form({
+  at: AT,
+  method: 'PUT',
+  access: adminPage,
+  input: z.object({
+    ...named,
+    user: z.object({ name: orDefault(str(), ''), username: orDefault(str(), ''), email: orDefault(str(), ''), ...kinds }),
+  }),
+  on: editUserPage,
+  async submit({ ctx, input }) {
+    const before = await accountOf(ctx, input)
+    const { projects_limit, email, ...given } = input.user
+    const limit = limitOf(projects_limit)
+    await changeOwn(ctx, before.id, {
+      ...given,
+      ...(email.trim().toLowerCase() !== before.email && { email, skip_reconfirmation: true }),
+      // limits of external users are fixed
+      ...(given.external ? { can_create_group: undefined } : { projects_limit: limit }),
+    })
+    return new Redirect(adminUserPath(input.user.username), { notice: 'The account is saved.' })
+  },
+})
+
+/** A button that does something with an account, and leads back to its page. */
+const action = (path: string, method: 'POST' | 'PUT' | 'PATCH', notice: string, act: (ctx: Context, user: User) => Promise<unknown>) =>
+  form({
+    at: `${AT}/${path}`,
+    method,
+    access: adminPage,
+    input: z.object(named),
+    on: adminUserPage,
+    async submit({ ctx, input }) {
+      const user = await accountOf(ctx, input)
+      await act(ctx, user)
+      return new Redirect(adminUserPath(user.username), { notice })
+    },
+  })
+
+export const userActions = {
+  approve: action('approve', 'PUT', 'The account is approved.', (ctx, { id }) => approveUser(ctx, id)),
+  block: action('block', 'PUT', 'The account is blocked.', (ctx, { id }) => setBlocked(ctx, id, true)),
+  unblock: action('unblock', 'PUT', 'The account is no longer blocked.', (ctx, { id }) => setBlocked(ctx, id, false)),
+  confirm: action('confirm', 'PUT', 'The address is confirmed.', (ctx, { id }) => changeOwn(ctx, id, { skip_reconfirmation: true })),
+  mail: action('reset_password', 'POST', 'A link to set a password is on its way.', async (ctx, user) => {
+    if (!ctx.mail) throw notFound()
+    // only a confirmed address may reset a password; the first one is set from any (ML-18)
+    await mailLink(ctx, ctx.db, user.confirmed_at ? 'reset' : 'welcome', user.email.toLowerCase())
+  }),
+  secondFactor: action('disable_two_factor', 'PATCH', 'The second factor is off.', (ctx, user) => {
+    if (user.admin) throw forbidden('The second factor of an administrator is turned off on the machine')
+    return disableSecondFactor(ctx, user)
+  }),
+}
+
+export const userRejection = form({
+  at: `${AT}/reject`,
+  method: 'DELETE',
+  access: adminPage,
+  input: z.object(named),
+  on: adminUserPage,
+  async submit({ ctx, input }) {
+    const user = await accountOf(ctx, input)
+    await refuseUser(ctx, user.id)
+    await removeUser(ctx, user.id, true, () => undefined)
+    return new Redirect(`${LIST}?filter=waiting`, { notice: `${user.username} is rejected and removed.` })
+  },
+})
+
+export const temporaryPassword = form({
+  at: `${AT}/temporary_password`,
+  method: 'POST',
+  access: adminPage,
+  input: z.object(named),
+  on: adminUserPage,
+  async submit({ ctx, input, view }): Promise<Html> {
+    const user = await accountOf(ctx, input)
+    const password = ctx.random.bytes('password', 15).toString('base64url')
+    await changeOwn(ctx, user.id, { password })
+    return {
+      title: 'Temporary password',
+      headers: { 'cache-control': 'no-store' },
+      body: (
+        <AdminLayout view={view} at={LIST} title={`Temporary password of ${user.name}`}>
+          <p>
+            <strong>This is the only time that it is shown.</strong> At the first sign-in with it they set one of their own; until then it opens
+            nothing else.
+          </p>
+          <p class="copied">
+            <input class="code" id="password" value={password} readonly aria-label="Password" />
+            <button type="button" class="copy" data-copy="password" hidden>
+              Copy
+            </button>
+          </p>
+          <p>
+            <a href={view.links.prefix + adminUserPath(user.username)}>The account of {user.name}</a>
+          </p>
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+/** A button that takes something away from an account. */
+const removal = (path: string, notice: string, remove: (ctx: Context, caller: SignedIn, user: User, id: number) => Promise<unknown>) =>
+  form({
+    at: `${AT}/${path}/:id`,
+    method: 'DELETE',
+    access: adminPage,
+    input: z.object({ ...named, id: rowId() }),
+    on: adminUserPage,
+    async submit({ ctx, caller, input }) {
+      const user = await accountOf(ctx, input)
+      await remove(ctx, caller, user, input.id)
+      return new Redirect(adminUserPath(user.username), { notice })
+    },
+  })
+
+export const userCredentials = {
+  key: removal('keys', 'The SSH key is removed.', async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id))),
+  gpgKey: removal('gpg_keys', 'The GPG key is removed.', async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id))),
+  token: removal('personal_access_tokens', 'The token is revoked.', async (ctx, caller, user, id) => {
+    const token = await getToken(ctx, caller, String(id))
+    if (token.user_id !== user.id) throw notFound()
+    return markRevoked(ctx, token)
+  }),
+  impersonation: removal('impersonation_tokens', 'The token is revoked.', async (ctx, _, user, id) =>
+    revokeImpersonationToken(ctx, await getImpersonationToken(ctx, user, id)),
+  ),
+}
+
+export const userIdentity = form({
+  at: `${AT}/identities/:provider`,
+  method: 'DELETE',
+  access: adminPage,
+  input: z.object({ ...named, provider: opt(str()) }),
+  on: adminUserPage,
+  async submit({ ctx, input }) {
+    const user = await accountOf(ctx, input)
+    await unlinkIdentity(ctx, user, input.provider ?? '')
+    return new Redirect(adminUserPath(user.username), { notice: `The account is disconnected from ${input.provider}.` })
+  },
+})

@@ -1,0 +1,191 @@
+import { z } from 'zod'
+import { adminPage } from '../../../access/rules.js'
+import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import { listUsers, loadUsers, type UserFilter } from '../../../services/identity/user-list.js'
+import { createUser, type UserRecord } from '../../../services/identity/users.js'
+import { countUsers } from '../../../services/operations/overview.js'
+import { Avatar } from '../../components/avatar.js'
+import { numberText } from '../../components/facts.js'
+import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Pager, Row, Rows } from '../../components/list.js'
+import { dayText, Time } from '../../components/time.js'
+import { AdminLayout } from '../../layout/admin.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { adminUserPath, Kinds, kinds, ListForm, limitOf, StateBadges } from './parts.js'
+
+const AT = '/admin/users'
+const PER_PAGE = 30
+
+/** The lists of the page: how each is called, and what it filters by. */
+const FILTERS = {
+  all: { label: 'All', count: 'all', filter: {} },
+  active: { label: 'Active', count: 'active', filter: { active: true } },
+  waiting: { label: 'Waiting for approval', count: 'waiting', filter: { waiting: true } },
+  blocked: { label: 'Blocked', count: 'blocked', filter: { blocked: true, waiting: false } },
+  admins: { label: 'Administrators', count: 'admins', filter: { admins: true } },
+  external: { label: 'External', count: 'external', filter: { external: true } },
+  two_factor: { label: 'With a second factor', count: 'two_factor', filter: { two_factor: 'enabled' } },
+} as const satisfies Record<string, { label: string; count: string; filter: Partial<UserFilter> }>
+const FILTER_NAMES = ['all', 'active', 'waiting', 'blocked', 'admins', 'external', 'two_factor'] as const
+
+const SORTS = ['created_desc', 'created_asc', 'name_asc', 'username_asc', 'updated_desc'] as const
+const SORT_LABELS = ['Newest first', 'Oldest first', 'By name', 'By username', 'Changed last']
+
+const UserRow = ({ view, user }: { view: PageView; user: UserRecord }) => (
+  <Row
+    actions={
+      <span class="dim">
+        {user.last_activity_on ? `Active ${dayText(new Date(user.last_activity_on))}` : 'Never active'} · since <Time at={user.created_at} />
+      </span>
+    }
+  >
+    <span class="row start">
+      <Avatar view={view} user={user} size={24} />
+      <a href={view.links.prefix + adminUserPath(user.username)}>
+        <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
+      </a>
+      <StateBadges user={user} />
+    </span>
+    <span class="dim">
+      {user.email}
+      {user.personal_projects > 0 && ` · ${numberText(user.personal_projects)} personal ${user.personal_projects === 1 ? 'project' : 'projects'}`}
+    </span>
+  </Row>
+)
+
+export const adminUsersPage = page({
+  at: AT,
+  access: adminPage,
+  input: z.object({
+    page: paging.page,
+    filter: orDefault(oneOf(FILTER_NAMES), 'all'),
+    search_query: opt(searchText()),
+    sort: orDefault(oneOf(SORTS), 'created_desc'),
+  }),
+  async show({ ctx, caller, input, view }) {
+    const [order, direction] = input.sort.split('_') as [string, 'asc' | 'desc']
+    const wanted: UserFilter = {
+      ...FILTERS[input.filter].filter,
+      exclude_internal: true,
+      search: input.search_query,
+      order_by: order === 'created' || order === 'updated' ? `${order}_at` : (order as 'name' | 'username'),
+      sort: direction,
+      page: input.page,
+      per_page: PER_PAGE,
+    }
+    const [counts, { items, total }] = await Promise.all([countUsers(ctx), listUsers(ctx, caller, wanted)])
+    const records = new Map(
+      (
+        await loadUsers(
+          ctx,
+          caller,
+          items.map(({ id }) => id),
+        )
+      ).map((user) => [user.id, user]),
+    )
+    const query = (filter: string) =>
+      new URLSearchParams({ filter, sort: input.sort, ...(input.search_query && { search_query: input.search_query }) })
+    return {
+      title: 'Users',
+      body: (
+        <AdminLayout view={view} at={AT} title="Users">
+          <nav class="tabs" aria-label="Users">
+            {FILTER_NAMES.map((name) => (
+              <a key={name} href={`${view.links.prefix}${AT}?${query(name)}`} {...(name === input.filter && { 'aria-current': 'page' })}>
+                {FILTERS[name].label} <span class="count">{numberText(counts[FILTERS[name].count])}</span>
+              </a>
+            ))}
+          </nav>
+          <div class="row">
+            <ListForm
+              view={view}
+              action={AT}
+              hidden={{ filter: input.filter }}
+              sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
+              name="search_query"
+              label="Name, username or address"
+              value={input.search_query}
+              sort={input.sort}
+            />
+            <span class="toolbar">
+              <a class="button" href={`${view.links.prefix}${AT}/import`}>
+                From a file
+              </a>
+              <a class="button" href={`${view.links.prefix}${AT}/new`}>
+                New user
+              </a>
+            </span>
+          </div>
+          <Rows empty={input.search_query ? 'None of these has this in a name or an address.' : 'There are none.'}>
+            {items.flatMap(({ id }) => {
+              const user = records.get(id)
+              return user ? [<UserRow key={id} view={view} user={user} />] : []
+            })}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+const FIELDS = ['username', 'name', 'email', 'password', 'projects_limit']
+
+export const newUserPage = page({
+  at: `${AT}/new`,
+  access: adminPage,
+  input: z.object({}),
+  async show({ ctx, view }) {
+    return {
+      title: 'New user',
+      body: (
+        <AdminLayout view={view} at={AT} title="New user">
+          <FormTag view={view} action={AT} once>
+            <FormFaults view={view} fields={FIELDS} />
+            <Field view={view} name="user[username]" label="Username" hint="Part of the address of their projects." required />
+            <Field view={view} name="user[name]" label="Name" maxlength={255} required />
+            <Field view={view} name="user[email]" label="E-mail address" type="email" required />
+            <Field
+              view={view}
+              name="user[password]"
+              label="Password"
+              type="password"
+              autocomplete="new-password"
+              hint={
+                ctx.mail
+                  ? 'At least 8 characters. Empty: a mail with a link to set one is sent.'
+                  : 'At least 8 characters. No mail is sent by this service.'
+              }
+            />
+            <Kinds view={view} />
+            <Submit label="Create user" />
+          </FormTag>
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+export const newUserForm = form({
+  at: AT,
+  method: 'POST',
+  access: adminPage,
+  input: z.object({
+    user: z.object({ username: orDefault(str(), ''), name: orDefault(str(), ''), email: orDefault(str(), ''), password: opt(str()), ...kinds }),
+  }),
+  on: newUserPage,
+  async submit({ ctx, input: { user } }) {
+    const { password, projects_limit, ...given } = user
+    const byMail = !password && ctx.mail !== null
+    const { username } = await createUser(ctx, {
+      ...given,
+      name: given.name.trim() || given.username,
+      ...(byMail ? { reset_password: true } : { password: password ?? '' }),
+      skip_confirmation: !byMail,
+      projects_limit: limitOf(projects_limit),
+    })
+    return new Redirect(adminUserPath(username), {
+      notice: byMail ? `${username} is created, and gets a mail with a link to set a password.` : `${username} is created.`,
+    })
+  },
+})

@@ -1,0 +1,169 @@
+// @module-tag long
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { aGroup, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
+
+const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+/** Pictures are kept where this says. */
+const PICTURES = process.env['ROOST_TEST_PICTURES']
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const t = testApp()
+let browser: Browser
+let root: TestUser
+let who: TestUser
+let project: TestProject
+let hook: number
+
+beforeAll(async () => {
+  const executablePath = PROGRAMS.find((path) => existsSync(path))
+  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
+  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  root = await anAdmin(t.ctx, { name: 'Root' })
+  who = await aUser(t.ctx, { name: 'Ada Lovelace' })
+  await aUser(t.ctx, { name: 'Charles Babbage', external: true })
+  await aUser(t.ctx, { name: 'Who Waits', state: 'blocked_pending_approval' })
+  await aUser(t.ctx, { name: 'Who Is Blocked', state: 'blocked' })
+  project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'README.md': '# Hello' } })
+  for (let i = 0; i < 4; i++) await aProject(t.ctx, { creator: who, files: { a: 'a' } })
+  const deleted = await aProject(t.ctx, { creator: who })
+  await t.api('delete', deleted.path, who).expect(202)
+  await aGroup(t.ctx, { creator: who, description: 'What we work on' })
+  await t.ctx.db.write.execute(sql`insert into jobs (kind, payload, attempts, failed_at, last_error) values
+    ('mail: damage', '{"since": "2026-01-01T00:00:00Z"}', 14, now(), 'connect ECONNREFUSED 192.0.2.1:25')`)
+  await t.api('post', '/hooks', root).send({ url: 'http://127.0.0.1:9/hook' }).expect(201)
+  hook = (await t.api('get', '/hooks', root).expect(200)).body[0].id
+  await t.api('post', `/hooks/${hook}`, root).expect(422)
+  await t.api('post', '/broadcast_messages', root).send({ message: 'Tonight at 22:00 UTC the service is updated.', dismissable: true }).expect(201)
+})
+afterAll(() => browser?.close())
+
+async function signIn(page: Page, user: TestUser) {
+  await page.goto(`${t.url}/users/sign_in`)
+  await page.getByLabel('Username or e-mail').fill(user.username)
+  await page.getByLabel('Password', { exact: true }).fill(user.password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.waitForURL(`${t.url}/dashboard`)
+}
+
+const paths = () => [
+  '/admin',
+  '/admin/users',
+  '/admin/users/new',
+  '/admin/users/import',
+  `/admin/users/${who.username}`,
+  `/admin/users/${who.username}/edit`,
+  '/admin/groups',
+  '/admin/projects',
+  '/admin/projects?filter=deleted',
+  `/admin/projects/${project.id}`,
+  '/admin/application_settings',
+  ...['sign_in', 'sign_up', 'visibility', 'limits', 'repositories', 'pages', 'ci', 'monitoring'].map((name) => `/admin/application_settings/${name}`),
+  '/admin/maintenance',
+  '/admin/broadcast_messages',
+  '/admin/abuse_reports',
+  '/admin/audit_log',
+  '/admin/jobs',
+  '/admin/hooks',
+  `/admin/hooks/${hook}/edit`,
+  '/admin/applications',
+  '/admin/sign_in_providers',
+  '/help',
+  `/abuse_reports/new?user_id=${who.id}`,
+]
+
+/** What axe finds on the page. */
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
+  )
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+}
+
+describe('pages of the administration in Chromium', () => {
+  for (const [look, options] of [
+    ['light', { colorScheme: 'light' }],
+    ['dark', { colorScheme: 'dark' }],
+    ['390 px', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
+  ] as const)
+    it(`pass axe and fit the window: ${look}`, async () => {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options, bypassCSP: true })
+      const page = await context.newPage()
+      await signIn(page, root)
+      const found: [string, string[]][] = []
+      for (const path of paths()) {
+        const answer = await page.goto(t.url + path)
+        const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+        const faults = [...(answer?.status() === 200 ? [] : [`status ${answer?.status()}`]), ...(isWider ? ['wider than the window'] : [])]
+        found.push([path, [...faults, ...(await findings(page))]])
+        if (PICTURES) await page.screenshot({ path: join(PICTURES, `${path.replace(/\W+/g, '_')}-${look.replace(/\W+/g, '_')}.png`), fullPage: true })
+      }
+      await context.close()
+      expect(found.filter(([, faults]) => faults.length > 0)).toEqual([])
+    })
+
+  for (const javaScriptEnabled of [true, false])
+    it(`are enough for a day of an administrator: ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
+      await setSettings(t.ctx, {})
+      const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 900 }, javaScriptEnabled })
+      const page = await context.newPage()
+      const faults: string[] = []
+      page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
+      page.on('pageerror', (error) => faults.push(error.message))
+      const name = `grace${javaScriptEnabled ? 1 : 2}`
+      await signIn(page, root)
+      if (javaScriptEnabled) await page.getByLabel(/^Account of/).click()
+      await page.goto(`${t.url}/admin`)
+      await page.getByRole('link', { name: 'Users', exact: true }).first().click()
+      await page.getByRole('link', { name: 'New user' }).click()
+      await page.getByLabel('Username').fill(name)
+      await page.getByLabel('Name', { exact: true }).fill('Grace Hopper')
+      await page.getByLabel('E-mail address').fill(`${name}@example.org`)
+      await page.getByLabel('Password').fill('a good password')
+      await page.getByRole('button', { name: 'Create user' }).click()
+      await page.getByText(`${name} is created.`).waitFor()
+      await page.getByRole('button', { name: 'Block' }).click()
+      await page.getByText('The account is blocked.').waitFor()
+      await page.goto(`${t.url}/admin/users?filter=blocked`)
+      await page.getByText(`${name}@example.org`).waitFor()
+
+      await page.getByRole('link', { name: 'Settings', exact: true }).last().click()
+      await page.getByRole('link', { name: 'Pages and mail' }).click()
+      await page.getByLabel('Help page text').fill('Ask **Ada**.')
+      await page.getByRole('button', { name: 'Save changes' }).click()
+      await page.getByText('the settings are saved').waitFor()
+      await page.goto(`${t.url}/help`)
+      await page.locator('.prose strong', { hasText: 'Ada' }).waitFor()
+
+      await page.goto(`${t.url}/admin/audit_log`)
+      await page.getByLabel('Action').fill('settings changed')
+      await page.getByRole('button', { name: 'Filter' }).click()
+      await page.getByText('help_page_text').first().waitFor()
+
+      await page.goto(`${t.url}/admin/broadcast_messages`)
+      await page.getByLabel('Message', { exact: true }).fill(`Lunch for ${name}`)
+      await page.getByRole('button', { name: 'Add message' }).click()
+      await page.getByText('The message is added.').waitFor()
+      await page
+        .locator('.broadcast', { hasText: `Lunch for ${name}` })
+        .getByRole('button')
+        .click()
+      await expect.poll(() => page.locator('.broadcast', { hasText: `Lunch for ${name}` }).count()).toBe(0)
+
+      await page.goto(`${t.url}/admin/maintenance`)
+      await page.getByLabel('Message', { exact: true }).fill('Back at noon')
+      await page.getByRole('button', { name: 'Make the service read-only' }).click()
+      await page.locator('.broadcast', { hasText: 'Back at noon' }).waitFor()
+      await t.api('post', `${project.path}/issues`, who).send({ title: 'x' }).expect(503)
+      await page.getByRole('button', { name: 'Allow changes again' }).click()
+      await page.getByText('Changes are possible again.').waitFor()
+      expect(faults).toEqual([])
+      await context.close()
+    })
+})
