@@ -20,5 +20,7 @@ export function issueBranchName(
 ): string {
   const shown = confidential ? 'confidential-issue' : partOf(title)
   const filled = (template || '%{id}-%{title}').replace(/%\{id\}/g, () => String(iid)).replace(/%\{title\}/g, () => shown)
-  return filled.slice(0, 2 * MAX_LENGTH).replace(/[-/.]+$/, '')
+  let end = Math.min(filled.length, 2 * MAX_LENGTH)
+  while ('-/.'.includes(filled.charAt(end - 1)) && end > 0) end--
+  return filled.slice(0, end)
 }

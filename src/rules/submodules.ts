@@ -9,9 +9,10 @@ export function submoduleUrls(text: string): Map<string, string> {
   }
   for (const line of text.split('\n')) {
     if (/^\s*\[/.test(line)) end()
-    const [, key, value = ''] = /^\s*(path|url)\s*=\s*(\S.*?)\s*$/.exec(line) ?? []
-    if (key === 'path') path = value.replace(/^"(.*)"$/, '$1')
-    if (key === 'url') url = value.replace(/^"(.*)"$/, '$1')
+    const [, key, rest = ''] = /^\s*(path|url)\s*=(.*)/.exec(line) ?? []
+    const value = rest.trim().replace(/^"(.*)"$/, '$1')
+    if (key === 'path') path = value
+    if (key === 'url') url = value
   }
   end()
   return found

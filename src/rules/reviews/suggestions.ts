@@ -6,7 +6,7 @@ export interface SuggestedChange {
   content: string
 }
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/
+const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)/
 const SUGGESTION = /^suggestion(?::-(\d{1,3})\+(\d{1,3}))?\s*$/
 const MAX_LINES = 100
 const MAX_SUGGESTIONS = 20

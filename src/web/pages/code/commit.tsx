@@ -15,7 +15,7 @@ import { diffOf, getCommit, refsOf } from '../../../services/repository/commits/
 import { signatureOfCommit } from '../../../services/repository/commits/signature.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Author, PipelineBadge, shortId } from '../../components/code.js'
-import { DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff.js'
+import { DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { Discussions, Thread } from '../../components/discussion.js'
 import { Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'

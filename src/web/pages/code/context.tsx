@@ -1,6 +1,6 @@
 import type { FileDiff, GitRepository, Oid } from '../../../git/types.js'
-import { fileAnchor, type Line, linesOf } from '../../components/diff.js'
-import { withContext } from '../../components/diff-marks.js'
+import { fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
+import { withContext } from '../../components/diff/diff-marks.js'
 import type { PageView } from '../../page.js'
 
 /** Larger files are not opened in a diff. */

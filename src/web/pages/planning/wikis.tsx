@@ -11,7 +11,7 @@ import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '.
 import { readSettings } from '../../../services/core/settings.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
 import { diagramServer, withSurroundings } from '../../../services/markdown/relative.js'
-import { linesOf } from '../../components/diff.js'
+import { linesOf } from '../../components/diff/diff.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, Submit, typed } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'

@@ -1,7 +1,7 @@
 import type { FileDiff } from '../../../git/types.js'
 import type { DraftNote } from '../../../services/notes/drafts.js'
 import type { DiscussionRecord } from '../../../services/notes/list.js'
-import { type Line, linesOf } from '../../components/diff.js'
+import { type Line, linesOf } from '../../components/diff/diff.js'
 
 /** The notes about a file: on its lines, on the file, and on lines that the shown diff does not have. */
 export interface Placed<T> {

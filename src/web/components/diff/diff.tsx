@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
-import type { FileDiff } from '../../git/types.js'
-import { linesOfDiff } from '../../rules/reviews/diff-lines.js'
-import type { ProjectLinks } from '../links.js'
+import type { FileDiff } from '../../../git/types.js'
+import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
+import type { ProjectLinks } from '../../links.js'
+import { Badge } from '../list.js'
 import { aBudget, changedWords, type Line, type Part, withoutSpace } from './diff-marks.js'
-import { Badge } from './list.js'
 
 export type { Line }
 

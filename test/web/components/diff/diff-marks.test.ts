@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { linesOf } from '../../../src/web/components/diff.js'
-import { aBudget, changedWords, commonOf, withContext, withoutSpace } from '../../../src/web/components/diff-marks.js'
+import { linesOf } from '../../../../src/web/components/diff/diff.js'
+import { aBudget, changedWords, commonOf, withContext, withoutSpace } from '../../../../src/web/components/diff/diff-marks.js'
 
 const HEAD = '--- a/a\n+++ b/a\n'
 const shown = (lines: { kind: string; text: string }[]) => lines.map(({ kind, text }) => `${kind}: ${text}`)
