@@ -225,6 +225,7 @@ export const BODIES: Record<string, object> = {
   'POST /groups': { name: '', path: '' },
   'POST /groups/:id/hooks': { url: 'http://example.com' },
   'POST /hooks': { url: 'http://example.com' },
+  'POST /broadcast_messages': { message: 'x' },
   'POST /groups/:id/labels': { name: 'x', color: '#000' },
   'PUT /groups/:id/labels': { name: '999999', new_name: 'x' },
   'PUT /groups/:id/labels/:label_id': { new_name: 'x' },

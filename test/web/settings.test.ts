@@ -553,8 +553,10 @@ describe('what these pages cost', () => {
       const found: [string, number][] = []
       for (const page of pages) {
         const path = `/${project.fullPath}/-/${page}`
-        await browser.open(path)
-        found.push([page, (await t.queriesOf(() => browser.open(path))).length])
+        // what is read once a second, or by a job, may come between
+        const counts: number[] = []
+        for (let i = 0; i < 3; i++) counts.push((await t.queriesOf(() => browser.open(path))).length)
+        found.push([page, Math.min(...counts)])
       }
       return found
     }
