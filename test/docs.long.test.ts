@@ -90,7 +90,8 @@ const only = (page: string): [Block] => {
 describe('every block of the docs', () => {
   const run: Record<string, () => Promise<void>> = {
     'docs/administration.md': async () => {
-      const [users, password, invited, token, secret, audit, deleted, doctor, ...none] = blocksOf('docs/administration.md') as [
+      const [maintenance, users, password, invited, token, secret, audit, deleted, doctor, ...none] = blocksOf('docs/administration.md') as [
+        Block,
         Block,
         Block,
         Block,
@@ -101,6 +102,8 @@ describe('every block of the docs', () => {
         Block,
       ]
       expect(none).toEqual([])
+      await typed(maintenance)
+      writeFileSync(join(folder, 'people.csv'), 'username,name,email\nbob,Bob,bob@example.com\n')
       const lines = (await typed(users)).stdout.split('\n')
       expect(lines.join('\n')).toContain('user ada is blocked')
       await typed({ ...users, text: 'roost user unblock ada' })
@@ -205,7 +208,7 @@ describe('every block of the docs', () => {
     'docs/ci.md': async () => {
       const [register, environment, pipeline, hook, status, ...none] = blocksOf('docs/ci.md') as [Block, Block, Block, Block, Block]
       expect(none).toEqual([])
-      expect(JSON.parse((await typed(register)).stdout)).toMatchObject({ scopes: ['api'], secret: expect.any(String) })
+      expect(JSON.parse((await typed(register)).stdout)).toMatchObject({ application_name: 'Woodpecker', secret: expect.any(String) })
       expect(environment.text).toContain('WOODPECKER_GITLAB_CLIENT=<application_id>\n')
       expect(parse(pipeline.text).steps).toHaveLength(1)
       const here = ({ text, ...block }: Block) => ({ ...block, text: text.replace('team%2Fapp', 'group%2Fproject') })
