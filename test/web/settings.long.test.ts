@@ -153,7 +153,7 @@ describe("an owner's day", () => {
       await follow('Members')
       await page.getByLabel('Usernames').fill('no-such-person')
       await press('Add members')
-      await seen(/names nobody: no-such-person/)
+      await seen(/names no account: no-such-person/)
       await page.getByLabel('Usernames').fill(member.username)
       await page.getByLabel('Until').fill('2999-12-31')
       await press('Add members')

@@ -23,6 +23,7 @@ export interface HookSource {
   name: string
 }
 
+export { HOOK_EVENTS, type HookEvent }
 export type Hook = typeof webHooks.$inferSelect
 
 /** Attributes of a hook in a call. */

@@ -37,7 +37,7 @@ const byUser = { user_id: rowId() }
 async function idsOf(ctx: Context, names: string[]): Promise<number[]> {
   const users = await Promise.all(names.map((name) => findUserByName(ctx, name.replace(/^@/, ''))))
   const unknown = names.filter((_, i) => !users[i])
-  if (unknown.length > 0) throw invalidRecord({ usernames: [`names nobody: ${unknown.join(', ')}`] })
+  if (unknown.length > 0) throw invalidRecord({ usernames: [`names no account: ${unknown.join(', ')}`] })
   return users.flatMap((user) => user?.id ?? [])
 }
 
