@@ -51,12 +51,16 @@ function mapStackTraces(): void {
   /** By line and column; there are as many as the program has calls. */
   const positions = new Map<string, string>()
   const sourceOf = (line: number, column: number): string | undefined => {
-    maps ??= readMaps()
-    const map = lineAt(maps, Math.floor((line - 1) / LINES_A_MAP))
-    if (map === '') return undefined
-    const entry = new SourceMap(JSON.parse(map)).findEntry((line - 1) % LINES_A_MAP, column - 1)
-    if (!('originalSource' in entry)) return undefined
-    return `${resolve(dirname(path), entry.originalSource)}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
+    try {
+      maps ??= readFileSync(`${path}.map`)
+      const map = lineAt(maps, Math.floor((line - 1) / LINES_A_MAP))
+      const entry = new SourceMap(JSON.parse(map)).findEntry((line - 1) % LINES_A_MAP, column - 1)
+      if (!('originalSource' in entry)) return undefined
+      return `${resolve(dirname(path), entry.originalSource)}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
+    } catch {
+      // no map, or a damaged one
+      return undefined
+    }
   }
   const lineOf = (frame: NodeJS.CallSite): string => {
     const text = String(frame)
@@ -68,14 +72,6 @@ function mapStackTraces(): void {
     return text.replace(position, () => source)
   }
   Error.prepareStackTrace = (error, frames) => [Error.prototype.toString.call(error), ...frames.map((frame) => `    at ${lineOf(frame)}`)].join('\n')
-}
-
-function readMaps(): Buffer {
-  try {
-    return readFileSync(`${path}.map`)
-  } catch {
-    return Buffer.alloc(0)
-  }
 }
 
 /** A line of a text, counted from 0; empty if there is none. */

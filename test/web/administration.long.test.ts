@@ -1,17 +1,10 @@
 // @module-tag long
-import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { faultsOf, launchChromium } from '../support/chromium.js'
 import { aGroup, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
-
-const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-/** Pictures are kept where this says. */
-const PICTURES = process.env['ROOST_TEST_PICTURES']
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 const t = testApp()
 let browser: Browser
@@ -21,9 +14,7 @@ let project: TestProject
 let hook: number
 
 beforeAll(async () => {
-  const executablePath = PROGRAMS.find((path) => existsSync(path))
-  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
-  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  browser = await launchChromium()
   root = await anAdmin(t.ctx, { name: 'Root' })
   who = await aUser(t.ctx, { name: 'Ada Lovelace' })
   await aUser(t.ctx, { name: 'Charles Babbage', external: true })
@@ -77,15 +68,6 @@ const paths = () => [
   `/abuse_reports/new?user_id=${who.id}`,
 ]
 
-/** What axe finds on the page. */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
-  )
-  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
-}
-
 describe('pages of the administration in Chromium', () => {
   for (const [look, options] of [
     ['light', { colorScheme: 'light' }],
@@ -99,10 +81,7 @@ describe('pages of the administration in Chromium', () => {
       const found: [string, string[]][] = []
       for (const path of paths()) {
         const answer = await page.goto(t.url + path)
-        const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
-        const faults = [...(answer?.status() === 200 ? [] : [`status ${answer?.status()}`]), ...(isWider ? ['wider than the window'] : [])]
-        found.push([path, [...faults, ...(await findings(page))]])
-        if (PICTURES) await page.screenshot({ path: join(PICTURES, `${path.replace(/\W+/g, '_')}-${look.replace(/\W+/g, '_')}.png`), fullPage: true })
+        found.push([path, [...(answer?.status() === 200 ? [] : [`status ${answer?.status()}`]), ...(await faultsOf(page, `${path}-${look}`))]])
       }
       await context.close()
       expect(found.filter(([, faults]) => faults.length > 0)).toEqual([])

@@ -1,16 +1,9 @@
 // @module-tag long
-import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { faultsOf, findings, launchChromium } from '../support/chromium.js'
 import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-
-const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-/** Pictures are kept where this says. */
-const PICTURES = process.env['ROOST_TEST_PICTURES']
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 const t = testApp()
 let browser: Browser
@@ -19,9 +12,7 @@ let project: TestProject
 let groupPath: string
 
 beforeAll(async () => {
-  const executablePath = PROGRAMS.find((path) => existsSync(path))
-  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
-  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  browser = await launchChromium()
   user = await aUser(t.ctx)
   const files = {
     'README.md': '# Hello\n\n- [x] done\n\n| a | b |\n|---|---|\n| 1 | 2 |\n',
@@ -189,15 +180,6 @@ const paths = () => [
   '/no/such/page',
 ]
 
-/** What axe finds on the page. */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
-  )
-  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
-}
-
 describe('every page', () => {
   for (const [look, options] of [
     ['light', { colorScheme: 'light' }],
@@ -212,9 +194,7 @@ describe('every page', () => {
       await signIn(page)
       for (const path of paths()) {
         await page.goto(t.url + path)
-        const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
-        found.push([path, [...(isWider ? ['wider than the window'] : []), ...(await findings(page))]])
-        if (PICTURES) await page.screenshot({ path: join(PICTURES, `${path.replace(/\W+/g, '_')}-${look.replace(/\W+/g, '_')}.png`), fullPage: true })
+        found.push([path, await faultsOf(page, `${path}-${look}`)])
       }
       await context.close()
       expect(found.filter(([, faults]) => faults.length > 0)).toEqual([])

@@ -1,14 +1,10 @@
 // @module-tag long
-import { existsSync, readFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { createRequire } from 'node:module'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { findings, launchChromium } from '../support/chromium.js'
 import { anAdmin, aUser, type TestUser } from '../support/factories.js'
-
-const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 const t = testApp()
 const servers: Server[] = []
@@ -28,9 +24,7 @@ async function serve(answer: RequestListener): Promise<string> {
 }
 
 beforeAll(async () => {
-  const executablePath = PROGRAMS.find((path) => existsSync(path))
-  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
-  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  browser = await launchChromium()
   user = await aUser(t.ctx)
   admin = await anAdmin(t.ctx)
   end = `http://${await serve((_, response) => response.end('signed in'))}/end`
@@ -89,11 +83,7 @@ it('axe finds nothing on the pages of OAuth', async () => {
   const found: string[] = []
   for (const address of addresses) {
     await page.goto(address)
-    await page.evaluate(AXE)
-    const { violations } = await page.evaluate(() =>
-      (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }).axe.run(),
-    )
-    found.push(...violations.map(({ id }) => `${address}: ${id}`))
+    found.push(...(await findings(page)).map((fault) => `${address}: ${fault}`))
   }
   expect(found).toEqual([])
   await context.close()

@@ -1,26 +1,18 @@
 // @module-tag long
-import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
+import { faultsOf, launchChromium } from '../support/chromium.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-
-const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const PICTURES = process.env['ROOST_TEST_PICTURES']
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 const t = testApp()
 let browser: Browser
 
 beforeAll(async () => {
-  const executablePath = PROGRAMS.find((path) => existsSync(path))
-  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
-  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  browser = await launchChromium()
 })
 afterAll(() => browser?.close())
 
@@ -184,14 +176,7 @@ describe('a long review', () => {
       const page = await aWindow(owner, { ...options, bypassCSP: true })
       for (const path of ['', '/diffs', '/diffs?view=parallel', '/commits', '/edit']) {
         await page.goto(t.url + at + path)
-        await page.evaluate(AXE)
-        const violations = await page.evaluate(async () => {
-          const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }
-          return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
-        })
-        const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
-        expect([look, path, violations, isWider]).toEqual([look, path, [], false])
-        if (PICTURES) await page.screenshot({ path: join(PICTURES, `review${path.replace(/\W+/g, '_')}-${look}.png`), fullPage: true })
+        expect([look, path, await faultsOf(page, `review${path}-${look}`)]).toEqual([look, path, []])
       }
       await page.context().close()
     }

@@ -1,18 +1,13 @@
 // @module-tag long
-import { existsSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
 import { Secret, TOTP } from 'otpauth'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { faultsOf, launchChromium } from '../support/chromium.js'
 import { aUser, type TestUser } from '../support/factories.js'
 
-const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-/** Pictures are kept where this says. */
-const PICTURES = process.env['ROOST_TEST_PICTURES']
-const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')
 const AT = '/-/profile/two_factor_auth'
 
 /** Keys are bound to a host by its name, so the base URL and its port are those that the browser uses. */
@@ -29,9 +24,7 @@ const t = testApp({ PORT: String(port), BASE_URL: base })
 let browser: Browser
 
 beforeAll(async () => {
-  const executablePath = PROGRAMS.find((path) => existsSync(path))
-  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
-  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  browser = await launchChromium()
 })
 afterAll(() => browser?.close())
 
@@ -56,12 +49,7 @@ async function aBrowser(options: BrowserContextOptions = {}): Promise<{ context:
 
 /** Nothing that axe finds, and nothing wider than the window. */
 async function checked(page: Page, name: string): Promise<void> {
-  const found = await page.evaluate(
-    `(() => { ${AXE}; return axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html])) })()`,
-  )
-  expect(found).toEqual([])
-  expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
-  if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+  expect(await faultsOf(page, name)).toEqual([])
 }
 
 async function signIn(page: Page, { username, password }: TestUser): Promise<void> {

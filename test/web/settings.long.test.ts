@@ -1,17 +1,10 @@
 // @module-tag long
-import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { faultsOf, launchChromium } from '../support/chromium.js'
 import { aGroup, aProject, aUser, type TestProject, type TestUser, unique } from '../support/factories.js'
 import { receiver } from '../support/servers/receiver.js'
-
-const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-/** Pictures are kept where this says. */
-const PICTURES = process.env['ROOST_TEST_PICTURES']
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
 const r = receiver()
@@ -24,9 +17,7 @@ let hook: number
 let attempt: number
 
 beforeAll(async () => {
-  const executablePath = PROGRAMS.find((path) => existsSync(path))
-  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
-  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  browser = await launchChromium()
   user = await aUser(t.ctx, { name: 'Olivia Owner' })
   member = await aUser(t.ctx, { name: 'Dev Eloper' })
   group = await aGroup(t.ctx, { creator: user, visibility: 'public', request_access_enabled: true, description: 'What the group does' })
@@ -101,15 +92,6 @@ const paths = () => [
   ].map((path) => `/groups/${group.fullPath}${path}`),
 ]
 
-/** What axe finds on the page. */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
-  )
-  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
-}
-
 describe('every page of the settings', () => {
   for (const [look, options] of [
     ['light', { colorScheme: 'light' }],
@@ -123,10 +105,7 @@ describe('every page of the settings', () => {
       const found: [string, string[]][] = []
       for (const path of paths()) {
         const answer = await page.goto(t.url + path)
-        const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
-        const faults = [...(answer?.status() === 200 ? [] : ['not shown']), ...(isWider ? ['wider than the window'] : [])]
-        found.push([path, [...faults, ...(await findings(page))]])
-        if (PICTURES) await page.screenshot({ path: join(PICTURES, `${path.replace(/\W+/g, '_')}-${look.replace(/\W+/g, '_')}.png`), fullPage: true })
+        found.push([path, [...(answer?.status() === 200 ? [] : ['not shown']), ...(await faultsOf(page, `${path}-${look}`))]])
       }
       await context.close()
       expect(found.filter(([, faults]) => faults.length > 0)).toEqual([])

@@ -2,7 +2,7 @@ import { readOnlyText } from '../../services/core/maintenance.js'
 import type { PageView } from '../page.js'
 import { ActionButton } from './form.js'
 
-/** What everybody is told: that the service is read-only, and messages of the administrators (WB-180, WB-182). */
+/** The top of every page: whether the service is read-only, and the messages of administrators (WB-180, WB-182). */
 export function Broadcasts({ view }: { view: PageView }) {
   const { broadcasts: messages } = view
   const readOnly = readOnlyText(view.settings)

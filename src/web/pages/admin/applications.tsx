@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
-import { APPLICATION_SCOPES } from '../../../access/scopes.js'
-import { bool, list, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { bool, orDefault, paging, rowId } from '../../../http/params.js'
 import {
   type Application,
   createApplication,
@@ -10,14 +9,13 @@ import {
   removeApplication,
   renewSecret,
   updateApplication,
-  wordsOf,
 } from '../../../services/identity/oauth/applications.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { SCOPE_MEANINGS } from '../../components/scopes.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
+import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../oauth/application-parts.js'
 
 const AT = '/admin/applications'
 const PER_PAGE = 50
@@ -49,20 +47,7 @@ const ApplicationForm = ({ view, application }: { view: PageView; application?: 
       hint="People are not asked whether it may use their account."
       checked={application?.trusted ?? false}
     />
-    <fieldset>
-      <legend>Scopes</legend>
-      {APPLICATION_SCOPES.map((scope) => (
-        <Checkbox
-          key={scope}
-          view={view}
-          name="doorkeeper_application[scopes][]"
-          value={scope}
-          label={scope}
-          hint={SCOPE_MEANINGS[scope]}
-          checked={application?.scopes.includes(scope) ?? false}
-        />
-      ))}
-    </fieldset>
+    <ScopeFields view={view} application={application} />
     <Submit label={application ? 'Save changes' : 'Add application'} />
   </FormTag>
 )
@@ -114,10 +99,7 @@ export const serviceApplicationPage = page({
       title: application.name,
       body: (
         <AdminLayout view={view} at={AT} title={application.name}>
-          <label for="uid">Application id (client id)</label>
-          <p class="copied">
-            <input class="code" id="uid" value={application.uid} readonly />
-          </p>
+          <ClientId uid={application.uid} />
           <ActionButton view={view} action={`${AT}/${application.id}/renew_secret`} method="PUT" label="Make a new secret" />
           <h2>Change it</h2>
           <ApplicationForm view={view} application={application} />
@@ -127,26 +109,12 @@ export const serviceApplicationPage = page({
   },
 })
 
-/** The id of an application, and its secret, which is shown only now. */
 const secretPage = (view: PageView, { id, name, uid }: Pick<Application, 'id' | 'name' | 'uid'>, secret: string): Html => ({
   title: name,
   headers: { 'cache-control': 'no-store' },
   body: (
     <AdminLayout view={view} at={AT} title={`Application “${name}”`}>
-      <p>
-        <strong>This is the only time that the secret is shown.</strong> Copy it now, and keep it like a password.
-      </p>
-      <label for="uid">Application id (client id)</label>
-      <p class="copied">
-        <input class="code" id="uid" value={uid} readonly />
-      </p>
-      <label for="secret">Secret (client secret)</label>
-      <p class="copied">
-        <input class="code" id="secret" value={secret} readonly />
-        <button type="button" class="copy" data-copy="secret" hidden>
-          Copy
-        </button>
-      </p>
+      <Credentials uid={uid} secret={secret} />
       <p>
         <a href={`${view.links.prefix}${AT}/${id}`}>The application</a>
       </p>
@@ -154,22 +122,9 @@ const secretPage = (view: PageView, { id, name, uid }: Pick<Application, 'id' | 
   ),
 })
 
-const given = z.object({
-  doorkeeper_application: z.object({
-    name: orDefault(str(), ''),
-    redirect_uri: orDefault(str(), ''),
-    confidential: orDefault(bool(), false),
-    trusted: orDefault(bool(), false),
-    scopes: orDefault(list(str()), []),
-  }),
-})
+const given = z.object({ doorkeeper_application: applicationFields.extend({ trusted: orDefault(bool(), false) }) })
 
-const attributesOf = ({ name, redirect_uri, scopes, ...flags }: z.infer<typeof given>['doorkeeper_application']) => ({
-  ...flags,
-  name: name.trim(),
-  redirect_uris: wordsOf(redirect_uri),
-  scopes: [...new Set(scopes)],
-})
+const serviceAttributes = ({ trusted, ...fields }: z.infer<typeof given>['doorkeeper_application']) => ({ ...attributesOf(fields), trusted })
 
 export const serviceApplicationForm = form({
   at: AT,
@@ -178,7 +133,7 @@ export const serviceApplicationForm = form({
   input: given,
   on: serviceApplicationsPage,
   async submit({ ctx, input, view }) {
-    const { application, secret } = await createApplication(ctx, null, attributesOf(input.doorkeeper_application))
+    const { application, secret } = await createApplication(ctx, null, serviceAttributes(input.doorkeeper_application))
     return secretPage(view, application, secret)
   },
 })
@@ -191,7 +146,7 @@ export const serviceApplicationChange = form({
   on: serviceApplicationPage,
   async submit({ ctx, input }) {
     const application = await getApplication(ctx, input.application_id, null)
-    await updateApplication(ctx, application, attributesOf(input.doorkeeper_application))
+    await updateApplication(ctx, application, serviceAttributes(input.doorkeeper_application))
     return new Redirect(`${AT}/${application.id}`, { notice: 'The application is saved.' })
   },
 })

@@ -13,28 +13,23 @@ import {
   signedIn,
 } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { Failure, invalidRecord } from '../../../failures.js'
-import { commaList, list, oneOfOrBlank, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { oneOfOrBlank, opt } from '../../../http/params.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
 import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
 import { type IssueChanges, updateIssue } from '../../../services/issuables/issues/update.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
-import { countMergeRequests, listMergeRequests } from '../../../services/issuables/merge-requests/reading/list.js'
-import { Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Pager, Rows } from '../../components/list.js'
 import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { groupLinks, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { issueFilterOf, issueFilters, ListHead, requestFilterOf, requestFilters } from './filters.js'
-import { IssueRow, RequestRow } from './lists.js'
-import { assigneeOf } from './people.js'
+import { requestList } from '../requests/list.js'
+import { BulkForm, bulkUpdate, changeEach, changesIn, chosenIids, chosenIn, queryOf } from './bulk.js'
+import { issueFilterOf, issueFilters, ListHead, requestFilters } from './filters.js'
+import { IssueRow } from './lists.js'
 
 const PER_PAGE = 20
 const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/issues`
-
-/** The filters of the address, with their question mark. */
-const queryOf = ({ address }: PageView) => (address.includes('?') ? address.slice(address.indexOf('?')) : '')
 
 interface IssueList {
   ctx: Context
@@ -60,7 +55,7 @@ async function issueList({ ctx, caller, view, source, given, at, scope = 'all', 
     choices ? labelChoices(ctx, choices) : [],
     choices ? milestoneChoices(ctx, choices) : [],
   ])
-  const chosen = new Set([(view.submitted?.values['issue_iids'] as unknown[] | undefined) ?? []].flat().map(String))
+  const chosen = chosenIn(view, 'issue_iids')
   const rows = (
     <Rows empty="There are no such issues.">
       {items.map((record) => (
@@ -88,41 +83,9 @@ async function issueList({ ctx, caller, view, source, given, at, scope = 'all', 
         milestones={milestones.slice(0, MAX_CHOICES)}
       />
       {changeAt && items.length > 0 ? (
-        <FormTag view={view} action={`${changeAt}${queryOf(view)}`}>
-          <FormFaults view={view} fields={['assignee_username']} />
+        <BulkForm view={view} action={changeAt} kind="issues" milestones={milestones.slice(0, MAX_CHOICES)}>
           {rows}
-          <details class="box bulk" open={view.submitted !== null}>
-            <summary class="head">Change the chosen issues</summary>
-            <div class="note">
-              <div class="columns">
-                <SelectField
-                  view={view}
-                  name="update[state_event]"
-                  label="State"
-                  choices={[
-                    { value: '', label: 'As it is' },
-                    { value: 'close', label: 'Close' },
-                    { value: 'reopen', label: 'Reopen' },
-                  ]}
-                />
-                <Field view={view} name="update[assignee_username]" label="Assignee" hint="A username, or none." />
-                <Field view={view} name="update[add_labels]" label="Add labels" hint="With commas between." list="list_labels" />
-                <Field view={view} name="update[remove_labels]" label="Remove labels" hint="With commas between." list="list_labels" />
-                <SelectField
-                  view={view}
-                  name="update[milestone_id]"
-                  label="Milestone"
-                  choices={[
-                    { value: '', label: 'As it is' },
-                    { value: '0', label: 'None' },
-                    ...milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
-                  ]}
-                />
-              </div>
-              <Submit label="Change issues" class="" />
-            </div>
-          </details>
-        </FormTag>
+        </BulkForm>
       ) : (
         rows
       )}
@@ -163,83 +126,24 @@ export const issuesPage = page({
   },
 })
 
-const MAX_CHANGED = 100
-
-/** Changes several issues; each as one would change it alone (WB-124). */
+/** Changes several issues; each as if it were changed alone (WB-124). */
 export const issuesChange = form({
   at: 'P/-/issues/bulk_update',
   method: 'POST',
   access: onProjectSignedIn('manage_issue'),
-  input: z.object({
-    issue_iids: orDefault(list(rowId(), MAX_CHANGED), []),
-    update: z.object({
-      state_event: opt(oneOfOrBlank(['close', 'reopen'])),
-      assignee_username: opt(str()),
-      add_labels: opt(commaList()),
-      remove_labels: opt(commaList()),
-      milestone_id: opt(str()),
-    }),
-  }),
+  input: z.object({ issue_iids: chosenIids, update: bulkUpdate }),
   on: issuesPage,
-  async submit({ ctx, caller, subject, input, view }) {
-    const { issue_iids: iids, update } = input
-    const { assignee_username, milestone_id, add_labels, remove_labels, state_event } = update
-    if (iids.length === 0) throw invalidRecord({ base: ['needs at least one issue: choose some.'] })
-    const changes: IssueChanges = {
-      state_event,
-      ...(add_labels?.length && { add_labels }),
-      ...(remove_labels?.length && { remove_labels }),
-      ...(milestone_id && { milestone_id: Number(milestone_id) }),
-      ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, assignee_username.trim() === 'none' ? '' : assignee_username) }),
-    }
-    let changed = 0
-    for (const iid of new Set(iids)) {
+  async submit({ ctx, caller, subject, input: { issue_iids: iids, update }, view }) {
+    const changes: IssueChanges = await changesIn(ctx, 'issue', { iids, update })
+    const notice = await changeEach(iids, 'issue', async (iid) => {
       const issue = await findIssueFor(ctx, caller, subject, iid)
-      if (!issue?.may('update_issue')) continue
-      try {
-        await updateIssue(ctx, caller, issue, changes)
-        changed++
-      } catch (error) {
-        if (!(error instanceof Failure) || error.kind !== 'not_found') throw error
-      }
-    }
-    return new Redirect(`${within(subject)}${queryOf(view)}`, { notice: `${changed} ${changed === 1 ? 'issue is' : 'issues are'} changed.` })
+      if (!issue?.may('update_issue')) return false
+      await updateIssue(ctx, caller, issue, changes)
+      return true
+    })
+    return new Redirect(`${within(subject)}${queryOf(view)}`, { notice })
   },
 })
-
-interface RequestList extends Omit<IssueList, 'given' | 'scope' | 'changeAt'> {
-  given: z.infer<typeof requestFilters>
-  scope: Parameters<typeof requestFilterOf>[1]
-}
-
-/** A list of merge requests of several projects. */
-async function requestList({ ctx, caller, view, source, given, at, scope }: RequestList) {
-  const filter = requestFilterOf(given, scope)
-  const states = ['opened', 'merged', 'closed', 'all'] as const
-  const [{ items, total }, counts] = await Promise.all([
-    listMergeRequests(ctx, caller, source, filter),
-    Promise.all(states.map((state) => countMergeRequests(ctx, caller, source, { ...filter, state }))),
-  ])
-  return (
-    <>
-      <ListHead
-        view={view}
-        at={at}
-        kind="merge requests"
-        state={given.state}
-        counts={Object.fromEntries(states.map((state, i) => [state, counts[i] ?? 0]))}
-        sort={given.sort}
-        search={given.search}
-      />
-      <Rows empty="There are no such merge requests.">
-        {items.map((record) => (
-          <RequestRow key={record.request.id} view={view} withProject record={record} />
-        ))}
-      </Rows>
-      <Pager view={view} page={given.page} perPage={PER_PAGE} total={total} />
-    </>
-  )
-}
 
 const groupTitle = (title: string, { group }: GroupSubject) => `${title} · ${group.full_path}`
 

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
-import { APPLICATION_SCOPES } from '../../../access/scopes.js'
 import { forbidden } from '../../../failures.js'
-import { bool, list, orDefault, rowId, str } from '../../../http/params.js'
+import { rowId } from '../../../http/params.js'
 import {
   type Application,
   createApplication,
@@ -11,15 +10,14 @@ import {
   removeApplication,
   renewSecret,
   updateApplication,
-  wordsOf,
 } from '../../../services/identity/oauth/applications.js'
 import { listAllowed, revokeAllowed } from '../../../services/identity/oauth/authorizations.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
-import { SCOPE_MEANINGS } from '../../components/scopes.js'
 import { Time } from '../../components/time.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
+import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../oauth/application-parts.js'
 
 const AT = '/-/profile/applications'
 const OWN = '/oauth/applications'
@@ -131,46 +129,19 @@ function ApplicationForm({ view, action, application }: { view: PageView; action
         hint="It runs on a server that keeps its secret. Others, such as a program on a desktop or in a browser, need PKCE."
         checked={application?.confidential ?? true}
       />
-      <fieldset>
-        <legend>Scopes</legend>
-        {APPLICATION_SCOPES.map((scope) => (
-          <Checkbox
-            key={scope}
-            view={view}
-            name="doorkeeper_application[scopes][]"
-            value={scope}
-            label={scope}
-            hint={SCOPE_MEANINGS[scope]}
-            checked={application?.scopes.includes(scope) ?? false}
-          />
-        ))}
-      </fieldset>
+      <ScopeFields view={view} application={application} />
       <Submit label={application ? 'Save' : 'Register application'} />
     </FormTag>
   )
 }
 
-/** The id of an application, and its secret, which is shown only now. */
 function secretPage(view: PageView, { id, name, uid }: Pick<Application, 'id' | 'name' | 'uid'>, secret: string): Html {
   return {
     title: name,
     headers: { 'cache-control': 'no-store' },
     body: (
       <SettingsLayout view={view} at={AT} title={`Application “${name}”`}>
-        <p>
-          <strong>This is the only time that the secret is shown.</strong> Copy it now, and keep it like a password.
-        </p>
-        <label for="uid">Application id (client id)</label>
-        <p class="copied">
-          <input class="code" id="uid" value={uid} readonly />
-        </p>
-        <label for="secret">Secret (client secret)</label>
-        <p class="copied">
-          <input class="code" id="secret" value={secret} readonly />
-          <button type="button" class="copy" data-copy="secret" hidden>
-            Copy
-          </button>
-        </p>
+        <Credentials uid={uid} secret={secret} />
         <p>
           Programs that know OpenID Connect find everything else at <code>{view.links.base}</code>.
         </p>
@@ -182,22 +153,7 @@ function secretPage(view: PageView, { id, name, uid }: Pick<Application, 'id' | 
   }
 }
 
-const given = z.object({
-  doorkeeper_application: z.object({
-    name: orDefault(str(), ''),
-    redirect_uri: orDefault(str(), ''),
-    confidential: orDefault(bool(), false),
-    scopes: orDefault(list(str()), []),
-  }),
-})
-
-/** The fields of the form as attributes. */
-const attributesOf = ({ name, redirect_uri, confidential, scopes }: z.infer<typeof given>['doorkeeper_application']) => ({
-  name: name.trim(),
-  redirect_uris: wordsOf(redirect_uri),
-  confidential,
-  scopes: [...new Set(scopes)],
-})
+const given = z.object({ doorkeeper_application: applicationFields })
 
 export const applicationForm = form({
   at: OWN,
@@ -225,10 +181,7 @@ export const applicationPage = page({
       title: application.name,
       body: (
         <SettingsLayout view={view} at={AT} title={application.name}>
-          <label for="uid">Application id (client id)</label>
-          <p class="copied">
-            <input class="code" id="uid" value={application.uid} readonly />
-          </p>
+          <ClientId uid={application.uid} />
           <ActionButton view={view} action={`${action}/renew_secret`} method="PUT" label="Make a new secret" />
           <h2>Change it</h2>
           <ApplicationForm view={view} action={action} application={application} />

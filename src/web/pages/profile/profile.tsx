@@ -7,7 +7,7 @@ import { removeAvatar } from '../../../services/identity/avatars.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { type UserChange, updateUser } from '../../../services/identity/user-update.js'
 import { getUser } from '../../../services/identity/users.js'
-import { Avatar } from '../../components/avatar.js'
+import { Avatar, PictureField, pictureOf } from '../../components/avatar.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
@@ -42,14 +42,7 @@ export const profilePage = page({
             <FormFaults view={view} fields={FIELDS} />
             <div class="row start">
               <Avatar view={view} user={user} size={64} />
-              <Field
-                view={view}
-                name="user[avatar]"
-                label="Picture"
-                type="file"
-                accept="image/*"
-                hint="PNG, JPEG, GIF, WebP or BMP, at most 200 KiB."
-              />
+              <PictureField view={view} name="user[avatar]" />
             </div>
             <Field view={view} name="user[name]" label="Name" value={user.name} autocomplete="name" maxlength={255} required />
             <SelectField
@@ -109,9 +102,7 @@ export const profileForm = form({
   on: profilePage,
   async submit({ ctx, caller, input: { user } }) {
     const { avatar, ...rest } = user
-    // a browser sends an empty file for none
-    const picture = avatar && avatar.data.length > 0 ? avatar : undefined
-    await changeOwn(ctx, caller.user.id, { ...rest, avatar: picture })
+    await changeOwn(ctx, caller.user.id, { ...rest, avatar: pictureOf(avatar) })
     return new Redirect(AT, { notice: 'Your profile is saved.' })
   },
 })

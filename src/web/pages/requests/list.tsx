@@ -1,26 +1,86 @@
 import { z } from 'zod'
+import type { Caller } from '../../../access/actor.js'
 import { findMergeRequestFor } from '../../../access/merge-requests.js'
 import { fullPathOf, onProjectSignedIn } from '../../../access/rules.js'
-import { Failure, invalidRecord } from '../../../failures.js'
-import { commaList, list, oneOfOrBlank, opt, orDefault, rowId, str } from '../../../http/params.js'
+import type { Context } from '../../../context.js'
+import { opt, str } from '../../../http/params.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
+import type { IssuableSource } from '../../../services/issuables/list.js'
 import { countMergeRequests, listMergeRequests } from '../../../services/issuables/merge-requests/reading/list.js'
 import { type MergeRequestChanges, updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
-import { Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Pager, Rows } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { BulkForm, bulkUpdate, changeEach, changesIn, chosenIids, chosenIn, peopleIn, queryOf } from '../planning/bulk.js'
 import { ListHead, requestFilterOf, requestFilters } from '../planning/filters.js'
 import { RequestRow } from '../planning/lists.js'
-import { assigneeOf } from '../planning/people.js'
 import { within } from './parts.js'
 
 const PER_PAGE = 20
-const MAX_CHANGED = 100
 const LISTED = ['opened', 'merged', 'closed', 'all'] as const
 
-const queryOf = ({ address }: PageView) => (address.includes('?') ? address.slice(address.indexOf('?')) : '')
+interface RequestList {
+  ctx: Context
+  caller: Caller
+  view: PageView
+  source: IssuableSource
+  given: z.infer<typeof requestFilters>
+  /** The address of the list. */
+  at: string
+  scope: Parameters<typeof requestFilterOf>[1]
+  /** Where merge requests of the project can be changed together. */
+  changeAt?: string | null
+}
+
+/** A list of merge requests with its states, filters and pages. */
+export async function requestList({ ctx, caller, view, source, given, at, scope, changeAt = null }: RequestList) {
+  const filter = requestFilterOf(given, scope)
+  const project = source !== 'everywhere' && 'project' in source ? source : null
+  const [{ items, total }, counts, labels, milestones] = await Promise.all([
+    listMergeRequests(ctx, caller, source, filter),
+    Promise.all(LISTED.map((state) => countMergeRequests(ctx, caller, source, { ...filter, state }))),
+    project ? labelChoices(ctx, project) : [],
+    project ? milestoneChoices(ctx, project) : [],
+  ])
+  const manageAt = items.length > 0 ? changeAt : null
+  const chosen = chosenIn(view, 'iids')
+  const rows = (
+    <Rows empty="There are no such merge requests.">
+      {items.map((record) => (
+        <RequestRow
+          key={record.request.id}
+          view={view}
+          withProject={!project}
+          record={record}
+          {...(manageAt && { chosen: chosen.has(String(record.request.iid)) })}
+        />
+      ))}
+    </Rows>
+  )
+  return (
+    <>
+      <ListHead
+        view={view}
+        at={at}
+        kind="merge requests"
+        state={given.state}
+        counts={Object.fromEntries(LISTED.map((state, i) => [state, counts[i] ?? 0]))}
+        sort={given.sort}
+        search={given.search}
+        {...(project && { labels: labels.slice(0, MAX_CHOICES), milestones: milestones.slice(0, MAX_CHOICES) })}
+      />
+      {manageAt ? (
+        <BulkForm view={view} action={manageAt} kind="merge requests" milestones={milestones.slice(0, MAX_CHOICES)}>
+          {rows}
+        </BulkForm>
+      ) : (
+        rows
+      )}
+      <Pager view={view} page={given.page} perPage={PER_PAGE} total={total} />
+    </>
+  )
+}
 
 /** The merge requests of a project, with the filters of the API in the address (WB-108). */
 export const mergeRequestsPage = page({
@@ -28,30 +88,9 @@ export const mergeRequestsPage = page({
   access: onProjectSignedIn('read_merge_request'),
   input: requestFilters,
   async show({ ctx, caller, subject, input, view }) {
-    const source = { project: subject }
-    const filter = requestFilterOf(input, 'all')
-    const [{ items, total }, counts, labels, milestones] = await Promise.all([
-      listMergeRequests(ctx, caller, source, filter),
-      Promise.all(LISTED.map((state) => countMergeRequests(ctx, caller, source, { ...filter, state }))),
-      labelChoices(ctx, source),
-      milestoneChoices(ctx, source),
-    ])
     const links = projectLinks(view, fullPathOf(subject.project))
-    const manages = subject.can('manage_merge_request') && items.length > 0
-    const chosen = new Set([(view.submitted?.values['iids'] as unknown[] | undefined) ?? []].flat().map(String))
-    const rows = (
-      <Rows empty="There are no such merge requests.">
-        {items.map((record) => (
-          <RequestRow
-            key={record.request.id}
-            view={view}
-            withProject={false}
-            record={record}
-            {...(manages && { chosen: chosen.has(String(record.request.iid)) })}
-          />
-        ))}
-      </Rows>
-    )
+    const at = links.page('merge_requests')
+    const changeAt = subject.can('manage_merge_request') ? `${within(subject)}/bulk_update` : null
     return {
       title: `Merge requests · ${fullPathOf(subject.project)}`,
       body: (
@@ -63,106 +102,30 @@ export const mergeRequestsPage = page({
               </a>
             )}
           </div>
-          <ListHead
-            view={view}
-            at={links.page('merge_requests')}
-            kind="merge requests"
-            state={input.state}
-            counts={Object.fromEntries(LISTED.map((state, i) => [state, counts[i] ?? 0]))}
-            sort={input.sort}
-            search={input.search}
-            labels={labels.slice(0, MAX_CHOICES)}
-            milestones={milestones.slice(0, MAX_CHOICES)}
-          />
-          {manages ? (
-            <FormTag view={view} action={`${within(subject)}/bulk_update${queryOf(view)}`}>
-              <FormFaults view={view} fields={['assignee_username', 'reviewer_username']} />
-              {rows}
-              <details class="box bulk" open={view.submitted !== null}>
-                <summary class="head">Change the chosen merge requests</summary>
-                <div class="note">
-                  <div class="columns">
-                    <SelectField
-                      view={view}
-                      name="update[state_event]"
-                      label="State"
-                      choices={[
-                        { value: '', label: 'As it is' },
-                        { value: 'close', label: 'Close' },
-                        { value: 'reopen', label: 'Reopen' },
-                      ]}
-                    />
-                    <Field view={view} name="update[assignee_username]" label="Assignee" hint="A username, or none." />
-                    <Field view={view} name="update[reviewer_username]" label="Reviewer" hint="A username, or none." />
-                    <Field view={view} name="update[add_labels]" label="Add labels" hint="With commas between." list="list_labels" />
-                    <Field view={view} name="update[remove_labels]" label="Remove labels" hint="With commas between." list="list_labels" />
-                    <SelectField
-                      view={view}
-                      name="update[milestone_id]"
-                      label="Milestone"
-                      choices={[
-                        { value: '', label: 'As it is' },
-                        { value: '0', label: 'None' },
-                        ...milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
-                      ]}
-                    />
-                  </div>
-                  <Submit label="Change merge requests" class="" />
-                </div>
-              </details>
-            </FormTag>
-          ) : (
-            rows
-          )}
-          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          {await requestList({ ctx, caller, view, source: { project: subject }, given: input, at, scope: 'all', changeAt })}
         </ProjectLayout>
       ),
     }
   },
 })
 
-const nobody = (name: string) => (name.trim() === 'none' ? '' : name)
-
-/** Changes several merge requests; each as one would change it alone (WB-108). */
+/** Changes several merge requests; each as if it were changed alone (WB-108). */
 const requestsChange = form({
   at: 'P/-/merge_requests/bulk_update',
   method: 'POST',
   access: onProjectSignedIn('manage_merge_request'),
-  input: z.object({
-    iids: orDefault(list(rowId(), MAX_CHANGED), []),
-    update: z.object({
-      state_event: opt(oneOfOrBlank(['close', 'reopen'])),
-      assignee_username: opt(str()),
-      reviewer_username: opt(str()),
-      add_labels: opt(commaList()),
-      remove_labels: opt(commaList()),
-      milestone_id: opt(str()),
-    }),
-  }),
+  input: z.object({ iids: chosenIids, update: bulkUpdate.extend({ reviewer_username: opt(str()) }) }),
   on: mergeRequestsPage,
   async submit({ ctx, caller, subject, input: { iids, update }, view }) {
-    const { assignee_username, reviewer_username, milestone_id, add_labels, remove_labels, state_event } = update
-    if (iids.length === 0) throw invalidRecord({ base: ['needs at least one merge request: choose some.'] })
-    const changes: MergeRequestChanges = {
-      state_event,
-      ...(add_labels?.length && { add_labels }),
-      ...(remove_labels?.length && { remove_labels }),
-      ...(milestone_id && { milestone_id: Number(milestone_id) || 0 }),
-      ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, nobody(assignee_username)) }),
-      ...(reviewer_username?.trim() && { reviewer_ids: await assigneeOf(ctx, nobody(reviewer_username)) }),
-    }
-    let changed = 0
-    for (const iid of new Set(iids)) {
+    const common = await changesIn(ctx, 'merge request', { iids, update })
+    const reviewer_ids = await peopleIn(ctx, update.reviewer_username)
+    const changes: MergeRequestChanges = { ...common, ...(reviewer_ids && { reviewer_ids }) }
+    const notice = await changeEach(iids, 'merge request', async (iid) => {
       const request = await findMergeRequestFor(ctx, caller, subject, iid)
-      if (!request?.may('update_merge_request')) continue
-      try {
-        await updateMergeRequest(ctx, caller, request, changes)
-        changed++
-      } catch (error) {
-        if (!(error instanceof Failure) || error.kind !== 'not_found') throw error
-      }
-    }
-    const notice = `${changed} ${changed === 1 ? 'merge request is' : 'merge requests are'} changed.`
+      if (!request?.may('update_merge_request')) return false
+      await updateMergeRequest(ctx, caller, request, changes)
+      return true
+    })
     return new Redirect(`${within(subject)}${queryOf(view)}`, { notice })
   },
 })

@@ -9,6 +9,7 @@ import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rule
 import { listGroups } from '../../../services/groups/list.js'
 import { updateGroup } from '../../../services/groups/update.js'
 import { deleteGroup, restoreGroup } from '../../../services/operations/group-deletion.js'
+import { PictureField, pictureOf } from '../../components/avatar.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { GroupRows } from '../../components/groups.js'
 import { Pager } from '../../components/list.js'
@@ -87,14 +88,7 @@ export const groupGeneralPage = page({
               choices={visibilityChoices(view, parent?.group.visibility ?? VISIBILITY_LEVEL.public, group.visibility)}
               hint="Nothing in the group may be more visible."
             />
-            <Field
-              view={view}
-              name="group[avatar]"
-              label="Picture"
-              type="file"
-              accept="image/*"
-              hint="PNG, JPEG, GIF, WebP or BMP, at most 200 KiB."
-            />
+            <PictureField view={view} name="group[avatar]" />
             <Submit label="Save changes" />
           </FormTag>
           {group.avatar && (
@@ -117,9 +111,7 @@ export const groupGeneralForm = form({
   on: groupGeneralPage,
   async submit({ ctx, caller, subject, input: { group } }) {
     const { avatar, visibility_level, ...rest } = group
-    // a browser sends an empty file for none
-    const picture = avatar && avatar.data.length > 0 ? avatar : undefined
-    await updateGroup(ctx, caller, subject, { ...rest, visibility: visibility_level, avatar: picture })
+    await updateGroup(ctx, caller, subject, { ...rest, visibility: visibility_level, avatar: pictureOf(avatar) })
     return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'The settings are saved.' })
   },
 })

@@ -15,6 +15,7 @@ import { transferProject, transferTarget } from '../../../services/projects/tran
 import { setArchived, updateProject } from '../../../services/projects/update.js'
 import { uploadsSize } from '../../../services/projects/uploads.js'
 import { requestHousekeeping } from '../../../services/repository/push/maintenance-job.js'
+import { PictureField, pictureOf } from '../../components/avatar.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { dayText } from '../../components/time.js'
 import { visibilityChoices } from '../../components/visibility.js'
@@ -73,14 +74,7 @@ export const generalPage = page({
                 hint="What a clone checks out, and what merge requests are for unless they say otherwise."
               />
             )}
-            <Field
-              view={view}
-              name="project[avatar]"
-              label="Picture"
-              type="file"
-              accept="image/*"
-              hint="PNG, JPEG, GIF, WebP or BMP, at most 200 KiB."
-            />
+            <PictureField view={view} name="project[avatar]" />
             <Submit label="Save changes" />
           </FormTag>
           {project.avatar && (
@@ -110,13 +104,11 @@ export const generalForm = form({
   on: generalPage,
   async submit({ ctx, caller, subject, input: { project } }) {
     const { avatar, visibility_level, default_branch, ...rest } = project
-    // a browser sends an empty file for none
-    const picture = avatar && avatar.data.length > 0 ? avatar : undefined
     await updateProject(ctx, caller, subject, {
       ...rest,
       visibility: visibility_level,
       default_branch: default_branch || undefined,
-      avatar: picture,
+      avatar: pictureOf(avatar),
     })
     return new Redirect(`${homeOfProject(subject)}/edit`, { notice: 'The settings are saved.' })
   },

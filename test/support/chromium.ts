@@ -1,0 +1,33 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+/** Pictures are kept where this says. */
+const PICTURES = process.env['ROOST_TEST_PICTURES']
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+export function launchChromium(): Promise<Browser> {
+  const executablePath = PROGRAMS.find((path) => existsSync(path))
+  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
+  return chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+}
+
+/** What axe finds on the page, whose context bypasses the policy against foreign scripts. */
+export async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
+  )
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+}
+
+/** What is wrong with the look of the page: it is wider than its window, or axe finds something. A picture is kept. */
+export async function faultsOf(page: Page, name: string): Promise<string[]> {
+  const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+  const faults = [...(isWider ? ['wider than the window'] : []), ...(await findings(page))]
+  if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name.replace(/[^\w-]+/g, '_')}.png`), fullPage: true })
+  return faults
+}
