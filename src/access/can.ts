@@ -81,6 +81,13 @@ const FEATURE_SWITCHES = [
   ['no_merge_requests', 'merge_requests_access_level'],
 ] as const
 
+/**
+ * Whether the caller may read commits of merge requests: who reads these, and everybody without an account where they
+ * are open to everybody, as pages and Git show them (GH-28).
+ */
+export const readsRequestCode = (input: ProjectPolicyInput): boolean =>
+  canProject(input, 'read_merge_request') || (input.user === null && input.project.merge_requests_access_level >= 20)
+
 /** Whether the feature is on for this caller (AC-10, G-68). */
 export const isFeatureOpen = (switchLevel: number, { user, level }: Pick<ProjectPolicyInput, 'user' | 'level'>) =>
   switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))

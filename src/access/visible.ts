@@ -69,6 +69,14 @@ export function readableCode(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
     and (${projects.visibility} >= ${openTo(viewerKind)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
+/** `readsRequestCode` for every row of `projects` whose code the caller may read (GH-28). */
+export function readableRequestCode(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  if (viewerKind === 'admin') return sql`${mergeRequestAccess} >= 10`
+  if (viewerKind === 'anonymous') return sql`${mergeRequestAccess} >= 20`
+  return sql`((${mergeRequestAccess} >= 20 or ${mergeRequestAccess} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
+    and (${projects.visibility} >= ${openTo(viewerKind)} or ${withLevel(projects, userId, REPORTER)}))`
+}
+
 /** Condition on `issues` of a project where the caller may read issues: those within `reach` (AC-14). */
 export function issuesInReach(reach: IssueReach, userId: SQLWrapper): SQL {
   if (reach === 'all') return sql`true`

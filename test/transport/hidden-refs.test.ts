@@ -111,3 +111,93 @@ describe('code of merge requests that the caller may not read (GH-28)', () => {
     })
   })
 })
+
+describe('commits of merge requests that the caller may not read, over the API and pages (GH-28)', () => {
+  let stranger: TestUser
+  let developer: TestUser
+  beforeAll(async () => {
+    stranger = await aUser(t.ctx)
+    developer = await aUser(t.ctx)
+    await t.api('post', `${project.path}/members`, owner).send({ user_id: developer.id, access_level: 30 }).expect(201)
+  })
+
+  const reads = (revision: string): string[] => {
+    const code = `${project.path}/repository`
+    return [
+      ...['', '/diff', '/refs', '/comments', '/statuses', '/signature', '/merge_requests', '/discussions'].map(
+        (part) => `${code}/commits/${revision}${part}`,
+      ),
+      `${code}/commits?ref_name=${revision}`,
+      `${code}/tree?ref=${revision}`,
+      `${code}/files/secret.txt?ref=${revision}`,
+      `${code}/files/secret.txt/raw?ref=${revision}`,
+      `${code}/files/secret.txt/blame?ref=${revision}`,
+      `${code}/archive.tar.gz?sha=${revision}`,
+      `${code}/compare?from=main&to=${revision}`,
+      `${code}/merge_base?refs[]=main&refs[]=${revision}`,
+      `${project.path}/search?scope=commits&search=${revision}`,
+      `${project.path}/search?scope=blobs&search=secret&ref=${revision}`,
+    ].map((path) => `/api/v4${path}`)
+  }
+  const pages = (revision: string): string[] =>
+    [
+      `commit/${revision}`,
+      `commit/${revision}.patch`,
+      `commits/${revision}`,
+      `tree/${revision}`,
+      `blob/${revision}/secret.txt`,
+      `raw/${revision}/secret.txt`,
+      `blame/${revision}/secret.txt`,
+      `compare/main...${revision}`,
+      `archive/${revision}/x.tar.gz`,
+    ].map((path) => `/${project.fullPath}/-/${path}`)
+  const get = (path: string, user: TestUser | null) =>
+    fetch(t.url + path, { headers: { accept: '*/*', ...(user && { 'private-token': user.token }) } })
+
+  it.each(['the whole id', 'its first digits'])('are not found by %s', async (name) => {
+    const revision = name === 'the whole id' ? secret : secret.slice(0, 10)
+    for (const [who, caller] of [
+      ['stranger', stranger],
+      ['visitor', null],
+    ] as const) {
+      for (const path of [...reads(revision), ...pages(revision)]) {
+        const answer = await get(path, caller)
+        const text = await answer.text()
+        const empty = ['[]', ''].includes(text.trim())
+        const refused = answer.status === 404 || answer.status === 401 || (path.includes('merge_base') && answer.status === 400)
+        expect(refused || (answer.status === 200 && empty), `${who} ${path} ${answer.status} ${text.slice(0, 200)}`).toBe(true)
+      }
+    }
+    for (const path of reads(revision).slice(0, 2)) expect((await get(path, owner)).status, path).toBe(200)
+    expect(await (await get(`/api/v4${project.path}/repository/files/secret.txt/raw?ref=${revision}`, owner)).text()).toBe('secret')
+  })
+
+  it('become no link in a text', async () => {
+    const rendered = async (user: TestUser) =>
+      (
+        await t
+          .api('post', '/markdown', user)
+          .send({ text: `see ${secret}`, gfm: true, project: project.fullPath })
+          .expect(201)
+      ).body.html
+    expect(await rendered(owner)).toContain(`/commit/${secret}`)
+    expect(await rendered(stranger)).not.toContain('/commit/')
+  })
+
+  it('start no branch, tag or commit where nobody may read merge requests, and are found again once a branch has them', async () => {
+    await t.api('put', project.path, owner).send({ merge_requests_access_level: 'disabled' }).expect(200)
+    const code = `${project.path}/repository`
+    for (const revision of [secret, secret.slice(0, 8)]) {
+      await t.api('post', `${code}/branches`, developer).send({ branch: 'taken', ref: revision }).expect(400)
+      await t.api('post', `${code}/tags`, developer).send({ tag_name: 'taken', ref: revision }).expect(400)
+    }
+    const actions = [{ action: 'create', file_path: 'b.txt', content: 'b' }]
+    const commit = { branch: 'taken', start_sha: secret, commit_message: 'b', actions }
+    await t.api('post', `${code}/commits`, developer).send(commit).expect(400)
+    await t.api('post', `${code}/commits/${secret}/cherry_pick`, developer).send({ branch: 'main' }).expect(404)
+    await gitOut(directoryOf(t, project.id), 'update-ref', 'refs/tags/shown', secret)
+    await t.api('get', `${code}/commits/${secret.slice(0, 8)}`, stranger).expect(200)
+    await gitOut(directoryOf(t, project.id), 'update-ref', '-d', 'refs/tags/shown')
+    await t.api('get', `${code}/commits/${secret.slice(0, 8)}`, stranger).expect(404)
+  })
+})

@@ -1,13 +1,22 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
-import { readableCode, viewerKindOf, visibleGroups, visibleIssues, visibleMergeRequests, visibleProjects } from '../../access/visible.js'
+import {
+  readableCode,
+  readableRequestCode,
+  viewerKindOf,
+  visibleGroups,
+  visibleIssues,
+  visibleMergeRequests,
+  visibleProjects,
+} from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { issues, labels, mergeRequests, milestones, namespaceAncestry, namespaces, projects, routes, users } from '../../db/schema/index.js'
 import type { NamedLinks } from '../../lib/text/markdown.js'
 import { titleOf } from '../../rules/commit-title.js'
 import { nameOfReference, type Reference, referencesIn } from '../../rules/references.js'
 import { repositoryOf } from '../repository/repositories.js'
+import { isPublished } from '../repository/revisions.js'
 
 /** Different references that one text may have; further ones stay text (MD-4). */
 const MAX_REFERENCES = 500
@@ -28,6 +37,9 @@ interface Named {
   storage: string
   /** Whether the reader may read its code. */
   code: boolean
+  /** Whether the reader may also read commits of its merge requests. */
+  request_code: boolean
+  default_branch: string
 }
 
 /** A reference with the project that it is about. */
@@ -87,6 +99,8 @@ async function locate(ctx: Context, { caller, project }: Reader, references: Ref
       namespace_id: projects.namespace_id,
       storage: projects.storage,
       code: sql<boolean>`${readableCode(viewerKind, userOf(caller))}`,
+      request_code: sql<boolean>`${readableRequestCode(viewerKind, userOf(caller))}`,
+      default_branch: projects.default_branch,
     })
     .from(routes)
     .innerJoin(projects, eq(projects.id, routes.project_id))
@@ -193,10 +207,12 @@ async function linksOfCommits(ctx: Context, located: Located[]): Promise<Link[]>
   const found = await Promise.all(
     byProject.map(async (ofProject) => {
       const { project } = ofProject[0] as (typeof wanted)[number]
-      const commits = await repositoryOf(ctx, project).commits(ofProject.map(({ oid }) => oid))
+      const repository = repositoryOf(ctx, project)
+      const commits = await repository.commits(ofProject.map(({ oid }) => oid))
+      const shown = await Promise.all(commits.map((commit) => commit && (project.request_code || isPublished(repository, project, commit.oid))))
       return ofProject.flatMap(({ reference, oid }, i) => {
         const commit = commits[i]
-        if (!commit) return []
+        if (!commit || !shown[i]) return []
         const text = `${reference.project === null ? '' : `${reference.project}@`}${oid.slice(0, 8)}`
         return [linkTo(reference, 'commit', { href: `${ctx.links.project(project.path)}/commit/${oid}`, title: titleOf(commit.message), text })]
       })

@@ -6,6 +6,7 @@ import type { ArchiveKind, Oid } from '../../git/types.js'
 import { canArchive } from '../../git/wire/archive.js'
 import type { CachedFile } from '../../lib/files/file-cache.js'
 import { repositoryOf } from './repositories.js'
+import { resolveRevision } from './revisions.js'
 
 /** The archive formats and their aliases (RE-6). */
 const KINDS = {
@@ -50,19 +51,15 @@ export interface ArchivePlan {
  * Determines the content and file name of an archive; 404 `File` for an unknown revision or path, 406 for a format that
  * this machine cannot produce.
  */
-export async function planArchive(
-  ctx: Context,
-  { project }: ProjectSubject,
-  { sha, format, path, name: wanted }: ArchiveRequest,
-): Promise<ArchivePlan> {
+export async function planArchive(ctx: Context, subject: ProjectSubject, { sha, format, path, name: wanted }: ArchiveRequest): Promise<ArchivePlan> {
   const kind = KINDS[format]
   if (!canArchive(kind)) throw notAcceptable()
-  const repository = repositoryOf(ctx, project)
+  const { project } = subject
   const ref = sha || project.default_branch
-  const found = await repository.resolve(ref)
+  const found = await resolveRevision(ctx, subject, ref)
   if (!found) throw notFound('File')
   const subpath = (path ?? '').replace(/^\/+|\/+$/g, '')
-  if (subpath !== '' && !(await repository.entry(found.commit, subpath))) throw notFound('File')
+  if (subpath !== '' && !(await repositoryOf(ctx, project).entry(found.commit, subpath))) throw notFound('File')
   const short = `${project.path}-${ref.replaceAll('/', '-')}`
   const prefix = wanted === short ? short : `${short}-${found.commit}`
   const name = createHash('sha256')

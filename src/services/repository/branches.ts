@@ -15,6 +15,7 @@ import { mayPushTo, type Protections, protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
 import { PROTECTED_BRANCH } from './push/rules.js'
 import { repositoryOf } from './repositories.js'
+import { resolveRevision } from './revisions.js'
 
 const HEADS = 'refs/heads/'
 
@@ -156,7 +157,7 @@ export async function createBranch(
   }
   const subject = isFirst ? await createDefaultBranch(ctx, given, caller) : given
   if (isFirst && branch === default_branch) return getBranch(ctx, subject, branch)
-  const start = await repository.resolve(ref)
+  const start = await resolveRevision(ctx, subject, ref)
   if (!start) throw refused('Invalid reference name')
   try {
     await moveRefs(ctx, subject, caller.user.id, [{ ref: HEADS + branch, old: ZERO, new: start.commit }])

@@ -8,6 +8,7 @@ import { checkPath } from '../../lib/git-path.js'
 import { MAX_JSON_BLOB } from './blobs.js'
 import { createCommit, PATH_FAULTS } from './commits/create.js'
 import { repositoryOf } from './repositories.js'
+import { resolveRevision } from './revisions.js'
 
 /** The metadata of a file, without its content (RF-2). */
 export interface FileMetadata {
@@ -35,12 +36,12 @@ interface FileLocation {
  * The file at a path of a revision, by default of the default branch. 404 `Commit` for an unknown revision, 404 `File`
  * for an unknown path.
  */
-export async function getFile(ctx: Context, { project }: ProjectSubject, path: string, ref = 'HEAD'): Promise<FileLocation> {
-  const repository = repositoryOf(ctx, project)
+export async function getFile(ctx: Context, subject: ProjectSubject, path: string, ref = 'HEAD'): Promise<FileLocation> {
+  const { project } = subject
   const named = ref === 'HEAD' ? project.default_branch : ref
-  const found = await repository.resolve(named)
+  const found = await resolveRevision(ctx, subject, named)
   if (!found) throw notFound('Commit')
-  const entry = path === '' ? null : await repository.entry(found.commit, path)
+  const entry = path === '' ? null : await repositoryOf(ctx, project).entry(found.commit, path)
   if (entry?.type !== 'blob') throw notFound('File')
   return { entry, commit: found.commit, ref: named }
 }

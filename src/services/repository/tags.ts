@@ -14,6 +14,7 @@ import { searchNames } from './branches.js'
 import { protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
 import { repositoryOf, signatureOf } from './repositories.js'
+import { resolveRevision } from './revisions.js'
 
 const TAGS = 'refs/tags/'
 /** Where a tag without a commit stands among those ordered by date: before all commits. */
@@ -111,7 +112,7 @@ export async function createTag(
     throw refused('Tag name invalid')
   const exists = () => refused(`Tag ${tag_name} already exists`)
   if (await repository.ref(TAGS + tag_name)) throw exists()
-  const target = await repository.resolve(ref)
+  const target = await resolveRevision(ctx, subject, ref)
   if (!target) throw refused(`Target ${ref} is invalid`)
   let oid = target.commit
   if (message) {

@@ -4,6 +4,7 @@ import { notFound } from '../../failures.js'
 import type { TreeEntry } from '../../git/types.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { repositoryOf } from './repositories.js'
+import { resolveRevision } from './revisions.js'
 
 const RANK = { tree: 0, blob: 1, commit: 2 } as const
 
@@ -13,11 +14,11 @@ const RANK = { tree: 0, blob: 1, commit: 2 } as const
  */
 export async function listTree(
   ctx: Context,
-  { project }: ProjectSubject,
+  subject: ProjectSubject,
   { ref, path, recursive, ...paging }: { ref?: string | undefined; path?: string | undefined; recursive: boolean } & Paging,
 ): Promise<Page<TreeEntry>> {
-  const repository = repositoryOf(ctx, project)
-  const found = await repository.resolve(ref || project.default_branch)
+  const repository = repositoryOf(ctx, subject.project)
+  const found = await resolveRevision(ctx, subject, ref || subject.project.default_branch)
   const subpath = (path ?? '').replace(/^\/+|\/+$/g, '')
   if (found && recursive) {
     const { limit, offset } = limits(paging)

@@ -4,6 +4,7 @@ import type { Commit, GitRepository, Oid, SearchDeadline, TreeEntry } from '../.
 import { openWiki } from '../content/wikis.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { repositoryOf } from '../repository/repositories.js'
+import { mayShow, resolveRevision } from '../repository/revisions.js'
 
 /** Lines shown before and after a match. */
 const CONTEXT_LINES = 2
@@ -36,8 +37,10 @@ interface CodeSearch extends SearchDeadline {
 }
 
 /** The commit to search; null if there is none. */
-async function headOf(repository: GitRepository, { default_branch }: ProjectSubject['project'], ref: string | undefined): Promise<Oid | null> {
-  return ref === undefined ? repository.ref(`refs/heads/${default_branch}`) : ((await repository.resolve(ref))?.commit ?? null)
+async function headOf(ctx: Context, subject: ProjectSubject, ref: string | undefined): Promise<Oid | null> {
+  const { project } = subject
+  if (ref === undefined) return repositoryOf(ctx, project).ref(`refs/heads/${project.default_branch}`)
+  return (await resolveRevision(ctx, subject, ref))?.commit ?? null
 }
 
 /**
@@ -46,16 +49,17 @@ async function headOf(repository: GitRepository, { default_branch }: ProjectSubj
  */
 export async function searchBlobs(
   ctx: Context,
-  { project, can }: ProjectSubject,
+  subject: ProjectSubject,
   text: string,
   paging: Paging,
   { ref: given, ...deadline }: CodeSearch,
 ): Promise<CodeMatches> {
+  const { project, can } = subject
   const ref = given ?? project.default_branch
   const none = { items: [], total: 0, ref }
   if (isBlank(text) || !can('download_code') || project.empty_repo) return none
   const repository = repositoryOf(ctx, project)
-  const head = await headOf(repository, project, given)
+  const head = await headOf(ctx, subject, given)
   if (!head) return none
   const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT_LINES, limit: MAX_MATCHES, ...deadline })
   const named = await filesAtPath(repository, head, text)
@@ -120,18 +124,19 @@ export async function searchWiki(
  */
 export async function searchCommits(
   ctx: Context,
-  { project, can }: ProjectSubject,
+  subject: ProjectSubject,
   text: string,
   paging: Paging,
   { ref, ...deadline }: CodeSearch,
 ): Promise<Page<Commit>> {
+  const { project, can } = subject
   if (isBlank(text) || !can('download_code') || project.empty_repo) return { items: [], total: 0 }
   const repository = repositoryOf(ctx, project)
-  const head = await headOf(repository, project, ref)
+  const head = await headOf(ctx, subject, ref)
   const oids = head ? (await repository.searchLog(head, text, { limit: MAX_COMMITS, ...deadline })).oids : []
   const hash = text.trim()
   const named = /^[0-9a-f]{7,40}$/i.test(hash) ? await repository.commitNamed(hash) : null
-  const all = named && !oids.includes(named) ? [...oids, named] : oids
+  const all = named && !oids.includes(named) && (await mayShow(ctx, subject, named)) ? [...oids, named] : oids
   const { limit, offset } = limits(paging)
   const commits = await repository.commits(all.slice(offset, offset + limit))
   return { items: commits.filter((commit) => commit !== null), total: all.length }

@@ -13,6 +13,7 @@ import { mayPushTo, protectsEmpty } from '../protection.js'
 import { PROTECTED_BRANCH, refusalOf } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
+import { resolveRevision } from '../revisions.js'
 import { commitToBranch, invalidBranch, type Rules } from './write.js'
 
 /** One element of `actions[]`, as sent. */
@@ -69,7 +70,7 @@ export async function createCommit(
       const blocked = empty && protectsEmpty(project, rules.settings) && !subject.can('manage_protection')
       if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(PROTECTED_BRANCH)
     }
-    const base = await baseOf(repository, given, empty)
+    const base = await baseOf(ctx, subject, given, empty)
     if (base.parent && !(await mayResetTo({ subject, repository, ...rules }, branch, base.old, base.parent))) throw refused(PROTECTED_BRANCH)
     return { commit: await draftCommit(ctx, repository, { caller, given, author: identity }, base.parent), old: base.old }
   }
@@ -133,7 +134,8 @@ function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }:
  * The parent of the commit, and the value that the branch must still have (C-29 to C-31, C-36, C-37). `start_sha` is a
  * start that need not be a branch head; with `force` an existing branch is reset to the start (X-10).
  */
-async function baseOf(repository: GitRepository, given: NewCommit, empty: boolean): Promise<{ parent: Oid | null; old: Oid }> {
+async function baseOf(ctx: Context, subject: ProjectSubject, given: NewCommit, empty: boolean): Promise<{ parent: Oid | null; old: Oid }> {
+  const repository = repositoryOf(ctx, subject.project)
   const { branch, start_branch, start_sha, force } = given
   if (empty) {
     if (branchNameFault(branch)) throw refused(invalidBranch(branch))
@@ -141,7 +143,7 @@ async function baseOf(repository: GitRepository, given: NewCommit, empty: boolea
   }
   const [target, source] = await Promise.all([
     headOf(repository, branch),
-    start_sha ? startCommit(repository, start_sha) : headOf(repository, start_branch || branch),
+    start_sha ? startCommit(ctx, subject, start_sha) : headOf(repository, start_branch || branch),
   ])
   if (!source)
     throw refused(start_sha ? `There is no commit ${start_sha} to start from` : 'You can only create or edit files when you are on a branch')
@@ -153,8 +155,8 @@ async function baseOf(repository: GitRepository, given: NewCommit, empty: boolea
 }
 
 /** Accepts full ids only: an abbreviation may become ambiguous between two attempts. */
-async function startCommit(repository: GitRepository, sha: string): Promise<Oid | null> {
-  return /^[0-9a-f]{40}$/.test(sha) ? ((await repository.commit(sha))?.oid ?? null) : null
+async function startCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<Oid | null> {
+  return /^[0-9a-f]{40}$/.test(sha) ? ((await resolveRevision(ctx, subject, sha))?.commit ?? null) : null
 }
 
 async function headOf(repository: GitRepository, branch: string): Promise<Oid | null> {

@@ -4,6 +4,7 @@ import { notFound, refused } from '../../../failures.js'
 import type { Commit, Diff, DiffLimits, FileDiff, GitRepository, Oid, Stats } from '../../../git/types.js'
 import { limits, type Page, type Paging, slice } from '../../core/page.js'
 import { repositoryOf } from '../repositories.js'
+import { resolveRevision } from '../revisions.js'
 
 export interface CommitFilter extends Paging {
   ref_name?: string | undefined
@@ -21,9 +22,10 @@ export interface CommitRecord {
 }
 
 /** The commits of a ref, newest first (C-9 to C-14); empty for an unknown ref and for an empty repository. */
-export async function listCommits(ctx: Context, { project }: ProjectSubject, filter: CommitFilter): Promise<Page<CommitRecord>> {
+export async function listCommits(ctx: Context, subject: ProjectSubject, filter: CommitFilter): Promise<Page<CommitRecord>> {
+  const { project } = subject
   const repository = repositoryOf(ctx, project)
-  const from = filter.all ? await allTips(repository) : await tipOf(repository, filter.ref_name || project.default_branch)
+  const from = filter.all ? await allTips(repository) : await tipOf(ctx, subject, filter.ref_name || project.default_branch)
   if (from.length === 0) return { items: [], total: 0 }
   const { offset: skip, limit } = limits(filter)
   const { commits, total } = await repository.log({
@@ -47,25 +49,24 @@ async function allTips(repository: GitRepository): Promise<Oid[]> {
   return tips.filter((_, i) => commits[i] !== null)
 }
 
-async function tipOf(repository: GitRepository, revision: string): Promise<Oid[]> {
-  const found = await repository.resolve(revision)
+async function tipOf(ctx: Context, subject: ProjectSubject, revision: string): Promise<Oid[]> {
+  const found = await resolveRevision(ctx, subject, revision)
   return found ? [found.commit] : []
 }
 
 /** The commit of a branch, tag, id or abbreviation; 404 when there is none (C-8). */
-export async function getCommit(ctx: Context, { project }: ProjectSubject, revision: string): Promise<Commit> {
-  const repository = repositoryOf(ctx, project)
-  const found = await repository.resolve(revision)
-  const commit = found && (await repository.commit(found.commit))
+export async function getCommit(ctx: Context, subject: ProjectSubject, revision: string): Promise<Commit> {
+  const found = await resolveRevision(ctx, subject, revision)
+  const commit = found && (await repositoryOf(ctx, subject.project).commit(found.commit))
   if (!commit) throw notFound('Commit')
   return commit
 }
 
 /** The best common ancestor of all these revisions (RE-5). */
-export async function getMergeBase(ctx: Context, { project }: ProjectSubject, refs: string[]): Promise<Commit> {
+export async function getMergeBase(ctx: Context, subject: ProjectSubject, refs: string[]): Promise<Commit> {
   if (refs.length < 2) throw refused('At least two refs are needed')
-  const repository = repositoryOf(ctx, project)
-  const found = await Promise.all(refs.map((ref) => repository.resolve(ref)))
+  const repository = repositoryOf(ctx, subject.project)
+  const found = await Promise.all(refs.map((ref) => resolveRevision(ctx, subject, ref)))
   const unknown = refs.filter((_, i) => found[i] === null)
   if (unknown.length > 0) throw refused(`Could not find ref: ${unknown.join(', ')}`)
   const base = await repository.mergeBase(...found.map((one) => one?.commit as Oid))
@@ -133,11 +134,10 @@ export interface Compared {
  * The commits that two revisions name, and where their differences begin: at the merge base, if there is one, or with
  * `straight` at `from` itself.
  */
-export async function resolveCompared(ctx: Context, { project }: ProjectSubject, { from, to, straight }: Compared) {
-  const repository = repositoryOf(ctx, project)
-  const [left, right] = await Promise.all([repository.resolve(from), repository.resolve(to)])
+export async function resolveCompared(ctx: Context, subject: ProjectSubject, { from, to, straight }: Compared) {
+  const [left, right] = await Promise.all([resolveRevision(ctx, subject, from), resolveRevision(ctx, subject, to)])
   if (!left || !right) throw notFound('Ref')
-  const base = straight ? left.commit : await repository.mergeBase(left.commit, right.commit)
+  const base = straight ? left.commit : await repositoryOf(ctx, subject.project).mergeBase(left.commit, right.commit)
   return { left, right, base }
 }
 

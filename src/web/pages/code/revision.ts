@@ -7,7 +7,7 @@ import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 import { titleOf as commitTitle } from '../../../rules/commit-title.js'
 import { type LastChanges, lastChanges } from '../../../services/repository/last-changes.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
-import { splitRevision } from '../../../services/repository/revisions.js'
+import { resolveRevision, splitRevision } from '../../../services/repository/revisions.js'
 import { type ProjectLinks, projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 
@@ -27,7 +27,7 @@ export interface Place {
 export async function placeOf(ctx: Context, subject: ProjectSubject, view: PageView, text: string): Promise<Place> {
   const repository = repositoryOf(ctx, subject.project)
   const { ref, path } = await splitRevision(repository, withoutTrailing(text, '/'), { alone: true })
-  const found = await repository.resolve(ref)
+  const found = await resolveRevision(ctx, subject, ref)
   const commit = found && (await repository.commit(found.commit))
   if (!commit) throw notFound()
   const branch = found.ref?.startsWith('refs/heads/') ? found.ref.slice('refs/heads/'.length) : null
