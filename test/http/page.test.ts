@@ -2,7 +2,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { members, projects } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
-import { aGroup, anAdmin, aProject, aToken, aUser, type TestUser } from '../support/factories.js'
+import { aCommit, aGroup, anAdmin, aProject, aToken, aUser, type TestUser } from '../support/factories.js'
+import { aMergeRequest } from '../support/merge-requests.js'
 import { rawAnswer } from '../support/raw.js'
 
 const t = testApp()
@@ -178,6 +179,50 @@ describe('the headers of a list', () => {
       expect(seen).toEqual(before)
     })
 
+    const followsRows = async (path: string, caller: TestUser) => {
+      const whole = ((await t.api('get', path, caller).expect(200)).body as { id: number }[]).map(({ id }) => id)
+      expect(whole.length, path).toBeGreaterThan(2)
+      const first = await t.api('get', `${path}?pagination=keyset&per_page=2`, caller).expect(200)
+      const link = new URL(urlOf(first.headers['link'] ?? '', 'next'))
+      const second = await t.api('get', link.pathname.replace('/api/v4', '') + link.search, caller).expect(200)
+      expect([...first.body, ...second.body].map(({ id }) => id)).toEqual(whole.slice(0, 4))
+    }
+
+    it('what belongs to commits, merge requests and issues is, too (G-91)', async () => {
+      const admin = await anAdmin(t.ctx)
+      const top = await aGroup(t.ctx, { creator: admin })
+      const middle = await aGroup(t.ctx, { creator: admin, parent_id: top.id })
+      const { id: namespace_id } = await aGroup(t.ctx, { creator: admin, parent_id: middle.id })
+      const project = await aProject(t.ctx, { creator: admin, namespace_id, files: { a: 'x' } })
+      await say(`${project.path}/issues`, { title: 'x' }, admin)
+      const sent = { description: 'Closes #1' }
+      const request = await aMergeRequest(t, { project, source: 'work', sent })
+      for (const branch of ['work1', 'work2']) {
+        await say(`${project.path}/repository/branches`, { branch, ref: 'work' }, admin)
+        await aMergeRequest(t, { project, source: branch, files: null, sent })
+      }
+      const { sha } = (await t.api('get', request.path, admin).expect(200)).body
+      for (let i = 0; i < 3; i++) {
+        const head = await aCommit(t.ctx, project, { [`f${i}`]: 'x' }, { branch: 'work' })
+        await say(`${project.path}/statuses/${head}`, { state: 'success', ref: 'work' }, admin)
+        await say(`${project.path}/statuses/${sha}`, { state: 'success', name: `job ${i}`, ref: 'work' }, admin)
+        await say(`${request.path}/award_emoji`, { name: ['tada', 'heart', 'eyes'][i] }, admin)
+        await say('/broadcast_messages', { message: `m${i}` }, admin)
+        await say('/applications', { name: `a${i}`, redirect_uri: 'http://a.example', scopes: 'api' }, admin)
+      }
+      await t.ctx.jobs.drain()
+      const lists = [
+        ...['/versions', '/pipelines', '/award_emoji'].map((part) => request.path + part),
+        ...['/closed_by', '/related_merge_requests'].map((part) => `${project.path}/issues/1${part}`),
+        ...['/statuses', '/merge_requests'].map((part) => `${project.path}/repository/commits/${sha}${part}`),
+        `${project.path}/jobs`,
+        `${project.path}/groups`,
+        '/broadcast_messages',
+        '/applications',
+      ]
+      for (const path of lists) await followsRows(path, admin)
+    })
+
     it('of others than administrators, users are found in the order of ids only without a search (G-91, U-16)', async () => {
       const caller = await aUser(t.ctx)
       const get = (query: string) => t.api('get', `/users?pagination=keyset&per_page=2${query}`, caller).expect(200)
@@ -198,14 +243,8 @@ describe('the headers of a list', () => {
         await say(`${project.path}/members`, { user_id: (await aUser(t.ctx)).id, access_level: 20 }, project.creator)
         await aGroup(t.ctx, { creator: project.creator })
       }
-      for (const path of [`${project.path}/pipelines`, '/namespaces', `${project.path}/users`, `${project.path}/members/all`]) {
-        const whole = ((await t.api('get', path, project.creator).expect(200)).body as { id: number }[]).map(({ id }) => id)
-        const first = await t.api('get', `${path}?pagination=keyset&per_page=2`, project.creator).expect(200)
-        const link = new URL(urlOf(first.headers['link'] ?? '', 'next'))
-        const second = await t.api('get', link.pathname.replace('/api/v4', '') + link.search, project.creator).expect(200)
-        expect([...first.body, ...second.body].map(({ id }) => id)).toEqual(whole.slice(0, 4))
-        expect(whole.length).toBeGreaterThan(2)
-      }
+      for (const path of [`${project.path}/pipelines`, '/namespaces', `${project.path}/users`, `${project.path}/members/all`])
+        await followsRows(path, project.creator)
       for (const path of [`${project.path}/pipelines?order_by=ref`, '/groups?order_by=name', '/projects?order_by=name'])
         expect((await t.api('get', `${path}&pagination=keyset`, project.creator).expect(200)).headers).toHaveProperty('x-total')
       await t.api('get', '/namespaces?pagination=cursor', project.creator).expect(400, { error: 'pagination does not have a valid value' })

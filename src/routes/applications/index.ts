@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { admin } from '../../access/rules.js'
 import { Application, ApplicationWithSecret, presentApplication } from '../../entities/identity/application.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, orDefault, paging, rowId, str } from '../../http/params.js'
+import { bool, idPaging, orDefault, rowId, str } from '../../http/params.js'
 import { title } from '../../http/texts.js'
 import { createApplication, listApplications, removeApplication, wordsOf } from '../../services/identity/oauth/applications.js'
 
@@ -35,9 +35,9 @@ export const applications = [
     path: '/applications',
     summary: 'List OAuth applications',
     access: admin,
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(Application),
-    handler: async ({ ctx, input }) => pageOf(await listApplications(ctx, input), input, presentApplication),
+    handler: async ({ ctx, input }) => pageOf(await listApplications(ctx, input), input, presentApplication).inOrderOfIds(input),
   }),
   endpoint({
     method: 'DELETE',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { admin, anyone } from '../../access/rules.js'
 import { BroadcastMessage, presentBroadcastMessage } from '../../entities/broadcast-message.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, datetime, oneOf, opt, paging, rowId, str, updateOf } from '../../http/params.js'
+import { bool, datetime, idPaging, oneOf, opt, rowId, str, updateOf } from '../../http/params.js'
 import { filled } from '../../http/texts.js'
 import { createMessage, getMessage, listMessages, removeMessage, updateMessage } from '../../services/core/broadcast-messages.js'
 
@@ -25,9 +25,10 @@ export const broadcastMessages = [
     summary: 'List broadcast messages',
     description: 'The newest comes first.',
     access: anyone,
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(BroadcastMessage),
-    handler: async ({ ctx, input }) => pageOf(await listMessages(ctx, input), input, (message) => presentBroadcastMessage(message, ctx.now())),
+    handler: async ({ ctx, input }) =>
+      pageOf(await listMessages(ctx, input), input, (message) => presentBroadcastMessage(message, ctx.now())).inOrderOfIds(input, 'desc'),
   }),
   endpoint({
     method: 'GET',

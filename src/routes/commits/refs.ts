@@ -3,7 +3,7 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { MergeRequest, presentMergeRequest } from '../../entities/issuables/merge-request.js'
 import { presentSignature, Signature } from '../../entities/repository/signature.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { oneOf, orDefault, paging } from '../../http/params.js'
+import { idPaging, oneOf, orDefault, paging } from '../../http/params.js'
 import { dayOf } from '../../lib/text/day.js'
 import { listRequestsOfCommit } from '../../services/issuables/merge-requests/reading/of-commit.js'
 import { refsOf } from '../../services/repository/commits/read.js'
@@ -42,11 +42,13 @@ export const commitRefs = [
     path: '/projects/:id/repository/commits/:sha/merge_requests',
     summary: 'List the merge requests of a commit',
     access: onProjectSignedIn('download_code'),
-    input: z.object({ sha: z.string(), ...paging }),
+    input: z.object({ sha: z.string(), ...idPaging }),
     output: z.array(MergeRequest),
     async handler({ ctx, caller, subject, input, view }) {
       const today = dayOf(ctx.now())
-      return pageOf(await listRequestsOfCommit(ctx, caller, subject, input), input, (record) => presentMergeRequest(record, today, view))
+      return pageOf(await listRequestsOfCommit(ctx, caller, subject, input), input, (record) =>
+        presentMergeRequest(record, today, view),
+      ).inOrderOfIds(input, 'desc')
     },
   }),
 ]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { onProjectAfterInput } from '../../access/rules.js'
 import { CommitStatus, PostedCommitStatus, presentCommitStatus, presentPostedCommitStatus } from '../../entities/ci/commit-status.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, float, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { bool, float, idPaging, oneOf, opt, rowId, str } from '../../http/params.js'
 import { listStatuses, POSTED_STATES, postStatus } from '../../services/ci/statuses.js'
 
 export const commitStatuses = [
@@ -12,10 +12,10 @@ export const commitStatuses = [
     summary: 'List the statuses of a commit',
     polled: true,
     access: onProjectAfterInput('download_code'),
-    input: z.object({ sha: z.string(), ref: opt(str()), stage: opt(str()), name: opt(str()), all: opt(bool()), ...paging }),
+    input: z.object({ sha: z.string(), ref: opt(str()), stage: opt(str()), name: opt(str()), all: opt(bool()), ...idPaging }),
     output: z.array(CommitStatus),
     async handler({ ctx, subject, input, view }) {
-      return pageOf(await listStatuses(ctx, subject, input), input, (status) => presentCommitStatus(status, view))
+      return pageOf(await listStatuses(ctx, subject, input), input, (status) => presentCommitStatus(status, view)).inOrderOfIds(input)
     },
   }),
   endpoint({

@@ -13,6 +13,7 @@ import {
   clearableIds,
   commaList,
   datetime,
+  idPaging,
   int,
   needsOneOf,
   oneOf,
@@ -165,10 +166,12 @@ export const issues = [
     path: `${ISSUE}/closed_by`,
     summary: 'List the merge requests that will close an issue',
     access: onIssue('read_issue'),
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(MergeRequest),
     async handler({ ctx, caller, subject, input, view }) {
-      return pageOf(await listClosing(ctx, caller, subject, input), input, (request) => presentMergeRequest(request, dayOf(ctx.now()), view))
+      return pageOf(await listClosing(ctx, caller, subject, input), input, (request) =>
+        presentMergeRequest(request, dayOf(ctx.now()), view),
+      ).inOrderOfIds(input)
     },
   }),
   endpoint({
@@ -176,10 +179,12 @@ export const issues = [
     path: `${ISSUE}/related_merge_requests`,
     summary: 'List the merge requests related to an issue',
     access: onIssueSignedIn('read_issue'),
-    input: z.object(paging),
+    input: z.object(idPaging),
     output: z.array(MergeRequest),
     async handler({ ctx, caller, subject, input, view }) {
-      return pageOf(await listRelated(ctx, caller, subject, input), input, (request) => presentMergeRequest(request, dayOf(ctx.now()), view))
+      return pageOf(await listRelated(ctx, caller, subject, input), input, (request) =>
+        presentMergeRequest(request, dayOf(ctx.now()), view),
+      ).inOrderOfIds(input)
     },
   }),
 ]

@@ -13,7 +13,7 @@ import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { Diff } from '../../entities/repository/diff.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
-import { paging, rowId } from '../../http/params.js'
+import { idPaging, paging, rowId } from '../../http/params.js'
 import { Rendered } from '../../http/rendered-cache.js'
 import { dayOf } from '../../lib/text/day.js'
 import {
@@ -96,11 +96,11 @@ export const contents = [
     summary: 'List the pipelines of a merge request',
     polled: true,
     access: read,
-    input: z.object({ ...paging }),
+    input: z.object(idPaging),
     output: z.array(PipelineBasic),
     async handler({ ctx, caller, subject, input, view }) {
       const { page, fullPath } = await listRequestPipelines(ctx, caller, subject, input)
-      return pageOf(page, input, (pipeline) => presentPipelineBasic(pipeline, { fullPath }, view))
+      return pageOf(page, input, (pipeline) => presentPipelineBasic(pipeline, { fullPath }, view)).inOrderOfIds(input, 'desc')
     },
   }),
   endpoint({
@@ -108,10 +108,10 @@ export const contents = [
     path: `${REQUEST}/versions`,
     summary: 'List the versions of a merge request',
     access: read,
-    input: z.object({ ...paging }),
+    input: z.object(idPaging),
     output: z.array(MergeRequestVersion),
     async handler({ ctx, subject, input }) {
-      return pageOf(await listVersions(ctx, subject.request, input), input, presentVersion)
+      return pageOf(await listVersions(ctx, subject.request, input), input, presentVersion).inOrderOfIds(input, 'desc')
     },
   }),
   endpoint({

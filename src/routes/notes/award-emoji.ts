@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { AwardEmoji, presentAward } from '../../entities/notes/award-emoji.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { paging, rowId, str } from '../../http/params.js'
+import { idPaging, rowId, str } from '../../http/params.js'
 import { type Awardable, createAward, deleteAward, getAward, listAwards } from '../../services/notes/award-emoji.js'
 import { getNote } from '../../services/notes/list.js'
 import type { Noteable } from '../../services/notes/noteables.js'
@@ -33,11 +33,11 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
       path: awards,
       summary: `List the award emoji of ${awardableName}`,
       access: access('read', 'Award Emoji'),
-      input: z.object({ ...given, ...paging }),
+      input: z.object({ ...given, ...idPaging }),
       output: z.array(AwardEmoji),
       async handler({ ctx, caller, subject, input, view }) {
         const awardable = await awardableOf(ctx, caller, subject.noteable, input)
-        return pageOf(await listAwards(ctx, awardable, input), input, (award) => presentAward(award, view))
+        return pageOf(await listAwards(ctx, awardable, input), input, (award) => presentAward(award, view)).inOrderOfIds(input)
       },
     }),
     endpoint({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { Job, presentJob } from '../../entities/ci/job.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { list, oneOf, opt, paging, rowId } from '../../http/params.js'
+import { idPaging, list, oneOf, opt, rowId } from '../../http/params.js'
 import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
 import { getJob, listJobs, listPipelineJobs } from '../../services/ci/jobs.js'
 
@@ -17,11 +17,13 @@ export const jobs = [
     summary: 'List the jobs of a pipeline',
     polled: true,
     access: read,
-    input: z.object({ pipeline_id: rowId(), scope, ...paging }),
+    input: z.object({ pipeline_id: rowId(), scope, ...idPaging }),
     output: z.array(Job),
     async handler({ ctx, subject, input, view }) {
       const project = { fullPath: fullPathOf(subject.project) }
-      return pageOf(await listPipelineJobs(ctx, subject, input.pipeline_id, input), input, (job) => presentJob(job, project, view))
+      return pageOf(await listPipelineJobs(ctx, subject, input.pipeline_id, input), input, (job) => presentJob(job, project, view)).inOrderOfIds(
+        input,
+      )
     },
   }),
   endpoint({
@@ -30,11 +32,11 @@ export const jobs = [
     summary: 'List the jobs of a project',
     polled: true,
     access: read,
-    input: z.object({ scope, ...paging }),
+    input: z.object({ scope, ...idPaging }),
     output: z.array(Job),
     async handler({ ctx, subject, input, view }) {
       const project = { fullPath: fullPathOf(subject.project) }
-      return pageOf(await listJobs(ctx, subject, input), input, (job) => presentJob(job, project, view))
+      return pageOf(await listJobs(ctx, subject, input), input, (job) => presentJob(job, project, view)).inOrderOfIds(input)
     },
   }),
   endpoint({

@@ -4,7 +4,7 @@ import { GroupRef, presentGroupRef } from '../../entities/groups/group.js'
 import { presentUserRef, UserRef } from '../../entities/identity/user.js'
 import { ProjectImport, presentProjectImport } from '../../entities/projects/project.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { idList, idPaging, opt, paging, searchText } from '../../http/params.js'
+import { idList, idPaging, opt, searchText } from '../../http/params.js'
 import { loadProject } from '../../services/projects/load.js'
 import { listProjectGroups, listProjectUsers } from '../../services/projects/people.js'
 import { languagesOf } from '../../services/repository/languages.js'
@@ -26,10 +26,12 @@ export const insight = [
     path: '/projects/:id/groups',
     summary: 'List the groups of a project',
     access: onProject('read_project'),
-    input: z.object({ search: opt(searchText()), skip_groups: opt(idList()), ...paging }),
+    input: z.object({ search: opt(searchText()), skip_groups: opt(idList()), ...idPaging }),
     output: z.array(GroupRef),
     handler: async ({ ctx, caller, subject, input, view }) =>
-      pageOf(await listProjectGroups(ctx, caller.user, subject.project.namespace_id, input), input, (group) => presentGroupRef(group, view)),
+      pageOf(await listProjectGroups(ctx, caller.user, subject.project.namespace_id, input), input, (group) =>
+        presentGroupRef(group, view),
+      ).inOrderOfIds(input),
   }),
   endpoint({
     method: 'GET',

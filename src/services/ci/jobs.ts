@@ -6,8 +6,9 @@ import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
+import type { Keyset } from '../../lib/keyset.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
-import { type Page, type Paging, pageFrom } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { basicColumns, getPipeline, type PipelineBasicRecord } from './pipelines.js'
@@ -34,7 +35,7 @@ const selectJobs = statement('jobs', (db, { of, scope }: Shape) => {
       and(
         eq(commitStatuses.project_id, sql.placeholder('project')),
         of === 'pipeline' ? eq(commitStatuses.pipeline_id, sql.placeholder('pipeline')) : undefined,
-        of === 'job' ? eq(commitStatuses.id, sql.placeholder('id')) : sql`${commitStatuses.latest}`,
+        of === 'job' ? eq(commitStatuses.id, sql.placeholder('id')) : and(sql`${commitStatuses.latest}`, afterRow(commitStatuses.id)),
         scope ? sql`${commitStatuses.status} = any(${sql.placeholder('scope')})` : undefined,
       ),
     )
@@ -71,7 +72,7 @@ async function withCommits(ctx: Context, { project, can }: ProjectSubject, rows:
   return rows.map(({ status, author, pipeline }) => ({ status: { ...status, author }, pipeline, commit: bySha.get(pipeline.sha) ?? null }))
 }
 
-export interface JobFilter extends Paging {
+export interface JobFilter extends Paging, Keyset {
   scope?: PipelineState[] | undefined
 }
 

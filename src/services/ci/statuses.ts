@@ -8,10 +8,11 @@ import { statement, step } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound, refused } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { isUrl } from '../../lib/url.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type PipelineState, STAGE } from '../../rules/pipeline-states.js'
-import { type Page, type Paging, pageFrom } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { getCommit } from '../repository/commits/read.js'
 import { repositoryOf } from '../repository/repositories.js'
@@ -263,6 +264,7 @@ const selectStatuses = statement('commit statuses', (db, { all, ref, name }: Lis
       and(
         eq(pipelines.project_id, sql.placeholder('project')),
         eq(pipelines.sha, sql.placeholder('sha')),
+        afterRow(commitStatuses.id),
         ref ? eq(pipelines.ref, sql.placeholder('ref')) : undefined,
         all ? undefined : sql`${commitStatuses.latest}`,
         name ? eq(commitStatuses.name, sql.placeholder('name')) : undefined,
@@ -287,7 +289,7 @@ const selectStatuses = statement('commit statuses', (db, { all, ref, name }: Lis
     .orderBy(asc(commitStatuses.id))
 })
 
-export interface StatusFilter extends Paging {
+export interface StatusFilter extends Paging, Keyset {
   sha: string
   ref?: string | undefined
   stage?: string | undefined

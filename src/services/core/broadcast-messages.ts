@@ -3,11 +3,12 @@ import type { Context } from '../../context.js'
 import { onlyRow } from '../../db/only-row.js'
 import { broadcastMessages } from '../../db/schema/index.js'
 import { invalidRecord, notFound, refused } from '../../failures.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { audit } from './audit.js'
 import { createdNow } from './created-now.js'
 import { lockName } from './lock-name.js'
-import { limits, type Page, type Paging } from './page.js'
+import { afterRow, limits, type Page, type Paging } from './page.js'
 import type { BroadcastMessage } from './settings-cache.js'
 
 export type { BroadcastMessage } from './settings-cache.js'
@@ -52,11 +53,12 @@ export async function activeMessages(ctx: Pick<Context, 'caches' | 'now'>, path:
 }
 
 /** All messages, the newest first. */
-export async function listMessages({ db }: Context, paging: Paging): Promise<Page<BroadcastMessage>> {
-  const { limit, offset } = limits(paging)
+export async function listMessages({ db }: Context, paging: Paging & Keyset): Promise<Page<BroadcastMessage>> {
+  const { limit, offset, ...bounds } = limits(paging)
+  const left = afterRow(broadcastMessages.id, bounds)
   const [items, total] = await Promise.all([
-    db.read.select().from(broadcastMessages).orderBy(desc(broadcastMessages.id)).limit(limit).offset(offset),
-    db.read.$count(broadcastMessages),
+    db.read.select().from(broadcastMessages).where(left).orderBy(desc(broadcastMessages.id)).limit(limit).offset(offset),
+    db.read.$count(broadcastMessages, left),
   ])
   return { items, total }
 }

@@ -6,9 +6,10 @@ import { awardEmoji, issues, mergeRequests, notes, snippets, todos, users } from
 import { statement, step } from '../../db/statement.js'
 import { notFound, unauthenticated } from '../../failures.js'
 import { groupedBy } from '../../lib/grouped-by.js'
+import type { Keyset } from '../../lib/keyset.js'
 import { mainEmojiName } from '../../lib/text/emoji.js'
 import type { TargetType } from '../activity/subscriptions.js'
-import { type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { afterRow, type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import type { Noteable } from './noteables.js'
 
@@ -41,13 +42,18 @@ const selectAwards = statement('award emoji of a thing', (db) =>
     .select(shown)
     .from(awardEmoji)
     .innerJoin(users, eq(users.id, awardEmoji.user_id))
-    .where(onAwardable)
+    .where(and(onAwardable, afterRow(awardEmoji.id)))
     .orderBy(asc(awardEmoji.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
-const selectTotal = statement('number of award emoji of a thing', (db) => db.select({ total: count() }).from(awardEmoji).where(onAwardable))
+const selectTotal = statement('number of award emoji of a thing', (db) =>
+  db
+    .select({ total: count() })
+    .from(awardEmoji)
+    .where(and(onAwardable, afterRow(awardEmoji.id))),
+)
 
 const selectAward = statement('one award emoji', (db) =>
   db
@@ -58,7 +64,7 @@ const selectAward = statement('one award emoji', (db) =>
 )
 
 /** The awards of an awardable (AE-1). */
-export function listAwards(ctx: Context, awardable: Awardable, paging: Paging): Promise<Page<AwardRecord>> {
+export function listAwards(ctx: Context, awardable: Awardable, paging: Paging & Keyset): Promise<Page<AwardRecord>> {
   return pageAndTotal(selectAwards(ctx.db, null), selectTotal(ctx.db, null), awardableValues(awardable), paging)
 }
 

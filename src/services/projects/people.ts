@@ -67,6 +67,7 @@ const selectAncestors = statement('groups above a project', (db, { viewerKind, s
     .where(
       and(
         eq(namespaceAncestry.descendant_id, sql.placeholder('namespace')),
+        afterRow(namespaces.id),
         visibleGroups(viewerKind, namespaces, sql`${sql.placeholder('user')}::bigint`),
         search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
         skip ? sql`${namespaces.id} <> all(${sql.placeholder('skip')})` : undefined,
@@ -82,7 +83,7 @@ export async function listProjectGroups(
   ctx: Context,
   viewer: ActorUser | null,
   namespaceId: number,
-  { search, skip_groups: skip = [], ...paging }: { search?: string | undefined; skip_groups?: number[] | undefined } & Paging,
+  { search, skip_groups: skip = [], ...paging }: { search?: string | undefined; skip_groups?: number[] | undefined } & Paging & Keyset,
 ) {
   const query = selectAncestors(ctx.db, { viewerKind: viewerKindOf(viewer), search: Boolean(search), skip: skip.length > 0 })
   return pageFrom(query, { namespace: namespaceId, user: viewer?.id ?? 0, search: substring(search ?? ''), skip }, paging)

@@ -6,11 +6,12 @@ import { onlyRow } from '../../../db/only-row.js'
 import { oauthApplications } from '../../../db/schema/index.js'
 import { forbidden, invalidRecord, notFound } from '../../../failures.js'
 import { digestOf, newSecret } from '../../../lib/crypto/secret.js'
+import type { Keyset } from '../../../lib/keyset.js'
 import { lengthOf, tooLong } from '../../../rules/path.js'
 import { type AuditAction, audit, changesOf } from '../../core/audit.js'
 import { createdNow } from '../../core/created-now.js'
 import { lockName } from '../../core/lock-name.js'
-import { limits, type Page, type Paging } from '../../core/page.js'
+import { afterRow, limits, type Page, type Paging } from '../../core/page.js'
 import { redirectUriFault } from './redirect-uris.js'
 
 export type Application = typeof oauthApplications.$inferSelect
@@ -89,9 +90,9 @@ export const auditApplication = (
 ) => audit(ctx, tx, { action, target: { type: 'application', id, name }, changes })
 
 /** The applications of the service (CR-30). */
-export async function listApplications(ctx: Context, paging: Paging): Promise<Page<Application>> {
-  const ofService = isNull(oauthApplications.owner_id)
-  const { limit, offset } = limits(paging)
+export async function listApplications(ctx: Context, paging: Paging & Keyset): Promise<Page<Application>> {
+  const { limit, offset, ...bounds } = limits(paging)
+  const ofService = and(isNull(oauthApplications.owner_id), afterRow(oauthApplications.id, bounds))
   const [items, total] = await Promise.all([
     ctx.db.read.select().from(oauthApplications).where(ofService).orderBy(asc(oauthApplications.id)).limit(limit).offset(offset),
     ctx.db.read.$count(oauthApplications, ofService),

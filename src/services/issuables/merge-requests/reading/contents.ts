@@ -6,7 +6,8 @@ import { type mergeRequests, mergeRequestVersions } from '../../../../db/schema/
 import { statement } from '../../../../db/statement.js'
 import { notFound } from '../../../../failures.js'
 import type { Commit, FileDiff, GitRepository, Oid } from '../../../../git/types.js'
-import { limits, type Page, type Paging, pageFrom, slice } from '../../../core/page.js'
+import type { Keyset } from '../../../../lib/keyset.js'
+import { afterRow, limits, type Page, type Paging, pageFrom, slice } from '../../../core/page.js'
 import type { CommitRange } from '../../../repository/patches.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { VERSION_LIMITS } from '../versions/limits.js'
@@ -92,7 +93,11 @@ const selectVersions = statement('versions of a merge request', (db) =>
     .select({ version: mergeRequestVersions, total: totalCount() })
     .from(mergeRequestVersions)
     .where(
-      and(eq(mergeRequestVersions.project_id, sql.placeholder('project')), eq(mergeRequestVersions.merge_request_id, sql.placeholder('request'))),
+      and(
+        eq(mergeRequestVersions.project_id, sql.placeholder('project')),
+        eq(mergeRequestVersions.merge_request_id, sql.placeholder('request')),
+        afterRow(mergeRequestVersions.id),
+      ),
     )
     .orderBy(desc(mergeRequestVersions.id))
     .limit(sql.placeholder('limit'))
@@ -100,7 +105,7 @@ const selectVersions = statement('versions of a merge request', (db) =>
 )
 
 /** The versions of a merge request, newest first (MR-90). */
-export async function listVersions(ctx: Context, { id, project_id }: Request, paging: Paging): Promise<Page<Version>> {
+export async function listVersions(ctx: Context, { id, project_id }: Request, paging: Paging & Keyset): Promise<Page<Version>> {
   const page = await pageFrom(selectVersions(ctx.db, null), { project: project_id, request: id }, paging)
   return { ...page, items: page.items.map(({ version }) => version) }
 }

@@ -20,6 +20,7 @@ import {
 } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { notFound } from '../../../../failures.js'
+import type { Keyset } from '../../../../lib/keyset.js'
 import type { PipelineState } from '../../../../rules/pipeline-states.js'
 import { isSubscribed } from '../../../activity/subscriptions.js'
 import { getPipeline, type PipelineRecord } from '../../../ci/pipelines.js'
@@ -147,7 +148,7 @@ export async function loadPage(
   ctx: Context,
   query: Parameters<typeof pageFrom<{ id: number; total: number }>>[0],
   values: Record<string, unknown>,
-  paging: Paging,
+  paging: Paging & Keyset,
 ): Promise<Page<MergeRequestRecord>> {
   const { items, total } = await pageFrom(query, values, paging)
   const ids = items.map(({ id }) => id)

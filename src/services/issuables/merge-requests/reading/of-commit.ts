@@ -6,7 +6,8 @@ import type { Context } from '../../../../context.js'
 import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestCommits, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
-import type { Page, Paging } from '../../../core/page.js'
+import type { Keyset } from '../../../../lib/keyset.js'
+import { afterRow, type Page, type Paging } from '../../../core/page.js'
 import { getCommit } from '../../../repository/commits/read.js'
 import { loadPage, type MergeRequestRecord } from './load.js'
 
@@ -22,6 +23,7 @@ const selectRequests = statement('merge requests of a commit', (db, viewerKind: 
           sql`(select c.merge_request_id from ${mergeRequestCommits} c where c.project_id = ${sql.placeholder('project')} and c.sha = ${sql.placeholder('sha')}
             union select m.id from ${mergeRequests} m where m.project_id = ${sql.placeholder('project')} and m.merge_commit_sha = ${sql.placeholder('sha')})`,
         ),
+        afterRow(mergeRequests.id),
         visibleMergeRequests(viewerKind, sql`${sql.placeholder('user')}::bigint`),
       ),
     )
@@ -38,7 +40,7 @@ export async function listRequestsOfCommit(
   ctx: Context,
   caller: SignedIn,
   subject: ProjectSubject,
-  { sha, ...paging }: { sha: string } & Paging,
+  { sha, ...paging }: { sha: string } & Paging & Keyset,
 ): Promise<Page<MergeRequestRecord>> {
   const { oid } = await getCommit(ctx, subject, sha)
   const values = { project: subject.project.id, sha: oid, user: caller.user.id }

@@ -7,8 +7,9 @@ import { totalCount } from '../../../../db/decoded.js'
 import { mergeRequestCommits, pipelines } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { forbidden } from '../../../../failures.js'
+import type { Keyset } from '../../../../lib/keyset.js'
 import { basicColumns, type PipelineBasicRecord } from '../../../ci/pipelines.js'
-import { type Page, type Paging, pageFrom } from '../../../core/page.js'
+import { afterRow, type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { sourceOf } from './load.js'
 
 const selectPipelines = statement('pipelines of a merge request', (db) =>
@@ -19,6 +20,7 @@ const selectPipelines = statement('pipelines of a merge request', (db) =>
       and(
         eq(pipelines.project_id, sql.placeholder('source')),
         eq(pipelines.ref, sql.placeholder('branch')),
+        afterRow(pipelines.id),
         sql`exists (select 1 from ${mergeRequestCommits} c where c.merge_request_id = ${sql.placeholder('request')} and c.sha = ${pipelines.sha})`,
       ),
     )
@@ -35,7 +37,7 @@ export async function listRequestPipelines(
   ctx: Context,
   caller: SignedIn,
   subject: MergeRequestSubject,
-  paging: Paging,
+  paging: Paging & Keyset,
 ): Promise<{ page: Page<PipelineBasicRecord>; fullPath: string }> {
   if (!subject.can('read_pipeline')) throw forbidden()
   const { request } = subject
