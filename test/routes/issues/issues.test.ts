@@ -62,6 +62,7 @@ describe('POST /projects/:id/issues', () => {
       assignee: { id: member.id },
       author: { id: creator.id, username: creator.username },
       type: 'ISSUE',
+      issue_type: 'issue',
       user_notes_count: 0,
       upvotes: 0,
       downvotes: 0,
