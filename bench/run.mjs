@@ -20,6 +20,7 @@ import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { refs } from './parts/refs.mjs'
 import { search } from './parts/search.mjs'
+import { signIn } from './parts/sign-in.mjs'
 import { ssh } from './parts/ssh.mjs'
 import { start } from './parts/start.mjs'
 import { statuses } from './parts/statuses.mjs'
@@ -46,6 +47,7 @@ const PARTS = {
   upkeep,
   search,
   flood,
+  'sign-in': signIn,
   wire,
   refs,
   backend,
