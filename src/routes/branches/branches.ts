@@ -18,7 +18,11 @@ export const branches = [
     path: '/projects/:id/repository/branches',
     summary: 'List branches',
     access: onProject('download_code'),
-    input: z.object({ search: opt(searchText()), sort: orDefault(oneOf(['name_asc', 'updated_asc', 'updated_desc']), 'name_asc'), ...paging }),
+    input: z.object({
+      search: opt(searchText()),
+      sort: orDefault(oneOf(['name_asc', 'name_desc', 'updated_asc', 'updated_desc']), 'name_asc'),
+      ...paging,
+    }),
     output: z.array(Branch),
     async handler({ ctx, subject, input, view }) {
       const fullPath = fullPathOf(subject.project)

@@ -50,7 +50,7 @@ export function searchNames<T>(items: T[], search: string | undefined, nameOf: (
   return found
 }
 
-export type BranchSort = 'name_asc' | 'updated_asc' | 'updated_desc'
+export type BranchSort = 'name_asc' | 'name_desc' | 'updated_asc' | 'updated_desc'
 
 /** Branches of a project, ordered by name or last update (BR-1). Details are read only for the branches of the page. */
 export async function listBranches(
@@ -65,7 +65,8 @@ export async function listBranches(
     return { items: await records(ctx, subject, refs), total }
   }
   let refs = await repository.refs(HEADS)
-  if (sort !== 'name_asc') {
+  if (sort === 'name_desc') refs = refs.toReversed()
+  if (sort === 'updated_asc' || sort === 'updated_desc') {
     const commits = await repository.commits(refs.map(({ oid }) => oid))
     const times = new Map(refs.map(({ name }, i) => [name, commits[i]?.committer.seconds ?? 0]))
     const direction = sort === 'updated_asc' ? 1 : -1

@@ -37,6 +37,8 @@ describe('GET /projects/:id/repository/branches', () => {
     const names = (query: string) => namesIn(`${project.path}/repository/branches${query}`, project.creator)
     expect(await names('')).toEqual(['Fix', 'a-fix', 'feature', 'fix', 'main'])
     expect(await names('?sort=name_asc')).toEqual(['Fix', 'a-fix', 'feature', 'fix', 'main'])
+    expect(await names('?sort=name_desc')).toEqual(['main', 'fix', 'feature', 'a-fix', 'Fix'])
+    expect(await names('?sort=name_desc&search=fix')).toEqual(['fix', 'a-fix', 'Fix'])
     expect(await names('?sort=updated_asc')).toEqual(['Fix', 'main', 'a-fix', 'feature', 'fix'])
     expect(await names('?sort=updated_desc')).toEqual(['fix', 'feature', 'a-fix', 'main', 'Fix'])
     expect(await names('?search=FIX')).toEqual(['Fix', 'a-fix', 'fix'])
