@@ -106,8 +106,10 @@ export class Bench {
   #projects = null
   #stopping = false
 
-  constructor({ quick, only = '' }) {
+  /** `program` is the built service, by default that of this folder. */
+  constructor({ quick, only = '', program = join(root, 'dist/main.js') }) {
     this.quick = quick
+    this.program = program
     /** Measures only calls whose names contain this word; '' for all. */
     this.only = only
     this.rounds = quick ? 7 : 21
@@ -121,7 +123,7 @@ export class Bench {
   start(environment = {}) {
     return new Promise((resolve, reject) => {
       const begun = performance.now()
-      const child = spawn(process.execPath, ['--v8-pool-size=1', join(root, 'dist/main.js')], {
+      const child = spawn(process.execPath, ['--v8-pool-size=1', this.program], {
         env: {
           PATH: process.env.PATH,
           DATA_DIR: this.dataDir,
