@@ -14,7 +14,16 @@ import { sshKeyPair } from './ssh-keys.mjs'
  */
 const MINUTES = Number(process.argv[2] ?? 1)
 const MEANT = process.argv[3] ?? ''
-const GIT = { PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0', GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@a', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@a' } // biome-ignore format: one environment
+const GIT = {
+  PATH: process.env.PATH,
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_AUTHOR_NAME: 'A',
+  GIT_AUTHOR_EMAIL: 'a@a',
+  GIT_COMMITTER_NAME: 'A',
+  GIT_COMMITTER_EMAIL: 'a@a',
+}
 /**
  * Prints once a second, to standard error, the longest time the event loop was blocked, and how much of it the main
  * thread was running; the rest it waited for a core. Without kernel figures both are the same.

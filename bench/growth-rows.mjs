@@ -114,7 +114,13 @@ export async function grow(bench, from, to) {
  */
 export async function fixed(bench) {
   const post = (path, body) => call(`${bench.api}${path}`, { method: 'POST', body })
-  const member = await post('/users', { name: 'Zora Member', username: 'zora', email: 'zora@example.com', password: 'sufficiently long', skip_confirmation: true }) // biome-ignore format: one call
+  const member = await post('/users', {
+    name: 'Zora Member',
+    username: 'zora',
+    email: 'zora@example.com',
+    password: 'sufficiently long',
+    skip_confirmation: true,
+  })
   const group = await post('/groups', { name: 'Home', path: 'home', visibility: 'public' })
   const big = await post('/projects', { name: 'Big', path: 'big', namespace_id: group.id, visibility: 'private' })
   const small = await post('/projects', {

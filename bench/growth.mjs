@@ -111,9 +111,15 @@ const writes = ({ big, small, head }) => {
     ['member', 'write a note', 'POST', `${s}/issues/1/notes`, () => ({ body: `Note ${n++}` })],
     ['member', 'close or open an issue', 'PUT', `${s}/issues/2`, () => ({ state_event: n++ % 2 ? 'close' : 'reopen' })],
     ['member', 'create a project', 'POST', '/projects', () => ({ name: `made ${n++}` })],
-    ['admin', 'create a user', 'POST', '/users', () => ({ name: 'Made', username: `made${n}`, email: `made${n++}@example.com`, password: 'sufficiently long', skip_confirmation: true })],
+    [
+      'admin',
+      'create a user',
+      'POST',
+      '/users',
+      () => ({ name: 'Made', username: `made${n}`, email: `made${n++}@example.com`, password: 'sufficiently long', skip_confirmation: true }),
+    ],
     ['member', 'post a status', 'POST', `${s}/statuses/${head}`, () => ({ state: 'success', name: `job ${n++}` })],
-  ] // biome-ignore format: a table
+  ]
 }
 
 /** The median, with the number of rows returned and in total. */

@@ -88,7 +88,9 @@ export function postgresOf(dataDir) {
 export const ticks = (pids) =>
   pids.reduce((sum, pid) => {
     try {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ') // biome-ignore format: a chain
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ')
       return sum + [11, 12, 13, 14].reduce((all, at) => all + Number(fields[at]), 0)
     } catch {
       return sum

@@ -489,7 +489,10 @@ const doubled = (directory) => {
     cwd: directory,
     encoding: 'utf8',
   })
-  const heads = stdout.split('\n').filter(Boolean).map((line) => line.split(' ')[1]) // biome-ignore format: a chain
+  const heads = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => line.split(' ')[1])
   return heads.filter((head, i) => heads.indexOf(head) !== i)
 }
 

@@ -46,7 +46,19 @@ class Gogs {
     this.url = `http://127.0.0.1:${this.port}`
     mkdirSync(this.folder, { recursive: true })
     await this.start(bench)
-    const made = spawnSync(this.program, ['admin', 'create-user', '--name', 'bench', '--password', 'bench1234', '--email', 'bench@example.com', '--admin', '--config', this.config]) // biome-ignore format: one command
+    const made = spawnSync(this.program, [
+      'admin',
+      'create-user',
+      '--name',
+      'bench',
+      '--password',
+      'bench1234',
+      '--email',
+      'bench@example.com',
+      '--admin',
+      '--config',
+      this.config,
+    ])
     if (made.status !== 0) throw new Error(`Gogs makes no user: ${made.stdout}${made.stderr}`)
     const basic = `Basic ${Buffer.from('bench:bench1234').toString('base64')}`
     const { sha1 } = await this.call('/users/bench/tokens', { method: 'POST', body: { name: 'bench' }, headers: { authorization: basic } })
@@ -150,7 +162,8 @@ async function seed(bench, gogs) {
   const heads = git(mirror, ['rev-list', '--max-count=300', 'main']).toString().trim().split('\n')
   const refs = heads.map((sha, i) => `create refs/${i % 3 === 0 ? 'heads/branch' : 'tags/v'}${i} ${sha}\n`)
   git(mirror, ['update-ref', '--stdin'], refs.join(''))
-  for (const remote of [bench.remote('root/large'), gogs.remote('bench/large')]) git(mirror, ['push', '-q', remote, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*']) // biome-ignore format: one command
+  for (const remote of [bench.remote('root/large'), gogs.remote('bench/large')])
+    git(mirror, ['push', '-q', remote, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'])
   await atOnce(AMOUNT.projects, (i) => bench.project(`project ${i}`, { description: `Project number ${i}` }))
   await atOnce(
     AMOUNT.projects,
@@ -216,8 +229,14 @@ const writes = ({ id }) => {
     ['write a note', `${p}/issues/2/notes`, () => ({ body: `Note ${++n}` }), `${R}/issues/2/comments`, () => ({ body: `Note ${++n}` })],
     ['create a label', `${p}/labels`, () => ({ name: `l${++n}`, color: '#00ff00' }), `${R}/labels`, () => ({ name: `l${++n}`, color: '#00ff00' })],
     ['create a project', '/projects', () => ({ name: `made ${++n}` }), '/user/repos', () => ({ name: `made-${++n}` })],
-    ['commit a file by the API', `${p}/repository/files/n`, () => ({ branch: 'main', commit_message: 'c', content: 'x' }), `${R}/contents/n`, () => ({ message: 'c', content: 'eA==' })],
-  ] // biome-ignore format: a table
+    [
+      'commit a file by the API',
+      `${p}/repository/files/n`,
+      () => ({ branch: 'main', commit_message: 'c', content: 'x' }),
+      `${R}/contents/n`,
+      () => ({ message: 'c', content: 'eA==' }),
+    ],
+  ]
 }
 
 async function load(url, headers) {
@@ -292,7 +311,11 @@ async function measureGit(bench, gogs, { source }) {
   const [here, there] = [bench.remote('root/large'), gogs.remote('bench/large')]
   let n = 0
   const compare = async (what, work) => {
-    const [ours, theirs] = await bench.interleaved(() => work(here, 'h'), () => work(there, 't'), rounds) // biome-ignore format: one call
+    const [ours, theirs] = await bench.interleaved(
+      () => work(here, 'h'),
+      () => work(there, 't'),
+      rounds,
+    )
     timeRow(what, ours, theirs)
   }
   /** For commands that repeat the same request. */
@@ -321,7 +344,9 @@ async function measureGit(bench, gogs, { source }) {
   await compare('push of a commit', (_, key) => native(work[key], ['push', '-q', 'origin', `HEAD~${rounds - heads[key]++}:refs/heads/pushed`]))
   await compare('push of the whole into a new repository', async (_, key) => {
     const name = `whole-${++n}`
-    const { path } = await (key === 'h' ? bench.project(name).then((made) => ({ path: made.path_with_namespace })) : gogs.call('/user/repos', { method: 'POST', body: { name } }).then(() => ({ path: `bench/${name}` }))) // biome-ignore format: one of two
+    const { path } = await (key === 'h'
+      ? bench.project(name).then((made) => ({ path: made.path_with_namespace }))
+      : gogs.call('/user/repos', { method: 'POST', body: { name } }).then(() => ({ path: `bench/${name}` })))
     const to = key === 'h' ? bench.remote(path) : gogs.remote(path)
     await native(source, ['push', '-q', to, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'])
   })

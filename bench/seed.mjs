@@ -14,7 +14,7 @@ export const gpgKey = async () => (await generateKey({ userIDs: [{ name: 'Root',
 function signedCommit(source) {
   const plain = git(source, ['cat-file', 'commit', 'main']).toString()
   const signature = '\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----\n\n'
-  return git(source, ['hash-object', '-t', 'commit', '-w', '--stdin', '--literally'], plain.replace('\n\n', signature)).toString().trim() // biome-ignore format: one call
+  return git(source, ['hash-object', '-t', 'commit', '-w', '--stdin', '--literally'], plain.replace('\n\n', signature)).toString().trim()
 }
 
 /** Runs tasks with limited concurrency. */
@@ -42,8 +42,16 @@ export async function seed(bench) {
   )
   const users = []
   await atOnce(200, async (i) => {
-    users.push(await post('/users', { name: `User ${i}`, username: `user${i}`, email: `user${i}@example.com`, password: 'sufficiently long', skip_confirmation: true }))
-  }) // biome-ignore format: one call
+    users.push(
+      await post('/users', {
+        name: `User ${i}`,
+        username: `user${i}`,
+        email: `user${i}@example.com`,
+        password: 'sufficiently long',
+        skip_confirmation: true,
+      }),
+    )
+  })
   const [user] = users
   await atOnce(50, (i) => post(`${p}/members`, { user_id: users[i].id, access_level: 30 }))
   await atOnce(30, (i) => post(`/groups/${group.id}/members`, { user_id: users[60 + i].id, access_level: 30 }))
@@ -65,11 +73,21 @@ export async function seed(bench) {
   await atOnce(40, (i) => post(`${p}/issues/1/notes`, { body: `A note that says something, number ${i}` }))
   const head = (await call(`${bench.api}${p}/repository/commits?per_page=1`))[0].id
   await atOnce(300, (i) => post(`${p}/repository/tags`, { tag_name: `v${i}`, ref: head, message: i % 2 ? 'annotated' : undefined }))
-  await atOnce(200, async (i) => {
-    const actions = [{ action: 'create', file_path: `topics/t${i}`, content: `${i}\n` }]
-    await post(`${p}/repository/commits`, { branch: `topic${i}`, start_branch: 'main', commit_message: `topic ${i}`, actions })
-    await post(`${p}/merge_requests`, { title: `Request ${i}`, description: `Closes #${i + 2}`, source_branch: `topic${i}`, target_branch: 'main', labels: `label${i % 30}` })
-  }, 4) // biome-ignore format: one call
+  await atOnce(
+    200,
+    async (i) => {
+      const actions = [{ action: 'create', file_path: `topics/t${i}`, content: `${i}\n` }]
+      await post(`${p}/repository/commits`, { branch: `topic${i}`, start_branch: 'main', commit_message: `topic ${i}`, actions })
+      await post(`${p}/merge_requests`, {
+        title: `Request ${i}`,
+        description: `Closes #${i + 2}`,
+        source_branch: `topic${i}`,
+        target_branch: 'main',
+        labels: `label${i % 30}`,
+      })
+    },
+    4,
+  )
   await atOnce(300, (i) =>
     post(`${p}/merge_requests`, {
       title: `Other ${i}`,

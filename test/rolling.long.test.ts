@@ -52,7 +52,10 @@ class ReadinessProxy {
     const upstream = { agent: new http.Agent({ keepAlive: true }), ready: false }
     this.#upstreams.set(url, upstream)
     const check = async () => {
-      upstream.ready = await fetch(`${url}/-/readiness`).then(({ ok }) => ok, () => false) // biome-ignore format: one call
+      upstream.ready = await fetch(`${url}/-/readiness`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
     }
     await check()
     void (async () => {

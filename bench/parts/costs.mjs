@@ -44,13 +44,22 @@ export async function costs(bench) {
     ['a status', 200, (n) => post(`/statuses/${head}`, { state: 'success', name: `cost ${n}` })],
     ['a new issue', 200, (n) => post('/issues', { title: `cost ${n}`, description: 'As people write them, in a few words.' })],
     ['a note', 200, (n) => post('/issues/2/notes', { body: `A note, number ${n}` })],
-    ['a commit by API', 60, (n) => post('/repository/commits', { branch: 'main', commit_message: `${n}`, actions: [{ action: 'create', file_path: `c/${n}`, content: `${n}` }] })],
+    [
+      'a commit by API',
+      60,
+      (n) =>
+        post('/repository/commits', {
+          branch: 'main',
+          commit_message: `${n}`,
+          actions: [{ action: 'create', file_path: `c/${n}`, content: `${n}` }],
+        }),
+    ],
     ['a branch, commit, merge request and merge', 30, request, 1],
     ['ls-remote of 500 refs', 30, () => native(bench.scratch, ['ls-remote', remote])],
     ['a fetch that brings nothing', 30, () => native(work, ['fetch', '-q', 'origin', 'main'])],
     ['a clone of 6,000 commits', 10, (n) => native(bench.scratch, ['clone', '-q', '--bare', remote, `cost${n}.git`]), 1],
     ['a push of one commit', 30, push, 1],
-  ] // biome-ignore format: one row each
+  ]
   process.stdout.write('| call | service, ms | Postgres, ms |\n| --- | ---: | ---: |\n')
   for (const [what, times, run, parallel = 8] of kinds) {
     for (let i = 0; i < 5; i++) await run(100_000 + i)

@@ -247,7 +247,18 @@ function table(heads, rows) {
 }
 
 const READ_HEADS = ['read', 'bytes', '/s', 'p50 ms', 'p99 ms', 'queries', 'Node µs', 'Postgres µs', 'of constant', 'of two rows']
-const readRow = (r) => [r.operation, r.bytes, r.rate.toFixed(0), r.p50.toFixed(1), r.p99.toFixed(1), r.queries.toFixed(1), r.node.toFixed(0), r.postgres.toFixed(0), r.constant.toFixed(2), r.ratio.toFixed(2)] // biome-ignore format: one row
+const readRow = (r) => [
+  r.operation,
+  r.bytes,
+  r.rate.toFixed(0),
+  r.p50.toFixed(1),
+  r.p99.toFixed(1),
+  r.queries.toFixed(1),
+  r.node.toFixed(0),
+  r.postgres.toFixed(0),
+  r.constant.toFixed(2),
+  r.ratio.toFixed(2),
+]
 const BELOW_HEADS = ['read', 'of constant', 'of two rows', 'bar', 'why']
 /**
  * Reports the reads below their limit: their number, the rate with two row lookups relative to a constant response, and
@@ -268,7 +279,14 @@ function belowBar(rows) {
 ${table(BELOW_HEADS, lines)}`
 }
 const WRITE_HEADS = ['write', 'ms alone', 'queries', 'syncs', '/s with 16', 'refused']
-const writeRow = (r) => [r.operation, r.p50.toFixed(1), r.queries.toFixed(1), r.syncs.toFixed(1), r.rate === null ? '' : r.rate.toFixed(0), r.refusals || ''] // biome-ignore format: one row
+const writeRow = (r) => [
+  r.operation,
+  r.p50.toFixed(1),
+  r.queries.toFixed(1),
+  r.syncs.toFixed(1),
+  r.rate === null ? '' : r.rate.toFixed(0),
+  r.refusals || '',
+]
 
 /**
  * Every API operation, or those matching `--only WORD`, on a seeded instance; prints all, then a table of the slowest

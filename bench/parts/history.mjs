@@ -88,7 +88,12 @@ async function repositoryOf(bench, count) {
   const remote = bench.remote(project.path_with_namespace)
   const work = join(bench.scratch, `history-${count}`)
   git(bench.scratch, ['clone', '-q', '--shared', source, work])
-  for (const [key, value] of [['user.name', 'Ada'], ['user.email', 'ada@example.com'], ['gc.auto', '0']]) git(work, ['config', key, value]) // biome-ignore format: pairs
+  for (const [key, value] of [
+    ['user.name', 'Ada'],
+    ['user.email', 'ada@example.com'],
+    ['gc.auto', '0'],
+  ])
+    git(work, ['config', key, value])
   git(work, ['remote', 'set-url', 'origin', remote])
   git(work, ['push', '-q', 'origin', `main~${count - 1}:refs/heads/main`])
   // larger than the push limit

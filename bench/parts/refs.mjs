@@ -80,7 +80,12 @@ async function repositoryOf(bench, count) {
   const remote = bench.remote(project.path_with_namespace)
   const work = join(bench.scratch, `refs-${count}`)
   git(bench.scratch, ['clone', '-q', '--single-branch', source, work])
-  for (const [key, value] of [['user.name', 'Ada'], ['user.email', 'ada@example.com'], ['gc.auto', '0']]) git(work, ['config', key, value]) // biome-ignore format: pairs
+  for (const [key, value] of [
+    ['user.name', 'Ada'],
+    ['user.email', 'ada@example.com'],
+    ['gc.auto', '0'],
+  ])
+    git(work, ['config', key, value])
   git(work, ['push', '-q', remote, 'main'])
   // larger than the push limit
   for (const name of ['objects', 'packed-refs']) cpSync(join(source, name), join(bench.stored(project), name), { recursive: true })

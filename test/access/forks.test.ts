@@ -39,7 +39,6 @@ describe('a merge request between two projects', () => {
       [fork, owner],
       [target, proposer],
     ] as const) {
-      // biome-ignore format: a table
       for (const call of doors(project, caller)) expect((await call).status).toBe(403)
       const work = await git.cloned(git.url(project.fullPath, caller))
       expect((await gitRun(work, 'push', 'origin', 'HEAD:refs/heads/pushed')).code).not.toBe(0)

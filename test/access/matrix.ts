@@ -14,179 +14,233 @@ export interface Rows {
 
 const always = (row: string): Rows => ({ private: row, internal: row, public: row })
 
-// biome-ignore format: a table
 export const MATRIX: Record<string, Rows> = {
   //                         anon ext  user gues repo deve main owne admi
-  'anyone':          always('in   in   in   in   in   in   in   in   in'),
-  'signed in':       always('401  in   in   in   in   in   in   in   in'),
+  anyone: always('in   in   in   in   in   in   in   in   in'),
+  'signed in': always('401  in   in   in   in   in   in   in   in'),
   'signed in, self': always('401  in   in   in   in   in   in   in   in'),
-  'administrator':   always('401  403  403  403  403  403  403  403  in'),
+  administrator: always('401  403  403  403  403  403  403  403  in'),
   'administrator, before parameters': always('401 403 403 403 403 403 403 403 in'),
-  'administrator, user':              always('401 403 403 403 403 403 403 403 in'),
-  'administrator, any user':          always('401 403 403 403 403 403 403 403 in'),
-  'administrator, any group':         always('401 403 403 403 403 403 403 403 in'),
-  'administrator, any project':       always('401 403 403 403 403 403 403 403 in'),
+  'administrator, user': always('401 403 403 403 403 403 403 403 in'),
+  'administrator, any user': always('401 403 403 403 403 403 403 403 in'),
+  'administrator, any group': always('401 403 403 403 403 403 403 403 in'),
+  'administrator, any project': always('401 403 403 403 403 403 403 403 in'),
 
   'project: read_project': {
-    private:  '404  404  404  in   in   in   in   in   in',
+    private: '404  404  404  in   in   in   in   in   in',
     internal: '404  404  in   in   in   in   in   in   in',
-    public:   'in   in   in   in   in   in   in   in   in',
+    public: 'in   in   in   in   in   in   in   in   in',
   },
   'project: download_code': {
-    private:  '404  404  404  403  in   in   in   in   in',
+    private: '404  404  404  403  in   in   in   in   in',
     internal: '404  404  in   in   in   in   in   in   in',
-    public:   'in   in   in   in   in   in   in   in   in',
+    public: 'in   in   in   in   in   in   in   in   in',
   },
   'signed in, project: download_code': {
-    private:  '401  404  404  403  in   in   in   in   in',
+    private: '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
+    public: '401  in   in   in   in   in   in   in   in',
   },
   // anonymous commits and cherry-picks are looked up before anybody asks who calls (C-16, W-37)
   'project: push_code': {
-    private:  '404  404  404  403  403  in   in   in   in',
+    private: '404  404  404  403  403  in   in   in   in',
     internal: '404  404  403  403  403  in   in   in   in',
-    public:   '403  403  403  403  403  in   in   in   in',
+    public: '403  403  403  403  403  in   in   in   in',
   },
   ...each(['push_code', 'create_branch', 'create_tag', 'manage_release', 'create_commit_status', 'cancel_pipeline', 'write_wiki'], {
-    private:  '401  404  404  403  403  in   in   in   in',
+    private: '401  404  404  403  403  in   in   in   in',
     internal: '401  404  403  403  403  in   in   in   in',
-    public:   '401  403  403  403  403  in   in   in   in',
+    public: '401  403  403  403  403  in   in   in   in',
   }),
   'signed in, project: comment_on_commit': {
-    private:  '401  404  404  403  in   in   in   in   in',
+    private: '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
+    public: '401  in   in   in   in   in   in   in   in',
   },
   'signed in, project: fork': {
-    private:  '401  404  404  403  in   in   in   in   in',
+    private: '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
+    public: '401  in   in   in   in   in   in   in   in',
   },
   'project: read_wiki': {
-    private:  '404  404  404  in   in   in   in   in   in',
+    private: '404  404  404  in   in   in   in   in   in',
     internal: '404  404  in   in   in   in   in   in   in',
-    public:   'in   in   in   in   in   in   in   in   in',
+    public: 'in   in   in   in   in   in   in   in   in',
   },
-  ...Object.fromEntries(['project: read_issue', 'issue: read_issue'].map((rule) => [rule, {
-    private:  '404  404  404  in   in   in   in   in   in',
-    internal: '404  404  in   in   in   in   in   in   in',
-    public:   'in   in   in   in   in   in   in   in   in',
-  }])),
-  ...each(['project: read_project', 'project: create_issue', 'issue: read_issue', 'group: read_group'], {
-    private:  '401  404  404  in   in   in   in   in   in',
-    internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
-  }, null),
-  ...each(['issue: update_issue', 'issue: move_issue', 'project: manage_label', 'group: manage_label'], {
-    private:  '401  404  404  403  in   in   in   in   in',
-    internal: '401  404  403  403  in   in   in   in   in',
-    public:   '401  403  403  403  in   in   in   in   in',
-  }, null),
-  ...each(['project: manage_milestone', 'group: manage_milestone'], {
-    private:  '401  404  404  403  403  in   in   in   in',
-    internal: '401  404  403  403  403  in   in   in   in',
-    public:   '401  403  403  403  403  in   in   in   in',
-  }, null),
+  ...Object.fromEntries(
+    ['project: read_issue', 'issue: read_issue'].map((rule) => [
+      rule,
+      {
+        private: '404  404  404  in   in   in   in   in   in',
+        internal: '404  404  in   in   in   in   in   in   in',
+        public: 'in   in   in   in   in   in   in   in   in',
+      },
+    ]),
+  ),
+  ...each(
+    ['project: read_project', 'project: create_issue', 'issue: read_issue', 'group: read_group'],
+    {
+      private: '401  404  404  in   in   in   in   in   in',
+      internal: '401  404  in   in   in   in   in   in   in',
+      public: '401  in   in   in   in   in   in   in   in',
+    },
+    null,
+  ),
+  ...each(
+    ['issue: update_issue', 'issue: move_issue', 'project: manage_label', 'group: manage_label'],
+    {
+      private: '401  404  404  403  in   in   in   in   in',
+      internal: '401  404  403  403  in   in   in   in   in',
+      public: '401  403  403  403  in   in   in   in   in',
+    },
+    null,
+  ),
+  ...each(
+    ['project: manage_milestone', 'group: manage_milestone'],
+    {
+      private: '401  404  404  403  403  in   in   in   in',
+      internal: '401  404  403  403  403  in   in   in   in',
+      public: '401  403  403  403  403  in   in   in   in',
+    },
+    null,
+  ),
   'signed in, issue: admin_issue': {
-    private:  '401  404  404  403  403  403  403  in   in',
+    private: '401  404  404  403  403  403  403  in   in',
     internal: '401  404  403  403  403  403  403  in   in',
-    public:   '401  403  403  403  403  403  403  in   in',
+    public: '401  403  403  403  403  403  403  in   in',
   },
   // hidden and missing differ in the guests' refusals alone: chapter 9 of the behaviours
-  ...each(['project: read_merge_request', 'merge request: read_merge_request', 'merge request: create_note', 'merge request: award_emoji'], {
-    private:  '401  404  404  403  in   in   in   in   in',
-    internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
-  }, null),
-  ...each(['merge request: read_merge_request, hidden is missing'], {
-    private:  '401  404  404  in   in   in   in   in   in',
-    internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
-  }, null),
-  ...each(['project: create_merge_request', 'merge request: update_merge_request', 'merge request: approve_merge_request'], {
-    private:  '401  404  404  403  403  in   in   in   in',
-    internal: '401  404  403  403  403  in   in   in   in',
-    public:   '401  403  403  403  403  in   in   in   in',
-  }, null),
+  ...each(
+    ['project: read_merge_request', 'merge request: read_merge_request', 'merge request: create_note', 'merge request: award_emoji'],
+    {
+      private: '401  404  404  403  in   in   in   in   in',
+      internal: '401  404  in   in   in   in   in   in   in',
+      public: '401  in   in   in   in   in   in   in   in',
+    },
+    null,
+  ),
+  ...each(
+    ['merge request: read_merge_request, hidden is missing'],
+    {
+      private: '401  404  404  in   in   in   in   in   in',
+      internal: '401  404  in   in   in   in   in   in   in',
+      public: '401  in   in   in   in   in   in   in   in',
+    },
+    null,
+  ),
+  ...each(
+    ['project: create_merge_request', 'merge request: update_merge_request', 'merge request: approve_merge_request'],
+    {
+      private: '401  404  404  403  403  in   in   in   in',
+      internal: '401  404  403  403  403  in   in   in   in',
+      public: '401  403  403  403  403  in   in   in   in',
+    },
+    null,
+  ),
   // who may not even read it finds nothing there
   'signed in, merge request: update_merge_request, hidden is missing': {
-    private:  '401  404  404  in   403  in   in   in   in',
+    private: '401  404  404  in   403  in   in   in   in',
     internal: '401  404  403  403  403  in   in   in   in',
-    public:   '401  403  403  403  403  in   in   in   in',
+    public: '401  403  403  403  403  in   in   in   in',
   },
   'signed in, merge request: destroy_merge_request, hidden is missing': {
-    private:  '401  404  404  in   403  403  403  in   in',
+    private: '401  404  404  in   403  403  403  in   in',
     internal: '401  404  403  403  403  403  403  in   in',
-    public:   '401  403  403  403  403  403  403  in   in',
+    public: '401  403  403  403  403  403  403  in   in',
   },
-  ...each(['issue: create_note', 'issue: award_emoji', 'snippet: read_snippet', 'snippet: create_note', 'snippet: award_emoji'], {
-    private:  '401  404  404  in   in   in   in   in   in',
-    internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
-  }, null),
+  ...each(
+    ['issue: create_note', 'issue: award_emoji', 'snippet: read_snippet', 'snippet: create_note', 'snippet: award_emoji'],
+    {
+      private: '401  404  404  in   in   in   in   in   in',
+      internal: '401  404  in   in   in   in   in   in   in',
+      public: '401  in   in   in   in   in   in   in   in',
+    },
+    null,
+  ),
   'signed in, merge request: accept_merge_request, hidden is missing, else 401': {
-    private:  '401  404  404  in   401  in   in   in   in',
+    private: '401  404  404  in   401  in   in   in   in',
     internal: '401  404  401  401  401  in   in   in   in',
-    public:   '401  401  401  401  401  in   in   in   in',
+    public: '401  401  401  401  401  in   in   in   in',
   },
   'signed in, project: create_snippet': {
-    private:  '401  404  404  403  in   in   in   in   in',
+    private: '401  404  404  403  in   in   in   in   in',
     internal: '401  404  403  403  in   in   in   in   in',
-    public:   '401  403  403  403  in   in   in   in   in',
+    public: '401  403  403  403  in   in   in   in   in',
   },
   // jobs are public in the projects of this test
   ...each(['read_member', 'star', 'read_snippet', 'read_pipeline', 'upload_file'], {
-    private:  '401  404  404  in   in   in   in   in   in',
+    private: '401  404  404  in   in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
+    public: '401  in   in   in   in   in   in   in   in',
   }),
   // who has a level has nothing to ask for (AR-2)
   'signed in, project: request_access': {
-    private:  '401  404  404  403  403  403  403  403  403',
+    private: '401  404  404  403  403  403  403  403  403',
     internal: '401  404  in   403  403  403  403  403  403',
-    public:   '401  in   in   403  403  403  403  403  403',
+    public: '401  in   in   403  403  403  403  403  403',
   },
-  ...each(['manage_project', 'manage_members', 'manage_protection', 'manage_shares', 'delete_tag', 'delete_protected_branch', 'delete_wiki_page', 'manage_variables', 'manage_hooks', 'manage_deploy_keys', 'link_fork'], {
-    private:  '401  404  404  403  403  403  in   in   in',
-    internal: '401  404  403  403  403  403  in   in   in',
-    public:   '401  403  403  403  403  403  in   in   in',
-  }),
+  ...each(
+    [
+      'manage_project',
+      'manage_members',
+      'manage_protection',
+      'manage_shares',
+      'delete_tag',
+      'delete_protected_branch',
+      'delete_wiki_page',
+      'manage_variables',
+      'manage_hooks',
+      'manage_deploy_keys',
+      'link_fork',
+    ],
+    {
+      private: '401  404  404  403  403  403  in   in   in',
+      internal: '401  404  403  403  403  403  in   in   in',
+      public: '401  403  403  403  403  403  in   in   in',
+    },
+  ),
   ...each(['archive_project', 'remove_project', 'transfer_project', 'unlink_fork', 'change_visibility', 'rename_project'], {
-    private:  '401  404  404  403  403  403  403  in   in',
+    private: '401  404  404  403  403  403  403  in   in',
     internal: '401  404  403  403  403  403  403  in   in',
-    public:   '401  403  403  403  403  403  403  in   in',
+    public: '401  403  403  403  403  403  403  in   in',
   }),
 
   'group: read_group': {
-    private:  '404  404  404  in   in   in   in   in   in',
+    private: '404  404  404  in   in   in   in   in   in',
     internal: '404  404  in   in   in   in   in   in   in',
-    public:   'in   in   in   in   in   in   in   in   in',
+    public: 'in   in   in   in   in   in   in   in   in',
   },
   'signed in, group: read_member': {
-    private:  '401  404  404  in   in   in   in   in   in',
+    private: '401  404  404  in   in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  in   in   in   in   in   in   in   in',
+    public: '401  in   in   in   in   in   in   in   in',
   },
   'signed in, group: request_access': {
-    private:  '401  404  404  403  403  403  403  403  403',
+    private: '401  404  404  403  403  403  403  403  403',
     internal: '401  404  in   403  403  403  403  403  403',
-    public:   '401  in   in   403  403  403  403  403  403',
+    public: '401  in   in   403  403  403  403  403  403',
   },
-  ...each(['create_project', 'manage_variables', 'manage_deploy_tokens'], {
-    private:  '401  404  404  403  403  403  in   in   in',
-    internal: '401  404  403  403  403  403  in   in   in',
-    public:   '401  403  403  403  403  403  in   in   in',
-  }, 'group'),
-  ...each(['create_subgroup', 'manage_group', 'manage_members', 'manage_hooks', 'remove_group'], {
-    private:  '401  404  404  403  403  403  403  in   in',
-    internal: '401  404  403  403  403  403  403  in   in',
-    public:   '401  403  403  403  403  403  403  in   in',
-  }, 'group'),
+  ...each(
+    ['create_project', 'manage_variables', 'manage_deploy_tokens'],
+    {
+      private: '401  404  404  403  403  403  in   in   in',
+      internal: '401  404  403  403  403  403  in   in   in',
+      public: '401  403  403  403  403  403  in   in   in',
+    },
+    'group',
+  ),
+  ...each(
+    ['create_subgroup', 'manage_group', 'manage_members', 'manage_hooks', 'remove_group'],
+    {
+      private: '401  404  404  403  403  403  403  in   in',
+      internal: '401  404  403  403  403  403  403  in   in',
+      public: '401  403  403  403  403  403  403  in   in',
+    },
+    'group',
+  ),
 }
 
 /** Routes that check more than their rule: removing another member needs the right to manage members (ME-7, AR-4); a root group needs the right to make groups (GR-21); neither issues nor users are listed without a caller (IS-2, U-8); a snippet that is there is deleted by its author and by callers who manage all snippets (5.1 row 14); external users fork nothing (AC-8); a deferred merge is cancelled by callers who may merge, or the author (MR-77), and a source branch rebased by callers who may push to it (X-8); of tokens that are not one's own nothing is said (companions 3.5). */
-// biome-ignore format: a table
 export const CLOSER: Record<string, Rows> = {
   'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
   'DELETE /projects/:id/access_requests/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
@@ -206,14 +260,14 @@ export const CLOSER: Record<string, Rows> = {
     'signed in, merge request: accept_merge_request, hidden is missing, else 401'
   ] as Rows,
   'PUT /projects/:id/merge_requests/:merge_request_iid/rebase': {
-    private:  '401  404  404  in   403  in   in   in   in',
+    private: '401  404  404  in   403  in   in   in   in',
     internal: '401  404  403  403  403  in   in   in   in',
-    public:   '401  403  403  403  403  in   in   in   in',
+    public: '401  403  403  403  403  in   in   in   in',
   },
   'POST /projects/:id/fork': {
-    private:  '401  404  404  403  in   in   in   in   in',
+    private: '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
-    public:   '401  403  in   in   in   in   in   in   in',
+    public: '401  403  in   in   in   in   in   in   in',
   },
 }
 

@@ -76,8 +76,37 @@ describe('branchNameFault (BR-15, SEC-83)', () => {
     (name) => expect(branchNameFault(name)).toBeNull(),
   )
 
-  // biome-ignore format: one list
-  it.each(['', '-a', '-', 'HEAD', '@', 'refs/heads/a', 'refs/x', 'f'.repeat(40), '0'.repeat(64), 'x'.repeat(245), 'ü'.repeat(123), 'a..b', 'a b', 'a~1', 'a^', 'a:b', 'a?', 'a*', 'a[b', 'a\\b', 'a.', 'a.lock', '.a', 'a/.b', '/a', 'a/', 'a//b', 'a@{b', 'a\x7fb', 'a\nb', 'a\tb'])(
-    'refuses %j', (name) => expect(branchNameFault(name)).not.toBeNull(),
-  )
+  it.each([
+    '',
+    '-a',
+    '-',
+    'HEAD',
+    '@',
+    'refs/heads/a',
+    'refs/x',
+    'f'.repeat(40),
+    '0'.repeat(64),
+    'x'.repeat(245),
+    'ü'.repeat(123),
+    'a..b',
+    'a b',
+    'a~1',
+    'a^',
+    'a:b',
+    'a?',
+    'a*',
+    'a[b',
+    'a\\b',
+    'a.',
+    'a.lock',
+    '.a',
+    'a/.b',
+    '/a',
+    'a/',
+    'a//b',
+    'a@{b',
+    'a\x7fb',
+    'a\nb',
+    'a\tb',
+  ])('refuses %j', (name) => expect(branchNameFault(name)).not.toBeNull())
 })

@@ -12,7 +12,12 @@ import { createTestDatabase } from '../support/template-database.js'
 const log = { warn: () => undefined, info: () => undefined }
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() })
 const rename = step('rename a thing', (db, _: null) =>
-  db.update(things).set({ name: sql`name || ${sql.placeholder('more')}` }).where(sql`id = ${sql.placeholder('id')}`).returning()) // biome-ignore format: one statement
+  db
+    .update(things)
+    .set({ name: sql`name || ${sql.placeholder('more')}` })
+    .where(sql`id = ${sql.placeholder('id')}`)
+    .returning(),
+)
 const find = step('find a thing', (db, _: null) =>
   db
     .select()

@@ -70,7 +70,13 @@ describe('whether a line is in a difference', () => {
     const files = (content: string): Files => names.map((name): [string, TestFile] => [name, content])
     const lines = changed(files('a\n'), files(`a\n${sly}`))
     for (const name of names) expect([name, await lines(name, 'new', 6)]).toEqual([name, [2, 3, 4, 5]])
-    const odd = changed([[Buffer.from([0x66, 0xff]), text(...TEN)]], [[Buffer.from([0x66, 0xff]), null], ['plain', text(...TEN, 'new\n')]]) // biome-ignore format: before and after
+    const odd = changed(
+      [[Buffer.from([0x66, 0xff]), text(...TEN)]],
+      [
+        [Buffer.from([0x66, 0xff]), null],
+        ['plain', text(...TEN, 'new\n')],
+      ],
+    )
     expect(await odd('plain', 'new', 12)).toEqual([11])
   })
 
@@ -84,7 +90,10 @@ describe('whether a line is in a difference', () => {
   it('beside changed lines, with the number it has on either side, as far as the difference shows it', async () => {
     const repository = t.make()
     const after = text(...TEN.slice(0, 4), 'new\n', ...TEN.slice(4))
-    const [from, to] = repository.commits({ parents: [], files: { was: text(...TEN), a: 'a\nb\n' } }, { files: { was: null, is: after, a: 'b\n' } }) as [string, string] // biome-ignore format: before and after
+    const [from, to] = repository.commits(
+      { parents: [], files: { was: text(...TEN), a: 'a\nb\n' } },
+      { files: { was: null, is: after, a: 'b\n' } },
+    ) as [string, string]
     const { reader } = repository
     const shown: [number, number][] = []
     for (let old_line = 1; old_line <= 10; old_line++)

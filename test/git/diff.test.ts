@@ -66,7 +66,23 @@ function cQuoted(path: string) {
   return `"${[...path].map((c) => short[c] ?? (/[ -~]/.test(c) ? c : `\\${c.charCodeAt(0).toString(8).padStart(3, '0')}`)).join('')}"`
 }
 
-const NAMES: (string | Buffer)[] = ['a', 'b c', 'd/e', 'n\nl', 'q"x', 'back\\slash', 'tab\t', 'ü', '-x', '--', '*', ' ', Buffer.from([0x66, 0xff, 0x67]), 'end x', 'z/.gitattributes'] // biome-ignore format: a list
+const NAMES: (string | Buffer)[] = [
+  'a',
+  'b c',
+  'd/e',
+  'n\nl',
+  'q"x',
+  'back\\slash',
+  'tab\t',
+  'ü',
+  '-x',
+  '--',
+  '*',
+  ' ',
+  Buffer.from([0x66, 0xff, 0x67]),
+  'end x',
+  'z/.gitattributes',
+]
 
 function randomHistory(seed: number): TestCommit[] {
   const { below, chance } = random(seed)
@@ -121,7 +137,10 @@ describe('diff', () => {
 
       const stats = await repository.reader.stats(oids)
       for (const [i, [from, to]] of pairs.entries()) {
-        const numbers = repository.git('diff-tree', '-r', '-M', '--numstat', from ?? EMPTY_TREE, to).split('\n').map((line) => line.split('\t')) // biome-ignore format: one line
+        const numbers = repository
+          .git('diff-tree', '-r', '-M', '--numstat', from ?? EMPTY_TREE, to)
+          .split('\n')
+          .map((line) => line.split('\t'))
         const sum = (column: number) => numbers.reduce((all, fields) => all + (Number(fields[column]) || 0), 0)
         expect(stats[i]).toEqual({ additions: sum(0), deletions: sum(1) })
       }
@@ -140,11 +159,18 @@ describe('diff', () => {
     expect(files).toEqual([
       { ...plain, old_path: 'bin', new_path: 'bin', diff: 'Binary files a/bin and b/bin differ\n' },
       { ...plain, old_path: 'empty', new_path: 'empty', a_mode: '0', new_file: true, diff: '' },
-      { ...plain, old_path: 'fresh', new_path: 'fresh', a_mode: '0', new_file: true, diff: '--- /dev/null\n+++ b/fresh\n@@ -0,0 +1 @@\n+hello\n\\ No newline at end of file\n' },
+      {
+        ...plain,
+        old_path: 'fresh',
+        new_path: 'fresh',
+        a_mode: '0',
+        new_file: true,
+        diff: '--- /dev/null\n+++ b/fresh\n@@ -0,0 +1 @@\n+hello\n\\ No newline at end of file\n',
+      },
       { ...plain, old_path: 'gone', new_path: 'gone', b_mode: '0', deleted_file: true, diff: '--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n' },
       { ...plain, old_path: 'mode', new_path: 'mode', b_mode: '100755', diff: '' },
       { ...plain, old_path: 'old', new_path: 'new', renamed_file: true, diff: '' },
-    ]) // biome-ignore format: a table
+    ])
     expect((await repository.reader.diff(one, one, ALL)).files).toEqual([])
     expect((await repository.reader.diff('e'.repeat(40), one, ALL)).files).toEqual([])
   })

@@ -91,7 +91,6 @@ describe('log', () => {
         [other, tip],
         [oids[380], oids[390]],
       ] as [string, string][]) {
-        // biome-ignore format: pairs
         const ancestor = lines(repository.git('rev-list', b)).includes(a)
         expect(await repository.reader.isAncestor(a, b)).toBe(ancestor)
         const [ahead, behind] = repository.git('rev-list', '--left-right', '--count', `${a}...${b}`).trim().split('\t').map(Number)
@@ -117,7 +116,13 @@ describe('log', () => {
         const repository = t.make()
         const oids = repository.commits(...tangled(seed, 120))
         if (graph) {
-          repository.gitBytes(['update-ref', '--stdin'], oids.slice(0, 60).map((oid, i) => `update refs/heads/b${i} ${oid}\n`).join('')) // biome-ignore format: one call
+          repository.gitBytes(
+            ['update-ref', '--stdin'],
+            oids
+              .slice(0, 60)
+              .map((oid, i) => `update refs/heads/b${i} ${oid}\n`)
+              .join(''),
+          )
           repository.git('commit-graph', 'write', '--reachable')
         }
         for (const head of oids.filter((_, i) => i > 20 && i % 3 === 0)) {

@@ -78,9 +78,13 @@ const SCENARIOS: Record<string, { base: Files; ours: Files; theirs: Files }> = {
   'link on one side': { base: { l: file('120000', 'a'), b: 'b' }, ours: { l: file('120000', 'c') }, theirs: { b: 'c' } },
   'link on both sides': { base: { l: file('120000', 'a') }, ours: { l: file('120000', 'b') }, theirs: { l: file('120000', 'c') } },
   'link and file': { base: { l: file('120000', 'a'), b: 'b' }, ours: { l: 'a file now\n' }, theirs: { l: file('120000', 'b') } },
-  'Latin-1': { base: { a: latin(0, 'x') }, ours: { a: latin(2, 'ours') }, theirs: { a: Buffer.concat([latin(0, 'x'), Buffer.from('\xe4\n', 'latin1')]) } },
+  'Latin-1': {
+    base: { a: latin(0, 'x') },
+    ours: { a: latin(2, 'ours') },
+    theirs: { a: Buffer.concat([latin(0, 'x'), Buffer.from('\xe4\n', 'latin1')]) },
+  },
   'Latin-1 of one line': { base: { a: latin(5, 'x') }, ours: { a: latin(5, 'ours') }, theirs: { a: latin(5, 'theirs') } },
-  'CRLF': { base: { a: crlf() }, ours: { a: crlf({ 2: 'ours\n' }) }, theirs: { a: crlf({ 25: 'theirs\n' }) } },
+  CRLF: { base: { a: crlf() }, ours: { a: crlf({ 2: 'ours\n' }) }, theirs: { a: crlf({ 25: 'theirs\n' }) } },
   'CRLF against LF': { base: { a: crlf() }, ours: { a: text('c') }, theirs: { a: crlf({ 25: 'theirs\n' }) } },
   'lone CR': { base: { a: cr() }, ours: { a: cr({ 2: 'ours\n' }) }, theirs: { a: cr({ 25: 'theirs\n' }) } },
   'lone CR on one side': { base: { a: cr(), b: 'b' }, ours: { a: cr({ 2: 'ours\n' }) }, theirs: { b: 'c' } },
@@ -94,9 +98,13 @@ const SCENARIOS: Record<string, { base: Files; ours: Files; theirs: Files }> = {
   'a file made a directory and edited': { base: { a: text('a') }, ours: { a: null, 'a/b': 'b\n' }, theirs: { a: text('a', { 5: 'theirs\n' }) } },
   'a file made a directory': { base: { a: text('a'), b: 'b' }, ours: { a: null, 'a/b': 'b\n' }, theirs: { b: 'c' } },
   'no newline at the end': { base: { a: 'one\ntwo\nthree' }, ours: { a: 'ours\ntwo\nthree' }, theirs: { a: 'one\ntwo\nthree\n' } },
-  'odd names': { base: { 'ü b': text('a'), '-x': 'x' }, ours: { 'ü b': text('a', { 2: 'ours\n' }), 'a\nb': 'x' }, theirs: { 'ü b': text('a', { 25: 't\n' }), '"q"': 'x' } },
+  'odd names': {
+    base: { 'ü b': text('a'), '-x': 'x' },
+    ours: { 'ü b': text('a', { 2: 'ours\n' }), 'a\nb': 'x' },
+    theirs: { 'ü b': text('a', { 25: 't\n' }), '"q"': 'x' },
+  },
   'everything deleted on one side': { base: { a: 'a' }, ours: { a: null }, theirs: {} },
-} // biome-ignore format: a table
+}
 
 /** What native git makes of it in a work tree: the tree, or why there is none. */
 async function nativeMerge(bare: TestRepository, ours: string, theirs: string): Promise<string> {

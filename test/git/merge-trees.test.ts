@@ -74,7 +74,9 @@ describe('mergeInProcess', () => {
           }
         }
         const oids = bare.commits(...commits)
-        const trees = git(bare.directory, ['rev-parse', ...oids.map((oid) => `${oid}^{tree}`)]).trim().split('\n') // biome-ignore format: one call
+        const trees = git(bare.directory, ['rev-parse', ...oids.map((oid) => `${oid}^{tree}`)])
+          .trim()
+          .split('\n')
         for (let n = 0; n < 150; n++) {
           const [base, ours, theirs] = trees.slice(3 * n) as [string, string, string]
           const stage = new ObjectBuffer()
@@ -106,14 +108,19 @@ describe('mergeInProcess', () => {
         return git(bare.directory, ['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], bytes).trim()
       }
       const plain: [string, string, string] = ['100644', 'z', blob]
-      for (const odd of [['100664', 'a', blob], ['40000', 'a', empty]] as [string, string, string][]) {
-        const sides = [[odd, plain], [odd, ['100755', 'z', blob]], [odd, ['100644', 'b', blob], plain]].map((entries) =>
-          treeOf(entries as [string, string, string][]),
-        ) as [string, string, string]
+      for (const odd of [
+        ['100664', 'a', blob],
+        ['40000', 'a', empty],
+      ] as [string, string, string][]) {
+        const sides = [
+          [odd, plain],
+          [odd, ['100755', 'z', blob]],
+          [odd, ['100644', 'b', blob], plain],
+        ].map((entries) => treeOf(entries as [string, string, string][])) as [string, string, string]
         expect(await mergeInProcess(nativeReader(bare.directory), new ObjectBuffer(), ...sides)).toBeNull()
       }
     } finally {
       bare.remove()
     }
-  }) // biome-ignore format: lists of entries
+  })
 })

@@ -69,7 +69,6 @@ describe('resolve', () => {
     'info',
     'packed-refs',
   ])('takes %j for nothing (SEC-79, SEC-81)', async (text) => {
-    // biome-ignore format: a table
     const repository = t.make()
     const [one = ''] = repository.commits({ files: { f: 'x' } })
     expect(await repository.reader.resolve(text)).toBeNull()
@@ -175,7 +174,11 @@ describe('objects', () => {
     const files = [...names.map((name): [string | Buffer, string] => [name, name]), [Buffer.from([0x7a, 0xff]), 'bytes'] as [Buffer, string]]
     const [tip = ''] = repository.commits({ files })
     const native = (...args: string[]) =>
-      repository.git('ls-tree', '-z', ...args, tip).split('\0').filter(Boolean).map((line) => line.slice(line.indexOf('\t') + 1)) // biome-ignore format: one line
+      repository
+        .git('ls-tree', '-z', ...args, tip)
+        .split('\0')
+        .filter(Boolean)
+        .map((line) => line.slice(line.indexOf('\t') + 1))
     expect((await repository.reader.tree(tip, '', { recursive: false }))?.map(({ path }) => path)).toEqual(native())
     expect((await repository.reader.tree(tip, '', { recursive: true }))?.map(({ path }) => path)).toEqual(native('-r', '-t'))
     expect((await repository.reader.tree(tip, 'e/f', { recursive: true }))?.map(({ path }) => path)).toEqual(['e/f/g', 'e/f/g/h'])

@@ -17,7 +17,10 @@ const oidOf = (content: Buffer) => createHash('sha1').update(`blob ${content.len
 beforeAll(async () => {
   project = await aProject(t.ctx)
   bareOf(t, project).commits({ files: { 'small.txt': SMALL, 'large.bin': LARGE, empty: '' } })
-  for (const [name, content, type] of [['small.txt', SMALL, 'text/plain'], ['large.bin', LARGE, 'application/octet-stream']] as const) {
+  for (const [name, content, type] of [
+    ['small.txt', SMALL, 'text/plain'],
+    ['large.bin', LARGE, 'application/octet-stream'],
+  ] as const) {
     const of = { content, type, etag: `"${oidOf(content)}"` }
     things.push({ what: `file ${name}`, path: `/api/v4${project.path}/repository/files/${name}/raw`, ...of })
     things.push({ what: `blob ${name}`, path: `/api/v4${project.path}/repository/blobs/${oidOf(content)}/raw`, ...of })
@@ -25,7 +28,7 @@ beforeAll(async () => {
   const { body } = await t.api('post', `${project.path}/uploads`, project.creator).attach('file', SMALL, 'notes.txt').expect(201)
   const etag = `"${body.url.split('/')[2]}"`
   things.push({ what: 'upload', path: body.full_path, content: SMALL, etag, type: 'application/octet-stream' })
-}) // biome-ignore format: things
+})
 
 const read = async (path: string, headers: Record<string, string> = {}, method = 'GET', token: string | null = project.creator.token) => {
   const response = await fetch(`${t.url}${path}`, { method, headers: { ...(token && { 'private-token': token }), ...headers } })
@@ -36,7 +39,13 @@ describe('bytes of files, blobs and uploads', () => {
   it('have the object id as ETag, and are not sent again to clients that have them (W-44)', async () => {
     for (const { what, path, content, etag, type } of things) {
       const whole = await read(path)
-      expect([what, whole.status, whole.headers.get('etag'), whole.headers.get('accept-ranges'), whole.headers.get('content-type')]).toEqual([what, 200, etag, 'bytes', type]) // biome-ignore format: one row
+      expect([what, whole.status, whole.headers.get('etag'), whole.headers.get('accept-ranges'), whole.headers.get('content-type')]).toEqual([
+        what,
+        200,
+        etag,
+        'bytes',
+        type,
+      ])
       expect(whole.body.equals(content)).toBe(true)
       for (const known of [etag, `W/${etag}`, `"other" , ${etag}`, '*']) {
         const { status, headers, body } = await read(path, { 'if-none-match': known, range: 'bytes=0-0' })
@@ -70,7 +79,13 @@ describe('bytes of files, blobs and uploads', () => {
         [`bytes=7000-${'9'.repeat(30)}`, 7_000, length - 1],
       ] as const) {
         const { status, headers, body } = await read(path, { range })
-        expect([what, range, status, headers.get('content-range'), headers.get('content-length')]).toEqual([what, range, 206, `bytes ${start}-${end}/${length}`, String(end - start + 1)]) // biome-ignore format: one row
+        expect([what, range, status, headers.get('content-range'), headers.get('content-length')]).toEqual([
+          what,
+          range,
+          206,
+          `bytes ${start}-${end}/${length}`,
+          String(end - start + 1),
+        ])
         expect(body.equals(content.subarray(start, end + 1))).toBe(true)
       }
     }
@@ -96,7 +111,12 @@ describe('bytes of files, blobs and uploads', () => {
 
   it('If-Range requires the same bytes (W-45)', async () => {
     for (const { what, path, etag } of things.filter(({ content }) => content === SMALL))
-      for (const [wanted, status] of [[etag, 206], ['"other"', 200], [`W/${etag}`, 200], ['Mon, 01 Jan 2035 00:00:00 GMT', 200]] as const) // biome-ignore format: pairs
+      for (const [wanted, status] of [
+        [etag, 206],
+        ['"other"', 200],
+        [`W/${etag}`, 200],
+        ['Mon, 01 Jan 2035 00:00:00 GMT', 200],
+      ] as const)
         expect([what, wanted, (await read(path, { range: 'bytes=1-2', 'if-range': wanted })).status]).toEqual([what, wanted, status])
   })
 })

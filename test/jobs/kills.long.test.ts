@@ -67,7 +67,11 @@ describe('processes that are killed', () => {
     for (let round = 0; round < rounds(1, 3); round++) {
       const made = Array.from({ length: 20 }, (_, i) => `${round} ${i}`)
       all.push(...made)
-      await enqueueAll(db, locking(), made.map((name, i) => ({ input: { name, takes: i * 3 }, lane: `lane ${i % 4}` }))) // biome-ignore format: one row
+      await enqueueAll(
+        db,
+        locking(),
+        made.map((name, i) => ({ input: { name, takes: i * 3 }, lane: `lane ${i % 4}` })),
+      )
       await expect.poll(async () => (await names('runs')).some((name) => made.includes(name)), { timeout: 20_000 }).toBe(true)
       await sleep(Math.random() * 60)
       await alive.shift()?.kill()

@@ -15,9 +15,31 @@ function git(name: string): boolean {
 
 describe('checkRefName', () => {
   it.each([
-    'refs/heads/main', 'main', '', '/', 'a/', '/a', 'a//b', 'a/.b', 'a/b.', 'a/b.lock', 'a/b.lock/c', 'a/b..c', 'a/@', 'a/@{', 'a/b\\c', 'refs/heads/../../x',
-    'refs/heads/-x', 'refs/heads/ü', 'refs/heads/\u{1f600}', 'refs/heads/a\nb', 'refs/heads/a b', 'refs/heads/a\x7f', 'refs/heads/__proto__', 'refs/heads/.lock',
-  ])('judges %j as git does', (name) => expect(checkRefName(name)).toBe(git(name))) // biome-ignore format: a table of names
+    'refs/heads/main',
+    'main',
+    '',
+    '/',
+    'a/',
+    '/a',
+    'a//b',
+    'a/.b',
+    'a/b.',
+    'a/b.lock',
+    'a/b.lock/c',
+    'a/b..c',
+    'a/@',
+    'a/@{',
+    'a/b\\c',
+    'refs/heads/../../x',
+    'refs/heads/-x',
+    'refs/heads/ü',
+    'refs/heads/\u{1f600}',
+    'refs/heads/a\nb',
+    'refs/heads/a b',
+    'refs/heads/a\x7f',
+    'refs/heads/__proto__',
+    'refs/heads/.lock',
+  ])('judges %j as git does', (name) => expect(checkRefName(name)).toBe(git(name)))
 
   it('judges any name as git does (SEC-83)', { tags: ['long'] }, () => {
     const piece = fc.constantFrom('a', 'b/', '/', '.', '..', '@', '{', '~', '^', ':', '?', '*', '[', '\\', ' ', '.lock', 'é', '\x01', '-')

@@ -85,7 +85,32 @@ describe('referencesIn', () => {
   })
 
   it('reads any text, and the spans are in order and of the text (SEC-67)', { tags: ['long'] }, async () => {
-    const part = fc.constantFrom('#1', '!2', '@a', '~b', '~"', '"', '%c', '`', '```', '\n', '\n\n', ' ', 'g/p', '/', '\\', `${BASE}/g/p/issues/1`, OID, 'Closes ', ', ', ' and ', '- [x] ', '😀', '\ud800', '~~~') // biome-ignore format: one list
+    const part = fc.constantFrom(
+      '#1',
+      '!2',
+      '@a',
+      '~b',
+      '~"',
+      '"',
+      '%c',
+      '`',
+      '```',
+      '\n',
+      '\n\n',
+      ' ',
+      'g/p',
+      '/',
+      '\\',
+      `${BASE}/g/p/issues/1`,
+      OID,
+      'Closes ',
+      ', ',
+      ' and ',
+      '- [x] ',
+      '😀',
+      '\ud800',
+      '~~~',
+    )
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(part, fc.string()), { maxLength: 40 }), async (parts) => {
         const text = parts.join('')
@@ -130,7 +155,29 @@ describe('referencesIn', () => {
 
   const length = rounds(250_000, 500_000)
   it(`${length} characters of hostile text take steps in proportion to their number (SEC-67)`, { tags: ['long'] }, async () => {
-    const hostile = ['#', '`', '` ', '``` ', 'a/', 'a#', '@', '~"', '~"a', '~a', 'Closes ', 'Closes #1, ', 'Closes issue ', '\\', 'https://', `${BASE}/`, '- [', '   ', ' and', '> ', '1'] // biome-ignore format: one list
+    const hostile = [
+      '#',
+      '`',
+      '` ',
+      '``` ',
+      'a/',
+      'a#',
+      '@',
+      '~"',
+      '~"a',
+      '~a',
+      'Closes ',
+      'Closes #1, ',
+      'Closes issue ',
+      '\\',
+      'https://',
+      `${BASE}/`,
+      '- [',
+      '   ',
+      ' and',
+      '> ',
+      '1',
+    ]
     for (const piece of hostile) {
       const text = piece.repeat(length / piece.length)
       await referencesIn(slices, text, BASE)

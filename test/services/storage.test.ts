@@ -32,7 +32,10 @@ describe('where repositories lie', () => {
     await t.api('put', group.path, owner).send({ path: 'moved-group' }).expect(200)
     await t.api('put', `/users/${owner.id}`, admin).send({ username: 'moved-user' }).expect(200)
     for (const path of ['../../x', '..', '.', '%2e%2e', '%2e%2e%2fx', 'a/../../b', '..\\x', 'a\\b', '/etc', 'a\0b', 'x.git']) {
-      for (const [at, name] of [[one.path, 'path'], [group.path, 'path']] as const) // biome-ignore format: a table
+      for (const [at, name] of [
+        [one.path, 'path'],
+        [group.path, 'path'],
+      ] as const)
         expect((await t.api('put', at, owner).send({ [name]: path })).status).toBe(400)
       expect((await t.api('post', '/projects', owner).send({ name: 'x', path })).status).toBe(400)
       expect([400, 404]).toContain((await t.api('put', `/users/${owner.id}`, admin).send({ username: path })).status)

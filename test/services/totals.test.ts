@@ -211,7 +211,10 @@ describe('totals of labels (section 16)', () => {
     await change(`insert into issues (project_id, iid, title, author_id, created_at, updated_at) select ${row} from generate_series(1, 4) i`)
     await change(`insert into merge_requests (project_id, iid, title, author_id, created_at, updated_at, source_project_id, original_source_project_id,
       source_branch, target_branch) select ${row}, ${project.id}, ${project.id}, 'topic' || i, 'main' from generate_series(1, 2) i`)
-    for (const [of, kind] of [['issue', 'issues'], ['merge_request', 'merge_requests']]) // biome-ignore format: two kinds
+    for (const [of, kind] of [
+      ['issue', 'issues'],
+      ['merge_request', 'merge_requests'],
+    ])
       await change(`insert into ${of}_labels (project_id, ${of}_id, label_id)
         select t.project_id, t.id, l.id from ${kind} t join labels l on l.project_id = t.project_id where t.project_id = ${project.id}`)
   })

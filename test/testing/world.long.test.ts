@@ -157,7 +157,6 @@ describe('the state of a world', () => {
       ['third', 3],
       ['second', 2],
     ] as const) {
-      // biome-ignore format: a table
       await t.world.restore(name)
       expect(await titles()).toEqual(['first', 'second', 'third'].slice(0, count))
       expect(await files()).toEqual(['README.md', ...['first', 'second', 'third'].slice(0, count)])

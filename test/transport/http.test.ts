@@ -511,14 +511,32 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
   })
 
   it.each([
-    'HEAD', 'config', 'description', 'index', 'packed-refs', 'hooks/pre-receive', 'objects/info/packs', 'objects/info/alternates', 'objects/pack/x.pack',
-    `objects/${'a'.repeat(2)}/${'b'.repeat(38)}`, 'refs/heads/main', 'info/lfs', 'info/lfs/locks/verify', 'info/lfs/objects/abc', 'info/refs/x', 'git-upload-archive',
-    '../config', '%2e%2e/config', '..%2f..%2fconfig', 'info/../config', 'git-upload-pack',
+    'HEAD',
+    'config',
+    'description',
+    'index',
+    'packed-refs',
+    'hooks/pre-receive',
+    'objects/info/packs',
+    'objects/info/alternates',
+    'objects/pack/x.pack',
+    `objects/${'a'.repeat(2)}/${'b'.repeat(38)}`,
+    'refs/heads/main',
+    'info/lfs',
+    'info/lfs/locks/verify',
+    'info/lfs/objects/abc',
+    'info/refs/x',
+    'git-upload-archive',
+    '../config',
+    '%2e%2e/config',
+    '..%2f..%2fconfig',
+    'info/../config',
+    'git-upload-pack',
   ])('GET %s under a repository is 404 (SEC-91)', async (path) => {
     const answer = await http(`/${project.fullPath}.git/${path}`, as(owner))
     expect(answer.status).toBe(404)
     expect(answer.text).not.toMatch(/ref: |\[core\]/)
-  }) // biome-ignore format: a list
+  })
 
   it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is refused', async (method) => {
     const answer = await http(`/${project.fullPath}.git/git-upload-pack`, { method, ...as(owner) })
@@ -680,11 +698,23 @@ describe('fetching', () => {
 
   it('capabilities (GH-6, GH-7)', async () => {
     const upload = (await advertised(project.fullPath, 'git-upload-pack')).text
-    for (const word of ['multi_ack_detailed', 'no-done', 'side-band-64k', 'ofs-delta', 'include-tag', 'shallow', 'symref=HEAD:refs/heads/main', 'object-format=sha1', 'agent=', 'deepen-since', 'filter'])
+    for (const word of [
+      'multi_ack_detailed',
+      'no-done',
+      'side-band-64k',
+      'ofs-delta',
+      'include-tag',
+      'shallow',
+      'symref=HEAD:refs/heads/main',
+      'object-format=sha1',
+      'agent=',
+      'deepen-since',
+      'filter',
+    ])
       expect(upload).toContain(word)
     const receive = (await advertised(project.fullPath, 'git-receive-pack', as(owner))).text
     for (const word of ['report-status', 'delete-refs', 'ofs-delta', 'side-band-64k', 'quiet', 'atomic']) expect(receive).toContain(word)
-  }) // biome-ignore format: lists
+  })
 
   it.each(['0', '2'])('an empty repository clones with protocol %s (GH-8)', async (version) => {
     const empty = await aProject(t.ctx, { creator: owner })

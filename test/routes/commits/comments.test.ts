@@ -218,7 +218,11 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
 
   it('a form is accepted as JSON is, and text is returned unchanged (G-5)', async () => {
     const note = 'ü “quoted” \u202e & <b>\r\n%'
-    const { body } = await t.api('post', commentsOf(cast.project, head()), cast.as.developer).type('form').send({ note, path: 'a.txt', line: '3', line_type: 'old' }).expect(201) // biome-ignore format: one call
+    const { body } = await t
+      .api('post', commentsOf(cast.project, head()), cast.as.developer)
+      .type('form')
+      .send({ note, path: 'a.txt', line: '3', line_type: 'old' })
+      .expect(201)
     expect(body).toMatchObject({ note, path: 'a.txt', line: 3, line_type: 'old' })
   })
 })

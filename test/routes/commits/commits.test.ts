@@ -198,13 +198,33 @@ describe('GET /projects/:id/repository/commits/:sha', () => {
   })
 
   // SEC-79, SEC-81
-  // biome-ignore format: one list
-  it.each(['none', 'f'.repeat(40), 'a'.repeat(64), 'abc', 'HEAD~3', 'HEAD^', 'main@{1}', ':/Add', 'main:a.txt', '^main', 'main..main', '--all', '--output=x', '-h', '@', 'refs/heads/main', 'main^{tree}', 'dir\nx', '__proto__', 'NaN', '-1', ' '])(
-    '404 for %j (C-8, SEC-81)', async (sha) => {
-      await t.api('get', `${at(cast.project)}/${enc(sha)}`, null).expect(404, NO_COMMIT)
-      await t.api('get', `${at(cast.project)}/${enc(sha)}/diff`, null).expect(404, NO_COMMIT)
-    },
-  )
+  it.each([
+    'none',
+    'f'.repeat(40),
+    'a'.repeat(64),
+    'abc',
+    'HEAD~3',
+    'HEAD^',
+    'main@{1}',
+    ':/Add',
+    'main:a.txt',
+    '^main',
+    'main..main',
+    '--all',
+    '--output=x',
+    '-h',
+    '@',
+    'refs/heads/main',
+    'main^{tree}',
+    'dir\nx',
+    '__proto__',
+    'NaN',
+    '-1',
+    ' ',
+  ])('404 for %j (C-8, SEC-81)', async (sha) => {
+    await t.api('get', `${at(cast.project)}/${enc(sha)}`, null).expect(404, NO_COMMIT)
+    await t.api('get', `${at(cast.project)}/${enc(sha)}/diff`, null).expect(404, NO_COMMIT)
+  })
 
   it('trees, blobs, tags of them and commits of other projects are no commits here (C-8, SEC-154, SEC-43)', async () => {
     const bare = bareOf(t, cast.project)

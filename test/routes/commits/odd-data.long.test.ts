@@ -54,14 +54,26 @@ async function planted(): Promise<{ project: TestProject; bare: TestRepository }
 }
 
 const people: [string, Raw][] = [
-  ['Latin-1', { author: bytes(latin1('J\xf6rg M\xfcller <j\xf6rg@example.com> 1600000000 +0000')), message: latin1('Gr\xfc\xdfe\n\n\xe4\xf6\xfc\n') }],
-  ['Latin-1, declared', { author: bytes(latin1('J\xf6rg <j@example.com> 1600000000 +0000')), headers: 'encoding ISO-8859-1\n', message: latin1('Gr\xfc\xdfe\n') }],
-  ['UTF-16', { author: bytes(Buffer.from('\ufeffÄda', 'utf16le'), ' <a@example.com> 1600000000 +0000'), message: Buffer.from('\ufeffGrüße\n', 'utf16le') }],
+  [
+    'Latin-1',
+    { author: bytes(latin1('J\xf6rg M\xfcller <j\xf6rg@example.com> 1600000000 +0000')), message: latin1('Gr\xfc\xdfe\n\n\xe4\xf6\xfc\n') },
+  ],
+  [
+    'Latin-1, declared',
+    { author: bytes(latin1('J\xf6rg <j@example.com> 1600000000 +0000')), headers: 'encoding ISO-8859-1\n', message: latin1('Gr\xfc\xdfe\n') },
+  ],
+  [
+    'UTF-16',
+    { author: bytes(Buffer.from('\ufeffÄda', 'utf16le'), ' <a@example.com> 1600000000 +0000'), message: Buffer.from('\ufeffGrüße\n', 'utf16le') },
+  ],
   ['UTF-16, declared', { headers: 'encoding UTF-16\n', message: Buffer.from('\ufeffGrüße\n', 'utf16le') }],
   ['random bytes', { author: bytes(RANDOM_NAME, ' <', RANDOM_NAME, '> 1600000000 +0000'), message: RANDOM }],
   ['an unknown encoding', { headers: 'encoding x-nothing\n', message: 'Grüße\n' }],
   ['an empty encoding', { headers: 'encoding \n', message: RANDOM }],
-  ['lone surrogates as bytes', { author: bytes(Buffer.from([0xed, 0xa0, 0x80]), ' <a@b> 1 +0000'), message: Buffer.from([0xed, 0xb0, 0x80, 0xf4, 0x90, 0x80, 0x80]) }],
+  [
+    'lone surrogates as bytes',
+    { author: bytes(Buffer.from([0xed, 0xa0, 0x80]), ' <a@b> 1 +0000'), message: Buffer.from([0xed, 0xb0, 0x80, 0xf4, 0x90, 0x80, 0x80]) },
+  ],
   ['no e-mail', { author: 'Ada 1600000000 +0000' }],
   ['an empty e-mail', { author: 'Ada <> 1600000000 +0000' }],
   ['no name', { author: '<ada@example.com> 1600000000 +0000' }],
@@ -80,7 +92,7 @@ const people: [string, Raw][] = [
   ['CR LF', { message: 'one\r\ntwo\r\n' }],
   ['emoji and right-to-left marks', { author: 'א\u202e👩‍👩‍👧 <א@b> 1600000000 +0000', message: '👩‍👩‍👧'.repeat(60) }],
   ['headers of another kind', { headers: 'gpgsig -----BEGIN\n \n x\n -----END\nx-header \xff\nmergetag object\n', message: 'm' }],
-] // biome-ignore format: a case each
+]
 
 const dates: [string, string][] = [
   ['negative', '-5 +0000'],
@@ -131,14 +143,18 @@ describe('commits that no Git of today would make (SEC-151, SEC-152)', () => {
 
   it('decodes declared encodings, and replaces other bytes (SEC-151)', async () => {
     const { project, bare } = await planted()
-    const shown = async (raw: Raw) =>
-      (await t.api('get', `${project.path}/repository/commits/${plant(bare, raw)}`, project.creator).expect(200)).body
+    const shown = async (raw: Raw) => (await t.api('get', `${project.path}/repository/commits/${plant(bare, raw)}`, project.creator).expect(200)).body
     const text = latin1('J\xf6rg <j@example.com> 1600000000 +0000')
     const declared = await shown({ author: text, headers: 'encoding ISO-8859-1\n', message: latin1('Gr\xfc\xdfe\n') })
     expect(declared).toMatchObject({ author_name: 'Jörg', message: 'Grüße\n', title: 'Grüße' })
     expect(await shown({ author: text, message: latin1('Gr\xfc\n') })).toMatchObject({ author_name: 'J\ufffdrg', message: 'Gr\ufffd\n' })
-    expect(await shown({ author: 'Ada <> 1600000000 +0000', message: '' })).toMatchObject({ author_name: 'Ada', author_email: '', message: '', title: '--no commit message' })
-  }) // biome-ignore format: a case each
+    expect(await shown({ author: 'Ada <> 1600000000 +0000', message: '' })).toMatchObject({
+      author_name: 'Ada',
+      author_email: '',
+      message: '',
+      title: '--no commit message',
+    })
+  })
 
   it('dates of any size and kind, or none (SEC-152)', () => {
     const dated = (date: string) => ({ author: `Ada <a@b> ${date}`, committer: `Ada <a@b> ${date}` })
@@ -184,17 +200,81 @@ describe('commits that no Git of today would make (SEC-151, SEC-152)', () => {
 
 describe('file names (SEC-153)', () => {
   const NAMES: (string | Buffer)[] = [
-    'a\nb', 'a\tb', '"quoted"', "it's", 'back\\slash', ' ', '   ', ' lead', 'trail ', '-x', '--', '--output=x', '*', '?', '[a]', ':(top)x', ':!x', '!', '~', '^', '@', '@{0}',
-    '#', '%41', '%', 'a%2Fb', '+', '&', '=', ';', '$x', '`x`', '|', '<b>', 'ü', 'u\u0308', '日本語', '👩‍👩‍👧', '\u202e', '\ufeff', '\ufffd', '...', '.a', 'a.', 'CON', 'a:b',
-    '__proto__', 'constructor', 'toString', 'null', 'undefined', 'NaN', 'true', '0', '-1', '1e3', 'x'.repeat(255), `${`${'long'.repeat(60)}/`.repeat(10)}end`,
-    Buffer.from([0x66, 0xff, 0xfe]), Buffer.from([0x80]), Buffer.from([0xc3]), Buffer.from([0xed, 0xa0, 0x80]), latin1('\xe4\xf6'), Buffer.from([1, 2, 27]), Buffer.from([0x7f]),
-  ] // biome-ignore format: many names
+    'a\nb',
+    'a\tb',
+    '"quoted"',
+    "it's",
+    'back\\slash',
+    ' ',
+    '   ',
+    ' lead',
+    'trail ',
+    '-x',
+    '--',
+    '--output=x',
+    '*',
+    '?',
+    '[a]',
+    ':(top)x',
+    ':!x',
+    '!',
+    '~',
+    '^',
+    '@',
+    '@{0}',
+    '#',
+    '%41',
+    '%',
+    'a%2Fb',
+    '+',
+    '&',
+    '=',
+    ';',
+    '$x',
+    '`x`',
+    '|',
+    '<b>',
+    'ü',
+    'u\u0308',
+    '日本語',
+    '👩‍👩‍👧',
+    '\u202e',
+    '\ufeff',
+    '\ufffd',
+    '...',
+    '.a',
+    'a.',
+    'CON',
+    'a:b',
+    '__proto__',
+    'constructor',
+    'toString',
+    'null',
+    'undefined',
+    'NaN',
+    'true',
+    '0',
+    '-1',
+    '1e3',
+    'x'.repeat(255),
+    `${`${'long'.repeat(60)}/`.repeat(10)}end`,
+    Buffer.from([0x66, 0xff, 0xfe]),
+    Buffer.from([0x80]),
+    Buffer.from([0xc3]),
+    Buffer.from([0xed, 0xa0, 0x80]),
+    latin1('\xe4\xf6'),
+    Buffer.from([1, 2, 27]),
+    Buffer.from([0x7f]),
+  ]
   const shown = (name: string | Buffer) => Buffer.from(name as string).toString('utf8')
 
   it('are listed in trees and diffs, each with its row, and found by their names', async () => {
     const { project, bare } = await planted()
     const files = (content: string) => NAMES.map((name) => [name, content] as [string | Buffer, string])
-    const [first, second] = bare.commits({ branch: 'names', parents: [], files: files('one\n') }, { branch: 'names', files: files('one\ntwo\n') }) as [string, string]
+    const [first, second] = bare.commits(
+      { branch: 'names', parents: [], files: files('one\n') },
+      { branch: 'names', files: files('one\ntwo\n') },
+    ) as [string, string]
     bare.commits({ branch: 'names', files: NAMES.map((name): [string | Buffer, null] => [name, null]) })
     const answers = await askEverything(t, project, { revisions: [second], commits: [first], paths: NAMES.map(shown) })
     const texts = NAMES.map(shown).sort()
@@ -213,10 +293,13 @@ describe('file names (SEC-153)', () => {
       expect([path, listed.map(({ id }) => id)]).toEqual([path, [second, first]])
       const placed = answers.get(`comment on ${second} ${JSON.stringify({ path, line: 1, line_type: 'new' })}`)?.body
       if (placed) expect(placed).toMatchObject({ path: null })
-      const { body } = await t.api('post', `${project.path}/repository/commits/${second}/comments`, project.creator).send({ note: 'x', path, line: 2, line_type: 'new' }).expect(201)
+      const { body } = await t
+        .api('post', `${project.path}/repository/commits/${second}/comments`, project.creator)
+        .send({ note: 'x', path, line: 2, line_type: 'new' })
+        .expect(201)
       expect(body).toMatchObject({ path, line: 2, line_type: 'new' })
     }
-  }) // biome-ignore format: long calls
+  })
 })
 
 describe('what trees may hold (SEC-154)', () => {
@@ -225,15 +308,43 @@ describe('what trees may hold (SEC-154)', () => {
     const binary = Buffer.from([0, 1, 2, 10, 255, 0])
     const big = Array.from({ length: 50 }, (_, n) => `line ${n}\n`).join('')
     const made = bare.commits(
-      { branch: 'kinds', parents: [], files: { sub: { mode: '160000', content: 'a'.repeat(40) }, link: { mode: '120000', content: '../../etc/passwd' }, dangling: { mode: '120000', content: '' }, run: { mode: '100755', content: '#!\n' }, bin: binary, 'no-end': 'x', crlf: 'a\r\nb\r\n', empty: '', was: big, type: 'file\n' } },
-      { branch: 'kinds', files: { sub: { mode: '160000', content: 'b'.repeat(40) }, link: { mode: '120000', content: 'crlf' }, run: { mode: '100644', content: '#!\n' }, bin: Buffer.concat([binary, binary]), 'no-end': 'x\n', crlf: 'a\nb\n', was: null, is: big, type: { mode: '120000', content: 'x' } } },
+      {
+        branch: 'kinds',
+        parents: [],
+        files: {
+          sub: { mode: '160000', content: 'a'.repeat(40) },
+          link: { mode: '120000', content: '../../etc/passwd' },
+          dangling: { mode: '120000', content: '' },
+          run: { mode: '100755', content: '#!\n' },
+          bin: binary,
+          'no-end': 'x',
+          crlf: 'a\r\nb\r\n',
+          empty: '',
+          was: big,
+          type: 'file\n',
+        },
+      },
+      {
+        branch: 'kinds',
+        files: {
+          sub: { mode: '160000', content: 'b'.repeat(40) },
+          link: { mode: '120000', content: 'crlf' },
+          run: { mode: '100644', content: '#!\n' },
+          bin: Buffer.concat([binary, binary]),
+          'no-end': 'x\n',
+          crlf: 'a\nb\n',
+          was: null,
+          is: big,
+          type: { mode: '120000', content: 'x' },
+        },
+      },
       { branch: 'kinds', files: {} },
       { branch: 'one', parents: [2], files: { one: '1' } },
       { branch: 'two', parents: [2], files: { two: '2' } },
       { branch: 'three', parents: [2], files: { three: '3' } },
       { branch: 'kinds', parents: [2, 3, 4, 5], files: { four: '4' } },
       { branch: 'alone', parents: [], files: {} },
-    ) // biome-ignore format: a commit each
+    )
     const [root, changed, empty, , , , octopus, alone] = made as [string, string, string, string, string, string, string, string]
     const paths = ['sub', 'sub/x', 'link', 'link/x', 'dangling', 'run', 'bin', 'no-end', 'crlf', 'empty', 'was', 'is', 'type', 'four']
     const blobs = ['bin', 'empty', 'link'].map((path) => bare.git('rev-parse', `kinds:${path}`).trim())
@@ -268,7 +379,7 @@ describe('what trees may hold (SEC-154)', () => {
       bytes(entry('100640', 'a', blob), entry('120777', 'b', blob), entry('40000', 'c', sub)),
       bytes(entry('100644', 'a', blob), entry('100644', 'a', blob)),
       bytes(entry('100644', '.git', blob), entry('100644', '..', blob), entry('100644', 'x/y', blob)),
-    ].map((content) => plantObject(bare, 'tree', content)) // biome-ignore format: a tree each
+    ].map((content) => plantObject(bare, 'tree', content))
     const commits = trees.map((tree, i) => {
       const oid = plant(bare, { tree })
       bare.git('update-ref', `refs/heads/modes-${i}`, oid)
@@ -279,7 +390,53 @@ describe('what trees may hold (SEC-154)', () => {
 })
 
 describe('names of branches and tags (SEC-155)', () => {
-  const NAMES = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', 'null', 'undefined', 'NaN', 'true', 'false', '0', '-1', '1e3', '00', '0x1', 'HEAD', 'head', 'refs/heads/x', 'a/b/c', 'v1.0', 'ü', '👩', "it's", '"q"', '&', '%', '%2F', '#', '+', '(a)', '<b>', '$x', ';', '|', '-', '--all', 'deadbeef', 'main', 'x'.repeat(200), '@a', 'a@', '日本', 'a,b', '=', '!'] // biome-ignore format: many names
+  const NAMES = [
+    '__proto__',
+    'constructor',
+    'prototype',
+    'hasOwnProperty',
+    'toString',
+    'null',
+    'undefined',
+    'NaN',
+    'true',
+    'false',
+    '0',
+    '-1',
+    '1e3',
+    '00',
+    '0x1',
+    'HEAD',
+    'head',
+    'refs/heads/x',
+    'a/b/c',
+    'v1.0',
+    'ü',
+    '👩',
+    "it's",
+    '"q"',
+    '&',
+    '%',
+    '%2F',
+    '#',
+    '+',
+    '(a)',
+    '<b>',
+    '$x',
+    ';',
+    '|',
+    '-',
+    '--all',
+    'deadbeef',
+    'main',
+    'x'.repeat(200),
+    '@a',
+    'a@',
+    '日本',
+    'a,b',
+    '=',
+    '!',
+  ]
 
   it('are only names: found, listed, compared, commented and deleted like any other', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
@@ -310,7 +467,27 @@ describe('names of branches and tags (SEC-155)', () => {
 
   it('what only looks like a name is none (SEC-81)', async () => {
     const { project } = await planted()
-    const revisions = ['HEAD~1', 'main^', 'main@{0}', '@', ':/x', 'main:start.txt', '^main', 'a..b', '--all', '-h', 'refs/heads/', 'main/', '/main', 'a\nb', ' ', '*', 'f'.repeat(40), 'F'.repeat(64), 'x'.repeat(900)] // biome-ignore format: many names
+    const revisions = [
+      'HEAD~1',
+      'main^',
+      'main@{0}',
+      '@',
+      ':/x',
+      'main:start.txt',
+      '^main',
+      'a..b',
+      '--all',
+      '-h',
+      'refs/heads/',
+      'main/',
+      '/main',
+      'a\nb',
+      ' ',
+      '*',
+      'f'.repeat(40),
+      'F'.repeat(64),
+      'x'.repeat(900),
+    ]
     const answers = await askEverything(t, project, { revisions }, [200, 400, 404])
     for (const name of revisions) expect([name, answers.get(`commits/${encodeURIComponent(name)}`)?.status]).toEqual([name, 404])
   })
@@ -321,12 +498,27 @@ describe('tags (SEC-154)', () => {
     const { project, bare } = await planted()
     bare.git('tag', 'tree', 'main^{tree}')
     bare.git('tag', 'blob', 'main:start.txt')
-    for (const [name, target] of [['full', 'main'], ['full-tree', 'tree'], ['full-blob', 'blob'], ['twice', 'full'], ['thrice', 'twice'], ['of-tree-tag', 'full-tree']] as const)
-      bare.git('tag', '-a', '-m', name, name, target) // biome-ignore format: pairs
+    for (const [name, target] of [
+      ['full', 'main'],
+      ['full-tree', 'tree'],
+      ['full-blob', 'blob'],
+      ['twice', 'full'],
+      ['thrice', 'twice'],
+      ['of-tree-tag', 'full-tree'],
+    ] as const)
+      bare.git('tag', '-a', '-m', name, name, target)
     const main = bare.git('rev-parse', 'main').trim()
     const tag = (content: string | Buffer) => plantObject(bare, 'tag', bytes(content))
     const head = `object ${main}\ntype commit\ntag x\n`
-    const odd = [`${head}\nno tagger\n`, `${head}tagger Ada\n\nm`, `${head}tagger <> 99999999999999999999 +9999\n\n`, bytes(head, 'tagger ', latin1('J\xf6 <j> 1 +0000'), '\n\n', RANDOM), head, `object ${main}\ntype commit\n\nm`, bytes(head, 'tagger A <a> 1 +0000\n\n', 'x'.repeat(1_000_000), '\0y')].map(tag) // biome-ignore format: many tags
+    const odd = [
+      `${head}\nno tagger\n`,
+      `${head}tagger Ada\n\nm`,
+      `${head}tagger <> 99999999999999999999 +9999\n\n`,
+      bytes(head, 'tagger ', latin1('J\xf6 <j> 1 +0000'), '\n\n', RANDOM),
+      head,
+      `object ${main}\ntype commit\n\nm`,
+      bytes(head, 'tagger A <a> 1 +0000\n\n', 'x'.repeat(1_000_000), '\0y'),
+    ].map(tag)
     for (const [i, oid] of odd.entries()) writeFileSync(join(bare.directory, `refs/tags/odd-${i}`), `${oid}\n`)
     const revisions = [
       'tree',

@@ -89,11 +89,29 @@ describe('recorded events (EV-5)', () => {
     expect(list.map(({ action_name, push_data }) => ({ action_name, ...push_data }))).toEqual([
       { action_name: 'pushed new', action: 'created', ...branch, commit_count: 2, commit_from: null, commit_to: second, commit_title: 'two' },
       { action_name: 'pushed to', action: 'pushed', ...branch, commit_count: 3, commit_from: second, commit_to: fifth, commit_title: 'five' },
-      { action_name: 'pushed new', action: 'created', ref_type: 'tag', ref: 'v1', commit_count: 1, commit_from: null, commit_to: tag, commit_title: 'five' },
+      {
+        action_name: 'pushed new',
+        action: 'created',
+        ref_type: 'tag',
+        ref: 'v1',
+        commit_count: 1,
+        commit_from: null,
+        commit_to: tag,
+        commit_title: 'five',
+      },
       { action_name: 'pushed new', action: 'created', ...side, commit_count: 0, commit_from: null, commit_to: fourth, commit_title: 'four' },
       { action_name: 'deleted', action: 'removed', ...side, commit_count: 0, commit_from: fourth, commit_to: null, commit_title: null },
-      { action_name: 'deleted', action: 'removed', ref_type: 'tag', ref: 'v1', commit_count: 0, commit_from: tag, commit_to: null, commit_title: null },
-    ]) // biome-ignore format: a line each
+      {
+        action_name: 'deleted',
+        action: 'removed',
+        ref_type: 'tag',
+        ref: 'v1',
+        commit_count: 0,
+        commit_from: tag,
+        commit_to: null,
+        commit_title: null,
+      },
+    ])
     expect(list.every((event) => event.target_type === null)).toBe(true)
   })
 
@@ -108,7 +126,12 @@ describe('recorded events (EV-5)', () => {
     await gitOut(work, 'merge', '-q', '--no-ff', '-m', 'merge', 'origin/main')
     await push('HEAD:refs/heads/work')
     const pushed = (await eventsOf(project, '?action=pushed&sort=asc')).map(({ push_data }) => [push_data?.['ref'], push_data?.['commit_count']])
-    expect(pushed).toEqual([['main', 3], ['work', 0], ['work', 1], ['work', 3]]) // biome-ignore format: pairs
+    expect(pushed).toEqual([
+      ['main', 3],
+      ['work', 0],
+      ['work', 1],
+      ['work', 3],
+    ])
   })
 
   it('commits, branches and tags by the API (PU-7)', async () => {
@@ -126,7 +149,14 @@ describe('recorded events (EV-5)', () => {
     await t.api('post', `${project.path}/repository/branches`, creator).send({ branch: 'same', ref: 'main' }).expect(201)
     await t.api('post', `${project.path}/repository/tags`, creator).send({ tag_name: 'v1', ref: 'main' }).expect(201)
     await t.api('delete', `${project.path}/repository/branches/same`, creator).expect(204)
-    const list = (await eventsOf(project, '?action=pushed&sort=asc')).map(({ push_data: p }) => [p?.['action'], p?.['ref'], p?.['commit_count'], p?.['commit_from'], p?.['commit_to'], p?.['commit_title']]) // biome-ignore format: one line
+    const list = (await eventsOf(project, '?action=pushed&sort=asc')).map(({ push_data: p }) => [
+      p?.['action'],
+      p?.['ref'],
+      p?.['commit_count'],
+      p?.['commit_from'],
+      p?.['commit_to'],
+      p?.['commit_title'],
+    ])
     const title = long.slice(0, 70)
     expect(list).toEqual([
       ['created', 'main', 1, null, one, 'first'],
@@ -148,7 +178,19 @@ describe('recorded events (EV-5)', () => {
       target_type: 'Note',
       target_iid: null,
       target_title: 'Add files',
-      note: { body: 'Well done', author: actingUser(creator), noteable_type: 'Commit', noteable_id: null, noteable_iid: null, system: false, attachment: null, project_id: project.id, type: null, created_at: moment, updated_at: moment }, // biome-ignore format: one note
+      note: {
+        body: 'Well done',
+        author: actingUser(creator),
+        noteable_type: 'Commit',
+        noteable_id: null,
+        noteable_iid: null,
+        system: false,
+        attachment: null,
+        project_id: project.id,
+        type: null,
+        created_at: moment,
+        updated_at: moment,
+      },
     })
     expect((event as unknown as { note: { id: number }; target_id: number }).note.id).toBe((event as unknown as { target_id: number }).target_id)
   })
@@ -205,7 +247,10 @@ describe('recorded events (EV-5)', () => {
     const year = 365 * 86_400_000
     const values = { project_id: project.id, author_id: project.creator.id, action: 'left' as const }
     const old = new Date(Date.now() - 2 * year - 3 * 86_400_000)
-    await t.ctx.db.write.insert(events).values([{ ...values, created_at: old }, { ...values, created_at: new Date(Date.now() - 1.9 * year) }]) // biome-ignore format: two events
+    await t.ctx.db.write.insert(events).values([
+      { ...values, created_at: old },
+      { ...values, created_at: new Date(Date.now() - 1.9 * year) },
+    ])
     await dropOldEvents(t.ctx, project.id)
     expect(names(await eventsOf(project))).toEqual(['created', 'left'])
   })
@@ -333,7 +378,10 @@ describe('lists of events', () => {
       expect(headers['x-total']).toBe(String(body.length))
       return body.map((event: Event) => [event.project_id, event.action_name])
     }
-    const ofOpen = [[open.id, 'pushed new'], [open.id, 'created']] // biome-ignore format: pairs
+    const ofOpen = [
+      [open.id, 'pushed new'],
+      [open.id, 'created'],
+    ]
     const all = [[inside.id, 'created'], ...ofOpen, [secret.id, 'commented on'], [secret.id, 'pushed new'], [secret.id, 'created']]
     expect(await ofOwner(null)).toEqual(ofOpen)
     expect(await ofOwner(as.stranger)).toEqual([[inside.id, 'created'], ...ofOpen])

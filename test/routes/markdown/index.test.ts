@@ -22,7 +22,10 @@ describe('POST /markdown', () => {
   })
 
   it.each<[string, string]>([
-    ['- [ ] a\n- [x] *b*', '<ul>\n<li class="task-list-item"><input type="checkbox" class="task-list-item-checkbox" disabled> a</li>\n<li class="task-list-item"><input type="checkbox" class="task-list-item-checkbox" disabled checked> <em>b</em></li>\n</ul>'], // biome-ignore format: a table
+    [
+      '- [ ] a\n- [x] *b*',
+      '<ul>\n<li class="task-list-item"><input type="checkbox" class="task-list-item-checkbox" disabled> a</li>\n<li class="task-list-item"><input type="checkbox" class="task-list-item-checkbox" disabled checked> <em>b</em></li>\n</ul>',
+    ],
     ['|a|\n|-|\n|~~b~~|', '<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td><s>b</s></td>\n</tr>\n</tbody>\n</table>'],
     ['```mermaid\na-->b\n```', '<pre><code class="language-mermaid">a--&gt;b\n</code></pre>'],
     ['$`a^2`$', '<p>$<code>a^2</code>$</p>'],

@@ -132,11 +132,14 @@ describe('PUT …/merge', () => {
       { branch: 'alone', parents: [], files: { other: 'x' } },
     )
     bare.git('update-ref', 'refs/heads/same', root)
-    await t.api('post', `${project.path}/repository/commits`, project.creator).send({
-      branch: 'main',
-      commit_message: 'ours',
-      actions: [{ action: 'update', file_path: 'readme.md', content: 'ours\n' }],
-    }).expect(201) // biome-ignore format: one call
+    await t
+      .api('post', `${project.path}/repository/commits`, project.creator)
+      .send({
+        branch: 'main',
+        commit_message: 'ours',
+        actions: [{ action: 'update', file_path: 'readme.md', content: 'ours\n' }],
+      })
+      .expect(201)
     for (const source of ['clash', 'same', 'alone', 'missing']) {
       const request = await aMergeRequest(t, { project, source, files: null })
       expect(await showRequest(t, request)).toMatchObject({ merge_status: 'cannot_be_merged', state: 'opened' })
@@ -213,12 +216,18 @@ describe('PUT …/merge', () => {
     await accept(request, {}, admin).set('Sudo', project.creator.username).expect(200)
     expect(await pending()).toEqual([])
     expect((await t.api('get', `${project.path}/issues/${issue.iid}`, project.creator).expect(200)).body.state).toBe('closed')
-    expect(await t.ctx.db.write.select().from(notes).where(and(eq(notes.noteable_type, 'MergeRequest'), eq(notes.noteable_id, request.id)))).toMatchObject([
-      { note: 'merged', system: true, author_id: project.creator.id },
-    ]) // biome-ignore format: one question
-    expect(await t.ctx.db.write.select().from(events).where(and(eq(events.target_type, 'MergeRequest'), eq(events.action, 'merged')))).toContainEqual(
-      expect.objectContaining({ target_id: request.id, author_id: project.creator.id }),
-    ) // biome-ignore format: one question
+    expect(
+      await t.ctx.db.write
+        .select()
+        .from(notes)
+        .where(and(eq(notes.noteable_type, 'MergeRequest'), eq(notes.noteable_id, request.id))),
+    ).toMatchObject([{ note: 'merged', system: true, author_id: project.creator.id }])
+    expect(
+      await t.ctx.db.write
+        .select()
+        .from(events)
+        .where(and(eq(events.target_type, 'MergeRequest'), eq(events.action, 'merged'))),
+    ).toContainEqual(expect.objectContaining({ target_id: request.id, author_id: project.creator.id }))
     expect(
       await t.ctx.db.write
         .select()

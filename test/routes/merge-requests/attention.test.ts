@@ -461,7 +461,6 @@ describe('todos of all kinds', () => {
       ['unmergeable', 0],
       ['approval_required', 0],
     ] as const) {
-      // biome-ignore format: a table
       const found = await list(`action=${action}`)
       expect([action, found.length]).toEqual([action, count])
       for (const { action_name, state } of found) expect([action_name, state]).toEqual([action, 'pending'])

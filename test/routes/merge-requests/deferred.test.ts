@@ -51,9 +51,14 @@ describe('a deferred merge', () => {
   it('is refused as a merge is (MR-62, MR-63)', async () => {
     const request = await running()
     await accept(request, { sha: 'f'.repeat(40) }).expect(409, { message: 'SHA does not match HEAD of source branch' })
-    await t.api('post', `${request.project.path}/repository/commits`, request.project.creator).send({
-      branch: 'main', commit_message: 'x', actions: [{ action: 'create', file_path: `${request.source}.txt`, content: 'ours' }],
-    }).expect(201) // biome-ignore format: one call
+    await t
+      .api('post', `${request.project.path}/repository/commits`, request.project.creator)
+      .send({
+        branch: 'main',
+        commit_message: 'x',
+        actions: [{ action: 'create', file_path: `${request.source}.txt`, content: 'ours' }],
+      })
+      .expect(201)
     await accept(request).expect(405, { message: 'Branch cannot be merged' })
     expect(await rowOfRequest(t, request)).toMatchObject({ merge_when_pipeline_succeeds: false })
   })

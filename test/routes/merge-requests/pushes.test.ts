@@ -151,9 +151,12 @@ describe('a push to the source', () => {
     const request = await open()
     await t.api('delete', `${request.project.path}/repository/branches/${request.source}`, request.project.creator).expect(204)
     expect(await showRequest(t, request)).toMatchObject({ state: 'closed', closed_by: { id: request.project.creator.id } })
-    expect(await t.ctx.db.write.select().from(notes).where(and(eq(notes.noteable_id, request.id), eq(notes.noteable_type, 'MergeRequest')))).toMatchObject([
-      { system: true },
-    ]) // biome-ignore format: one question
+    expect(
+      await t.ctx.db.write
+        .select()
+        .from(notes)
+        .where(and(eq(notes.noteable_id, request.id), eq(notes.noteable_type, 'MergeRequest'))),
+    ).toMatchObject([{ system: true }])
   })
 
   it('leaves closed and merged ones alone (MR-75, MR-5)', async () => {

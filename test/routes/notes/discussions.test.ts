@@ -26,7 +26,12 @@ beforeAll(async () => {
 })
 
 const begin = async (path: string, sent: object, caller = owner) =>
-  (await t.api('post', `${path}/discussions`, caller).send({ body: 'Thread', ...sent }).expect(201)).body // biome-ignore format: one call
+  (
+    await t
+      .api('post', `${path}/discussions`, caller)
+      .send({ body: 'Thread', ...sent })
+      .expect(201)
+  ).body
 const get = async (path: string) => (await t.api('get', path, owner).expect(200)).body
 
 describe.each([...NOTED, 'Commit'] as const)('threads on an item: %s', (type) => {
@@ -63,7 +68,10 @@ describe.each([...NOTED, 'Commit'] as const)('threads on an item: %s', (type) =>
 
   it('the notes of a thread, page by page, and one of them (DI-4)', async () => {
     const path = paths[type]
-    const { id, notes: [first] } = await begin(path, {}) // biome-ignore format: one call
+    const {
+      id,
+      notes: [first],
+    } = await begin(path, {})
     const at = `${path}/discussions/${id}/notes`
     const reply = (await t.api('post', at, owner).send({ body: 'Answer' }).expect(201)).body
     expect(await get(at)).toEqual([first, reply])
@@ -71,7 +79,9 @@ describe.each([...NOTED, 'Commit'] as const)('threads on an item: %s', (type) =>
     expect(page.body).toEqual([reply])
     expect(page.headers).toMatchObject({ 'x-total': '2', 'x-prev-page': '1' })
     expect(await get(`${at}/${reply.id}`)).toEqual(reply)
-    const { notes: [elsewhere] } = await begin(path, {}) // biome-ignore format: one call
+    const {
+      notes: [elsewhere],
+    } = await begin(path, {})
     await t.api('get', `${at}/${elsewhere.id}`, owner).expect(404)
   })
 
@@ -126,7 +136,10 @@ describe.each([...NOTED, 'Commit'] as const)('threads on an item: %s', (type) =>
 
   it('only on merge requests is there something to resolve (DI-9)', async () => {
     const path = paths[type]
-    const { id, notes: [note] } = await begin(path, {}) // biome-ignore format: one call
+    const {
+      id,
+      notes: [note],
+    } = await begin(path, {})
     const asked = await t.api('put', `${path}/discussions/${id}/notes/${note.id}`, owner).send({ resolved: true })
     expect(asked.status).toBe(type === 'MergeRequest' ? 200 : 400)
     if (type !== 'MergeRequest') await t.api('put', `${path}/discussions/${id}`, owner).send({ resolved: true }).expect(405)
@@ -208,7 +221,12 @@ describe('threads on merge requests', () => {
     const [one, two, done] = [await begin(path, {}, creator), await begin(path, {}, creator), await begin(path, {}, creator)]
     await t.api('put', `${path}/discussions/${done.id}`, creator).send({ resolved: true }).expect(200)
     const post = async (sent: object, caller = creator) =>
-      (await t.api('post', `${project.path}/issues`, caller).send({ title: 'Follow-up', ...sent }).expect(201)).body // biome-ignore format: one call
+      (
+        await t
+          .api('post', `${project.path}/issues`, caller)
+          .send({ title: 'Follow-up', ...sent })
+          .expect(201)
+      ).body
     const request = { merge_request_to_resolve_discussions_of: 1 }
     // a caller who may not resolve them opens an issue and nothing more
     expect((await post(request, stranger)).description).toBe('')

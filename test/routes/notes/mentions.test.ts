@@ -8,7 +8,10 @@ const t = testApp()
 const git = gitClient(t)
 
 const anIssue = async (project: TestProject, sent: object = {}, caller = project.creator) => {
-  const { body } = await t.api('post', `${project.path}/issues`, caller).send({ title: 'An issue', ...sent }).expect(201) // biome-ignore format: one call
+  const { body } = await t
+    .api('post', `${project.path}/issues`, caller)
+    .send({ title: 'An issue', ...sent })
+    .expect(201)
   return { ...body, path: `${project.path}/issues/${body.iid}` } as { id: number; iid: number; path: string }
 }
 /** What the service says of a thing, oldest first. */
@@ -31,7 +34,10 @@ describe('mentions in other items', () => {
 
     const late = await anIssue(project)
     const note = (await t.api('post', `${late.path}/notes`, creator).send({ body: named }).expect(201)).body
-    await t.api('put', `${late.path}/notes/${note.id}`, creator).send({ body: `${named} #${other.iid} #${late.iid}` }).expect(200) // biome-ignore format: one call
+    await t
+      .api('put', `${late.path}/notes/${note.id}`, creator)
+      .send({ body: `${named} #${other.iid} #${late.iid}` })
+      .expect(200)
     await t.api('post', `${late.path}/notes`, creator).send({ body: named }).expect(201)
     expect(await mentionsIn(issue, creator)).toEqual([...places, `mentioned in issue #${late.iid}`])
     expect(await mentionsIn(request, creator)).toEqual([...places, `mentioned in issue #${late.iid}`])

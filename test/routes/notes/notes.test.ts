@@ -18,11 +18,21 @@ beforeAll(async () => {
 })
 
 const say = async (path: string, body: string, caller: TestUser, more: object = {}) =>
-  (await t.api('post', `${path}/notes`, caller).send({ body, ...more }).expect(201)).body // biome-ignore format: one call
+  (
+    await t
+      .api('post', `${path}/notes`, caller)
+      .send({ body, ...more })
+      .expect(201)
+  ).body
 const listed = async (path: string, query = '') => (await t.api('get', `${path}/notes${query}`, owner).expect(200)).body
 const bodies = async (path: string, query = '') => (await listed(path, query)).map(({ body }: { body: string }) => body)
 const anIssue = async (project: TestProject, sent: object = {}, caller = project.creator) =>
-  (await t.api('post', `${project.path}/issues`, caller).send({ title: 'An issue', ...sent }).expect(201)).body // biome-ignore format: one call
+  (
+    await t
+      .api('post', `${project.path}/issues`, caller)
+      .send({ title: 'An issue', ...sent })
+      .expect(201)
+  ).body
 const rowsOf = (id: number) => t.ctx.db.write.select().from(notes).where(eq(notes.id, id))
 
 describe.each(NOTED)('notes on an item: %s', (type) => {
@@ -67,7 +77,10 @@ describe.each(NOTED)('notes on an item: %s', (type) => {
     const { project, things } = talk
     const { path } = things[type]
     const [maintainer, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
-    for (const [user, access_level] of [[maintainer, 40], [developer, 30]] as const) // biome-ignore format: a table
+    for (const [user, access_level] of [
+      [maintainer, 40],
+      [developer, 30],
+    ] as const)
       await t.api('post', `${project.path}/members`, owner).send({ user_id: user.id, access_level }).expect(201)
     const note = await say(path, 'First', stranger)
     const at = `${path}/notes/${note.id}`

@@ -135,14 +135,24 @@ describe('POST /projects/:id/releases', () => {
       created_at: moment,
       released_at: '2020-01-02T03:04:05.000Z',
       upcoming_release: false,
-      author: { id: creator.id, name: creator.name, username: creator.username, state: 'active', avatar_url: drawnOf(creator), web_url: `http://roost.test/${creator.username}` },
+      author: {
+        id: creator.id,
+        name: creator.name,
+        username: creator.username,
+        state: 'active',
+        avatar_url: drawnOf(creator),
+        web_url: `http://roost.test/${creator.username}`,
+      },
       commit: expect.objectContaining({ id: head(project), title: 'Add files' }),
       milestones: [],
       commit_path: `/${project.fullPath}/commit/${head(project)}`,
       tag_path: `/${project.fullPath}/-/tags/v1.0`,
       assets: {
         count: 5,
-        sources: ['zip', 'tar.gz', 'tar'].map((format) => ({ format, url: `http://roost.test/api/v4/projects/${project.id}/repository/archive.${format}?sha=v1.0` })),
+        sources: ['zip', 'tar.gz', 'tar'].map((format) => ({
+          format,
+          url: `http://roost.test/api/v4/projects/${project.id}/repository/archive.${format}?sha=v1.0`,
+        })),
         links: [
           {
             id: expect.any(Number),
@@ -155,7 +165,7 @@ describe('POST /projects/:id/releases', () => {
         ],
       },
       _links: { self: `${web}/-/releases/v1.0`, edit_url: `${web}/-/releases/v1.0/edit` },
-    }) // biome-ignore format: fields on a line
+    })
     expect((await t.api('get', releaseOf(project, 'v1.0'), creator).expect(200)).body).toEqual(body)
     expect((await t.api('get', `${project.path}/releases`, creator).expect(200)).body).toEqual([body])
   })
@@ -201,14 +211,34 @@ describe('POST /projects/:id/releases', () => {
     ['an unknown milestone', { tag_name: 'v9', ref: 'main', milestones: ['one', 'two'] }, 400, { message: 'Milestone(s) not found: one, two' }],
     ['a bad time', { tag_name: 'v1', released_at: 'soon' }, 400, { error: 'released_at is invalid' }],
     ['a long name', { tag_name: 'v1', name: 'x'.repeat(256) }, 400, { message: { name: ['is too long (maximum is 255 characters)'] } }],
-    ['a long text', { tag_name: 'v1', description: 'x'.repeat(1_000_001) }, 400, { message: { description: ['is too long (maximum is 1000000 characters)'] } }],
+    [
+      'a long text',
+      { tag_name: 'v1', description: 'x'.repeat(1_000_001) },
+      400,
+      { message: { description: ['is too long (maximum is 1000000 characters)'] } },
+    ],
     ['assets that are none', { tag_name: 'v1', assets: 'x' }, 400, { error: 'assets is invalid' }],
     ['links that are none', { tag_name: 'v1', assets: { links: ['x'] } }, 400, { error: 'assets is invalid' }],
-    ['a link without name', { tag_name: 'v9', ref: 'main', assets: { links: [{ url: 'https://a.example' }] } }, 400, { message: { name: ["can't be blank"] } }],
+    [
+      'a link without name',
+      { tag_name: 'v9', ref: 'main', assets: { links: [{ url: 'https://a.example' }] } },
+      400,
+      { message: { name: ["can't be blank"] } },
+    ],
     ['a link without url', { tag_name: 'v9', ref: 'main', assets: { links: [{ name: 'a' }] } }, 400, { message: { url: ["can't be blank"] } }],
-    ['twins', { tag_name: 'v9', ref: 'main', assets: { links: [whole, whole] } }, 400, { message: { name: ['has already been taken'], url: ['has already been taken'] } }],
-    ['101 links', { tag_name: 'v9', ref: 'main', assets: { links: Array.from({ length: 101 }, (_, n) => ({ name: `${n}`, url: `https://a.example/${n}` })) } }, 400, { error: 'assets is invalid' }],
-  ] // biome-ignore format: a case each
+    [
+      'twins',
+      { tag_name: 'v9', ref: 'main', assets: { links: [whole, whole] } },
+      400,
+      { message: { name: ['has already been taken'], url: ['has already been taken'] } },
+    ],
+    [
+      '101 links',
+      { tag_name: 'v9', ref: 'main', assets: { links: Array.from({ length: 101 }, (_, n) => ({ name: `${n}`, url: `https://a.example/${n}` })) } },
+      400,
+      { error: 'assets is invalid' },
+    ],
+  ]
   it.each(refused)('refuses %s and changes nothing (RL-3, SEC-2)', async (_, sent, status, body) => {
     const project = await tagged('v1')
     const before = await stateOf(t, project)
@@ -495,10 +525,15 @@ describe('permissions', () => {
   }
 
   it('reads as the repository is read (RL-1, RL-2, RL-6)', async () => {
-    for (const [i, [cast, expected]] of ([[open, statuses(200)], [closed, statuses(200, { anonymous: 404, stranger: 404, guest: 403 })]] as const).entries()) {
+    for (const [i, [cast, expected]] of (
+      [
+        [open, statuses(200)],
+        [closed, statuses(200, { anonymous: 404, stranger: 404, guest: 403 })],
+      ] as const
+    ).entries()) {
       for (const path of ['releases', 'releases/v1', 'releases/v1/assets/links', `releases/v1/assets/links/${link[i]}`])
         await check(cast, expected, async (caller) => t.api('get', `${cast.project.path}/${path}`, caller))
-    } // biome-ignore format: two casts
+    }
   })
 
   it('to RL-6, TG-5, TG-6: writes from developer on (RL-3)', async () => {

@@ -192,7 +192,12 @@ function askGit(directory: string, text: string): Set<string> {
   try {
     const args = ['-c', 'core.quotePath=false', 'grep', '-z', '-F', '-i', '-n', '-I', '-e', text, 'main', '--']
     const out = runSync('git', args, { cwd: directory, env }).toString()
-    return new Set(out.split('\n').filter(Boolean).map((line) => line.split('\0').slice(0, 2).join(':').slice('main:'.length))) // biome-ignore format: one walk
+    return new Set(
+      out
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split('\0').slice(0, 2).join(':').slice('main:'.length)),
+    )
   } catch {
     return new Set()
   }
