@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { currentHookChain } from '../lib/async/hook-chain.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { READ_LANES } from './connection-count.js'
-import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
+import { Availability, BoundedPool, Connection, type ConnectionConfig, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
 import { codeOf, databaseError, isConnectionLoss, translateError } from './errors.js'
 import { Servers } from './servers.js'
 import { TRANSACTION_SETTINGS } from './sql/names.js'
@@ -150,21 +150,21 @@ function coalesced(work: () => Promise<unknown>): () => Promise<unknown> {
 
 /** Opens the connections of one database. */
 interface Connector {
-  Connection: ReturnType<typeof connectionClass>
   servers: Servers
   availability: Availability
   /** `timeout`: of statements, in milliseconds; `more`: further startup options. */
-  settings(timeout: number, more?: string): pg.ClientConfig
+  settings(timeout: number, more?: string): ConnectionConfig
 }
 
 function createConnector(url: string, options: DatabaseOptions, listeners: CommitListeners): Connector {
   const availability = new Availability(options.log)
   const servers = new Servers(url)
+  const shared = { ...options, onEnqueued: () => listeners.notify(), availability, servers }
   return {
-    Connection: connectionClass({ ...options, onEnqueued: () => listeners.notify() }, availability, servers),
     servers,
     availability,
     settings: (timeout, more = '') => ({
+      shared,
       keepAlive: true,
       application_name: 'roost',
       query_timeout: timeout + QUERY_TIMEOUT_GRACE_MS,
@@ -173,7 +173,7 @@ function createConnector(url: string, options: DatabaseOptions, listeners: Commi
   }
 }
 
-function openLane({ Connection, availability, servers }: Connector, config: pg.ClientConfig): Lane {
+function openLane({ availability, servers }: Connector, config: ConnectionConfig): Lane {
   return new Lane(async (onLoss) => {
     const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
     client.on('error', (error) => {
@@ -211,8 +211,8 @@ function openLanes(
   }
 }
 
-function createPool({ Connection, availability, servers, settings }: Connector, timeout: number, options: DatabaseOptions): BoundedPool {
-  const config: pg.PoolConfig = {
+function createPool({ availability, servers, settings }: Connector, timeout: number, options: DatabaseOptions): BoundedPool {
+  const config: pg.PoolConfig & ConnectionConfig = {
     ...settings(timeout),
     // statements that a transaction sends without awaiting each other are sent together
     pipeline: true,

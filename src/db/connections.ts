@@ -101,68 +101,74 @@ export interface ReadConnection {
   rows: (name: string | undefined, text: string, values: unknown[]) => Promise<unknown[][]>
 }
 
-/**
- * A connection class that reports every statement, drops statement names on request, and turns connection losses into
- * Unavailable.
- */
-export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: ConnectionOptions, availability: Availability, servers: Servers) {
-  return class Connection extends pg.Client implements ServerConnection, ReadConnection {
-    readonly server = servers.current
-    readonly rows: ReadConnection['rows']
+/** What the connections of a database share; they get it with their configuration, since the pool makes its own. */
+export interface SharedByConnections extends ConnectionOptions {
+  availability: Availability
+  servers: Servers
+}
 
-    constructor(config?: pg.ClientConfig) {
-      super({ ...config, connectionString: servers.current, stream: () => new BatchingSocket() })
-      // an `error` event without a listener would end the process, and pg has none between the statements of a
-      // transaction
-      this.on('error', () => undefined)
-      // a commit that timed out waiting for its replica would be lost by a failover
-      let replicationTimeouts = 0
-      let enqueued = false
-      this.on('notice', ({ routine, code }) => {
-        if (routine === 'SyncRepWaitForLSN') replicationTimeouts++
-        if (code === ENQUEUED_NOTICE) enqueued = true
-      })
-      let inTransaction = false
-      const writes = !config?.options?.includes(READ_ONLY)
-      const tracked = async <T>(text: string, run: () => Promise<T>): Promise<T> => {
-        onQuery?.(text)
-        if (BEGINS_TRANSACTION.test(text)) inTransaction = true
-        if (ENDS_TRANSACTION.test(text)) inTransaction = false
-        const commits = !inTransaction
-        const stopTiming = startTiming('database')
-        const before = replicationTimeouts
-        try {
-          const result = await run()
-          availability.recovered()
-          if (replicationTimeouts !== before) throw new Unavailable('The database could not replicate the change')
-          if (enqueued && commits) {
-            enqueued = false
-            onEnqueued?.()
-          }
-          return result
-        } catch (thrown) {
-          const error = writes && isReadOnly(thrown) ? new Unavailable('The database takes no writes', 1, { cause: thrown }) : translateError(thrown)
-          if (isConnectionLoss(error) || (writes && isReadOnly(thrown))) {
-            availability.lost(error)
-            servers.lost(this.server)
-          }
-          // a late result on this connection would go to the next caller
-          if (thrown instanceof Error && thrown.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
-          throw error
-        } finally {
-          stopTiming()
+export interface ConnectionConfig extends pg.ClientConfig {
+  shared: SharedByConnections
+}
+
+/** A connection that reports every statement, drops statement names on request, and turns losses into Unavailable. */
+export class Connection extends pg.Client implements ServerConnection, ReadConnection {
+  readonly server: string
+  readonly rows: ReadConnection['rows']
+
+  constructor({ shared: { availability, servers, unnamedStatements, onQuery, onEnqueued }, ...config }: ConnectionConfig) {
+    super({ ...config, connectionString: servers.current, stream: () => new BatchingSocket() })
+    this.server = servers.current
+    // an `error` event without a listener would end the process, and pg has none between the statements of a
+    // transaction
+    this.on('error', () => undefined)
+    // a commit that timed out waiting for its replica would be lost by a failover
+    let replicationTimeouts = 0
+    let enqueued = false
+    this.on('notice', ({ routine, code }) => {
+      if (routine === 'SyncRepWaitForLSN') replicationTimeouts++
+      if (code === ENQUEUED_NOTICE) enqueued = true
+    })
+    let inTransaction = false
+    const writes = !config.options?.includes(READ_ONLY)
+    const tracked = async <T>(text: string, run: () => Promise<T>): Promise<T> => {
+      onQuery?.(text)
+      if (BEGINS_TRANSACTION.test(text)) inTransaction = true
+      if (ENDS_TRANSACTION.test(text)) inTransaction = false
+      const commits = !inTransaction
+      const stopTiming = startTiming('database')
+      const before = replicationTimeouts
+      try {
+        const result = await run()
+        availability.recovered()
+        if (replicationTimeouts !== before) throw new Unavailable('The database could not replicate the change')
+        if (enqueued && commits) {
+          enqueued = false
+          onEnqueued?.()
         }
+        return result
+      } catch (thrown) {
+        const error = writes && isReadOnly(thrown) ? new Unavailable('The database takes no writes', 1, { cause: thrown }) : translateError(thrown)
+        if (isConnectionLoss(error) || (writes && isReadOnly(thrown))) {
+          availability.lost(error)
+          servers.lost(this.server)
+        }
+        // a late result on this connection would go to the next caller
+        if (thrown instanceof Error && thrown.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
+        throw error
+      } finally {
+        stopTiming()
       }
-      const send = super.query.bind(this) as unknown as Send
-      const query: Send = (config, values) => {
-        const statement = typeof config === 'string' ? { text: config as string } : config
-        const typed = statement.types ? { ...statement, types: TYPES } : statement
-        return tracked(statement.text, () => send(unnamedStatements ? { ...typed, name: undefined } : typed, values))
-      }
-      this.query = query as unknown as pg.Client['query']
-      const reads = new PreparedReads(this.connection, super.query.bind(this))
-      this.rows = (name, text, values) => tracked(text, () => reads.rows(unnamedStatements ? undefined : name, text, values))
     }
+    const send = super.query.bind(this) as unknown as Send
+    const query: Send = (config, values) => {
+      const statement = typeof config === 'string' ? { text: config as string } : config
+      const typed = statement.types ? { ...statement, types: TYPES } : statement
+      return tracked(statement.text, () => send(unnamedStatements ? { ...typed, name: undefined } : typed, values))
+    }
+    this.query = query as unknown as pg.Client['query']
+    const reads = new PreparedReads(this.connection, super.query.bind(this))
+    this.rows = (name, text, values) => tracked(text, () => reads.rows(unnamedStatements ? undefined : name, text, values))
   }
 }
 
