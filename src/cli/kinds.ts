@@ -14,6 +14,8 @@ import { abuseMail } from '../services/operations/abuse-reports.js'
 import { damageMail } from '../services/operations/damage-mail.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
 import { resumeRemoval } from '../services/operations/user-removal.js'
+import { exportProject, removeExports } from '../services/projects/archives/export.js'
+import { importArchive, removeArchives } from '../services/projects/archives/import.js'
 import { importJob } from '../services/projects/import.js'
 import { removeFiles } from '../services/projects/remove.js'
 import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
@@ -33,6 +35,10 @@ export const kinds: AnyJob<Context>[] = [
   dueMergeRequests,
   resumeRemoval,
   importJob,
+  exportProject,
+  removeExports,
+  importArchive,
+  removeArchives,
   mergeChecks,
   moveRepository,
   promptMergeChecks,

@@ -10,7 +10,7 @@ import { dropCommitGraph, dropUnreadableRef, examine, existingObjects } from './
 import { maintain, repositorySize, unreachable } from './storage/maintenance.js'
 import type { GitRepository, Oid, RepositoryKey } from './types.js'
 import { archive } from './wire/archive.js'
-import { fetchAll, remoteHead } from './wire/fetch.js'
+import { bundle, fetchAll, remoteHead } from './wire/fetch.js'
 import { forEachPointer, pointersOf } from './wire/lfs-pointers.js'
 import { patch } from './wire/patch.js'
 import type { WriteResources } from './write-resources.js'
@@ -27,6 +27,7 @@ type Wire = Pick<
   | 'remoteHead'
   | 'fetch'
   | 'copyObjects'
+  | 'bundle'
   | 'lfsPointers'
   | 'forEachLfsPointer'
 >
@@ -102,6 +103,7 @@ function wireOf(installation: GitInstallation, { wire, archives, checks }: Write
       const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE_MS, objectBytes, refspecs }
       return fetchAll(wire.pool, writable(), source, limits, signal)
     },
+    bundle: (file, signal) => bundle(wire.pool, directory, file, signal),
     copyObjects: (from, commits, have) =>
       copyObjects(pool, { directory: writable(), refs: reader.refs }, installation.directory(from), commits, have),
     lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),

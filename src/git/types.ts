@@ -415,7 +415,7 @@ export interface ExamineOptions {
 
 /** A remote repository and the only addresses that may be used to connect to it. */
 export interface FetchSource {
-  /** Without user and password, because other processes can see arguments. */
+  /** Without user and password, because other processes can see arguments; or the absolute path of a bundle. */
   url: string
   /** The resolved addresses of an http URL's host; connections go only there, even if DNS changes meanwhile. */
   addresses: string[]
@@ -599,6 +599,9 @@ export interface GitRepository {
   lfsPointers(commits: Oid[], have: Oid[]): Promise<LfsPointer[]>
   /** Calls `visit` for each Git LFS pointer that refs reach, without removing duplicates. */
   forEachLfsPointer(visit: (pointer: LfsPointer) => void): Promise<void>
+
+  /** Writes a bundle of all refs that are not hidden, and of those that keep commits, into a new file; false if there are none. */
+  bundle(file: string, signal: AbortSignal): Promise<boolean>
 
   // maintenance
   /** Bytes on disk. */

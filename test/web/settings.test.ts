@@ -62,6 +62,35 @@ describe('a new project (WB-150)', () => {
     }
   })
 
+  it('is made of an archive, which a maintainer has made and downloaded (EX-1, EX-4, EX-5)', async () => {
+    const owner = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner, files: { 'kept.txt': 'x' } })
+    const advanced = `/${project.fullPath}/-/settings/advanced`
+    const browser = await signedIn(owner)
+    expect((await browser.open(advanced)).text).not.toContain('Download')
+    expect((await browser.submit('Make an archive')).text).toContain('The archive is being made.')
+    await t.ctx.jobs.drain()
+    const link = (await browser.open(advanced)).$('a:contains("Download")').attr('href') ?? ''
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('; ')
+    const download = await fetch(t.url + link, { headers: { cookie } })
+    expect([download.status, download.headers.get('content-type')]).toEqual([200, 'application/gzip'])
+    const archive = await download.blob()
+    expect((await fetch(t.url + link)).status).not.toBe(200)
+
+    expect((await browser.open('/projects/new?from=archive')).$('nav.tabs').text()).not.toContain('archive')
+    const fields = { 'project[name]': 'Of an archive', 'project[archive]': new File([archive], 'x.tar.gz') }
+    expect((await browser.submit('Import project', fields)).status).toBe(403)
+    const admin = await signedIn(await anAdmin(t.ctx))
+    await admin.open('/projects/new?from=archive')
+    const made = await admin.submit('Import project', fields)
+    expect(made.text).toContain('The archive is being read.')
+    await t.ctx.jobs.drain()
+    expect((await admin.open(made.at)).text).toContain('kept.txt')
+    await setSettings(t.ctx, { project_export_enabled: false })
+    expect((await browser.open(advanced)).text).not.toContain('Make a')
+    await setSettings(t.ctx, { project_export_enabled: true })
+  })
+
   it('is imported from an address, which is refused beside its field', async () => {
     const who = await aUser(t.ctx)
     const source = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'a.txt': 'a' } })
@@ -72,7 +101,7 @@ describe('a new project (WB-150)', () => {
     expect(faultAt(browser, 'project_import_url')).not.toBe('')
     const made = await browser.submit('Import project', { 'project[import_url]': `${t.url}/${source.fullPath}.git` })
     expect([made.status, made.at]).toEqual([200, `/${who.username}/copy`])
-    expect(made.text).toContain('is being fetched from another address')
+    expect(made.text).toContain('is being imported')
     await t.ctx.jobs.drain()
     expect((await browser.open(made.at)).text).toContain('a.txt')
     await browser.open('/projects/new?from=url')

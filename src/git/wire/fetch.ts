@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isAbsolute } from 'node:path'
 import { syncDirectory } from '../../lib/files/durable.js'
 import { TooLarge } from '../errors.js'
 import { configOptions } from '../process/config-options.js'
@@ -21,6 +22,8 @@ export interface FetchLimits {
 const SIZE_CHECK_INTERVAL_MS = 1_000
 
 function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
+  // a bundle
+  if (isAbsolute(url)) return { args: [], env: { GIT_ALLOW_PROTOCOL: 'file' } }
   const { protocol, hostname, port } = new URL(url)
   const number = port || (protocol === 'https:' ? '443' : '80')
   // only names need resolving; curl does not accept an address here
@@ -87,4 +90,17 @@ export async function fetchAll(pool: ProcessPool, directory: string, source: Fet
   // fetched refs are loose: pack them
   await pool.run(directory, ['-c', 'core.fsync=committed,loose-object,reference', 'pack-refs', '--all'], { deadline: limits.deadline })
   await syncDirectory(directory)
+}
+
+const BUNDLE_DEADLINE_MS = 6 * 3_600_000
+
+/** Writes a bundle of all refs into a new file; false if there are none. */
+export async function bundle(pool: ProcessPool, directory: string, file: string, signal: AbortSignal): Promise<boolean> {
+  const { stdout } = await pool.run(directory, ['for-each-ref', '--count=1'], { signal })
+  if (stdout.length === 0) return false
+  await pool.run(directory, ['-c', 'core.bigFileThreshold=50m', 'bundle', 'create', '--quiet', file, '--all'], {
+    signal,
+    deadline: BUNDLE_DEADLINE_MS,
+  })
+  return true
 }

@@ -15,9 +15,11 @@ import { getProjectSnippet, getSnippet } from '../../services/content/snippets.j
 import { armoredKeys } from '../../services/identity/gpg-keys.js'
 import { authorizedKeys } from '../../services/identity/keys.js'
 import { rangeOfRequest } from '../../services/issuables/merge-requests/reading/contents.js'
+import { openExport } from '../../services/projects/archives/export.js'
 import { type ArchiveFormat, openArchive, planArchive } from '../../services/repository/archive.js'
 import { type CommitRange, openPatch, patchName, rangeOfCommit, rangeOfComparison } from '../../services/repository/patches.js'
 import { openRaw } from '../../services/repository/raw.js'
+import { exportContent } from '../projects/archives.js'
 
 interface Call<Subject, Signed extends boolean> {
   ctx: Context
@@ -136,6 +138,13 @@ export const addresses: Address[] = [
     },
   }),
   address({
+    part: 'exports',
+    pattern: /^archive\.tar\.gz$/,
+    like: '/projects/:id/export/download',
+    access: onProjectSignedIn('manage_project'),
+    answer: async ({ ctx, subject }) => exportContent(await openExport(ctx, subject)),
+  }),
+  address({
     part: 'badges',
     pattern: /^(?<ref>[\s\S]+)\/(?<kind>pipeline|build|coverage)\.svg$/,
     like: '/projects/:id',
@@ -177,7 +186,7 @@ export const addresses: Address[] = [
 ]
 
 /** A project's path is a namespace and a name at least; the older form of an address has no `-/`. */
-const BELOW = /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets)\/(?<rest>[\s\S]+)$/
+const BELOW = /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets|exports)\/(?<rest>[\s\S]+)$/
 
 /** The address of a path, with its parameters; `%2F` in it is a slash. Null for any other path. */
 export function addressOf(path: string): { address: Address; params: Record<string, string> } | null {

@@ -19,6 +19,7 @@ import { loadProject } from '../../services/projects/load.js'
 import { transferProject, transferTarget } from '../../services/projects/transfer.js'
 import { setArchived, setStar, updateProject } from '../../services/projects/update.js'
 import { licenseOf } from '../../services/repository/license.js'
+import { archives } from './archives.js'
 import { forks } from './forks.js'
 import { insight } from './insight.js'
 import { AnyProject, listOf } from './list.js'
@@ -238,4 +239,5 @@ export const projects = [
   ...forks,
   ...sharing,
   ...insight,
+  ...archives,
 ]

@@ -283,7 +283,6 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   metrics_timeout: PULLED,
   performance_bar_allowed_group_id: NO_BAR,
   performance_bar_enabled: NO_BAR,
-  project_export_enabled: 'projects are not exported; clone them, or make a backup',
   errtracker_dsn: NO_TRACKER,
   errtracker_enabled: NO_TRACKER,
   terminal_max_session_time: 'there is no web terminal',

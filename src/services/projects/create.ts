@@ -20,6 +20,7 @@ import { readSettings, type Settings } from '../core/settings.js'
 import { imageFaults, storeAvatar } from '../identity/avatars.js'
 import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.js'
 import { createCommit, type NewCommit } from '../repository/commits/create.js'
+import { recordArchive } from './archives/import.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { readImportUrl, recordImport } from './import.js'
 import { cancelReservation, endReservation, lockReservation, reserveProject } from './reservations.js'
@@ -31,6 +32,8 @@ export interface NewProject extends ProjectAttributes {
   default_branch?: string | undefined
   initialize_with_readme?: boolean | undefined
   import_url?: string | undefined
+  /** An archive that the project is made of (EX-5). */
+  archive?: Buffer | undefined
 }
 
 /** Creates a project with its empty repository (PR-7, PR-14 to PR-17) and returns its id. */
@@ -98,7 +101,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
       visibility,
       storage,
       default_branch: branch,
-      import_status: importUrl === null ? 'none' : 'scheduled',
+      import_status: importUrl === null && !given.archive ? 'none' : 'scheduled',
       created_at: now,
       updated_at: now,
       last_activity_at: now,
@@ -114,6 +117,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
     audit(ctx, tx, { action: 'project_created', target: { type: 'project', id, name: `${namespace.full_path}/${path}` } }),
     target.personal && tx.insert(members).values(membership),
     recordEvent(tx, event),
+    given.archive && recordArchive(ctx, tx, id, given.archive),
     importUrl !== null && recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: branchOf }),
     // before the transaction commits, so that every project row has a repository
     ctx.git.create({ storage, id, kind: 'project' }, branch),

@@ -55,7 +55,8 @@ export function safeName(given: string): string {
   return /^\.*$/.test(name) ? 'file' : name
 }
 
-const folderOf = (ctx: Pick<Context, 'config'>, projectId: number) => join(ctx.config.dataDir, 'uploads', 'files', String(projectId))
+/** The folder with the files of a project, one folder for each. */
+export const uploadsFolder = (ctx: Pick<Context, 'config'>, projectId: number) => join(ctx.config.dataDir, 'uploads', 'files', String(projectId))
 
 export interface UploadRecord {
   id: number
@@ -75,7 +76,7 @@ export async function storeUpload(
   if (file.data.length > max_attachment_size * MEBIBYTE) throw tooLarge()
   const filename = safeName(file.filename)
   const secret = ctx.random.bytes('upload', 16).toString('hex')
-  const folder = folderOf(ctx, project.id)
+  const folder = uploadsFolder(ctx, project.id)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, secret)
   await writeNewFile(path, file.data, 0o600)
@@ -122,7 +123,7 @@ export async function readUpload(
   secret: string,
   part: { start: number; end: number } | undefined,
 ): Promise<Readable | null> {
-  const file = await open(join(folderOf(ctx, projectId), secret), 'r').catch((error: NodeJS.ErrnoException) => {
+  const file = await open(join(uploadsFolder(ctx, projectId), secret), 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw error
   })
@@ -131,7 +132,7 @@ export async function readUpload(
 
 /** Removes all uploads of a project. */
 export async function removeUploads(ctx: Context, projectId: number): Promise<void> {
-  await rm(folderOf(ctx, projectId), { recursive: true, force: true })
+  await rm(uploadsFolder(ctx, projectId), { recursive: true, force: true })
 }
 
 /** The bytes of all files uploaded to a project. */

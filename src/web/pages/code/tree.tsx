@@ -368,7 +368,7 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
 function EmptyProject({ view, subject: { project, can } }: { view: PageView; subject: ProjectSubject }) {
   const address = view.links.ssh(fullPathOf(project))
   if (project.import_status === 'scheduled' || project.import_status === 'started')
-    return <p class="empty">The repository is being fetched from another address. Open this page again in a while.</p>
+    return <p class="empty">The project is being imported. Open this page again in a while.</p>
   // why an import has failed is for maintainers, as in the API
   if (project.import_status === 'failed' && can('manage_project'))
     return (

@@ -63,6 +63,7 @@ export const forms: Form[] = [
   project.unarchiveForm,
   project.forkRelationRemoval,
   project.housekeepingForm,
+  project.exportForm,
   project.projectRemoval,
   project.projectRestoration,
   group.groupGeneralForm,

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
 import { getGroupFor, signedIn } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { invalidRecord, nullOnFailure } from '../../../failures.js'
-import { bool, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { forbidden, invalidRecord, nullOnFailure } from '../../../failures.js'
+import { bool, file, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { pathFromName } from '../../../rules/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
@@ -25,19 +25,14 @@ async function placesFor(ctx: Context, caller: SignedIn, what: 'project' | 'subg
   return groups.map(({ id, full_path }) => ({ value: String(id), label: full_path }))
 }
 
-const Ways = ({ view, byAddress, within }: { view: PageView; byAddress: boolean; within: string }) => (
+type Way = 'blank' | 'url' | 'archive'
+
+const Ways = ({ view, ways, way, within }: { view: PageView; ways: [Way, string][]; way: Way; within: string }) => (
   <nav class="tabs" aria-label="Ways to make a project">
-    {[
-      ['', 'Blank'],
-      ['url', 'Import by address'],
-    ].map(([from, label]) => {
-      const query = String(new URLSearchParams({ ...(from && { from }), ...(within && { namespace_id: within }) }))
+    {ways.map(([from, label]) => {
+      const query = String(new URLSearchParams({ ...(from !== 'blank' && { from }), ...(within && { namespace_id: within }) }))
       return (
-        <a
-          key={from}
-          href={`${view.links.prefix}/projects/new${query && `?${query}`}`}
-          {...(byAddress === (from === 'url') && { 'aria-current': 'page' })}
-        >
+        <a key={from} href={`${view.links.prefix}/projects/new${query && `?${query}`}`} {...(way === from && { 'aria-current': 'page' })}>
           {label}
         </a>
       )
@@ -48,22 +43,35 @@ const Ways = ({ view, byAddress, within }: { view: PageView; byAddress: boolean;
 export const newProjectPage = page({
   at: '/projects/new',
   access: signedIn,
-  input: z.object({ namespace_id: opt(rowId()), from: opt(str()) }),
+  input: z.object({ namespace_id: opt(rowId()), from: opt(oneOf(['url', 'archive'])) }),
   async show({ ctx, caller, input, view }) {
     const { user } = caller
     const groups = await placesFor(ctx, caller, 'project', input.namespace_id)
-    const byAddress = input.from === 'url'
-    const allowsImport = view.settings.import_sources.includes('git')
+    const way = input.from ?? 'blank'
+    const ways: [Way, string][] = [['blank', 'Blank']]
+    if (view.settings.import_sources.includes('git')) ways.push(['url', 'Import by address'])
+    if (user.admin) ways.push(['archive', 'From an archive'])
     const within = input.namespace_id === undefined ? '' : String(input.namespace_id)
     return {
       title: 'New project',
       body: (
         <div class="page-form">
           <h1>New project</h1>
-          {allowsImport && <Ways view={view} byAddress={byAddress} within={within} />}
-          <FormTag view={view} action={`/projects${byAddress ? '?from=url' : ''}`} once>
-            <FormFaults view={view} fields={['name', 'path', 'visibility_level', 'import_url', 'description']} />
-            {byAddress && (
+          {ways.length > 1 && <Ways view={view} ways={ways} way={way} within={within} />}
+          <FormTag view={view} action={`/projects${way === 'blank' ? '' : `?from=${way}`}`} files={way === 'archive'} once>
+            <FormFaults view={view} fields={['name', 'path', 'visibility_level', 'import_url', 'archive', 'description']} />
+            {way === 'archive' && (
+              <Field
+                view={view}
+                name="project[archive]"
+                label="Archive"
+                type="file"
+                accept=".gz,.tgz"
+                hint="As the advanced settings of a project make it, here or on another server. Rows are stored as they are in it: take archives from where you trust."
+                required
+              />
+            )}
+            {way === 'url' && (
               <Field
                 view={view}
                 name="project[import_url]"
@@ -84,7 +92,7 @@ export const newProjectPage = page({
               <Field view={view} name="project[name]" label="Name" autofocus required />
             </div>
             <Field view={view} name="project[path]" label="Path" hint="Its part of the address. Empty: made from the name." />
-            <Field view={view} name="project[description]" label="Description" />
+            {way !== 'archive' && <Field view={view} name="project[description]" label="Description" />}
             <SelectField
               view={view}
               name="project[visibility_level]"
@@ -92,7 +100,7 @@ export const newProjectPage = page({
               value={view.settings.default_project_visibility}
               choices={visibilityChoices(view)}
             />
-            {!byAddress && (
+            {way === 'blank' && (
               <Checkbox
                 view={view}
                 name="project[initialize_with_readme]"
@@ -101,7 +109,7 @@ export const newProjectPage = page({
                 checked
               />
             )}
-            <Submit label={byAddress ? 'Import project' : 'Create project'} />
+            <Submit label={way === 'blank' ? 'Create project' : 'Import project'} />
           </FormTag>
         </div>
       ),
@@ -115,6 +123,7 @@ export const newProjectForm = form({
   at: '/projects',
   method: 'POST',
   access: signedIn,
+  files: true,
   input: z.object({
     project: z.object({
       name: orDefault(str(), ''),
@@ -124,17 +133,20 @@ export const newProjectForm = form({
       visibility_level: opt(oneOf(VISIBILITIES)),
       initialize_with_readme: orDefault(bool(), false),
       import_url: text,
+      archive: opt(file()),
     }),
   }),
   on: newProjectPage,
   async submit({ ctx, caller, input: { project } }) {
-    const { name, path, description, visibility_level, import_url, initialize_with_readme, namespace_id } = project
+    const { name, path, description, visibility_level, import_url, archive, initialize_with_readme, namespace_id } = project
+    if (archive && !caller.user.admin) throw forbidden()
     if (name.trim() === '') throw invalidRecord({ name: ["can't be blank"] })
     const given = { name: name.trim(), path: path.trim() || pathFromName(name.trim()), description: description || undefined, namespace_id }
-    const from = import_url === undefined ? { initialize_with_readme } : { import_url: import_url.trim() }
+    const from = archive ? { archive: archive.data } : import_url === undefined ? { initialize_with_readme } : { import_url: import_url.trim() }
     const id = await createProject(ctx, caller, { ...given, visibility: visibility_level, ...from })
     const made = await loadProject(ctx, caller.user, id)
-    const notice = import_url === undefined ? 'The project is created.' : 'The project is created. Its repository is being fetched.'
+    const coming = archive ? 'The archive is being read.' : import_url === undefined ? '' : 'Its repository is being fetched.'
+    const notice = `The project is created. ${coming}`.trim()
     return new Redirect(`/${inUrl(`${made.namespace.full_path}/${made.project.path}`)}`, { notice })
   },
 })

@@ -7,6 +7,7 @@ import { formerPath } from '../../../rules/path.js'
 import { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
+import { type ExportStatus, exportStatus, startExport } from '../../../services/projects/archives/export.js'
 import type { FeatureLevel } from '../../../services/projects/attributes.js'
 import { deleteProject, restoreProject } from '../../../services/projects/deletion.js'
 import { unlinkFork } from '../../../services/projects/forks.js'
@@ -323,6 +324,32 @@ const onAdvanced: Access<ProjectSubject, true> = {
   },
 }
 
+function Exporting({ view, subject, status }: { view: PageView; subject: ProjectSubject; status: ExportStatus }) {
+  const home = homeOfProject(subject)
+  const running = status !== 'none' && status !== 'finished'
+  return (
+    <>
+      <h2>Export</h2>
+      <p>
+        An archive with the repository, wiki, files, issues, merge requests and all that belongs to them, from which another Roost makes this project.
+        Variables, webhooks and tokens are not in it.
+      </p>
+      <div class="row start">
+        {running ? (
+          <span class="dim">The archive is being made. Open this page again in a while.</span>
+        ) : (
+          <ActionButton view={view} action={`${home}/-/export`} label={status === 'finished' ? 'Make a new archive' : 'Make an archive'} />
+        )}
+        {(status === 'finished' || status === 'regeneration_in_progress') && (
+          <a class="button" href={`${view.links.prefix}${home}/-/exports/archive.tar.gz`}>
+            Download
+          </a>
+        )}
+      </div>
+    </>
+  )
+}
+
 export const advancedPage = page({
   at: 'P/-/settings/advanced',
   access: onAdvanced,
@@ -331,10 +358,11 @@ export const advancedPage = page({
     const { project } = subject
     const waits = project.marked_for_deletion_at !== null
     const mayTransfer = subject.can('transfer_project')
-    const [uploads, groups, { forked_from }] = await Promise.all([
+    const [uploads, groups, { forked_from }, exported] = await Promise.all([
       uploadsSize(ctx, project.id),
       mayTransfer ? groupsToCreateIn(ctx, caller, 'project') : [],
       loadProject(ctx, caller.user, project.id),
+      view.settings.project_export_enabled && subject.can('manage_project') ? exportStatus(ctx, subject) : null,
     ])
     const sizes: [string, number][] = [
       ['Repository', project.repository_size],
@@ -367,6 +395,7 @@ export const advancedPage = page({
                   <span class="dim">Done by itself after some pushes.</span>
                 </div>
               )}
+              {exported && <Exporting view={view} subject={subject} status={exported} />}
               <Moving view={view} subject={subject} places={[caller.user.username, ...groups.map(({ full_path }) => full_path)]} />
               {forked_from && subject.can('unlink_fork') && (
                 <>
@@ -523,6 +552,18 @@ export const forkRelationRemoval = form({
   async submit({ ctx, subject }) {
     await unlinkFork(ctx, subject)
     return new Redirect(advanced(subject), { notice: 'The project is no longer a fork.' })
+  },
+})
+
+export const exportForm = form({
+  at: 'P/-/export',
+  method: 'POST',
+  access: manage,
+  input: z.object({}),
+  on: advancedPage,
+  async submit({ ctx, caller, subject }) {
+    await startExport(ctx, caller, subject)
+    return new Redirect(advanced(subject), { notice: 'The archive is being made.' })
   },
 })
 

@@ -1,0 +1,375 @@
+import { createWriteStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { sql } from 'drizzle-orm'
+import type { Transaction } from './client.js'
+import { TRANSACTION_SETTINGS } from './sql/names.js'
+
+/** What a reference that cannot be kept costs: the reference, the row, or its author. */
+type Loss = 'null' | 'row' | 'ghost'
+type Target = string | { type: string; of: Record<string, string> }
+
+interface ArchivedTable {
+  /** The rows of the project with the id `$`; by default those with this `project_id`. */
+  where?: string
+  /** Columns that are written otherwise than they are. */
+  as?: Record<string, string>
+  /** The columns that refer to rows of other tables, and to which. */
+  refers?: Record<string, [Target, Loss]>
+}
+
+const OF_TEXTS = { Issue: 'issues', MergeRequest: 'merge_requests', Snippet: 'snippets', Note: 'notes', Milestone: 'milestones', Label: 'labels' }
+const author: Record<string, [Target, Loss]> = { author_id: ['users', 'ghost'] }
+const ofProject = (alias: string) => `exists (select from issues i where i.project_id = $ and i.${alias}_id = t.id)
+  or exists (select from merge_requests m where m.project_id = $ and m.${alias}_id = t.id)`
+
+/**
+ * The tables of an archive, those first that others refer to. `users` are those that rows refer to. What belongs to a
+ * person's view (todos, drafts, viewed files), to another part of the instance (shares, stars, deploy keys) or is secret
+ * (variables, webhooks, deploy tokens) is left out. Labels and milestones of groups become the project's.
+ */
+export const ARCHIVED: Record<string, ArchivedTable> = {
+  projects: { where: 't.id = $', refers: { creator_id: ['users', 'null'] } },
+  labels: {
+    where: `t.project_id = $ or exists (select from issue_labels l where l.project_id = $ and l.label_id = t.id)
+      or exists (select from merge_request_labels l where l.project_id = $ and l.label_id = t.id)`,
+    as: {
+      project_id: '$',
+      namespace_id: 'null',
+      title: `case when t.project_id is null and exists (select from labels o where o.project_id = $ and o.title = t.title) then t.title || ' (group)' else t.title end`,
+    },
+  },
+  milestones: {
+    where: `t.project_id = $ or ${ofProject('milestone')}`,
+    as: {
+      project_id: '$',
+      namespace_id: 'null',
+      title: `case when t.project_id is null and exists (select from milestones o where o.project_id = $ and o.title = t.title) then t.title || ' (group)' else t.title end`,
+      iid: `case when t.project_id is null then (select coalesce(max(o.iid), 0) from milestones o where o.project_id = $)
+        + row_number() over (partition by t.project_id order by t.id) else t.iid end`,
+    },
+  },
+  issues: {
+    refers: {
+      ...author,
+      assignee_id: ['users', 'null'],
+      closed_by_id: ['users', 'null'],
+      milestone_id: ['milestones', 'null'],
+      moved_to_id: ['issues', 'null'],
+    },
+  },
+  pipelines: { refers: { user_id: ['users', 'null'] } },
+  commit_statuses: { refers: { pipeline_id: ['pipelines', 'row'], user_id: ['users', 'ghost'] } },
+  merge_requests: {
+    as: {
+      source_project_id: 'case when t.source_project_id = $ then t.source_project_id end',
+      original_source_project_id: '$',
+      version_due: 'false',
+    },
+    refers: {
+      ...author,
+      assignee_id: ['users', 'null'],
+      reviewer_id: ['users', 'null'],
+      closed_by_id: ['users', 'null'],
+      merged_by_id: ['users', 'null'],
+      merge_user_id: ['users', 'null'],
+      rebase_user_id: ['users', 'null'],
+      milestone_id: ['milestones', 'null'],
+      head_pipeline_id: ['pipelines', 'null'],
+      source_project_id: ['projects', 'null'],
+      original_source_project_id: ['projects', 'row'],
+      version_id: ['merge_request_versions', 'null'],
+    },
+  },
+  merge_request_versions: { refers: { merge_request_id: ['merge_requests', 'row'] } },
+  merge_request_commits: { refers: { merge_request_id: ['merge_requests', 'row'] } },
+  merge_request_labels: { refers: { merge_request_id: ['merge_requests', 'row'], label_id: ['labels', 'row'] } },
+  merge_request_issues: {
+    where: 't.project_id = $ and exists (select from issues i where i.id = t.issue_id and i.project_id = $)',
+    refers: { merge_request_id: ['merge_requests', 'row'], issue_id: ['issues', 'row'] },
+  },
+  merge_request_approvals: { refers: { merge_request_id: ['merge_requests', 'row'], user_id: ['users', 'row'] } },
+  issue_labels: { refers: { issue_id: ['issues', 'row'], label_id: ['labels', 'row'] } },
+  snippets: { refers: author },
+  notes: {
+    refers: {
+      ...author,
+      resolved_by_id: ['users', 'null'],
+      noteable_id: [{ type: 'noteable_type', of: OF_TEXTS }, 'row'],
+      mentioned_in_project_id: ['projects', 'row'],
+      mentioned_in_id: [{ type: 'mentioned_in_type', of: OF_TEXTS }, 'row'],
+    },
+  },
+  suggestions: {
+    where: 'exists (select from notes n where n.id = t.note_id and n.project_id = $)',
+    refers: { note_id: ['notes', 'row'] },
+  },
+  award_emoji: { refers: { user_id: ['users', 'row'], awardable_id: [{ type: 'awardable_type', of: OF_TEXTS }, 'row'] } },
+  mentions: { refers: { user_id: ['users', 'row'], note_id: ['notes', 'row'], target_id: [{ type: 'target_type', of: OF_TEXTS }, 'row'] } },
+  subscriptions: { refers: { user_id: ['users', 'row'], target_id: [{ type: 'target_type', of: OF_TEXTS }, 'row'] } },
+  releases: { refers: author },
+  release_links: {
+    where: 'exists (select from releases r where r.id = t.release_id and r.project_id = $)',
+    refers: { release_id: ['releases', 'row'] },
+  },
+  release_milestones: {
+    where: `exists (select from releases r where r.id = t.release_id and r.project_id = $)
+      and exists (select from milestones m where m.id = t.milestone_id and m.project_id = $)`,
+    refers: { release_id: ['releases', 'row'], milestone_id: ['milestones', 'row'] },
+  },
+  protected_branches: {},
+  protected_tags: {},
+  members: { where: 't.project_id = $ and t.requested_at is null', refers: { user_id: ['users', 'row'], created_by_id: ['users', 'null'] } },
+  events: {
+    refers: {
+      ...author,
+      target_id: [
+        { type: 'target_type', of: { ...OF_TEXTS, DiffNote: 'notes', DiscussionNote: 'notes', Project: 'projects', User: 'users' } },
+        'row',
+      ],
+      about_id: [{ type: 'about_type', of: OF_TEXTS }, 'row'],
+    },
+  },
+  project_uploads: { refers: { uploader_id: ['users', 'null'] } },
+  project_languages: {},
+  iid_counters: {},
+  lfs_object_projects: {},
+}
+
+/** Columns of the project that the archive sets; the others belong to the place where it is. */
+const PROJECT_COLUMNS_LEFT_OUT = new Set(
+  `id namespace_id creator_id name path storage visibility avatar star_count forks_count import_status import_error forked_from_id archived empty_repo
+   default_branch repository_size commit_count lfs_objects_size pushes_since_gc pushes_housekept marked_for_deletion_at deletion_due_at`.split(/\s+/),
+)
+
+const BATCH = 500
+/** The longest line of an archive that is read, in bytes: twice what the longest text of a row takes. */
+const MAX_LINE = 16 * 1024 * 1024
+
+const fileOf = (folder: string, table: string) => join(folder, `${table}.jsonl`)
+
+/** A fault of an archive, which its importer is told. */
+export class ArchiveFault extends Error {
+  override name = 'ArchiveFault'
+}
+
+interface Column {
+  name: string
+  generated: boolean
+  serial: string | null
+}
+
+async function columnsOf(tx: Transaction, table: string): Promise<Column[]> {
+  const { rows } = await tx.execute<{ name: string; generated: boolean; serial: string | null }>(sql`
+    select attname as name, attgenerated <> '' as generated, pg_get_serial_sequence('public.' || ${table}::text, attname) as serial
+    from pg_attribute where attrelid = ('public.' || ${table}::text)::regclass and attnum > 0 and not attisdropped order by attnum`)
+  return rows
+}
+
+/**
+ * Writes the rows of a project into a folder, one file of JSON lines for each table, from one snapshot (EX-2). Of users
+ * there are only names.
+ */
+export async function writeProjectRows(tx: Transaction, projectId: number, folder: string): Promise<void> {
+  const literal = String(projectId)
+  const users = new Set<string>()
+  for (const [table, { where = 't.project_id = $', as = {}, refers = {} }] of Object.entries(ARCHIVED)) {
+    const columns = (await columnsOf(tx, table)).filter(({ generated }) => !generated)
+    const list = columns.map(({ name }) => `${as[name] ?? `t.${name}`} as ${name}`).join(', ')
+    const order = columns.some(({ name }) => name === 'id') ? 'order by t.id' : ''
+    const text = `select row_to_json(r)::text as line from (select ${list} from public.${table} t where ${where} ${order}) r`.replaceAll('$', literal)
+    await tx.execute(sql.raw(`declare archived no scroll cursor for ${text}`))
+    const people = Object.entries(refers).flatMap(([column, [target]]) => (target === 'users' ? [column] : []))
+    async function* lines() {
+      for (;;) {
+        const { rows } = await tx.execute<{ line: string }>(sql.raw(`fetch ${BATCH} from archived`))
+        for (const { line } of rows) {
+          const row = people.length > 0 ? (JSON.parse(line) as Record<string, unknown>) : {}
+          for (const column of people) if (row[column] !== null) users.add(String(row[column]))
+          yield `${line}\n`
+        }
+        if (rows.length < BATCH) return
+      }
+    }
+    await pipeline(Readable.from(lines()), createWriteStream(fileOf(folder, table), { flags: 'wx', mode: 0o600 }))
+    await tx.execute(sql`close archived`)
+  }
+  const { rows } = await tx.execute<{ line: string }>(sql`
+    select json_build_object('id', id, 'username', username, 'name', name, 'public_email', nullif(public_email, ''))::text as line
+    from users where id = any(${sql.param([...users])}::bigint[]) and kind = 'human' order by id`)
+  await pipeline(Readable.from(rows.map(({ line }) => `${line}\n`)), createWriteStream(fileOf(folder, 'users'), { flags: 'wx', mode: 0o600 }))
+}
+
+/** The project and people for an import. */
+export interface ArchiveTarget {
+  projectId: number
+  /** Who becomes the author of what others wrote that are not here. */
+  ghost: number
+}
+
+/**
+ * Puts the rows of an archive into an empty project, with new ids. People are found by their username or else their
+ * public address; what others own is left out, and what they wrote belongs to the ghost user (EX-5). Throws an
+ * ArchiveFault for rows that do not fit.
+ */
+export async function readProjectRows(tx: Transaction, folder: string, { projectId, ghost }: ArchiveTarget): Promise<void> {
+  await tx.execute(sql`select set_config(${TRANSACTION_SETTINGS.silent}, 'yes', true)`)
+  await stageUsers(tx, folder)
+  const staged: Record<string, Column[]> = {}
+  for (const table of Object.keys(ARCHIVED)) staged[table] = await stage(tx, folder, table)
+  await mapProject(tx, projectId)
+  for (const [table, columns] of Object.entries(staged)) if (table !== 'projects') await renumber(tx, table, columns)
+  for (const [table, columns] of Object.entries(staged)) await redirect(tx, table, columns, ghost)
+  await updateProject(tx, staged['projects'] ?? [], projectId)
+  for (const [table, columns] of Object.entries(staged)) if (table !== 'projects') await insert(tx, table, columns, projectId)
+  await tx.execute(sql.raw(`update public.merge_requests m set version_id = s.version_id from staged_merge_requests s where s.id = m.id`))
+  await recount(tx, projectId)
+}
+
+async function* batches(folder: string, table: string): AsyncGenerator<string[]> {
+  let batch: string[] = []
+  const file = await open(fileOf(folder, table)).catch(() => {
+    throw new ArchiveFault(`the rows of ${table} are missing`)
+  })
+  for await (const line of createInterface({ input: file.createReadStream(), crlfDelay: Number.POSITIVE_INFINITY })) {
+    if (line.length > MAX_LINE) throw new ArchiveFault('a row is too long')
+    if (line !== '') batch.push(line)
+    if (batch.length === BATCH) {
+      yield batch
+      batch = []
+    }
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** Turns what Postgres says about a value into a fault of the archive. */
+async function fitting<T>(table: string, work: () => PromiseLike<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const cause = (error as { cause?: { code?: string; message?: string } }).cause ?? (error as { code?: string; message?: string })
+    // classes 22 and 23: values that do not fit, and rows that break a rule
+    if (!/^2[23]/.test(cause.code ?? '')) throw error
+    throw new ArchiveFault(`${table}: ${cause.message}`)
+  }
+}
+
+async function stageUsers(tx: Transaction, folder: string): Promise<void> {
+  await tx.execute(sql`create temp table map_users (old bigint primary key, new bigint) on commit drop`)
+  for await (const lines of batches(folder, 'users'))
+    await fitting('users', () =>
+      tx.execute(sql`insert into map_users
+        select e.id, coalesce(
+          (select u.id from users u where lower(u.username) = lower(e.username) and u.kind = 'human'),
+          (select u.id from users u where lower(u.public_email) = lower(e.public_email) and u.kind = 'human' order by u.id limit 1))
+        from jsonb_to_recordset(${`[${lines.join(',')}]`}::jsonb) as e (id bigint, username text, public_email text)`),
+    )
+  await tx.execute(sql`delete from map_users where new is null`)
+}
+
+/** Reads a file into a temporary table; returns the columns that the file has. */
+async function stage(tx: Transaction, folder: string, table: string): Promise<Column[]> {
+  const known = (await columnsOf(tx, table)).filter(({ generated }) => !generated)
+  await tx.execute(sql.raw(`create temp table staged_${table} on commit drop as select * from public.${table} limit 0`))
+  const seen = new Set<string>()
+  for await (const lines of batches(folder, table)) {
+    const text = `[${lines.join(',')}]`
+    const { rows } = await fitting(table, () =>
+      tx.execute<{ name: string }>(sql`select distinct k as name from jsonb_array_elements(${text}::jsonb) e, jsonb_object_keys(e) k`),
+    )
+    for (const { name } of rows) seen.add(name)
+    const unknown = rows.find(({ name }) => !known.some((column) => column.name === name))
+    if (unknown) throw new ArchiveFault(`${table} has the column ${JSON.stringify(unknown.name).slice(0, 100)}: a newer version has made the archive`)
+    await fitting(table, () =>
+      tx.execute(
+        sql`insert into ${sql.raw(`staged_${table}`)} select r.* from jsonb_array_elements(${text}::jsonb) e, jsonb_populate_record(null::${sql.raw(`staged_${table}`)}, e) r`,
+      ),
+    )
+  }
+  return known.filter(({ name }) => seen.has(name))
+}
+
+async function mapProject(tx: Transaction, projectId: number): Promise<void> {
+  const { rows } = await tx.execute<{ id: string }>(sql`select id from staged_projects`)
+  if (rows.length !== 1) throw new ArchiveFault('the archive has no project')
+  await tx.execute(sql`create temp table map_projects on commit drop as select id as old, ${projectId}::bigint as new from staged_projects`)
+}
+
+/** Gives the rows of a table new ids, in their order. */
+async function renumber(tx: Transaction, table: string, columns: Column[]): Promise<void> {
+  const sequence = columns.find(({ name }) => name === 'id')?.serial
+  if (!sequence) return
+  const made = `with numbered as materialized (select id as old, nextval('${sequence}') as new from (select id from staged_${table} order by id) s)`
+  await fitting(table, () => tx.execute(sql.raw(`create temp table map_${table} on commit drop as ${made} select * from numbered`)))
+  await tx.execute(sql.raw(`create unique index on map_${table} (old)`))
+  await tx.execute(sql.raw(`update staged_${table} t set id = m.new from map_${table} m where m.old = t.id`))
+}
+
+/** Makes the references of a table lead to the new rows. */
+async function redirect(tx: Transaction, table: string, columns: Column[], ghost: number): Promise<void> {
+  const refers: [string, [Target, Loss]][] = Object.entries(ARCHIVED[table]?.refers ?? {})
+  if (columns.some(({ name }) => name === 'project_id')) refers.push(['project_id', ['projects', 'row']])
+  for (const [column, [target, loss]] of refers) {
+    if (!columns.some(({ name }) => name === column)) continue
+    const kinds = typeof target === 'string' ? [[null, target] as const] : Object.entries(target.of)
+    const found = kinds.map(([kind, to]) => {
+      const applies = kind === null || typeof target === 'string' ? 'true' : `t.${target.type} = '${kind}'`
+      return `(select m.new from map_${to} m where m.old = t.${column} and ${applies})`
+    })
+    await tx.execute(sql.raw(`alter table staged_${table} add column was_${column} boolean`))
+    await tx.execute(
+      sql.raw(`update staged_${table} t set was_${column} = true, ${column} = coalesce(${found.join(', ')}) where t.${column} is not null`),
+    )
+    const lost = `was_${column} and ${column} is null`
+    if (loss === 'row') await tx.execute(sql.raw(`delete from staged_${table} where ${lost}`))
+    if (loss === 'ghost') await tx.execute(sql.raw(`update staged_${table} set ${column} = ${ghost} where ${lost}`))
+  }
+}
+
+async function updateProject(tx: Transaction, columns: Column[], projectId: number): Promise<void> {
+  const set = columns.filter(({ name }) => !PROJECT_COLUMNS_LEFT_OUT.has(name)).map(({ name }) => `${name} = s.${name}`)
+  await fitting('projects', () =>
+    tx.execute(sql.raw(`update public.projects p set ${set.join(', ')} from staged_projects s where p.id = ${projectId}`)),
+  )
+  await tx.execute(
+    sql.raw(`update public.projects p set creator_id = s.creator_id from staged_projects s where p.id = ${projectId} and s.creator_id is not null`),
+  )
+}
+
+/** Tables in which a new project has rows, which those of the archive replace. */
+const REPLACED = new Set(['protected_branches', 'protected_tags', 'project_languages', 'events', 'iid_counters'])
+/** Tables in which a new project has rows that stay beside those of the archive. */
+const JOINED = new Set(['members', 'lfs_object_projects'])
+
+async function insert(tx: Transaction, table: string, columns: Column[], projectId: number): Promise<void> {
+  if (columns.length === 0) return
+  // an object whose file has not come is not the project's
+  if (table === 'lfs_object_projects')
+    await tx.execute(sql`delete from staged_lfs_object_projects t where not exists (select from lfs_objects o where o.oid = t.oid)`)
+  if (REPLACED.has(table)) await tx.execute(sql.raw(`delete from public.${table} where project_id = ${projectId}`))
+  const names = columns.map(({ name }) => name)
+  // set when the versions are there
+  const values = names.map((name) => (table === 'merge_requests' && name === 'version_id' ? 'null' : name))
+  const text = `insert into public.${table} (${names.join(', ')}) overriding system value select ${values.join(', ')} from staged_${table}${JOINED.has(table) ? ' on conflict do nothing' : ''}`
+  await fitting(table, () => tx.execute(sql.raw(text)))
+}
+
+/** Counts again what depends on people who are not here, and on milestones that were those of groups. */
+async function recount(tx: Transaction, projectId: number): Promise<void> {
+  await tx.execute(sql`insert into iid_counters (project_id, kind, last) select project_id, 'milestone', max(iid) from milestones where project_id = ${projectId} group by 1
+    on conflict (project_id, kind) do update set last = greatest(iid_counters.last, excluded.last)`)
+  for (const [table, type] of [
+    ['issues', 'Issue'],
+    ['merge_requests', 'MergeRequest'],
+  ] as const) {
+    const votes = (name: string) => `(select count(*) from award_emoji a where a.project_id = t.project_id and a.awardable_type = '${type}'
+      and a.awardable_id = t.id and a.name = '${name}')`
+    await tx.execute(
+      sql.raw(`update public.${table} t set upvotes = ${votes('thumbsup')}, downvotes = ${votes('thumbsdown')}
+        where t.project_id = ${projectId} and (upvotes > 0 or downvotes > 0)`),
+    )
+  }
+}
