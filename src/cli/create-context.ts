@@ -26,6 +26,7 @@ import { MarkdownThread } from '../lib/text/markdown-thread.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
 import { type CacheCounts, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
+import { type PushedMetrics, pushedMetrics } from '../pushed-metrics.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
@@ -65,6 +66,7 @@ export interface ContextOptions {
 export interface OpenContext extends Context {
   /** Monitors the storages while it is started. */
   storages: StorageWatch
+  samples: Pick<PushedMetrics, 'startSampling'>
   /** Waits for background work, then ends all git processes. The opener closes the database. */
   close(): Promise<void>
 }
@@ -89,8 +91,8 @@ export async function createContext(
 ): Promise<OpenContext> {
   const { workers, exclusion, argon2: shared, source = systemSource, markdown = MARKDOWN_PROGRAM } = options
   const { lists, rendered } = openCaches(db)
-  const metrics = await openMetrics(config, db, { lists, rendered })
   const settings = new SettingsCache(db, config.avatarService)
+  const metrics = pushedMetrics(await openMetrics(config, db, { lists, rendered }), settings.read)
   const parts: ContextParts = { config, db, log, options, metrics, settings }
   const { git, storages } = await openRepositories(parts, spawner)
   const { encryption, bucketOwner } = await openEncryption(config, db)
@@ -123,9 +125,11 @@ export async function createContext(
     log,
     ...source,
     storages,
+    samples: metrics,
     async close() {
       stop.abort(new Error('the service is stopping'))
       await closeParts(ctx, shared !== undefined)
+      metrics.close()
     },
   }
   await claimStorages(ctx)

@@ -35,11 +35,11 @@ const secret = (check: 'dsn' | 'any' = 'any', effect: string | null = null): Att
   effect,
 })
 const duration = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
-const textWithDefault = (value: string): Attribute<'text', string | null> & { check: 'any' } => ({
+const textWithDefault = (value: string, effect: string): Attribute<'text', string | null> & { check: 'any' } => ({
   kind: 'text',
   default: value,
   check: 'any',
-  effect: null,
+  effect,
 })
 /** An integer that is always set. */
 const count = (value: number, bounds: Omit<Bounds, 'present'>, effect: string | null = null): Attribute<'int', number> & Bounds => ({
@@ -157,14 +157,18 @@ export const SETTINGS = {
   max_artifacts_size: count(100, { above: 0 }),
   max_attachment_size: count(10, { above: 0 }, 'maximum size of an uploaded file in MiB'),
   max_pages_size: count(100, { least: 0 }),
-  metrics_enabled: bool(false),
-  metrics_host: textWithDefault('localhost'),
-  metrics_method_call_threshold: count(10, { least: 0 }),
-  metrics_packet_size: count(1, { least: 0 }),
-  metrics_pool_size: count(16, { least: 0 }),
-  metrics_port: count(8089, { least: 0, below: 65_536 }),
-  metrics_sample_interval: count(15, { least: 0 }),
-  metrics_timeout: count(10, { least: 0 }),
+  metrics_enabled: bool(false, 'whether each process sends what it counts over UDP, as points in the line protocol of InfluxDB'),
+  metrics_host: textWithDefault('localhost', 'host that takes the points'),
+  metrics_method_call_threshold: count(
+    10,
+    { least: 0 },
+    'milliseconds above which a request, a git process, a job or the delivery of a webhook becomes a point',
+  ),
+  metrics_packet_size: count(1, { least: 0 }, 'number of points in a packet; one that is not full is sent after a second'),
+  metrics_pool_size: count(16, { least: 0 }, 'number of packets, each on its own socket, that are sent at a time; at most 64'),
+  metrics_port: count(8089, { least: 0, below: 65_536 }, 'UDP port of `metrics_host`'),
+  metrics_sample_interval: count(15, { least: 0 }, 'seconds between samples of the gauges and counters of a process; 0: none'),
+  metrics_timeout: count(10, { least: 0 }, 'seconds after which a packet that cannot be sent is dropped; at least one'),
   password_authentication_enabled_for_web: bool(true, 'whether passwords sign in to pages, and the OAuth password grant issues tokens'),
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP accepts passwords as well as tokens'),
   performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
@@ -260,7 +264,6 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
 const NO_BAR = 'pages have no performance bar; the log and `/-/metrics` have its numbers'
 const NO_TRACKER = 'there is no error tracker; the log has the errors'
 const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
-const PULLED = 'values are asked for by Prometheus, none are sent'
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
@@ -273,14 +276,6 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   help_page_hide_commercial_content: 'no page has any',
   max_artifacts_size: NO_ARTIFACTS,
   max_pages_size: NO_ARTIFACTS,
-  metrics_enabled: PULLED,
-  metrics_host: PULLED,
-  metrics_method_call_threshold: PULLED,
-  metrics_packet_size: PULLED,
-  metrics_pool_size: PULLED,
-  metrics_port: PULLED,
-  metrics_sample_interval: PULLED,
-  metrics_timeout: PULLED,
   performance_bar_allowed_group_id: NO_BAR,
   performance_bar_enabled: NO_BAR,
   project_export_enabled: 'projects are not exported; clone them, or make a backup',
