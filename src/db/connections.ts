@@ -129,7 +129,7 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
         if (BEGINS_TRANSACTION.test(text)) inTransaction = true
         if (ENDS_TRANSACTION.test(text)) inTransaction = false
         const commits = !inTransaction
-        const stopTiming = startTiming('database')
+        const stopTiming = startTiming('database', text)
         const before = replicationTimeouts
         try {
           const result = await run()

@@ -9,6 +9,7 @@ import { callerOfSession, sessionOf } from '../http/caller.js'
 import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/form.js'
 import { countRequest, forCall } from '../http/mount.js'
 import { parseInput } from '../http/params.js'
+import { noDetails } from '../lib/async/call-times.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { onlyOnce } from '../services/core/sent-forms.js'
 import { drafted } from './drafts.js'
@@ -38,6 +39,7 @@ function needsSecondFactor({ session, now }: PageView): boolean {
 /** Answers a request for a page or with a form, for a known address (WB-1). */
 export async function answerPage(site: Sender, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
   const { ctx } = site
+  await keepDetails(ctx, request)
   const session = await sessionOf(ctx, request)
   const caller = callerOfSession(session)
   request.caller = caller
@@ -53,6 +55,11 @@ export async function answerPage(site: Sender, declared: Page | Form, params: Pa
   const run = () => ('submit' in declared ? submit(call, view, declared, bag, request) : show(call, view, declared, bag))
   const result = await runAsHolder(holderOfCall(caller.user?.id, request.ip), run)
   return site.send(view, result, request, reply)
+}
+
+/** Keeps what the call waits for, for the performance bar (WB-200). */
+export async function keepDetails(ctx: Context, { spent }: FastifyRequest): Promise<void> {
+  if ((await ctx.caches.settings.read()).performance_bar_enabled) spent.details ??= noDetails()
 }
 
 /** Browsers end the lines of what is typed with CR and LF. */

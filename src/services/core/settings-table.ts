@@ -171,8 +171,12 @@ export const SETTINGS = {
   metrics_timeout: count(10, { least: 0 }, 'seconds after which a packet that cannot be sent is dropped; at least one'),
   password_authentication_enabled_for_web: bool(true, 'whether passwords sign in to pages, and the OAuth password grant issues tokens'),
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP accepts passwords as well as tokens'),
-  performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
-  performance_bar_enabled: bool(false),
+  performance_bar_allowed_group_id: {
+    kind: 'group' as const,
+    default: null as string | null,
+    effect: 'group whose members see the performance bar, besides administrators',
+  },
+  performance_bar_enabled: bool(false, 'whether pages end with a bar that says what they cost: time, statements, git processes, cache hits'),
   diagram_enabled: bool(false, 'whether pages show blocks of PlantUML in Markdown as pictures of the server of `diagram_url`'),
   diagram_url: text('address of a PlantUML server that browsers can reach; it gets the text of diagrams', 'url'),
   polling_interval_multiplier: decimal<number>(1, { present: true, least: 0 }, 'factor of the `Poll-Interval` header of endpoints that clients poll'),
@@ -261,7 +265,6 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
   ...Object.fromEntries(Object.entries(stored).filter(([name, value]) => value !== null || SETTINGS[name as SettingName]?.kind !== 'int')),
 })
 
-const NO_BAR = 'pages have no performance bar; the log and `/-/metrics` have its numbers'
 const NO_TRACKER = 'there is no error tracker; the log has the errors'
 const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
 
@@ -276,8 +279,6 @@ export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   help_page_hide_commercial_content: 'no page has any',
   max_artifacts_size: NO_ARTIFACTS,
   max_pages_size: NO_ARTIFACTS,
-  performance_bar_allowed_group_id: NO_BAR,
-  performance_bar_enabled: NO_BAR,
   project_export_enabled: 'projects are not exported; clone them, or make a backup',
   errtracker_dsn: NO_TRACKER,
   errtracker_enabled: NO_TRACKER,

@@ -5,13 +5,14 @@ import { Broadcasts } from '../components/broadcasts.js'
 import { symbolsIn } from '../components/icon.js'
 import type { Html, PageView } from '../page.js'
 import { Header } from './header.js'
+import { type CallCosts, PerformanceBar } from './performance-bar.js'
 
 /** The whole text of a page. */
 export function documentOf(
   { title, body, narrow = false, scripted = !narrow }: Html,
   view: PageView,
   assets: AssetLinks,
-  waiting: Waiting | null = null,
+  { waiting, costs }: { waiting: Waiting | null; costs: CallCosts | null },
 ): string {
   const content = renderToString(
     <>
@@ -25,6 +26,7 @@ export function documentOf(
         {body}
       </main>
       {!narrow && <Footer view={view} />}
+      {costs && <PerformanceBar costs={costs} />}
     </>,
   )
   const head = renderToString(<Head title={title} assets={assets} scripted={scripted} />)
