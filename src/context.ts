@@ -24,6 +24,7 @@ import type { MarkdownThread } from './lib/text/markdown-thread.js'
 import type { Links } from './links.js'
 import type { Metrics } from './metrics.js'
 import type { PipelineState } from './rules/pipeline-states.js'
+import type { ErrorTracker } from './services/core/error-tracker.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
 
@@ -152,6 +153,7 @@ export interface Context extends Source {
   process: ServingProcess
   encryption: Encryption
   metrics: Metrics
+  errors: ErrorTracker
   log: Logger
   /** Set during an API call (see `withOrigin`); undefined in background work. */
   origin?: Origin

@@ -27,6 +27,7 @@ import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
 import { type CacheCounts, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
 import { type PushedMetrics, pushedMetrics } from '../pushed-metrics.js'
+import { ErrorTracker } from '../services/core/error-tracker.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
@@ -126,6 +127,7 @@ export async function createContext(
     ...source,
     storages,
     samples: metrics,
+    errors: new ErrorTracker({ caches: { settings } as Context['caches'], encryption, log, now: source.now }),
     async close() {
       stop.abort(new Error('the service is stopping'))
       await closeParts(ctx, shared !== undefined)
@@ -211,7 +213,10 @@ function openArchives({ config, log, options }: ContextParts): FileCache {
 
 function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: () => Context): Jobs {
   const hints = new LocalTasks({
-    onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
+    onFault: (fault, name) => {
+      log.error({ err: fault, job: name }, 'background work failed')
+      ctx().errors.report(fault, { job: name })
+    },
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
   })
   const worker = createWorker({
@@ -223,6 +228,7 @@ function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: ()
     onEnd: (ended) => {
       metrics.job(ended)
       logEnd(log, ended)
+      if (ended.end === 'failed') ctx().errors.report(ended.fault, { job: ended.kind, attempts: ended.attempts })
     },
     onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
   })

@@ -31,6 +31,7 @@ import * as releases from './pages/code/releases.js'
 import * as social from './pages/code/social.js'
 import * as tree from './pages/code/tree.js'
 import * as help from './pages/help/help.js'
+import * as pageErrors from './pages/help/page-errors.js'
 import * as groups from './pages/home/groups.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
@@ -232,6 +233,7 @@ export const forms: Form[] = [
   adminBroadcasts.broadcastRemoval,
   adminBroadcasts.broadcastDismissal,
   adminReports.abuseReportClosing,
+  pageErrors.pageErrorForm,
   adminJobs.jobRetry,
   adminJobs.jobsRetry,
   adminJobs.jobRemoval,

@@ -105,8 +105,8 @@ export const SETTINGS = {
     'seconds after the last failed check after which the storage is tried again at the latest; 0: no call is ever refused',
   ),
   circuitbreaker_storage_timeout: count(15, { least: 0 }, 'seconds after which a check that hangs has failed; at least half a second'),
-  clientside_errtracker_dsn: secret('dsn'),
-  clientside_errtracker_enabled: bool(false),
+  clientside_errtracker_dsn: secret('dsn', 'DSN of the tracker that gets errors of the page script; the service sends them on'),
+  clientside_errtracker_enabled: bool(false, 'whether errors of the page script are sent to `clientside_errtracker_dsn`'),
   container_registry_token_expire_delay: count(5, { above: 0 }),
   default_artifacts_expire_in: duration('30 days'),
   default_branch_protection: level(
@@ -202,8 +202,8 @@ export const SETTINGS = {
     false,
     'whether new users are mailed a link to confirm their address, and cannot use their password before; only with mail',
   ),
-  errtracker_dsn: secret('dsn'),
-  errtracker_enabled: bool(false),
+  errtracker_dsn: secret('dsn', 'DSN of a tracker that speaks the protocol of Sentry; it may be on the local network'),
+  errtracker_enabled: bool(false, 'whether errors of the service, 5xx and failed jobs, are sent to `errtracker_dsn`'),
   session_expire_delay: count(10_080, { least: 0 }, 'minutes after its last use for which a browser stays signed in'),
   shared_runners_enabled: bool(true, 'whether shared runners are enabled in a new project that is created without a choice'),
   shared_runners_text: text('text on the page of the pipelines of projects with shared runners, in Markdown'),
@@ -265,23 +265,18 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
   ...Object.fromEntries(Object.entries(stored).filter(([name, value]) => value !== null || SETTINGS[name as SettingName]?.kind !== 'int')),
 })
 
-const NO_TRACKER = 'there is no error tracker; the log has the errors'
 const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   spamfilter_api_key: 'no spam filter is called',
   spamfilter_enabled: 'no spam filter is called',
-  clientside_errtracker_dsn: NO_TRACKER,
-  clientside_errtracker_enabled: NO_TRACKER,
   container_registry_token_expire_delay: 'there is no container registry',
   default_artifacts_expire_in: NO_ARTIFACTS,
   help_page_hide_commercial_content: 'no page has any',
   max_artifacts_size: NO_ARTIFACTS,
   max_pages_size: NO_ARTIFACTS,
   project_export_enabled: 'projects are not exported; clone them, or make a backup',
-  errtracker_dsn: NO_TRACKER,
-  errtracker_enabled: NO_TRACKER,
   terminal_max_session_time: 'there is no web terminal',
   usage_ping_enabled: 'the service sends no reports',
   version_check_enabled: 'the service does not look for newer versions',

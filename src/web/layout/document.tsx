@@ -29,11 +29,21 @@ export function documentOf(
       {costs && <PerformanceBar costs={costs} />}
     </>,
   )
-  const head = renderToString(<Head title={title} assets={assets} scripted={scripted} />)
+  const head = renderToString(<Head title={title} assets={assets} scripted={scripted} errors={errorsAt(view)} />)
   return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(content)}${content}</body></html>\n`
 }
 
-const Head = ({ title, assets, scripted }: { title: string; assets: AssetLinks; scripted: boolean }) => (
+/** Where the script reports its errors; undefined if nowhere (WB-201). */
+const errorsAt = ({ settings, links }: PageView) => (settings.clientside_errtracker_enabled ? `${links.prefix}/-/page_errors` : undefined)
+
+interface HeadProps {
+  title: string
+  assets: AssetLinks
+  scripted: boolean
+  errors: string | undefined
+}
+
+const Head = ({ title, assets, scripted, errors }: HeadProps) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width" />
@@ -41,7 +51,7 @@ const Head = ({ title, assets, scripted }: { title: string; assets: AssetLinks; 
     <title>{`${title} · Roost`}</title>
     <link rel="stylesheet" href={assets.style} />
     <link rel="icon" href={assets.icon} type="image/svg+xml" />
-    {scripted && <script src={assets.script} defer />}
+    {scripted && <script src={assets.script} defer data-errors={errors} />}
   </head>
 )
 
