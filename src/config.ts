@@ -118,6 +118,10 @@ const Environment = z.object({
   ROOST_AVATAR_SERVICE: absoluteUrl(['http:', 'https:'], 'an http or https URL')
     .refine((value) => value.includes('%{hash}'), 'does not say where the digest of the address goes: %{hash}')
     .optional(),
+  ROOST_SPAM_FILTER_URL: z
+    .string()
+    .refine((value) => ['http:', 'https:'].includes(parseUrl(value.replaceAll('%{key}', 'key'))?.protocol ?? ''), 'is not an http or https URL')
+    .default('https://%{key}.rest.akismet.com/1.1'),
   ROOST_CAPTCHA_URL: absoluteUrl(['http:', 'https:'], 'an http or https URL').optional(),
   ROOST_CAPTCHA_SCRIPT: absoluteUrl(['http:', 'https:'], 'an http or https URL').optional(),
   ROOST_CAPTCHA_CLASS: z.enum(['g-recaptcha', 'h-captcha', 'cf-turnstile'], 'is not g-recaptcha, h-captcha or cf-turnstile').default('g-recaptcha'),
@@ -215,6 +219,8 @@ export type Config = Readonly<{
   defaultBranch: string
   /** The URL template of avatars, with `%{hash}` for the MD5 of the e-mail address; undefined: none. */
   avatarService: string | undefined
+  /** Where the spam filter is asked; `%{key}` stands for its key. */
+  spamFilter: string
   /** The captcha of sign-up: where answers are checked, its script and element, and the origins that its page loads from. */
   captcha: Readonly<{ url: string; script: string; widget: string; sources: readonly string[] }> | undefined
   /** Addresses and networks whose X-Forwarded headers are trusted; empty: none. */
@@ -294,6 +300,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     revision: env.ROOST_REVISION,
     defaultBranch: env.ROOST_DEFAULT_BRANCH,
     avatarService: env.ROOST_AVATAR_SERVICE,
+    spamFilter: env.ROOST_SPAM_FILTER_URL,
     captcha: captchaOf(env),
     trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
     limits: Object.freeze({

@@ -36,6 +36,8 @@ export interface Origin {
   /** The User-Agent header, or empty. */
   userAgent: string
   requestId: string
+  /** An administrator has read the text and releases it: the spam filter is not asked again. */
+  released?: boolean
   /** Waits until a response of several MiB may be held in memory, until it has been sent. Throws Unavailable. */
   holdLarge?: () => Promise<void>
 }

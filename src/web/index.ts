@@ -11,6 +11,7 @@ import * as adminApplications from './pages/admin/applications.js'
 import * as adminAudit from './pages/admin/audit-log.js'
 import * as adminBroadcasts from './pages/admin/broadcasts.js'
 import * as adminGroups from './pages/admin/groups.js'
+import * as adminHeld from './pages/admin/held-texts.js'
 import * as adminHooks from './pages/admin/hooks.js'
 import * as adminJobs from './pages/admin/jobs.js'
 import * as adminOverview from './pages/admin/overview.js'
@@ -89,6 +90,7 @@ export const pages: Page[] = [
   adminBroadcasts.broadcastsPage,
   adminBroadcasts.editBroadcastPage,
   adminReports.abuseReportsPage,
+  adminHeld.heldTextsPage,
   adminAudit.auditLogPage,
   adminAudit.auditExport,
   adminJobs.jobsPage,
@@ -233,6 +235,8 @@ export const forms: Form[] = [
   adminBroadcasts.broadcastRemoval,
   adminBroadcasts.broadcastDismissal,
   adminReports.abuseReportClosing,
+  adminHeld.heldTextRelease,
+  adminHeld.heldTextRemoval,
   pageErrors.pageErrorForm,
   adminJobs.jobRetry,
   adminJobs.jobsRetry,

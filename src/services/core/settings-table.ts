@@ -90,8 +90,11 @@ export const SETTINGS = {
   admin_notification_email: text('address that damage found by repository checks, and accounts that wait for approval, are mailed to', 'email'),
   after_sign_out_path: text('where signing out leads', 'url'),
   after_sign_up_text: text('text that is shown after signing up, in Markdown'),
-  spamfilter_api_key: secret(),
-  spamfilter_enabled: bool(false),
+  spamfilter_api_key: secret('any', 'key for the spam filter'),
+  spamfilter_enabled: bool(
+    false,
+    'whether public texts of new users are checked by the spam filter that `ROOST_SPAM_FILTER_URL` names, and held if it marks them',
+  ),
   circuitbreaker_access_retries: count(3, { least: 1 }, 'number of attempts of one check of a storage'),
   circuitbreaker_check_interval: count(1, { least: 0 }, 'seconds between two checks of a storage; 0: one a second'),
   circuitbreaker_failure_count_threshold: count(
@@ -269,8 +272,6 @@ const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
-  spamfilter_api_key: 'no spam filter is called',
-  spamfilter_enabled: 'no spam filter is called',
   container_registry_token_expire_delay: 'there is no container registry',
   default_artifacts_expire_in: NO_ARTIFACTS,
   help_page_hide_commercial_content: 'no page has any',

@@ -11,6 +11,7 @@ const PAGES = [
   ['/admin/maintenance', 'Read-only mode'],
   ['/admin/broadcast_messages', 'Messages'],
   ['/admin/abuse_reports', 'Abuse reports'],
+  ['/admin/held_texts', 'Held texts'],
   ['/admin/audit_log', 'Audit log'],
   ['/admin/jobs', 'Jobs'],
   ['/admin/hooks', 'System hooks'],
