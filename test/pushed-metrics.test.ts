@@ -75,6 +75,21 @@ describe('points of metrics', () => {
     await put({ metrics_enabled: false })
   })
 
+  it('come from metrics_pool_size sockets at most (SEC-274)', async () => {
+    const admin = await anAdmin(t.ctx)
+    for (const sockets of [1, 4]) {
+      const on = { ...DEFAULTS, metrics_enabled: true, metrics_port: there.port, metrics_method_call_threshold: 60_000, metrics_pool_size: sockets }
+      await t.api('put', '/application/settings', admin).send(on).expect(200)
+      there.packets.length = 0
+      there.ports.clear()
+      for (let n = 0; n < 40; n++) t.ctx.metrics.push('project')
+      await expect.poll(() => there.packets.length, { timeout: 10_000 }).toBe(40)
+      expect(there.ports.size).toBeLessThanOrEqual(sockets)
+      if (sockets === 4) expect(there.ports.size).toBeGreaterThan(1)
+    }
+    await t.api('put', '/application/settings', admin).send({ metrics_enabled: false }).expect(200)
+  })
+
   it('disturb nothing when their host does not exist or takes nothing (SEC-274)', async () => {
     const admin = await anAdmin(t.ctx)
     const put = (settings: object) => t.api('put', '/application/settings', admin).send(settings).expect(200)

@@ -274,7 +274,7 @@ const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   container_registry_token_expire_delay: 'there is no container registry',
   default_artifacts_expire_in: NO_ARTIFACTS,
-  help_page_hide_commercial_content: 'no page has any',
+  help_page_hide_commercial_content: 'there is no commercial content to hide',
   max_artifacts_size: NO_ARTIFACTS,
   max_pages_size: NO_ARTIFACTS,
   project_export_enabled: 'projects are not exported; clone them, or make a backup',

@@ -23,7 +23,7 @@ export interface Noteable {
   /** Null for snippets and commits. */
   iid: number | null
   author_id: number | null
-  /** Whoever sees the project sees it. */
+  /** All who see the project see it. */
   open: boolean
   /** For a commit only. */
   commit: Commit | null

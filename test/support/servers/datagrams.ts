@@ -6,16 +6,22 @@ import { afterAll, beforeAll, expect, vi } from 'vitest'
 /** A UDP socket that collects what it receives. */
 export function datagrams() {
   const packets: string[] = []
+  const ports = new Set<number>()
   let socket: Socket
   beforeAll(async () => {
     socket = createSocket('udp4')
-    socket.on('message', (message) => void packets.push(message.toString('utf8')))
+    socket.on('message', (message, { port }) => {
+      packets.push(message.toString('utf8'))
+      ports.add(port)
+    })
     socket.bind(0, '127.0.0.1')
     await once(socket, 'listening')
   })
   afterAll(() => socket.close())
   return {
     packets,
+    /** Where the packets came from. */
+    ports,
     get port() {
       return (socket.address() as AddressInfo).port
     },
