@@ -126,7 +126,7 @@ function serveBelowProject(ctx: Context, site: Site, request: FastifyRequest, re
 
 /** What a read-only service still takes: signing in and out, previews, messages that are dismissed, and the way back. */
 const OPEN_WHEN_READ_ONLY =
-  /^\/(?:api\/v4\/(?:application\/settings|markdown)|oauth|users\/(?:sign_in|sign_out|auth)|admin\/(?:application_settings|maintenance)|-\/(?:broadcast_messages|page_errors))(?=[/?]|$)/
+  /^\/(?:api\/v4\/(?:application\/settings|markdown)|oauth|users\/(?:sign_in|sign_out|auth)|admin\/(?:application_settings|maintenance)|-\/(?:broadcast_messages|page_errors|impersonation))(?=[/?]|$)/
 
 /** Refuses what is no read while the service is read-only (WB-180); Git and LFS do so themselves. */
 const refuseWrites = (ctx: Context) => async (request: FastifyRequest) => {

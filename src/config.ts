@@ -141,6 +141,7 @@ const Environment = z.object({
   ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
   ROOST_ARCHIVE_CACHE_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(1024 * MEBIBYTE),
+  ROOST_IMPERSONATION: flag.default(true),
   ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
   ROOST_WORKERS: z
     .string()
@@ -243,6 +244,8 @@ export type Config = Readonly<{
   metrics: Readonly<{ token: string | undefined; allowed: readonly string[] }>
   /** Whether webhooks and imports may call local addresses and private networks (SEC-138). */
   allowLocalRequests: boolean
+  /** Whether administrators may act as other users, by pages and by impersonation tokens. */
+  impersonation: boolean
   /**
    * How many wrong passwords an address may send for one account in a window, in seconds; three times as many invalid
    * credentials in total; 0 attempts: no limit. Refusals are sent after `delay` milliseconds (SEC-26).
@@ -312,6 +315,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     }),
     metrics: Object.freeze({ token: env.METRICS_TOKEN, allowed: Object.freeze(env.METRICS_ALLOWED ?? []) }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
+    impersonation: env.ROOST_IMPERSONATION,
     failedCredentials: Object.freeze({
       attempts: env.ROOST_FAILED_CREDENTIALS,
       window: env.ROOST_FAILED_CREDENTIALS_WINDOW,

@@ -13,6 +13,7 @@ import * as adminBroadcasts from './pages/admin/broadcasts.js'
 import * as adminGroups from './pages/admin/groups.js'
 import * as adminHeld from './pages/admin/held-texts.js'
 import * as adminHooks from './pages/admin/hooks.js'
+import * as adminImpersonation from './pages/admin/impersonation.js'
 import * as adminJobs from './pages/admin/jobs.js'
 import * as adminOverview from './pages/admin/overview.js'
 import * as adminProjects from './pages/admin/projects.js'
@@ -223,6 +224,8 @@ export const forms: Form[] = [
   ...Object.values(adminUser.userCredentials),
   adminUser.userIdentity,
   adminUser.userRemoval,
+  adminImpersonation.impersonationStart,
+  adminImpersonation.impersonationEnd,
   adminGroups.groupRemoval,
   adminGroups.groupRestoration,
   adminProjects.projectStorage,

@@ -23,6 +23,7 @@ export type AuditAction =
   | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
   | `sign_in_${'done' | 'refused'}`
   | 'session_ended'
+  | `impersonation_${'started' | 'ended'}`
   | `two_factor_${'enabled' | 'disabled'}`
   | 'recovery_codes_created'
   | `security_key_${'added' | 'removed'}`

@@ -5,6 +5,7 @@ import { Broadcasts } from '../components/broadcasts.js'
 import { symbolsIn } from '../components/icon.js'
 import type { Html, PageView } from '../page.js'
 import { Header } from './header.js'
+import { ImpersonationBar } from './impersonation-bar.js'
 import { type CallCosts, PerformanceBar } from './performance-bar.js'
 
 /** The whole text of a page. */
@@ -19,6 +20,7 @@ export function documentOf(
       <a class="skip" href="#main">
         Skip to content
       </a>
+      <ImpersonationBar view={view} />
       {!narrow && <Header view={view} waiting={waiting} />}
       <main id="main" class={narrow ? 'narrow' : 'wide'}>
         <Broadcasts view={view} />

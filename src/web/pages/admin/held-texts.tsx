@@ -34,8 +34,8 @@ export const heldTextsPage = page({
       body: (
         <AdminLayout view={view} at={AT} title="Held texts">
           <p class="dim">
-            The spam filter has marked these texts of new users, and only administrators see them. What is no spam is published as its author wrote it; the
-            filter learns from both.
+            The spam filter has marked these texts of new users, and only administrators see them. What is no spam is published as its author wrote
+            it; the filter learns from both.
           </p>
           <Rows empty="No text is held.">
             {items.map((record) => {
