@@ -118,7 +118,7 @@ export async function createContext(
       rendered,
       settings,
     },
-    access: createAccessState(config, db, systemSource.now),
+    access: createAccessState(config, db, systemSource.now, settings.limits),
     cpu: { argon2: shared ?? new Argon2(config.argon2, workers), slices: new Slices() },
     process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },
     encryption,

@@ -46,7 +46,7 @@ export async function answerPage(site: Sender, declared: Page | Form, params: Pa
   const session = await sessionOf(ctx, request)
   const caller = callerOfSession(session)
   request.caller = caller
-  await countRequest(ctx, (session?.impersonator ?? caller.user)?.id ?? null, request, reply)
+  await countRequest(ctx, (session?.impersonator ?? caller.user)?.id ?? null, request, reply, 'web')
   const call = forCall(ctx, request, caller)
   const view = await viewOf(call, session, request, reply)
   if ('submit' in declared) checkOrigin(ctx, declared, request, session)

@@ -18,6 +18,7 @@ import * as adminJobs from './pages/admin/jobs.js'
 import * as adminOverview from './pages/admin/overview.js'
 import * as adminProjects from './pages/admin/projects.js'
 import * as adminProviders from './pages/admin/providers.js'
+import * as adminLimits from './pages/admin/request-limits.js'
 import * as adminSettings from './pages/admin/settings.js'
 import * as adminUser from './pages/admin/user.js'
 import * as adminImport from './pages/admin/user-import.js'
@@ -91,6 +92,7 @@ export const pages: Page[] = [
   adminBroadcasts.broadcastsPage,
   adminBroadcasts.editBroadcastPage,
   adminReports.abuseReportsPage,
+  adminLimits.requestLimitsPage,
   adminHeld.heldTextsPage,
   adminAudit.auditLogPage,
   adminAudit.auditExport,
@@ -224,6 +226,7 @@ export const forms: Form[] = [
   ...Object.values(adminUser.userCredentials),
   adminUser.userIdentity,
   adminUser.userRemoval,
+  adminProviders.providerTest,
   adminImpersonation.impersonationStart,
   adminImpersonation.impersonationEnd,
   adminGroups.groupRemoval,
@@ -238,6 +241,8 @@ export const forms: Form[] = [
   adminBroadcasts.broadcastRemoval,
   adminBroadcasts.broadcastDismissal,
   adminReports.abuseReportClosing,
+  adminLimits.requestLimitForm,
+  adminLimits.requestLimitRemoval,
   adminHeld.heldTextRelease,
   adminHeld.heldTextRemoval,
   pageErrors.pageErrorForm,

@@ -32,6 +32,7 @@ export type AuditAction =
   | `jobs_${'retried' | 'removed'}`
   | `broadcast_message_${'added' | 'updated' | 'removed'}`
   | 'abuse_report_closed'
+  | `request_limit_${'set' | 'removed'}`
   | `held_text_${'released' | 'removed'}`
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`

@@ -254,6 +254,24 @@ export const SETTINGS = {
     'whether the service is read-only: what writes answers 503, over the API, pages, Git and LFS, but for signing in and these settings; background jobs go on',
   ),
   maintenance_mode_message: text('text that is shown to everybody, and answered to what writes, while the service is read-only'),
+  throttle_unauthenticated_enabled: bool(
+    false,
+    'whether requests without a credential are limited by these settings, in place of `ROOST_REQUESTS_PER_ADDRESS`',
+  ),
+  throttle_unauthenticated_requests_per_period: count(3_600, { least: 1 }, 'requests of an address in a period'),
+  throttle_unauthenticated_period_in_seconds: count(3_600, { least: 1, most: 86_400 }, 'seconds of a period'),
+  throttle_authenticated_api_enabled: bool(
+    false,
+    'whether calls of users to the API are limited by these settings, in place of `ROOST_REQUESTS_PER_USER`',
+  ),
+  throttle_authenticated_api_requests_per_period: count(7_200, { least: 1 }, 'calls of a user to the API in a period'),
+  throttle_authenticated_api_period_in_seconds: count(3_600, { least: 1, most: 86_400 }, 'seconds of a period'),
+  throttle_authenticated_web_enabled: bool(
+    false,
+    'whether requests of users for pages are limited by these settings, in place of `ROOST_REQUESTS_PER_USER`',
+  ),
+  throttle_authenticated_web_requests_per_period: count(7_200, { least: 1 }, 'requests of a user for pages in a period'),
+  throttle_authenticated_web_period_in_seconds: count(3_600, { least: 1, most: 86_400 }, 'seconds of a period'),
 }
 
 export type SettingName = keyof typeof SETTINGS

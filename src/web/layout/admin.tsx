@@ -8,6 +8,7 @@ const PAGES = [
   ['/admin/groups', 'Groups'],
   ['/admin/projects', 'Projects'],
   ['/admin/application_settings', 'Settings'],
+  ['/admin/request_limits', 'Limits of requests'],
   ['/admin/maintenance', 'Read-only mode'],
   ['/admin/broadcast_messages', 'Messages'],
   ['/admin/abuse_reports', 'Abuse reports'],

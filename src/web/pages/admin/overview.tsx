@@ -1,13 +1,26 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
+import { type LastCheck, readChecks } from '../../../services/core/last-checks.js'
 import { countQueue } from '../../../services/operations/job-queue.js'
 import { loadOverview } from '../../../services/operations/overview.js'
 import { Facts, numberText, sizeText } from '../../components/facts.js'
 import { Badge } from '../../components/list.js'
+import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { page } from '../../page.js'
 
 const WORKING = 'success'
+
+/** What was found last, and when. */
+const Checked = ({ check, never }: { check: LastCheck | undefined; never: string }) =>
+  check ? (
+    <>
+      <Time at={check.checked_at} /> <Badge kind={check.good ? WORKING : 'danger'}>{check.good ? 'good' : 'look at it'}</Badge>{' '}
+      <span class="dim">{check.message}</span>
+    </>
+  ) : (
+    <span>{never}</span>
+  )
 
 export const overviewPage = page({
   at: '/admin',
@@ -18,7 +31,7 @@ export const overviewPage = page({
       () => true,
       () => false,
     )
-    const [found, queue, gitWorks] = await Promise.all([loadOverview(ctx), countQueue(ctx), git])
+    const [found, queue, gitWorks, checks] = await Promise.all([loadOverview(ctx), countQueue(ctx), git, readChecks(ctx)])
     const { prefix } = view.links
     const { users, database } = found
     const total = (state: 'waiting' | 'later' | 'running' | 'failed') => queue.reduce((sum, kind) => sum + kind[state], 0)
@@ -70,6 +83,8 @@ export const overviewPage = page({
                   ['Processes', numberText(found.processes)],
                   ['Jobs', to('/admin/jobs', total('waiting') + total('running') + total('later'))],
                   ['Oldest job waits', `${Math.round(delay)} s`],
+                  ['Last backup', <Checked check={checks.get('backup')} never="none known" />],
+                  ['Doctor', <Checked check={checks.get('doctor')} never="has not run" />],
                 ]}
               />
             </section>
