@@ -51,14 +51,14 @@ export const heldTextsPage = page({
                     </>
                   }
                 >
-                  <span>
+                  <span class="within">
                     <strong>{titleOf(record)}</strong> {project !== null && <a href={`${prefix}/${inUrl(project)}`}>{project}</a>}
                   </span>
                   <p class="plain-text">
                     {held.text.slice(0, MAX_SHOWN)}
                     {held.text.length > MAX_SHOWN && '…'}
                   </p>
-                  <span class="dim">
+                  <span class="dim within">
                     By <a href={prefix + adminUserPath(author.username)}>{author.name}</a> <Time at={held.created_at} />; the account is here since{' '}
                     <Time at={author.created_at} />
                   </span>

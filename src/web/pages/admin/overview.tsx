@@ -4,7 +4,7 @@ import { type LastCheck, readChecks } from '../../../services/core/last-checks.j
 import { countQueue } from '../../../services/operations/job-queue.js'
 import { loadOverview } from '../../../services/operations/overview.js'
 import { Facts, numberText, sizeText } from '../../components/facts.js'
-import { Badge } from '../../components/list.js'
+import { Badge, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { page } from '../../page.js'
@@ -12,15 +12,22 @@ import { page } from '../../page.js'
 const WORKING = 'success'
 
 /** What was found last, and when. */
-const Checked = ({ check, never }: { check: LastCheck | undefined; never: string }) =>
-  check ? (
-    <>
-      <Time at={check.checked_at} /> <Badge kind={check.good ? WORKING : 'danger'}>{check.good ? 'good' : 'look at it'}</Badge>{' '}
-      <span class="dim">{check.message}</span>
-    </>
-  ) : (
-    <span>{never}</span>
-  )
+const Checked = ({ name, check, never }: { name: string; check: LastCheck | undefined; never: string }) => (
+  <Row>
+    <span>
+      <strong>{name}</strong> {check && <Badge kind={check.good ? WORKING : 'danger'}>{check.good ? 'good' : 'look at it'}</Badge>}
+    </span>
+    <span class="dim">
+      {check ? (
+        <>
+          <Time at={check.checked_at} />: {check.message}
+        </>
+      ) : (
+        never
+      )}
+    </span>
+  </Row>
+)
 
 export const overviewPage = page({
   at: '/admin',
@@ -83,8 +90,6 @@ export const overviewPage = page({
                   ['Processes', numberText(found.processes)],
                   ['Jobs', to('/admin/jobs', total('waiting') + total('running') + total('later'))],
                   ['Oldest job waits', `${Math.round(delay)} s`],
-                  ['Last backup', <Checked check={checks.get('backup')} never="none known" />],
-                  ['Doctor', <Checked check={checks.get('doctor')} never="has not run" />],
                 ]}
               />
             </section>
@@ -101,6 +106,11 @@ export const overviewPage = page({
               />
             </section>
           </div>
+          <h2>Backup and doctor</h2>
+          <Rows empty="">
+            <Checked name="Last backup" check={checks.get('backup')} never="None is known: roost backup makes one." />
+            <Checked name="Doctor" check={checks.get('doctor')} never="It has not run: roost doctor compares rows with repositories." />
+          </Rows>
           <h2>Storages</h2>
           <div class="scroll">
             <table class="values">

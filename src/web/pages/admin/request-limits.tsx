@@ -77,12 +77,6 @@ export const requestLimitsPage = page({
           </p>
           <h2>Limits of their own</h2>
           <p>A user or an address without a credential may have more requests in the same period, or fewer.</p>
-          <FormFaults view={view} fields={['caller', 'requests']} />
-          <FormTag view={view} action={AT}>
-            <Field view={view} name="caller" label="Username or IP address" autocomplete="off" required />
-            <Field view={view} name="requests" label="Requests in a period" type="number" inputmode="numeric" hint="0: no limit" required />
-            <Submit label="Set limit" />
-          </FormTag>
           <Rows empty="Every caller has the limits above.">
             {own.map(({ id, username, address, requests, created_at }) => (
               <Row
@@ -91,7 +85,7 @@ export const requestLimitsPage = page({
                   <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={`the limit of ${username ?? address}`} />
                 }
               >
-                <span>
+                <span class="within">
                   {username === null ? <strong>{address}</strong> : <a href={prefix + adminUserPath(username)}>@{username}</a>}:{' '}
                   {requests === 0 ? 'no limit' : numberText(requests)}
                 </span>
@@ -101,6 +95,13 @@ export const requestLimitsPage = page({
               </Row>
             ))}
           </Rows>
+          <h2>Set a limit</h2>
+          <FormFaults view={view} fields={['caller', 'requests']} />
+          <FormTag view={view} action={AT}>
+            <Field view={view} name="caller" label="Username or IP address" autocomplete="off" required />
+            <Field view={view} name="requests" label="Requests in a period" type="number" inputmode="numeric" hint="0: no limit" required />
+            <Submit label="Set limit" />
+          </FormTag>
         </AdminLayout>
       ),
     }
