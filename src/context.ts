@@ -24,7 +24,6 @@ import type { MarkdownThread } from './lib/text/markdown-thread.js'
 import type { Links } from './links.js'
 import type { Metrics } from './metrics.js'
 import type { PipelineState } from './rules/pipeline-states.js'
-import type { ErrorTracker } from './services/core/error-tracker.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
 
@@ -103,6 +102,24 @@ interface Mail {
   mailer: Mailer
 }
 
+/** An error of the page script, as its browser tells it. */
+export interface PageError {
+  message: string
+  source: string
+  line: number
+  column: number
+  stack: string
+  /** The path of the page. */
+  page: string
+}
+
+/** Sends errors to the trackers of the settings, if there are some (SEC-275). */
+interface ErrorReports {
+  /** Reports an error of the service; `about`: kinds, route patterns and ids of requests, no names. */
+  report(error: unknown, about: Record<string, string | number>): void
+  reportPage(error: PageError, userAgent: string): void
+}
+
 /** What may be dropped at any time: all of it is read or made again. */
 interface Caches {
   archives: FileCache
@@ -155,7 +172,7 @@ export interface Context extends Source {
   process: ServingProcess
   encryption: Encryption
   metrics: Metrics
-  errors: ErrorTracker
+  errors: ErrorReports
   log: Logger
   /** Set during an API call (see `withOrigin`); undefined in background work. */
   origin?: Origin

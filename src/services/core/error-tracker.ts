@@ -11,23 +11,13 @@ import {
   serializeEnvelope,
 } from '@sentry/core'
 import { nodeStackLineParser } from '@sentry/core/server'
-import type { Context } from '../../context.js'
+import type { Context, PageError } from '../../context.js'
 import { post } from '../../lib/outgoing-post.js'
 import { checkTarget } from '../../lib/ssrf-guard.js'
 import { readSettings, settingPurpose } from './settings.js'
 import { unsealed } from './unsealed.js'
 
-/** An error of the page script, as its browser tells it. */
-export interface PageError {
-  message: string
-  source: string
-  line: number
-  column: number
-  stack: string
-  /** The path of the page. */
-  page: string
-}
-
+type ErrorReports = Context['errors']
 type Tracked = Pick<Context, 'caches' | 'encryption' | 'log' | 'now'>
 type Report = Pick<ErrorEvent, 'platform' | 'exception' | 'tags' | 'extra' | 'request' | 'level'>
 
@@ -48,7 +38,7 @@ const parseStack = createStackParser(nodeStackLineParser())
 /**
  * Sends errors to trackers that speak Sentry's protocol (SEC-275). Nothing waits for it, and nothing fails by it.
  */
-export class ErrorTracker {
+export class ErrorTracker implements ErrorReports {
   readonly #service: Reports
   readonly #pages: Reports
 
@@ -57,7 +47,6 @@ export class ErrorTracker {
     this.#pages = new Reports(tracked, 'clientside_errtracker')
   }
 
-  /** Reports an error of the service; `about`: kinds, route patterns and ids of requests, no names. */
   report(error: unknown, about: Record<string, string | number>): void {
     this.#service.add(() => ({
       platform: 'node',

@@ -54,7 +54,7 @@ describe('errors of the service', () => {
     expect(last.stacktrace.frames.length).toBeGreaterThan(2)
     for (const secret of [...SECRETS, admin.token]) expect(sent.text).not.toContain(secret)
     // what is refused is no error
-    await t.api('get', '/projects/nobody%2Fnothing', admin).expect(404)
+    await t.api('get', '/projects/none%2Fnothing', admin).expect(404)
     await t.api('post', `/projects/${project.id}/labels`, admin).send({}).expect(400)
     expect(tracker.got.length).toBe(1)
   })

@@ -75,7 +75,7 @@ export const requestLimitsPage = page({
           <p class="dim">
             <a href={`${prefix}/admin/application_settings/requests`}>Settings</a> change these at once.
           </p>
-          <h2>Limits of their own</h2>
+          <h2>Single callers</h2>
           <p>A user or an address without a credential may have more requests in the same period, or fewer.</p>
           <Rows empty="Every caller has the limits above.">
             {own.map(({ id, username, address, requests, created_at }) => (
