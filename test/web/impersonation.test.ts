@@ -54,7 +54,8 @@ describe('acting as another user (WB-203)', () => {
   })
 
   it('does not open keys, tokens, passwords, sessions and consent', async () => {
-    await actAs(admin, user)
+    expect((await admin.open('/dashboard')).$('a[href^="/-/profile"]').length).toBe(2)
+    expect((await actAs(admin, user)).$('a[href^="/-/profile"]').length).toBe(0)
     const closed = (at: string) => /^\/(-\/profile|oauth|users\/)/.test(at) && at !== '/users/sign_out'
     const token = String(admin.page?.$('[name=authenticity_token]').val())
     const at = (path: string) => path.replace(/:\w+/g, '1')
